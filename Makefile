@@ -1,0 +1,43 @@
+# Bare `make` prints what there is. Everything runs in .venv, made from uv.lock on first use.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# The version of uv that the lock file was written with.
+UV_VERSION := $(shell sed -n '/^name = "uv"$$/,/^version/s/^version = "\(.*\)"/\1/p' uv.lock)
+
+.PHONY: help demo test check format peers bench clean
+
+help: ## print this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+$(VENV)/.synced: pyproject.toml uv.lock
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed; name one with: make PYTHON=python3.12 ...")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check "uv==$(UV_VERSION)"
+	$(BIN)/uv sync --frozen --quiet
+	touch $@
+
+demo: $(VENV)/.synced ## play the whole story on this computer: no cluster, no root (ARGS=--keep leaves it running)
+	$(BIN)/dnsproxy demo $(ARGS)
+
+test: $(VENV)/.synced ## run every test; one that needs a missing peer is skipped and says which
+	$(BIN)/pytest $(ARGS)
+
+check: $(VENV)/.synced ## lint, types, layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/flake8-async dnsproxy proxy sidecar
+
+format: $(VENV)/.synced ## put every file into the house form
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+peers: ## fetch and build the real programs that judge us (root, Debian packages, Go)
+	scripts/peers.sh
+
+clean: ## remove .venv and caches
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

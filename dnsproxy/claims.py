@@ -1,0 +1,58 @@
+"""Claims: what one object wants one hostname to be. Sources make them, the plan decides between them.
+
+The law: a claim is a value about one object and one hostname; it knows neither the table nor other claims.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Reach(Enum):
+    """How many labels a wildcard stands for; an exact name has reach NAME."""
+
+    NAME = "exact"
+    ONE_LABEL = "one label"
+    """An Ingress wildcard: `*.example.org` matches a.example.org alone (networking.k8s.io/v1 IngressRule.host)."""
+    ANY_LABELS = "one or more labels"
+    """A Gateway or HTTPRoute wildcard (gateway.networking.k8s.io/v1 Hostname)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a claim comes from, in the terms that people use to find it."""
+
+    kind: str
+    """`Ingress`, `hosts file`, `flag` ..."""
+    name: str
+    """An object's name; `FILE:LINE` or the flag for static names."""
+    namespace: str = ""
+    created: str = ""
+    """creationTimestamp as RFC 3339 in UTC, so that it sorts as text; empty for what has no age."""
+
+    def __str__(self) -> str:
+        place = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"{self.kind} {place}"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One object's wish that one hostname be answered."""
+
+    hostname: str
+    """In the normal form of names.parse_hostname, `*.` in front of a wildcard."""
+    reach: Reach
+    origin: Origin
+    addresses: tuple[str, ...] = ()
+    """Fixed addresses (static names); empty where the target decides."""
+    ingress_class: str | None = None
+    """The class whose target applies; None takes the default target."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A hostname or line that cannot be served, and why."""
+
+    origin: Origin
+    reason: str

@@ -1,0 +1,107 @@
+r"""Domain names: from the text that people and clusters write to the octets that DNS compares.
+
+The law: a name is compared by its lower-cased wire form, never by its text, because one label may hold a dot
+(RFC 2181 section 11) and `a\.b` must not match `a.b`. Text is only what enters and what is shown.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+
+import idna
+
+MAXIMUM_LABEL = 63
+"""Octets in one label (RFC 1035 section 2.3.4)."""
+
+MAXIMUM_NAME = 255
+"""Octets in a whole name in wire form, its final zero included (RFC 1035 section 2.3.4)."""
+
+# Kubernetes takes only letters, digits and dashes in hosts; the underscore occurs in hosts files and SRV-like names.
+_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)\Z")
+_SHOWN_LIMIT = 80
+
+
+class BadName(ValueError):
+    """A text that is no hostname; the message names the text and the fault."""
+
+
+def parse_hostname(text: str) -> str:
+    """The normal form of a hostname: lower case, A-labels, no final dot, `*.` kept in front of a wildcard.
+
+    Raises BadName for what can never be answered: an empty name, an IP literal, a bare `*`, a wildcard that is not
+    the whole first label, a label or name over the limits, any other character.
+    """
+    name = text.strip().lower().removesuffix(".")
+    base = name.removeprefix("*.")
+    if not base or base == "*":
+        raise BadName(f"{_shown(text)} is not a hostname")
+    if _is_address(base):
+        raise BadName(f"{_shown(text)} is an IP address, not a hostname")
+    labels = [_parse_label(label, text) for label in base.split(".")]
+    if sum(map(len, labels)) + len(labels) + 1 > MAXIMUM_NAME:
+        raise BadName(f"{_shown(text)} is longer than {MAXIMUM_NAME} octets")
+    return ("*." if name != base else "") + ".".join(labels)
+
+
+def _parse_label(label: str, text: str) -> str:
+    if not label.isascii():
+        try:
+            label = idna.encode(label, uts46=True).decode("ascii")
+        except (idna.IDNAError, UnicodeError) as error:
+            raise BadName(f"{_shown(text)}: {error}") from error
+    if not _LABEL.match(label):
+        fault = "is empty" if not label else f"{_shown(label)} is no host label"
+        raise BadName(f"{_shown(text)}: a label {fault}")
+    return label
+
+
+def is_wildcard(hostname: str) -> bool:
+    """Whether a hostname in normal form stands for more than itself."""
+    return hostname.startswith("*.")
+
+
+def to_wire(hostname: str) -> bytes:
+    """The wire form of a hostname in normal form, `*.` left out; the empty text is the root."""
+    labels = [label.encode("ascii") for label in hostname.removeprefix("*.").split(".") if label]
+    return b"".join(bytes([len(label)]) + label for label in labels) + b"\0"
+
+
+def format_wire(wire: bytes) -> str:
+    """A complete uncompressed wire name as text in the manner of RFC 1035 section 5.1: safe in logs and terminals."""
+    labels = []
+    position = 0
+    while position < len(wire) and wire[position]:
+        end = position + 1 + wire[position]
+        labels.append("".join(map(_shown_octet, wire[position + 1 : end])))
+        position = end
+    return ".".join(labels) + "."
+
+
+def ancestors(wire: bytes) -> list[bytes]:
+    """The names above a wire name, nearest first, the root last."""
+    found = []
+    position = 0
+    while wire[position]:
+        position += 1 + wire[position]
+        found.append(wire[position:])
+    return found
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+def _shown(text: str) -> str:
+    cut = text if len(text) <= _SHOWN_LIMIT else text[:_SHOWN_LIMIT] + "..."
+    return ascii(cut)
+
+
+def _shown_octet(octet: int) -> str:
+    if octet in b'.\\"();@$':
+        return "\\" + chr(octet)
+    return chr(octet) if 0x21 <= octet <= 0x7E else f"\\{octet:03d}"  # noqa: PLR2004  # the printable range of ASCII

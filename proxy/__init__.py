@@ -1,0 +1,1 @@
+"""A TCP relay that prepends the PROXY protocol header."""

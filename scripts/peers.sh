@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# Fetches and builds the real programs that judge Switchback in its tests and benchmarks ("peers"):
+#   Debian packages (dig, dnsperf, nginx, haproxy, etcd ...), when run as root on a Debian system;
+#   CoreDNS and kube-apiserver, built as Go modules into a cache folder outside this tree.
+# The cache is keyed by version and built once. Run it again at any time: what is there is left alone.
+#
+#   scripts/peers.sh            everything
+#   scripts/peers.sh --list     what is there and what is missing, without installing anything
+#
+# SWITCHBACK_PEERS  the cache folder (default: ~/.cache/switchback/peers)
+set -euo pipefail
+
+COREDNS_VERSION=v1.14.7
+KUBERNETES_VERSION=v1.34.4
+CACHE=${SWITCHBACK_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/switchback/peers}
+
+# package:program, so that one look tells what is missing
+DEBIAN=(
+  bind9-dnsutils:dig dnsperf:dnsperf nginx-light:nginx haproxy:haproxy etcd-server:etcd curl:curl
+  nsd:nsd unbound:unbound dnsmasq-base:dnsmasq wrk:wrk iproute2:ip strace:strace
+)
+
+say() { printf 'peers: %s\n' "$*" >&2; }
+have() { PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null; }
+
+missing_packages() {
+  local row
+  for row in "${DEBIAN[@]}"; do
+    have "${row#*:}" || printf '%s\n' "${row%%:*}"
+  done
+}
+
+install_packages() {
+  local missing policy=/usr/sbin/policy-rc.d
+  mapfile -t missing < <(missing_packages)
+  [ "${#missing[@]}" -gt 0 ] || return 0
+  if ! have apt-get || [ "$(id -u)" != 0 ]; then
+    say "not installed: ${missing[*]} (needs root and apt-get); the tests that need them will skip"
+    return 0
+  fi
+  say "installing ${missing[*]}"
+  # The tests start these servers themselves; Debian's packages must not start them as services.
+  if [ ! -e "$policy" ]; then
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod +x "$policy"
+    # shellcheck disable=SC2064  # the path is meant now
+    trap "rm -f '$policy'" EXIT
+  fi
+  apt-get update -q >&2
+  DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "${missing[@]}" >&2
+}
+
+# build NAME VERSION COMMAND...: runs COMMAND in a fresh folder and keeps its bin/NAME
+build() {
+  local name=$1 version=$2 target work
+  shift 2
+  target=$CACHE/$name-$version
+  [ ! -x "$target/$name" ] || return 0
+  have go || { say "not built: $name (needs Go); the tests that need it will skip"; return 0; }
+  say "building $name $version (minutes, once)"
+  work=$(mktemp -d)
+  mkdir -p "$work/bin" "$target"
+  (cd "$work" && export GOBIN="$work/bin" CGO_ENABLED=0 GOFLAGS=-mod=mod && "$@" "$version") >&2
+  mv "$work/bin/$name" "$target/$name.new"
+  mv "$target/$name.new" "$target/$name"
+  rm -rf "$work"
+}
+
+build_coredns() {
+  GOFLAGS='' go install -trimpath -ldflags '-s -w' "github.com/coredns/coredns@$1"
+}
+
+# k8s.io/kubernetes replaces its staging modules with folders of its own tree, which the module does not
+# carry: each becomes the published module of the same release.
+build_apiserver() {
+  local version=$1 minor=${1#v1.} gomod
+  minor=${minor%%.*}
+  gomod=$(go mod download -json "k8s.io/kubernetes@$version" | sed -n 's/.*"GoMod": "\(.*\)".*/\1/p')
+  {
+    printf 'module switchback.dev/peers\n\ngo %s\n\nrequire k8s.io/kubernetes %s\n\n' \
+      "$(sed -n 's/^go //p' "$gomod")" "$version"
+    sed -n "s|^[[:space:]]*\(k8s.io/[a-z-]*\) => ./staging/.*|replace \1 => \1 v0${version#v1}|p" "$gomod"
+  } >go.mod
+  local package=k8s.io/component-base/version
+  go build -trimpath -o "$GOBIN/kube-apiserver" -ldflags "-s -w -X $package.gitVersion=$version \
+    -X $package.gitMajor=1 -X $package.gitMinor=$minor" k8s.io/kubernetes/cmd/kube-apiserver
+}
+
+list() {
+  local row name
+  for row in "${DEBIAN[@]}"; do
+    have "${row#*:}" && printf '%-16s found\n' "${row#*:}" || printf '%-16s missing (package %s)\n' "${row#*:}" "${row%%:*}"
+  done
+  for name in "coredns-$COREDNS_VERSION" "kube-apiserver-$KUBERNETES_VERSION"; do
+    [ -x "$CACHE/$name/${name%-v*}" ] && printf '%-16s %s\n' "${name%-v*}" "$CACHE/$name" || printf '%-16s missing\n' "${name%-v*}"
+  done
+}
+
+case "${1:-}" in
+  --list) list ;;
+  '')
+    install_packages
+    build coredns "$COREDNS_VERSION" build_coredns
+    build kube-apiserver "$KUBERNETES_VERSION" build_apiserver
+    list
+    ;;
+  *) say "unknown argument $1 (only --list)"; exit 2 ;;
+esac

@@ -1,0 +1,71 @@
+"""One descriptor that stands for many sockets, waited for by one trio task and drained by hand.
+
+Waking a trio task costs ten times a system call, so programs that move many small messages over many sockets must not
+pay it per socket and message. Here the sockets are registered once, edge-triggered, in an epoll instance of their own;
+that instance is itself readable when any of them has news (epoll(7)), and trio waits for it alone.
+
+The law: this module knows descriptors, events and handlers. It reads and writes no socket. A handler must drain its
+socket until EAGAIN, must not block, and must not raise for what a peer can cause: an exception ends the loop.
+"""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Callable
+from typing import Final
+
+import trio
+
+READABLE: Final = select.EPOLLIN | select.EPOLLRDHUP
+WRITABLE: Final = select.EPOLLOUT
+BROKEN: Final = select.EPOLLERR | select.EPOLLHUP
+
+# Enough that a busy moment is one call; few enough that other tasks get their turn between two batches.
+_BATCH: Final = 256
+
+Handler = Callable[[int], None]
+"""Called with the event mask of one descriptor."""
+
+
+class Poller:
+    """Watches descriptors and calls their handlers; a context manager that owns its epoll instance."""
+
+    def __init__(self) -> None:
+        self._epoll = select.epoll()
+        self._handlers: dict[int, Handler] = {}
+
+    def __enter__(self) -> Poller:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._handlers.clear()
+        self._epoll.close()
+
+    def add(self, descriptor: int, handler: Handler, *, writable: bool = False) -> None:
+        """Watch a descriptor, edge-triggered; what is ready already is reported too."""
+        events = READABLE | select.EPOLLET | (WRITABLE if writable else 0)
+        self._epoll.register(descriptor, events)
+        self._handlers[descriptor] = handler
+
+    def remove(self, descriptor: int) -> None:
+        """Stop watching. Call it before the socket is closed, or a later socket with its number gets its events."""
+        if self._handlers.pop(descriptor, None) is not None:
+            self._epoll.unregister(descriptor)
+
+    def __len__(self) -> int:
+        return len(self._handlers)
+
+    async def run(self) -> None:
+        """Wait and dispatch until cancelled."""
+        while True:
+            await trio.lowlevel.wait_readable(self._epoll.fileno())
+            self.dispatch()
+
+    def dispatch(self) -> None:
+        """Call the handler of each descriptor that is ready now, at most one batch of them."""
+        handlers = self._handlers
+        for descriptor, events in self._epoll.poll(0, _BATCH):
+            # An earlier handler of this batch may have removed it.
+            handler = handlers.get(descriptor)
+            if handler is not None:
+                handler(events)

@@ -1,0 +1,46 @@
+"""What every test gets: a deadline for async tests, and peers that are found, skipped with a reason, or demanded."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+import trio
+
+from tests.peers.programs import find_program
+
+DEADLINE_SECONDS = 60
+"""A test that waits longer has hung; failing inside trio shows where it waits."""
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj):
+        item.obj = with_deadline(item.obj)
+
+
+def with_deadline(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    @functools.wraps(test)
+    async def run(*arguments: Any, **keywords: Any) -> None:
+        with trio.fail_after(DEADLINE_SECONDS):
+            await test(*arguments, **keywords)
+
+    return run
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Decided here and not in the test: pytest-trio loses the reason of a skip inside an async test."""
+    for marker in item.iter_markers("peer"):
+        missing = [program for program in marker.args if find_program(program) is None]
+        if missing:
+            refuse(f"missing peer: {', '.join(missing)} (`make peers` brings it)")
+
+
+def refuse(reason: str) -> None:
+    """Skip, except where peers are demanded (REQUIRE_PEERS=1), and there fail."""
+    if os.environ.get("REQUIRE_PEERS") == "1":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)

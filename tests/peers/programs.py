@@ -1,0 +1,28 @@
+"""Where the real programs are: on the PATH, in system folders that a PATH may lack, or built by `make peers`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+
+def peers_cache() -> Path:
+    """The folder that scripts/peers.sh builds into."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get("SWITCHBACK_PEERS") or home / "switchback" / "peers")
+
+
+def find_program(name: str) -> str | None:
+    """The path of a peer, or None. What `make peers` built goes first: its version is known."""
+    built = sorted(peers_cache().glob(f"{name}-v*/{name}"))
+    if built:
+        return str(built[-1])
+    return shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
+
+
+def program(name: str) -> str:
+    """The path of a peer that the test's marker has already asked for."""
+    path = find_program(name)
+    assert path is not None, f"mark the test with @pytest.mark.peer({name!r})"
+    return path
