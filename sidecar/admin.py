@@ -1,0 +1,179 @@
+"""The admin port: health, readiness, metrics and a status page over HTTP/1.1 (h11 on trio streams).
+
+The law: whoever connects can cost neither memory nor time without a bound: deadlines for the head and for each answer,
+a maximum head, no request body, one request a connection, and a cap on connections where the newest is served and the
+oldest gives way, so that a probe gets through any number of idle clients.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+import h11
+import structlog
+import trio
+from prometheus_client import CollectorRegistry
+
+from sidecar.answers import (
+    Answer,
+    Readiness,
+    Route,
+    metrics_answer,
+    page_answer,
+    path_of,
+    readiness_answer,
+    refusal,
+    route_answer,
+)
+
+__all__ = ["Readiness", "serve_admin"]
+
+HEAD_SECONDS: Final = 5
+ANSWER_SECONDS: Final = 5
+SEND_SECONDS: Final = 10
+LINGER_SECONDS: Final = 1
+MAXIMUM_HEAD: Final = 16_384
+MAXIMUM_CONNECTIONS: Final = 32
+_CHUNK: Final = 4_096
+
+_NO_ROUTES: Final[Mapping[str, Route]] = MappingProxyType({})
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger()
+
+
+async def serve_admin(
+    listeners: Sequence[socket.socket],
+    *,
+    readiness: Callable[[], Awaitable[Readiness]],
+    registry: CollectorRegistry,
+    page: Callable[[], str],
+    routes: Mapping[str, Route] = _NO_ROUTES,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve until cancelled; closes the listeners (of listen_tcp) at its end.
+
+    `page` gives the HTML at `/`, with everything from outside already escaped. `routes` maps more paths to functions.
+    """
+    resources = _Resources(readiness=readiness, registry=registry, page=page, routes=routes)
+    connections: dict[int, trio.CancelScope] = {}
+
+    async def serve_one(stream: trio.SocketStream) -> None:
+        with trio.CancelScope() as scope:
+            connections[id(scope)] = scope
+            if len(connections) > MAXIMUM_CONNECTIONS:
+                connections.pop(next(iter(connections))).cancel()
+            try:
+                await _serve_connection(stream, resources)
+            except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
+                pass
+            except Exception:
+                # One connection's fault, whatever it is, must not end the program that is being asked for its health.
+                log.exception("admin request failed")
+            finally:
+                connections.pop(id(scope), None)
+
+    streams = [trio.SocketListener(trio.socket.from_stdlib_socket(listener)) for listener in listeners]
+    async with trio.open_nursery() as nursery:
+        await nursery.start(trio.serve_listeners, serve_one, streams)
+        task_status.started()
+
+
+class _Resources:
+    def __init__(
+        self,
+        *,
+        readiness: Callable[[], Awaitable[Readiness]],
+        registry: CollectorRegistry,
+        page: Callable[[], str],
+        routes: Mapping[str, Route],
+    ) -> None:
+        self._readiness = readiness
+        self._registry = registry
+        self._page = page
+        self._routes = routes
+        self.paths = frozenset({"/", "/healthz", "/readyz", "/metrics", *routes})
+
+    async def answer(self, path: str, accept: str) -> Answer:
+        """The answer of a path that is in `paths`."""
+        if path in self._routes:
+            return route_answer(self._routes[path]())
+        if path == "/readyz":
+            return readiness_answer(await self._ask_readiness())
+        if path == "/metrics":
+            return metrics_answer(self._registry, accept)
+        return page_answer(self._page()) if path == "/" else Answer(200, b"ok\n")
+
+    async def _ask_readiness(self) -> Readiness:
+        with trio.move_on_after(ANSWER_SECONDS):
+            return await self._readiness()
+        return Readiness(ready=False, reason=f"the readiness check took longer than {ANSWER_SECONDS} s")
+
+
+async def _serve_connection(stream: trio.SocketStream, resources: _Resources) -> None:
+    async with stream:
+        http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAXIMUM_HEAD)
+        try:
+            with trio.fail_after(HEAD_SECONDS):
+                request = await _receive_request(stream, http)
+        except h11.RemoteProtocolError as error:
+            await _send(stream, http, Answer(error.error_status_hint, b"This is not an HTTP request.\n"))
+            return
+        if request is not None:
+            answer = await _answer(request, resources)
+            await _send(stream, http, answer, with_body=request.method != b"HEAD")
+
+
+async def _receive_request(stream: trio.SocketStream, http: h11.Connection) -> h11.Request | None:
+    """The head of a request, or None where the client left before it was whole."""
+    while True:
+        event = http.next_event()
+        if isinstance(event, h11.Request):
+            return event
+        if event is not h11.NEED_DATA:
+            return None
+        http.receive_data(bytes(await stream.receive_some(_CHUNK)))
+
+
+async def _answer(request: h11.Request, resources: _Resources) -> Answer:
+    headers = {name: value.decode("latin-1") for name, value in request.headers}
+    if headers.get(b"content-length", "0") != "0" or b"transfer-encoding" in headers:
+        return Answer(413, b"A request here has no body.\n")
+    path = path_of(request.target)
+    refused = refusal(request.method.decode("ascii"), path, resources.paths)
+    if refused is not None:
+        return refused
+    try:
+        return await resources.answer(path, headers.get(b"accept", ""))
+    except Exception:
+        # A fault in a page or a collector is that page's alone; the client hears of it, the log has it.
+        log.exception("admin resource failed", path=path)
+        return Answer(500, b"This failed; the log says why.\n")
+
+
+async def _send(stream: trio.SocketStream, http: h11.Connection, answer: Answer, *, with_body: bool = True) -> None:
+    headers = {
+        "Content-Type": answer.content_type,
+        "Content-Length": str(len(answer.body)),
+        "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff",
+        "Connection": "close",
+        **answer.headers,
+    }
+    response = h11.Response(status_code=answer.status, headers=list(headers.items()))
+    body = answer.body if with_body else b""
+    octets = [http.send(response), http.send(h11.Data(data=body)), http.send(h11.EndOfMessage())]
+    with trio.fail_after(SEND_SECONDS):
+        await stream.send_all(b"".join(part for part in octets if part))
+        await stream.send_eof()
+    await _linger(stream)
+
+
+async def _linger(stream: trio.SocketStream) -> None:
+    """Read what the client still sends: closing on unread octets resets the connection, and the answer with it."""
+    with trio.move_on_after(LINGER_SECONDS):
+        for _ in range(MAXIMUM_HEAD // _CHUNK):
+            if not await stream.receive_some(_CHUNK):
+                return

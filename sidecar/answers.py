@@ -1,0 +1,80 @@
+"""What the admin server answers: requests to resources to answers, as values.
+
+The law: pure. Which path and method gives what is decided here; sockets, deadlines and framing are in sidecar.admin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+
+METHODS = ("GET", "HEAD")
+
+TEXT = "text/plain; charset=utf-8"
+HTML = "text/html; charset=utf-8"
+JSON = "application/json"
+
+Route = Callable[[], bytes | str]
+"""Gives the body of a resource: bytes are JSON, text is plain text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One response, without the framing."""
+
+    status: int
+    body: bytes
+    content_type: str = TEXT
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """Whether the program can do its work now, and if not why; the reason is a line of text."""
+
+    ready: bool
+    reason: str
+
+
+def path_of(target: bytes) -> str:
+    """The path of a request target in origin or absolute form (RFC 9112 section 3.2), the query left out."""
+    path = target.partition(b"?")[0]
+    if path.startswith((b"http://", b"https://")):
+        path = b"/" + path.split(b"/", 3)[3] if path.count(b"/") > 2 else b"/"  # noqa: PLR2004  # the two of the scheme
+    return path.decode("ascii", "replace")
+
+
+def refusal(method: str, path: str, paths: frozenset[str]) -> Answer | None:
+    """404 for a path that is none of ours, 405 for a method that none of them has, else None."""
+    if path not in paths:
+        return Answer(404, f"There is nothing here; try {' '.join(sorted(paths))}\n".encode())
+    if method not in METHODS:
+        return Answer(405, b"Only GET and HEAD are known here.\n", headers={"Allow": ", ".join(METHODS)})
+    return None
+
+
+def readiness_answer(readiness: Readiness) -> Answer:
+    """200 or 503, the reason as text: what a kubelet reads and shows to people."""
+    return Answer(200 if readiness.ready else 503, f"{readiness.reason}\n".encode())
+
+
+def metrics_answer(registry: CollectorRegistry, accept: str) -> Answer:
+    """The metrics in the format that the Accept header wants, Prometheus text or OpenMetrics."""
+    encode, content_type = choose_encoder(accept)
+    return Answer(200, encode(registry), content_type)
+
+
+def page_answer(html: str) -> Answer:
+    """A page that may show names from a cluster: no script and nothing from elsewhere, whatever they contain."""
+    policy = (
+        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    return Answer(200, html.encode(errors="replace"), HTML, {"Content-Security-Policy": policy})
+
+
+def route_answer(body: bytes | str) -> Answer:
+    """What a program's own route gave."""
+    return Answer(200, body, JSON) if isinstance(body, bytes) else Answer(200, body.encode(errors="replace"))

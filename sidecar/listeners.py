@@ -1,0 +1,79 @@
+"""Sockets to listen on, made from endpoints. What goes wrong here is a StartError that says what to do.
+
+The law: this is the only place that binds; a socket that was opened is handed over non-blocking, or closed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from typing import Final
+
+from sidecar.endpoints import Endpoint
+from sidecar.errors import StartError
+
+_ADVICE: Final = {
+    errno.EADDRINUSE: "the address is in use; stop the program that has it, or choose another port",
+    errno.EACCES: "not permitted; ports below 1024 need CAP_NET_BIND_SERVICE, so choose a port from 1024 up",
+    errno.EADDRNOTAVAIL: "no network interface here has this address",
+    errno.EAFNOSUPPORT: "there is no IPv6 here",
+    errno.EMFILE: "no file descriptor is left; raise the limit (ulimit -n)",
+}
+
+
+def listen_tcp(endpoint: Endpoint, *, flag: str, backlog: int = 4096) -> socket.socket:
+    """A non-blocking TCP socket that listens. Raises StartError naming flag and address.
+
+    `[::]` is every address, the IPv4 ones included, also where the kernel has no IPv6.
+    """
+    bound = _bind(endpoint, socket.SOCK_STREAM, flag)
+    try:
+        bound.listen(backlog)
+    except OSError as error:
+        # Two sockets may be bound alike with SO_REUSEADDR; the second is refused only here.
+        bound.close()
+        raise _start_error(endpoint, flag, error) from error
+    return bound
+
+
+def listen_udp(endpoint: Endpoint, *, flag: str) -> socket.socket:
+    """A non-blocking UDP socket that is bound. Raises StartError naming flag and address; `[::]` as in listen_tcp."""
+    return _bind(endpoint, socket.SOCK_DGRAM, flag)
+
+
+def bound_endpoint(bound: socket.socket) -> Endpoint:
+    """Where a socket is bound: the port that the operating system chose for port 0 included."""
+    host, port = bound.getsockname()[:2]
+    return Endpoint(str(host), int(port))
+
+
+def _bind(endpoint: Endpoint, kind: socket.SocketKind, flag: str) -> socket.socket:
+    try:
+        return _bind_one(endpoint, kind)
+    except OSError as error:
+        if endpoint.host == "::" and error.errno in {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL}:
+            return _bind(Endpoint("0.0.0.0", endpoint.port), kind, flag)
+        raise _start_error(endpoint, flag, error) from error
+
+
+def _bind_one(endpoint: Endpoint, kind: socket.SocketKind) -> socket.socket:
+    family = socket.AF_INET6 if ":" in endpoint.host else socket.AF_INET
+    opened = socket.socket(family, kind | socket.SOCK_NONBLOCK)
+    try:
+        if kind == socket.SOCK_STREAM:
+            # A restart must not wait for connections in TIME-WAIT.
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            # The sysctl net.ipv6.bindv6only must not decide what [::] means.
+            opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, endpoint.host != "::")
+        opened.bind((endpoint.host, endpoint.port))
+    except BaseException:
+        opened.close()
+        raise
+    return opened
+
+
+def _start_error(endpoint: Endpoint, flag: str, error: OSError) -> StartError:
+    number = error.errno or 0
+    return StartError(f"{flag} {endpoint}: {_ADVICE.get(number) or os.strerror(number)}")

@@ -1,0 +1,90 @@
+"""Flags that programs have in common, and all that a command line needs in one place to import from.
+
+The law: a flag's value is turned into a checked value here, at the edge; nothing behind it sees the text again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from sidecar.endpoints import Endpoint, parse_endpoint
+from sidecar.errors import StartError
+from sidecar.listeners import bound_endpoint, listen_tcp, listen_udp
+from sidecar.program import run_program
+from sidecar.usage import BadUsage, Command, Group
+
+if TYPE_CHECKING:
+    ParamType = click.ParamType[Any]
+else:
+    # Generic in the annotations of click alone.
+    ParamType = click.ParamType
+
+__all__ = [
+    "BadUsage",
+    "Command",
+    "Endpoint",
+    "EndpointType",
+    "Group",
+    "StartError",
+    "admin_option",
+    "bound_endpoint",
+    "listen_tcp",
+    "listen_udp",
+    "log_options",
+    "parse_endpoint",
+    "run_program",
+]
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+class EndpointType(ParamType):
+    """A flag's value as an Endpoint: `ADDR:PORT`, and `ADDR` alone where there is a default port."""
+
+    name = "addr:port"
+
+    def __init__(self, default_port: int | None = None) -> None:
+        self.default_port = default_port
+        self.name = "addr:port" if default_port is None else "addr[:port]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Endpoint | None:
+        """The endpoint; a bad text is click's BadParameter."""
+        if isinstance(value, Endpoint):
+            return value
+        try:
+            return parse_endpoint(value, default_port=self.default_port)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class _AdminType(EndpointType):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Endpoint | None:
+        return None if value == "off" else super().convert(value, param, ctx)
+
+
+def admin_option(default: str) -> Callable[[Decorated], Decorated]:
+    """`--admin ADDR:PORT`: gives `admin`, an Endpoint, or None for `off`."""
+    return click.option(
+        "--admin",
+        type=_AdminType(),
+        default=default,
+        help="Where to serve /healthz, /readyz, /metrics and a status page; `off` for nowhere.",
+    )
+
+
+def log_options(command: Decorated) -> Decorated:
+    """`--log-format` and `--log-level`: what configure_logging takes as format and level."""
+    command = click.option(
+        "--log-level",
+        type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
+        default="info",
+        help="What to leave out of the log.",
+    )(command)
+    return click.option(
+        "--log-format",
+        type=click.Choice(["json", "console"]),
+        help="How to write log lines.  [default: console on a terminal, else json]",
+    )(command)

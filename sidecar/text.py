@@ -1,0 +1,25 @@
+"""Text from outside made safe to show: control characters must not drive a terminal or forge a line. Pure."""
+
+from __future__ import annotations
+
+import unicodedata
+
+# Cc: C0, DEL and C1. Cf: among others the bidirectional overrides. Zl, Zp: line separators. Cs: half characters, which
+# no encoder can write. Co and Cn are harmless boxes.
+_UNSAFE = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs"})
+
+
+def escape_controls(text: str, *, keep: str = "") -> str:
+    r"""The text with every control and format character written as an escape (`\x1b`); those in `keep` stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c in keep or unicodedata.category(c) not in _UNSAFE else _escaped(c) for c in text)
+
+
+def one_line(text: str) -> str:
+    """The text on one line, controls escaped; line ends and the blanks around them become one space."""
+    return escape_controls(" ".join(line.strip() for line in text.splitlines()).strip())
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")

@@ -1,0 +1,207 @@
+"""The admin server on real loopback sockets: what it answers, and what it survives."""
+
+from __future__ import annotations
+
+import select
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+import trio.testing
+from prometheus_client import CollectorRegistry, Counter
+
+from sidecar import admin
+from sidecar.admin import Readiness, serve_admin
+from sidecar.options import Endpoint, bound_endpoint, listen_tcp
+
+
+class World:
+    """What the served functions read; a test changes it."""
+
+    def __init__(self) -> None:
+        self.readiness = Readiness(ready=True, reason="ready")
+        self.page = "<h1>status</h1>"
+        self.endpoint = Endpoint("127.0.0.1", 0)
+
+    async def ready(self) -> Readiness:
+        return self.readiness
+
+    async def connect(self) -> trio.SocketStream:
+        return await trio.open_tcp_stream(self.endpoint.host, self.endpoint.port)
+
+    async def ask(self, octets: bytes) -> tuple[int, dict[str, str], bytes]:
+        async with await self.connect() as stream:
+            await stream.send_all(octets)
+            return parse(await read_all(stream))
+
+    async def get(self, target: str, method: str = "GET", headers: str = "") -> tuple[int, dict[str, str], bytes]:
+        return await self.ask(f"{method} {target} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n".encode())
+
+
+async def read_all(stream: trio.SocketStream) -> bytes:
+    return b"".join([bytes(part) async for part in stream])
+
+
+def parse(response: bytes) -> tuple[int, dict[str, str], bytes]:
+    head, _, body = response.partition(b"\r\n\r\n")
+    lines = head.decode().split("\r\n")
+    return int(lines[0].split()[1]), dict(line.lower().split(": ", 1) for line in lines[1:]), body
+
+
+@asynccontextmanager
+async def served() -> AsyncIterator[World]:
+    world = World()
+    registry = CollectorRegistry()
+    Counter("things", "Things that happened.", registry=registry).inc(3)
+
+    def fail() -> str:
+        raise RuntimeError("a bug in a page")
+
+    listener = listen_tcp(world.endpoint, flag="--admin")
+    world.endpoint = bound_endpoint(listener)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(
+            lambda *, task_status: serve_admin(
+                [listener],
+                readiness=world.ready,
+                registry=registry,
+                page=lambda: world.page,
+                routes={"/table": lambda: b"[]", "/note": lambda: "hello", "/broken": fail},
+                task_status=task_status,
+            )
+        )
+        yield world
+        nursery.cancel_scope.cancel()
+
+
+async def test_health_is_always_ok() -> None:
+    async with served() as world:
+        world.readiness = Readiness(ready=False, reason="no table yet")
+        assert (await world.get("/healthz"))[0] == 200
+
+
+async def test_readiness_gives_the_status_and_the_reason_of_now() -> None:
+    async with served() as world:
+        assert (await world.get("/readyz"))[::2] == (200, b"ready\n")
+        world.readiness = Readiness(ready=False, reason="backend unreachable (dns-nxdomain)")
+        assert (await world.get("/readyz"))[::2] == (503, b"backend unreachable (dns-nxdomain)\n")
+
+
+async def test_a_readiness_check_that_hangs_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hang() -> Readiness:
+        await trio.sleep_forever()
+        raise AssertionError
+
+    monkeypatch.setattr(admin, "ANSWER_SECONDS", 0.01)
+    monkeypatch.setattr(World, "ready", lambda _: hang())
+    async with served() as world:
+        status, _, body = await world.get("/readyz")
+        assert status == 503
+        assert b"took longer" in body
+
+
+@pytest.mark.parametrize(
+    ("accept", "content_type"),
+    [
+        pytest.param("", "text/plain", id="text for whoever says nothing"),
+        pytest.param("Accept: application/openmetrics-text\r\n", "application/openmetrics-text", id="openmetrics"),
+    ],
+)
+async def test_metrics_come_in_the_format_that_is_asked_for(accept: str, content_type: str) -> None:
+    async with served() as world:
+        status, headers, body = await world.get("/metrics", headers=accept)
+        assert status == 200
+        assert headers["content-type"].startswith(content_type)
+        assert b"things_total 3.0" in body
+
+
+async def test_the_page_is_html_that_may_load_nothing() -> None:
+    async with served() as world:
+        status, headers, body = await world.get("/?x=1")
+        assert (status, body) == (200, b"<h1>status</h1>")
+        assert headers["content-type"] == "text/html; charset=utf-8"
+        assert headers["content-security-policy"].startswith("default-src 'none'")
+
+
+async def test_a_programs_own_routes_are_json_or_text() -> None:
+    async with served() as world:
+        assert (await world.get("/table"))[1]["content-type"] == "application/json"
+        assert (await world.get("/note"))[1]["content-type"] == "text/plain; charset=utf-8"
+
+
+async def test_head_has_the_headers_of_get_and_no_body() -> None:
+    async with served() as world:
+        status, headers, body = await world.get("/", method="HEAD")
+        assert (status, headers["content-length"], body) == (200, "15", b"")
+
+
+@pytest.mark.parametrize(
+    ("request_octets", "status"),
+    [
+        pytest.param(b"GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n", 404, id="unknown path"),
+        pytest.param(b"GET //healthz HTTP/1.1\r\nHost: x\r\n\r\n", 404, id="doubled slash"),
+        pytest.param(b"GET /\xff\xfe HTTP/1.1\r\nHost: x\r\n\r\n", 400, id="octets that are no target"),
+        pytest.param(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", 405, id="unknown method"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", 413, id="a body"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n", 413, id="a body to come"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", 413, id="a chunked body"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n", 400, id="a length that is none"),
+        pytest.param(b"GET / HTTP/1.1\r\n\r\n", 400, id="no host"),
+        pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", 400, id="TLS"),
+        pytest.param(b"PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\nGET / HTTP/1.1\r\n\r\n", 400, id="PROXY header"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"a" * 20_000, 431, id="a head without end"),
+        pytest.param(b"GET /broken HTTP/1.1\r\nHost: x\r\n\r\n", 500, id="a page with a bug"),
+        pytest.param(b"GET http://example.org/healthz HTTP/1.1\r\nHost: x\r\n\r\n", 200, id="absolute form"),
+        pytest.param(b"GET http://example.org HTTP/1.1\r\nHost: x\r\n\r\n", 200, id="absolute form without a path"),
+    ],
+)
+async def test_whatever_is_asked_gets_its_status_and_the_server_lives(request_octets: bytes, status: int) -> None:
+    async with served() as world:
+        assert (await world.ask(request_octets))[0] == status
+        assert (await world.get("/healthz"))[0] == 200
+
+
+async def test_a_client_that_leaves_in_the_middle_costs_nothing() -> None:
+    async with served() as world:
+        stream = await world.connect()
+        await stream.send_all(b"GET / HT")
+        await stream.aclose()
+        reset = await world.connect()
+        reset.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+        await reset.send_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        await reset.aclose()
+        assert (await world.get("/healthz"))[0] == 200
+
+
+async def test_a_head_that_drips_is_cut_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin, "HEAD_SECONDS", 0.05)
+    async with served() as world, await world.connect() as stream:
+        await stream.send_all(b"GET / HTTP/1.1\r\n")
+        assert await read_all(stream) == b""
+
+
+async def test_a_reader_that_does_not_read_is_cut_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin, "SEND_SECONDS", 0.05)
+    async with served() as world, await world.connect() as stream:
+        world.page = "x" * 50_000_000
+        await stream.send_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        # The peer's end, told by the kernel although nothing was read.
+        with trio.fail_after(10):
+            while not is_cut(stream):
+                await trio.testing.wait_all_tasks_blocked(0.01)
+
+
+def is_cut(stream: trio.SocketStream) -> bool:
+    poll = select.poll()
+    poll.register(stream.socket.fileno(), select.POLLRDHUP)
+    return bool(poll.poll(0))
+
+
+async def test_any_number_of_idle_clients_leaves_room_for_a_probe() -> None:
+    async with served() as world, trio.open_nursery() as nursery:
+        idle = [await world.connect() for _ in range(admin.MAXIMUM_CONNECTIONS * 3)]
+        assert (await world.get("/healthz"))[0] == 200
+        for stream in idle:
+            nursery.start_soon(stream.aclose)
