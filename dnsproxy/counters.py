@@ -1,0 +1,62 @@
+"""Counters of the hot path: plain integers, because one call into a metrics library costs as much as an answer.
+
+The law: only the loop's one thread writes here; metrics.py turns the numbers into metrics when somebody asks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
+"""Upper bounds of the duration histogram, seconds."""
+
+_RCODES = 24
+_RCODE_MASK = 0xF
+
+
+@dataclass(slots=True)
+class Durations:
+    """A histogram of seconds."""
+
+    counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
+    total: float = 0.0
+
+    def observe(self, seconds: float, *, times: int = 1) -> None:
+        """Count `times` requests that took this long."""
+        self.total += seconds * times
+        for index, bound in enumerate(BUCKETS):
+            if seconds <= bound:
+                self.counts[index] += times
+                return
+        self.counts[-1] += times
+
+
+@dataclass(slots=True)
+class Counters:
+    """What a server has done since it started."""
+
+    requests_udp: int = 0
+    requests_tcp: int = 0
+    table_by_rcode: list[int] = field(default_factory=lambda: [0] * _RCODES)
+    own_by_rcode: list[int] = field(default_factory=lambda: [0] * _RCODES)
+    """Errors of our own making: refusals, malformed queries, upstreams that did not answer."""
+    upstream_by_rcode: list[int] = field(default_factory=lambda: [0] * _RCODES)
+    dropped: int = 0
+    failures: int = 0
+    """Queries that an unforeseen exception met."""
+    table_seconds: Durations = field(default_factory=Durations)
+    forward_seconds: Durations = field(default_factory=Durations)
+    forward_sends: int = 0
+    forward_retries: int = 0
+    forward_timeouts: int = 0
+    forward_errors: int = 0
+    forward_mismatches: int = 0
+    """Datagrams from an upstream that answered nothing we asked."""
+    forward_overload: int = 0
+    tcp_connections: int = 0
+    tcp_refused: int = 0
+
+
+def rcode_of(reply: bytes) -> int:
+    """The response code in a reply's header (without the extended part)."""
+    return reply[3] & _RCODE_MASK

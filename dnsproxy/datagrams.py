@@ -1,0 +1,143 @@
+"""UDP ports: datagrams taken and answered in batches.
+
+The law: a port moves octets. It neither looks into a message nor waits: `receive` takes what is there, `send` answers
+the senders of that batch by position. Every port keeps this one contract, which the tests run on each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import sys
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, Protocol
+
+BATCH: Final = 64
+"""Datagrams a batch at most: more gains nothing and holds up the other tasks."""
+
+MESSAGE: Final = 4096
+"""Octets taken of a datagram; a longer one arrives cut, and a cut query is malformed."""
+
+CONTROL: Final = 64
+"""Room for one IP_PKTINFO or IPV6_PKTINFO message."""
+
+_RECEIVE_BUFFER = 4 << 20
+# A linux/socket.h constant that the socket module lacks: it lifts the limit of net.core.rmem_max for root.
+_SO_RCVBUFFORCE = 33
+_IP_PKTINFO = 8  # linux/in.h; the socket module lacks it too
+
+
+class Sender(NamedTuple):
+    """Where a later reply goes: opaque to all but the port that made it."""
+
+    address: Any
+    local: Any
+    """The address that was asked, where the socket is bound to all."""
+
+
+class DatagramPort(Protocol):
+    """A non-blocking UDP socket whose datagrams come and go in batches."""
+
+    socket: socket.socket
+    send_errors: int
+    """Datagrams that the kernel refused to send."""
+
+    def receive(self) -> list[bytes]:
+        """The datagrams that wait, BATCH at most; empty where none does."""
+
+    def send(self, replies: Sequence[bytes | None]) -> None:
+        """Answer the senders of the last batch, by position; None answers nothing."""
+
+    def sender(self, position: int) -> Sender:
+        """The sender of a datagram of the last batch, for answering after the next."""
+
+    def reply(self, message: bytes, sender: Sender) -> None:
+        """Answer one datagram later."""
+
+
+def open_port(sock: socket.socket) -> DatagramPort:
+    """The fastest port that this system has for a bound, non-blocking UDP socket."""
+    _ask_for_room(sock)
+    if sys.platform == "linux":
+        from dnsproxy.mmsg import BatchPort  # noqa: PLC0415  # only Linux's C libraries have what it binds
+
+        return BatchPort(sock)
+    return SinglePort(sock)
+
+
+def _ask_for_room(sock: socket.socket) -> None:
+    """A burst must fit the kernel's queue while a table is swapped; less room only loses datagrams earlier."""
+    with contextlib.suppress(OSError):
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER)
+
+
+def ask_for_destination(sock: socket.socket) -> bool:
+    """Have the kernel tell which address was asked, where the socket is bound to all of them.
+
+    A reply must leave from that address, or a resolver that checks it (all of them) throws it away.
+    """
+    host = sock.getsockname()[0]
+    if host not in ("0.0.0.0", "::"):
+        return False
+    if sock.family == socket.AF_INET6:
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, 1)
+    elif sys.platform == "linux":
+        sock.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
+    else:
+        return False
+    return True
+
+
+class SinglePort:
+    """One system call a datagram, with nothing but the socket module: for systems without recvmmsg."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.socket = sock
+        self.send_errors = 0
+        self._local = ask_for_destination(sock)
+        self._senders: list[Sender] = []
+
+    def receive(self) -> list[bytes]:
+        """See DatagramPort."""
+        messages: list[bytes] = []
+        self._senders = []
+        with contextlib.suppress(BlockingIOError):
+            while len(messages) < BATCH:
+                try:
+                    message, ancillary, _, address = self.socket.recvmsg(MESSAGE, CONTROL if self._local else 0)
+                except ConnectionError:
+                    continue  # an ICMP error for an earlier reply, reported here (ip(7)); the next call reads on
+                messages.append(message)
+                self._senders.append(Sender(address, _source_only(ancillary)))
+        return messages
+
+    def send(self, replies: Sequence[bytes | None]) -> None:
+        """See DatagramPort."""
+        for reply, sender in zip(replies, self._senders, strict=True):
+            if reply is not None:
+                self.reply(reply, sender)
+
+    def sender(self, position: int) -> Sender:
+        """See DatagramPort."""
+        return self._senders[position]
+
+    def reply(self, message: bytes, sender: Sender) -> None:
+        """See DatagramPort."""
+        try:
+            self.socket.sendmsg([message], sender.local, 0, sender.address)
+        except OSError:
+            self.send_errors += 1
+
+
+def _source_only(ancillary: list[tuple[int, int, bytes]]) -> list[tuple[int, int, bytes]]:
+    """Packet information for a reply: the address asked, but not the interface, so that routing stays the kernel's."""
+    kept = []
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.IPPROTO_IP, _IP_PKTINFO):
+            kept.append((level, kind, bytes(4) + data[4:]))
+        elif (level, kind) == (socket.IPPROTO_IPV6, socket.IPV6_PKTINFO):
+            kept.append((level, kind, data[:16] + bytes(4)))
+    return kept

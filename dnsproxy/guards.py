@@ -1,0 +1,39 @@
+"""Guards: hostnames that are never taken, whoever asks (any tenant can write an Ingress for any name).
+
+The law: a guard looks at one hostname and the settings, compares whole labels, and says why in words for people.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """What is kept out. All names in normal form; a wildcard in `deny` means just that wildcard."""
+
+    cluster_domain: str = "cluster.local"
+    zones: tuple[str, ...] = ()
+    """Where it is not empty, only names at or below one of these count."""
+    deny: tuple[str, ...] = ()
+
+
+def refusal(hostname: str, guards: Guards) -> str | None:
+    """Why this hostname is not taken, or None where it may be."""
+    base = hostname.removeprefix("*.")
+    if _within(base, "localhost"):
+        return "localhost names belong to each host itself (RFC 6761 section 6.3)"
+    if _within(base, guards.cluster_domain):
+        return f"it is inside the cluster domain {guards.cluster_domain}"
+    if _within(guards.cluster_domain, base) and hostname != base:
+        return f"the wildcard would cover the cluster domain {guards.cluster_domain}"
+    if hostname in guards.deny:
+        return "it is denied (--deny)"
+    if guards.zones and not any(_within(base, zone) for zone in guards.zones):
+        return f"it is outside the zones {', '.join(guards.zones)} (--zone)"
+    return None
+
+
+def _within(name: str, zone: str) -> bool:
+    """Whether a name is a zone's apex or below it, by whole labels."""
+    return name == zone or name.endswith("." + zone)

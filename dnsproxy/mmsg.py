@@ -1,0 +1,243 @@
+"""Up to 64 datagrams a system call: recvmmsg(2) and sendmmsg(2), through ctypes.
+
+The law: the contract of datagrams.DatagramPort, and nothing that the kernel does not do for a single datagram too.
+Buffers and headers are made once; between two system calls they are touched in bulk through strided views, because a
+Python statement per field and datagram would cost as much as the batch saves.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import errno
+import itertools
+import socket
+from collections.abc import Sequence
+from typing import Any
+
+from dnsproxy.datagrams import BATCH, CONTROL, MESSAGE, Sender, ask_for_destination
+
+_NAME = 28  # sizeof(struct sockaddr_in6), the larger of the two
+_CMSG_HEADER = 16
+_LARGEST = 65535
+
+
+class _IoVector(ctypes.Structure):
+    _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
+
+
+class _MessageHeader(ctypes.Structure):
+    """A struct mmsghdr (recvmmsg(2)) with its struct msghdr laid flat."""
+
+    _fields_ = (
+        ("name", ctypes.c_void_p),
+        ("name_length", ctypes.c_uint),
+        ("vector", ctypes.c_void_p),
+        ("vector_length", ctypes.c_size_t),
+        ("control", ctypes.c_void_p),
+        ("control_length", ctypes.c_size_t),
+        ("flags", ctypes.c_int),
+        ("length", ctypes.c_uint),
+    )
+
+
+class _Headers:
+    """BATCH message headers, each with one vector, and views over single fields of all of them."""
+
+    def __init__(self) -> None:
+        self.vectors = (_IoVector * BATCH)()
+        self.headers = (_MessageHeader * BATCH)()
+        vectors = ctypes.addressof(self.vectors)
+        for index, header in enumerate(self.headers):
+            header.vector = vectors + index * ctypes.sizeof(_IoVector)
+            header.vector_length = 1
+        self.bases = _field_view(self.vectors, _IoVector, "base", "Q")
+        self.sizes = _field_view(self.vectors, _IoVector, "length", "Q")
+        self.names = _field_view(self.headers, _MessageHeader, "name", "Q")
+        self.name_lengths = _field_view(self.headers, _MessageHeader, "name_length", "I")
+        self.controls = _field_view(self.headers, _MessageHeader, "control", "Q")
+        self.control_lengths = _field_view(self.headers, _MessageHeader, "control_length", "Q")
+        self.lengths = _field_view(self.headers, _MessageHeader, "length", "I")
+
+
+def _field_view(values: Any, structure: type[ctypes.Structure], field: str, code: str) -> memoryview:
+    """One field of an array of structures as a strided view."""
+    width = array.array(code).itemsize
+    offset = getattr(structure, field).offset
+    return memoryview(values).cast("B").cast(code)[offset // width :: ctypes.sizeof(structure) // width]  # type: ignore[call-overload, no-any-return]
+
+
+class BatchPort:
+    """Up to BATCH datagrams a system call."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.socket = sock
+        self.send_errors = 0
+        self._descriptor = sock.fileno()
+        self._local = ask_for_destination(sock)
+        # PyDLL keeps the interpreter lock: these calls never wait, and giving it up costs more than they take.
+        library = ctypes.PyDLL(None, use_errno=True)
+        self._recvmmsg, self._sendmmsg, self._sendmsg = library.recvmmsg, library.sendmmsg, library.sendmsg
+        self._late = _Late()
+        self._input = bytearray(MESSAGE * BATCH)
+        self._output = bytearray(MESSAGE * BATCH)
+        self._names = bytearray(_NAME * BATCH)
+        self._controls = bytearray(CONTROL * BATCH)
+        self._pin()
+        self._starts = range(0, MESSAGE * BATCH, MESSAGE)
+        self._in_order = True
+
+    def _pin(self) -> None:
+        """Lay the headers over the buffers, whose addresses never change."""
+        name, control = _address(self._names), _address(self._controls)
+        source = _address(self._input)
+        self._output_base = _address(self._output)
+        self._incoming, self._outgoing = _Headers(), _Headers()
+        every = range(BATCH)
+        self._name_addresses = array.array("Q", [name + index * _NAME for index in every])
+        self._control_addresses = array.array("Q", [control + index * CONTROL for index in every])
+        self._full_names = array.array("I", [_NAME] * BATCH)
+        self._full_controls = array.array("Q", [CONTROL] * BATCH)
+        self._no_interface = array.array("I", [0] * BATCH)
+        incoming = self._incoming
+        incoming.bases[:] = array.array("Q", [source + index * MESSAGE for index in every])
+        incoming.sizes[:] = array.array("Q", [MESSAGE] * BATCH)
+        for headers in (self._incoming, self._outgoing):
+            headers.names[:] = self._name_addresses
+            if self._local:
+                headers.controls[:] = self._control_addresses
+        # struct in_pktinfo begins with the interface, struct in6_pktinfo ends with it.
+        interface = _CMSG_HEADER + (16 if self.socket.family == socket.AF_INET6 else 0)
+        self._interfaces = memoryview(self._controls).cast("I")[interface // 4 :: CONTROL // 4]
+        self._incoming_pointer = ctypes.byref(incoming.headers)
+        self._outgoing_pointer = ctypes.byref(self._outgoing.headers)
+
+    def receive(self) -> list[bytes]:
+        """See DatagramPort."""
+        incoming = self._incoming
+        incoming.name_lengths[:] = self._full_names
+        if self._local:
+            incoming.control_lengths[:] = self._full_controls
+        count = self._recvmmsg(self._descriptor, self._incoming_pointer, BATCH, socket.MSG_DONTWAIT, None)
+        if count <= 0:
+            # -1 is EAGAIN, or an ICMP error for an earlier reply, which the kernel forgets once it is reported.
+            return []
+        lengths = incoming.lengths[:count].tolist()
+        octets = self._input
+        return [bytes(octets[start : start + length]) for start, length in zip(self._starts, lengths, strict=False)]
+
+    def send(self, replies: Sequence[bytes | None]) -> None:
+        """See DatagramPort."""
+        taken: Sequence[int] = range(len(replies))
+        present: Sequence[bytes] = replies  # type: ignore[assignment]
+        if None in replies:
+            taken = [position for position, reply in enumerate(replies) if reply is not None]
+            present = [reply for reply in replies if reply is not None]
+        if present:
+            self._lay_out(present, taken)
+            self._transmit(len(present))
+
+    def _lay_out(self, replies: Sequence[bytes], taken: Sequence[int]) -> None:
+        """Write replies and headers for sendmmsg; the n-th reply goes to sender taken[n]."""
+        count = len(replies)
+        outgoing, incoming = self._outgoing, self._incoming
+        lengths = array.array("Q", map(len, replies))
+        ends = itertools.accumulate(lengths, initial=self._output_base)
+        self._output[: sum(lengths)] = b"".join(replies)
+        outgoing.sizes[:count] = lengths
+        outgoing.bases[:count] = array.array("Q", itertools.islice(ends, count))
+        outgoing.name_lengths[:count] = _chosen(incoming.name_lengths, "I", taken)
+        if self._local:
+            self._interfaces[:] = self._no_interface
+            outgoing.control_lengths[:count] = _chosen(incoming.control_lengths, "Q", taken)
+        self._point(taken)
+
+    def _point(self, taken: Sequence[int]) -> None:
+        """Let the n-th outgoing header use the address buffers of the taken[n]-th incoming one."""
+        in_order = isinstance(taken, range)
+        if in_order and self._in_order:
+            return
+        places = range(BATCH) if in_order else taken
+        count = len(places)
+        self._outgoing.names[:count] = _chosen(self._name_addresses, "Q", places)
+        if self._local:
+            self._outgoing.controls[:count] = _chosen(self._control_addresses, "Q", places)
+        self._in_order = in_order
+
+    def _transmit(self, count: int) -> None:
+        sent = self._sendmmsg(self._descriptor, self._outgoing_pointer, count, socket.MSG_DONTWAIT)
+        while sent < count:
+            # sendmmsg stops at the first datagram that fails, and tells why only when it is the first of a call.
+            sent = max(sent, 0)
+            reason = 0 if sent else ctypes.get_errno()
+            if reason == errno.EAGAIN:
+                self.send_errors += count
+                return
+            if reason:
+                self.send_errors += 1
+                sent = 1
+            count -= sent
+            self._shift(sent, count)
+            if not count:
+                return
+            sent = self._sendmmsg(self._descriptor, self._outgoing_pointer, count, socket.MSG_DONTWAIT)
+
+    def _shift(self, done: int, left: int) -> None:
+        """Move the headers of what is left to the front; the order of senders no longer is that of the batch."""
+        outgoing = self._outgoing
+        for view in (
+            outgoing.sizes,
+            outgoing.bases,
+            outgoing.names,
+            outgoing.name_lengths,
+            outgoing.controls,
+            outgoing.control_lengths,
+        ):
+            view[:left] = array.array(view.format, view[done : done + left].tolist())
+        self._in_order = False
+
+    def sender(self, position: int) -> Sender:
+        """See DatagramPort."""
+        name_length = self._incoming.name_lengths[position]
+        address = bytes(self._names[position * _NAME : position * _NAME + name_length])
+        if not self._local:
+            return Sender(address, b"")
+        control_length = self._incoming.control_lengths[position]
+        self._interfaces[position] = 0
+        return Sender(address, bytes(self._controls[position * CONTROL : position * CONTROL + control_length]))
+
+    def reply(self, message: bytes, sender: Sender) -> None:
+        """See DatagramPort."""
+        late = self._late
+        late.name[: len(sender.address)] = sender.address
+        late.header.name_length = len(sender.address)
+        late.control[: len(sender.local)] = sender.local
+        late.header.control_length = len(sender.local)
+        late.message[: len(message)] = message
+        late.vector.length = len(message)
+        if self._sendmsg(self._descriptor, late.pointer, socket.MSG_DONTWAIT) < 0:
+            self.send_errors += 1
+
+
+class _Late:
+    """One message header over buffers of its own, for replies that come after their batch."""
+
+    def __init__(self) -> None:
+        self.name, self.control = bytearray(_NAME), bytearray(CONTROL)
+        self.message = bytearray(_LARGEST)
+        self.vector = _IoVector(base=_address(self.message))
+        self.header = _MessageHeader(
+            name=_address(self.name),
+            vector=ctypes.addressof(self.vector),
+            vector_length=1,
+            control=_address(self.control),
+        )
+        self.pointer = ctypes.byref(self.header)
+
+
+def _address(buffer: bytearray) -> int:
+    return ctypes.addressof(ctypes.c_char.from_buffer(buffer))
+
+
+def _chosen(values: Any, code: str, places: Sequence[int]) -> array.array[int]:
+    return array.array(code, map(values.__getitem__, places))

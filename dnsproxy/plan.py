@@ -1,0 +1,67 @@
+"""The plan for one hostname: who of those that claim it has it, what it is answered with, and why the others lost.
+
+The law: the result depends on the set of claims alone, never on the order in which they came. Static names beat the
+cluster's; between objects the older one wins, then namespace and name. A name whose target has no address is left out,
+so that it is forwarded and never answered wrongly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from dnsproxy.claims import Claim
+from dnsproxy.guards import Guards, refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """Where names without addresses of their own point."""
+
+    default: tuple[str, ...] = ()
+    by_class: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def addresses_for(self, claim: Claim) -> tuple[str, ...]:
+        """The addresses a claim is answered with; empty where there are none."""
+        if claim.addresses:
+            return claim.addresses
+        if claim.ingress_class is not None and claim.ingress_class in self.by_class:
+            return self.by_class[claim.ingress_class]
+        return self.default
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A claim that is not answered, and why."""
+
+    claim: Claim
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of one hostname."""
+
+    winner: Claim | None
+    addresses: tuple[str, ...]
+    lost: tuple[Lost, ...]
+
+
+def judge(claims: Iterable[Claim], *, targets: Targets, guards: Guards) -> Verdict:
+    """Choose between the claims to one hostname and reach."""
+    ranked = sorted(claims, key=_rank)
+    reason = refusal(ranked[0].hostname, guards) if ranked else None
+    if not ranked or reason is not None:
+        return Verdict(None, (), tuple(Lost(claim, reason or "") for claim in ranked))
+    winner, *others = ranked
+    lost = tuple(Lost(claim, f"{winner.origin} has it") for claim in others)
+    addresses = targets.addresses_for(winner)
+    if addresses:
+        return Verdict(winner, addresses, lost)
+    return Verdict(None, (), (Lost(winner, "its target has no address (--target)"), *lost))
+
+
+def _rank(claim: Claim) -> tuple[bool, str, str, str, str, tuple[str, ...]]:
+    origin = claim.origin
+    # Between static names, the flag beats the file: it stands nearer to the one who typed it.
+    return (not claim.addresses, origin.created, origin.kind, origin.namespace, origin.name, claim.addresses)

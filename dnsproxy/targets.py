@@ -1,0 +1,27 @@
+"""Targets: where the names of the cluster point (design: a relay's Service, or an ingress controller's)."""
+
+from __future__ import annotations
+
+import ipaddress
+
+
+def parse_addresses(text: str) -> tuple[str, ...]:
+    """`ADDRESS[,ADDRESS]...` as canonical texts in the order given, each once.
+
+    Raises ValueError that names the part which is no address, or one that no client could use.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    return tuple(dict.fromkeys(parse_address(part) for part in parts))
+
+
+def parse_address(text: str) -> str:
+    """One IPv4 or IPv6 address, without zone or port, in canonical form (RFC 5952)."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        raise ValueError(f"{text!a} is not an IP address") from None
+    if getattr(address, "scope_id", None):
+        raise ValueError(f"{text!r} has a zone, which means nothing to another host")
+    if address.is_unspecified or address.is_multicast:
+        raise ValueError(f"{text!r} is not an address that a client can connect to")
+    return str(address)

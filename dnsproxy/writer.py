@@ -1,0 +1,73 @@
+"""The writer: keeps the next table and publishes copies of it.
+
+The law: what is published never changes again. Putting one name costs the same whatever the size of the table, and
+publishing costs a copy of three dicts, so a change among 100,000 names does not hold up the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dnsproxy import names
+from dnsproxy.claims import Reach
+from dnsproxy.table import Answers, Host, HostTable, Wildcard, build_answers
+
+
+class TableWriter:
+    """Collects hosts; TTL in seconds."""
+
+    def __init__(self, *, ttl: int) -> None:
+        self._ttl = ttl
+        self._exact: dict[bytes, Answers] = {}
+        self._wildcards: dict[bytes, Wildcard] = {}
+        self._above: dict[bytes, int] = {}
+        self._shared: dict[tuple[str, ...], Answers] = {}
+
+    def put(self, host: Host) -> None:
+        """Set the addresses of a host; with none, the name is taken out."""
+        wire = names.to_wire(host.hostname)
+        answers = self._answers(host.addresses) if host.addresses else None
+        if host.reach is Reach.NAME:
+            self._put_exact(wire, answers)
+        else:
+            self._put_wildcard(wire, host.reach, answers)
+
+    def publish(self) -> HostTable:
+        """The table of all that was put so far."""
+        return HostTable(self._exact.copy(), self._wildcards.copy(), self._above.copy())
+
+    def _answers(self, addresses: tuple[str, ...]) -> Answers:
+        answers = self._shared.get(addresses)
+        if answers is None:
+            answers = self._shared[addresses] = build_answers(addresses, ttl=self._ttl)
+        return answers
+
+    def _put_exact(self, wire: bytes, answers: Answers | None) -> None:
+        known = wire in self._exact
+        if answers is not None:
+            self._exact[wire] = answers
+        elif known:
+            del self._exact[wire]
+        self._count(names.ancestors(wire), (answers is not None) - known)
+
+    def _put_wildcard(self, wire: bytes, reach: Reach, answers: Answers | None) -> None:
+        before = self._wildcards.get(wire, Wildcard(None, None))
+        if reach is Reach.ONE_LABEL:
+            after = before._replace(one_label=answers)
+        else:
+            after = before._replace(any_labels=answers)
+        self._wildcards[wire] = after
+        if after == (None, None):
+            del self._wildcards[wire]
+        # The parent of a wildcard is above names of ours too.
+        self._count([wire, *names.ancestors(wire)], (after != (None, None)) - (before != (None, None)))
+
+    def _count(self, ancestors: Iterable[bytes], step: int) -> None:
+        if not step:
+            return
+        for name in ancestors:
+            count = self._above.get(name, 0) + step
+            if count:
+                self._above[name] = count
+            else:
+                del self._above[name]
