@@ -1,0 +1,1 @@
+"""Sources: from what a cluster says about itself to claims on hostnames."""

@@ -1,0 +1,77 @@
+"""The cluster's sources: follow the collections, keep the claim store, say what changed.
+
+The law: a thin shell; what an object claims is the pure modules' business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+import trio
+
+from dnsproxy.sources.ingress import INGRESSES
+from dnsproxy.sources.ingress_class import INGRESS_CLASSES
+from dnsproxy.sources.ingress_source import IngressOptions, IngressSource
+from dnsproxy.sources.store import ClaimStore
+from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.listwatch import follow
+from sidecar.kubernetes.status import Status
+from sidecar.kubernetes.steps import Pace
+
+
+@dataclass(slots=True)
+class IngressStatus:
+    """How the two watches of the Ingress source are doing."""
+
+    ingresses: Status = field(default_factory=lambda: Status("Ingress"))
+    classes: Status = field(default_factory=lambda: Status("IngressClass"))
+
+    @property
+    def synced(self) -> bool:
+        """Whether the claims are the cluster's. Where IngressClasses can't be seen, none of them is the default."""
+        return self.ingresses.synced and (self.classes.synced or self.classes.absent)
+
+
+async def follow_ingresses(
+    client: ApiClient,
+    store: ClaimStore,
+    *,
+    options: IngressOptions,
+    on_claims: Callable[[frozenset[str]], None],
+    on_synced: Callable[[], None] = lambda: None,
+    status: IngressStatus | None = None,
+    pace: Pace = Pace(),  # noqa: B008  # frozen
+) -> NoReturn:
+    """Keep the claims of the cluster's Ingresses in `store` until cancelled.
+
+    `on_claims` gets the hostnames whose claims have just changed (never an empty set), many at once where many
+    changed together. `on_synced` is called after each whole list of either kind; ask `status.synced` whether both are.
+    """
+    status = status or IngressStatus()
+    source = IngressSource(store, options=options)
+
+    def tell(hostnames: frozenset[str]) -> None:
+        if hostnames:
+            on_claims(hostnames)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(
+            lambda: follow(
+                client,
+                INGRESS_CLASSES,
+                on_change=lambda changes: tell(source.change_classes(changes)),
+                on_synced=on_synced,
+                status=status.classes,
+                pace=pace,
+            )
+        )
+        await follow(
+            client,
+            INGRESSES,
+            on_change=lambda changes: tell(source.change_ingresses(changes)),
+            on_synced=on_synced,
+            status=status.ingresses,
+            pace=pace,
+        )

@@ -1,0 +1,95 @@
+"""Ingress: the hostnames that one networking.k8s.io/v1 Ingress serves.
+
+The law: one object in, claims and rejections out; a bad host harms neither the object's other hosts nor other objects.
+https://kubernetes.io/docs/reference/kubernetes-api/networking-resources/ingress-v1/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from dnsproxy.claims import Claim, Origin, Reach, Rejection
+from dnsproxy.names import BadName, is_wildcard, parse_hostname
+from sidecar.kubernetes.objects import Collection, ObjectMeta
+
+
+class _Annotations(msgspec.Struct, frozen=True, gc=False):
+    ingress_class: str | None = msgspec.field(default=None, name="kubernetes.io/ingress.class")
+    """The way to name a class before spec.ingressClassName; still read by every controller."""
+
+
+class _Metadata(ObjectMeta, frozen=True, gc=False, rename="camel"):
+    annotations: _Annotations | None = None
+
+
+class _Rule(msgspec.Struct, frozen=True, gc=False):
+    host: str | None = None
+
+
+class _Tls(msgspec.Struct, frozen=True, gc=False):
+    hosts: tuple[str | None, ...] | None = None
+
+
+class _Spec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    ingress_class_name: str | None = None
+    rules: tuple[_Rule | None, ...] | None = None
+    tls: tuple[_Tls | None, ...] | None = None
+
+
+class Ingress(msgspec.Struct, frozen=True, gc=False):
+    """The fields of an Ingress that say which hostnames it serves, and by which class."""
+
+    metadata: _Metadata
+    spec: _Spec | None = None
+
+    @property
+    def class_name(self) -> str | None:
+        """The class that the object names itself; None leaves it to the cluster's default."""
+        if self.spec is not None and self.spec.ingress_class_name:
+            return self.spec.ingress_class_name
+        annotations = self.metadata.annotations
+        return (annotations.ingress_class if annotations is not None else None) or None
+
+
+INGRESSES: Final = Collection("Ingress", "/apis/networking.k8s.io/v1/ingresses", Ingress)
+"""In all namespaces. RBAC: list and watch ingresses.networking.k8s.io."""
+
+
+def claims_of(
+    ingress: Ingress, *, tls_only: bool, default_class: str | None = None
+) -> tuple[list[Claim], list[Rejection]]:
+    """A claim for each hostname that an Ingress serves, each once, and a rejection for each that is none.
+
+    Hosts of rules and of TLS sections both count, because the solver of an HTTP-01 challenge has a rule alone;
+    `tls_only` takes those of TLS sections alone. A rule without host means every host, which nobody can answer for.
+    """
+    origin = origin_of(ingress.metadata)
+    ingress_class = ingress.class_name or default_class
+    claims: dict[str, Claim] = {}
+    rejections = []
+    for host in dict.fromkeys(_hosts_of(ingress, tls_only=tls_only)):
+        try:
+            hostname = parse_hostname(host)
+        except BadName as error:
+            rejections.append(Rejection(origin, str(error)))
+        else:
+            reach = Reach.ONE_LABEL if is_wildcard(hostname) else Reach.NAME
+            claims[hostname] = Claim(hostname, reach, origin, ingress_class=ingress_class)
+    return list(claims.values()), rejections
+
+
+def origin_of(metadata: ObjectMeta) -> Origin:
+    """Where the claims of an Ingress come from."""
+    return Origin("Ingress", metadata.name, metadata.namespace or "", metadata.creation_timestamp or "")
+
+
+def _hosts_of(ingress: Ingress, *, tls_only: bool) -> Iterator[str]:
+    spec = ingress.spec or _Spec()
+    if not tls_only:
+        yield from (rule.host for rule in spec.rules or () if rule is not None and rule.host)
+    for tls in spec.tls or ():
+        if tls is not None:
+            yield from (host for host in tls.hosts or () if host)

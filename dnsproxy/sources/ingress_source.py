@@ -1,0 +1,75 @@
+"""The Ingress source: from changes of Ingresses and IngressClasses to changes of claims.
+
+The law: pure; what it gives depends on the objects alone and not on the order in which their changes came. An Ingress
+that names no class waits for the default one: it is kept, so that its claims can be made anew when that changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dnsproxy.claims import Claim, Rejection
+from dnsproxy.sources.ingress import Ingress, claims_of, origin_of
+from dnsproxy.sources.ingress_class import IngressClass, default_class
+from dnsproxy.sources.store import ClaimStore
+from sidecar.kubernetes.objects import Unreadable
+
+SOURCE: Final = "Ingress"
+
+
+@dataclass(frozen=True, slots=True)
+class IngressOptions:
+    """Which Ingresses and which of their hosts count."""
+
+    classes: frozenset[str] = frozenset()
+    """`--ingress-class`: these alone; empty: all, those without any class too."""
+    tls_only: bool = False
+
+
+class IngressSource:
+    """Feeds one ClaimStore with the claims of Ingresses."""
+
+    def __init__(self, store: ClaimStore, *, options: IngressOptions) -> None:
+        self._store = store
+        self._options = options
+        self._classes: dict[str, IngressClass] = {}
+        self._default: str | None = None
+        self._classless: dict[str, Ingress] = {}
+
+    def change_ingresses(self, changes: Mapping[str, Ingress | Unreadable | None]) -> frozenset[str]:
+        """Take changes of Ingresses in, by `NAMESPACE/NAME`. The hostnames whose claims changed."""
+        touched: set[str] = set()
+        for key, ingress in changes.items():
+            self._classless.pop(key, None)
+            if isinstance(ingress, Ingress) and ingress.class_name is None:
+                self._classless[key] = ingress
+            touched |= self._put(key, ingress)
+        return frozenset(touched)
+
+    def change_classes(self, changes: Mapping[str, IngressClass | Unreadable | None]) -> frozenset[str]:
+        """Take changes of IngressClasses in, by name. The hostnames whose claims changed."""
+        for name, one in changes.items():
+            self._classes.pop(name, None)
+            if isinstance(one, IngressClass):
+                self._classes[name] = one
+        chosen = default_class(self._classes.values())
+        if chosen == self._default:
+            return frozenset()
+        self._default = chosen
+        return frozenset().union(*(self._put(key, ingress) for key, ingress in self._classless.items()))
+
+    def _put(self, key: str, ingress: Ingress | Unreadable | None) -> frozenset[str]:
+        claims, rejections = self._contribution(ingress)
+        return self._store.replace(SOURCE, key, claims, rejections)
+
+    def _contribution(self, ingress: Ingress | Unreadable | None) -> tuple[list[Claim], list[Rejection]]:
+        if ingress is None:
+            return [], []
+        if isinstance(ingress, Unreadable):
+            return [], [Rejection(origin_of(ingress.metadata), f"unreadable: {ingress.reason}")]
+        wanted = self._options.classes
+        if wanted and (ingress.class_name or self._default) not in wanted:
+            return [], []
+        return claims_of(ingress, tls_only=self._options.tls_only, default_class=self._default)

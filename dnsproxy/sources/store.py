@@ -1,0 +1,82 @@
+"""The claim store: what every source claims at this moment, by the object it comes from and by hostname.
+
+The law: a change costs what it touches, never what the store holds. It decides nothing: two objects that claim one
+hostname are both here, and the plan chooses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from dnsproxy.claims import Claim, Rejection
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class ClaimStore:
+    """Claims and rejections under (source, key); `source` is `Ingress`, `hosts file` ..., `key` the object in it."""
+
+    def __init__(self) -> None:
+        self._claims: dict[tuple[str, str], tuple[Claim, ...]] = {}
+        self._rejections: dict[tuple[str, str], tuple[Rejection, ...]] = {}
+        self._by_hostname: dict[str, tuple[Claim, ...]] = {}
+        self._version = 0
+
+    @property
+    def version(self) -> int:
+        """Grows with every change of a claim."""
+        return self._version
+
+    def replace(
+        self, source: str, key: str, claims: Sequence[Claim], rejections: Sequence[Rejection] = ()
+    ) -> frozenset[str]:
+        """What the object now claims, instead of what it did; nothing removes it. The hostnames whose claims changed.
+
+        Most changes of an object (its status, its annotations) leave its claims alone: those cost a comparison.
+        """
+        place = source, key
+        _put(self._rejections, place, tuple(rejections))
+        old, new = self._claims.get(place, ()), tuple(claims)
+        if old == new:
+            return frozenset()
+        _put(self._claims, place, new)
+        changed = set(old) ^ set(new)
+        for claim in old:
+            if claim in changed:
+                self._drop(claim)
+        for claim in new:
+            if claim in changed:
+                self._by_hostname[claim.hostname] = (*self._by_hostname.get(claim.hostname, ()), claim)
+        self._version += 1
+        return frozenset(claim.hostname for claim in changed)
+
+    def claims(self) -> Iterator[Claim]:
+        """Every claim, in no particular order."""
+        for claims in self._claims.values():
+            yield from claims
+
+    def claims_for(self, hostname: str) -> tuple[Claim, ...]:
+        """The claims on one hostname in normal form (`*.example.org` is one of its own)."""
+        return self._by_hostname.get(hostname, ())
+
+    def hostnames(self) -> int:
+        """How many hostnames are claimed."""
+        return len(self._by_hostname)
+
+    def rejections(self) -> Iterator[Rejection]:
+        """Every host that can't be served, in no particular order."""
+        for rejections in self._rejections.values():
+            yield from rejections
+
+    def _drop(self, claim: Claim) -> None:
+        left = tuple(other for other in self._by_hostname[claim.hostname] if other != claim)
+        _put(self._by_hostname, claim.hostname, left)
+
+
+def _put(mapping: dict[K, tuple[V, ...]], key: K, values: tuple[V, ...]) -> None:
+    if values:
+        mapping[key] = values
+    else:
+        mapping.pop(key, None)

@@ -1,0 +1,136 @@
+"""Errors of an API server, named by who is at fault and what helps.
+
+The law: an answer or a broken connection becomes one of these at the edge (http.py, protocol.py), and nothing behind
+them knows HTTP. Each has a short `cause` that may be a metric's label, and each is temporary: whoever watches retries.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+import msgspec
+
+_SHOWN_LIMIT: Final = 200
+
+# An API server that was restored from a backup is asked for the future; only a new list helps, as with 410.
+# https://github.com/kubernetes/apimachinery/blob/v0.34.4/pkg/apis/meta/v1/types.go CauseTypeResourceVersionTooLarge
+_TOO_LARGE: Final = "too large resource version"
+
+
+class ApiError(Exception):
+    """What an API server, or the way to it, did not do. Only the classes below are raised."""
+
+    cause: ClassVar[str]
+    """The kind of trouble in one word, from a small closed set."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        """Seconds that the server asked us to wait, or None."""
+
+
+class Unauthorized(ApiError):
+    """401: our credentials are not accepted; they are read again before the next try."""
+
+    cause = "unauthorized"
+
+
+class Forbidden(ApiError):
+    """403: the credentials are good and RBAC does not allow this; somebody has to grant it."""
+
+    cause = "forbidden"
+
+
+class NotFound(ApiError):
+    """404: the server does not serve this kind; its CustomResourceDefinition may come later."""
+
+    cause = "not-found"
+
+
+class Gone(ApiError):
+    """410: the resource version or continue token is too old (or from the future); only a new list helps."""
+
+    cause = "gone"
+
+
+class TooManyRequests(ApiError):
+    """429: the server is busy; `retry_after` is to be obeyed."""
+
+    cause = "too-many-requests"
+
+
+class Refused(ApiError):
+    """Any other 3xx or 4xx: our request is wrong for this server, or something else answers at this address."""
+
+    cause = "refused"
+
+
+class ServerTrouble(ApiError):
+    """The server is ill or away: 5xx, a lost connection."""
+
+    cause = "server-trouble"
+
+
+class Garbled(ServerTrouble):
+    """The server, or something between, sent what is no Kubernetes object."""
+
+    cause = "garbled"
+
+
+class TimedOut(ServerTrouble):
+    """Nothing came in time: a server that is stuck, or a connection that died without a word."""
+
+    cause = "timeout"
+
+
+class _Details(msgspec.Struct, rename="camel"):
+    retry_after_seconds: int | None = None
+
+
+class Status(msgspec.Struct):
+    """What the API server says with an error: meta/v1 Status, as a body or as the object of an ERROR event."""
+
+    code: int | None = None
+    reason: str | None = None
+    message: str | None = None
+    details: _Details | None = None
+
+
+_STATUS = msgspec.json.Decoder(Status)
+
+_BY_CODE: Final[dict[int, type[ApiError]]] = {
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    410: Gone,
+    429: TooManyRequests,
+}
+
+
+def error_from_response(code: int, body: bytes, *, retry_after: str | None = None) -> ApiError:
+    """The error for a response that is not 200; `retry_after` is that header's text (RFC 9110 section 10.2.3)."""
+    try:
+        status = _STATUS.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        # A load balancer's page, not an API server's answer: a line of it shows whose it is.
+        status = Status(message=shown(body))
+    seconds = float(retry_after) if retry_after is not None and retry_after.strip().isdecimal() else None
+    return error_from_status(status, code=code, retry_after=seconds)
+
+
+def error_from_status(status: Status, *, code: int | None = None, retry_after: float | None = None) -> ApiError:
+    """The error for a Status; `code` is that of the response which carried it."""
+    number = status.code or code or 500
+    message = status.message or status.reason or "no reason given"
+    if retry_after is None and status.details is not None and status.details.retry_after_seconds:
+        retry_after = float(status.details.retry_after_seconds)
+    kind = _BY_CODE.get(number, ServerTrouble if number >= 500 else Refused)  # noqa: PLR2004
+    if status.reason in {"Expired", "Gone"} or _TOO_LARGE in message.lower():
+        kind = Gone
+    return kind(f"{number}: {shown(message.encode())}", retry_after=retry_after)
+
+
+def shown(text: bytes) -> str:
+    """The beginning of a foreign text on one line, safe in logs and terminals."""
+    line = " ".join(text[: 4 * _SHOWN_LIMIT].decode("utf-8", "replace").split())
+    return line[:_SHOWN_LIMIT].encode("unicode_escape").decode("ascii") or "an empty body"

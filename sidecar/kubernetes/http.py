@@ -1,0 +1,173 @@
+"""HTTP to one API server: requests out, bytes or an ApiError back.
+
+The law: the only module that knows the HTTP client. It adds credentials, renews them once when the server refuses
+them, bounds every request in time, and translates every fault of the connection. It never retries: that is a step.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from http import HTTPStatus
+from types import TracebackType
+from typing import Final
+
+import httpx2
+import trio
+
+from sidecar.kubernetes.config import Cluster, ClusterConfigError
+from sidecar.kubernetes.errors import ApiError, ServerTrouble, TimedOut, Unauthorized, error_from_response
+
+_HEADERS: Final = {
+    "accept": "application/json",
+    # Compressing costs the server more than the cluster's network would save, and us time on the event loop.
+    "accept-encoding": "identity",
+    "user-agent": "switchback",
+}
+_ERROR_BODY_LIMIT: Final = 64 << 10
+_CLOSE_SECONDS: Final = 1.0
+"""Closing says good-bye to the peer (TLS), who may not listen any more."""
+_TIMEOUTS: Final = httpx2.Timeout(None, connect=5.0, write=10.0)
+"""Reading is bounded by each request's own deadline, which a server can't stretch by dripping."""
+
+
+class ApiClient:
+    """An API server's client; an async context manager. Any number of tasks may use it at the same time."""
+
+    def __init__(self, cluster: Cluster, *, transport: httpx2.AsyncBaseTransport | None = None) -> None:
+        self._cluster = cluster
+        self._transport = transport
+        self._renewing = trio.Lock()
+        self._http: httpx2.AsyncClient | None = None
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster as it was read last."""
+        return self._cluster
+
+    async def __aenter__(self) -> ApiClient:
+        self._http = self._open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._http is not None:
+            await self._http.aclose()
+
+    async def get(self, path: str, params: Mapping[str, str] | None = None, *, seconds: float) -> bytes:
+        """A whole body, within so many seconds. Raises ApiError."""
+        async with self.stream(path, params, seconds=seconds) as chunks:
+            return b"".join([chunk async for chunk in chunks])
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, params: Mapping[str, str] | None = None, *, seconds: float
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """A body in the chunks it comes in; everything, the block included, within so many seconds.
+
+        Raises ApiError, also from within the iteration.
+        """
+        with _translated(), trio.fail_after(seconds):
+            response = await self._send_authorized(path, params or {})
+            try:
+                async with aclosing(response.aiter_raw()) as chunks:
+                    yield chunks
+            finally:
+                with trio.move_on_after(_CLOSE_SECONDS, shield=True):
+                    await response.aclose()
+
+    async def _send_authorized(self, path: str, params: Mapping[str, str]) -> httpx2.Response:
+        cluster = self._cluster
+        try:
+            return await self._send(path, params)
+        except Unauthorized:
+            pass
+        except httpx2.ConnectError as error:
+            # A rotated CA looks so.
+            if not _is_about_tls(error):
+                raise
+        await self._renew(cluster)
+        return await self._send(path, params)
+
+    async def _send(self, path: str, params: Mapping[str, str]) -> httpx2.Response:
+        if self._http is None:
+            raise RuntimeError("an ApiClient is used inside `async with`")
+        request = self._http.build_request("GET", f"{self._cluster.server}{path}", params=dict(params))
+        authorization = await self._authorization()
+        if authorization is not None:
+            request.headers["authorization"] = authorization
+        if self._cluster.tls.server_name:
+            request.extensions["sni_hostname"] = self._cluster.tls.server_name
+        response = await self._http.send(request, stream=True)
+        if response.status_code == HTTPStatus.OK:
+            return response
+        try:
+            raise await _error_of(response)
+        finally:
+            with trio.move_on_after(_CLOSE_SECONDS, shield=True):
+                await response.aclose()
+
+    async def _authorization(self) -> str | None:
+        try:
+            return await trio.to_thread.run_sync(self._cluster.read_authorization, abandon_on_cancel=True)
+        except ClusterConfigError as error:
+            raise Unauthorized(str(error)) from error
+
+    async def _renew(self, refused: Cluster) -> None:
+        """Read the cluster again, unless another request has done so since."""
+        async with self._renewing:
+            if self._cluster is not refused:
+                return
+            try:
+                cluster = await trio.to_thread.run_sync(refused.reload, abandon_on_cancel=True)
+            except ClusterConfigError as error:
+                raise Unauthorized(str(error)) from error
+            self._cluster = cluster
+            if (cluster.tls, cluster.proxy) != (refused.tls, refused.proxy):
+                old, self._http = self._http, self._open()
+                if old is not None:
+                    await old.aclose()
+
+    def _open(self) -> httpx2.AsyncClient:
+        return httpx2.AsyncClient(
+            verify=self._cluster.tls.make_context(),
+            proxy=self._cluster.proxy,
+            trust_env=self._cluster.trust_env,
+            headers=_HEADERS,
+            timeout=_TIMEOUTS,
+            transport=self._transport,
+        )
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Turn what the HTTP client and the deadline raise into ApiErrors."""
+    try:
+        yield
+    except (trio.TooSlowError, httpx2.TimeoutException) as error:
+        raise TimedOut(f"no answer in time ({type(error).__name__})") from error
+    except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+        raise ServerTrouble(_reason(error)) from error
+
+
+async def _error_of(response: httpx2.Response) -> ApiError:
+    body = b""
+    async with aclosing(response.aiter_raw()) as chunks:
+        async for chunk in chunks:
+            body += chunk
+            if len(body) > _ERROR_BODY_LIMIT:
+                break
+    return error_from_response(response.status_code, body, retry_after=response.headers.get("retry-after"))
+
+
+def _reason(error: BaseException) -> str:
+    """The client's message, or the one beneath it: its own is sometimes empty."""
+    return str(error) or str(error.__cause__ or "") or type(error).__name__
+
+
+def _is_about_tls(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, ssl.SSLError):
+        error = error.__cause__ or error.__context__
+    return error is not None

@@ -1,0 +1,245 @@
+"""List and watch: follow one collection for as long as the program lives, through every fault of the API server.
+
+The law: this shell moves bytes, waits and tells; what bytes mean is protocol.py's, what changed is store.py's, what to
+do next is steps.py's. It never takes out what it can't see to be deleted.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import Final, Generic, NoReturn, TypeVar
+
+import structlog
+import trio
+
+from sidecar.kubernetes import steps
+from sidecar.kubernetes.errors import ApiError, NotFound, ServerTrouble
+from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.objects import Collection, Resource, Unreadable
+from sidecar.kubernetes.protocol import Decoder, LineSplitter, Page
+from sidecar.kubernetes.status import State, Status
+from sidecar.kubernetes.steps import Pace, Position
+from sidecar.kubernetes.store import Relist, Store
+
+T = TypeVar("T", bound=Resource)
+
+Changes = Mapping[str, T | Unreadable | None]
+"""By key (`NAMESPACE/NAME`): the object as it now is, or None where it was deleted."""
+
+_QUEUED: Final = 256
+"""Chunks of a watch that may wait while changes are handled; beyond that, the server waits."""
+
+_log = structlog.get_logger("kubernetes")
+
+
+async def follow(
+    client: ApiClient,
+    collection: Collection[T],
+    *,
+    on_change: Callable[[Changes[T]], None],
+    on_synced: Callable[[], None] = lambda: None,
+    status: Status | None = None,
+    pace: Pace = Pace(),  # noqa: B008  # frozen
+    draw: Callable[[], float] = random.random,
+) -> NoReturn:
+    """Tell `on_change` what is in the collection and how it changes, until cancelled.
+
+    Changes that arrive together are told together, at most `pace.slice_size` at once; between two calls, other tasks
+    run. `on_synced` is called whenever a whole list has been told; from the first time on, what was told is the state
+    of the cluster. An exception from either ends the follower: it is a fault of the program.
+    """
+    follower = _Follower(client, collection, on_change, on_synced, status or Status(), pace, draw)
+    await follower.run()
+
+
+class _Follower(Generic[T]):
+    def __init__(
+        self,
+        client: ApiClient,
+        collection: Collection[T],
+        on_change: Callable[[Changes[T]], None],
+        on_synced: Callable[[], None],
+        status: Status,
+        pace: Pace,
+        draw: Callable[[], float],
+    ) -> None:
+        self.client = client
+        self.collection = collection
+        self.on_change = on_change
+        self.on_synced = on_synced
+        self.status = status
+        self.pace = pace
+        self.draw = draw
+        self.store: Store[T] = Store()
+        self.decoder = Decoder(collection.type)
+        self.reported: str | None = None
+        status.kind = collection.kind
+
+    async def run(self) -> NoReturn:
+        position = Position()
+        while True:
+            await trio.sleep(position.wait)
+            position = await (self.watch(position) if position.version else self.sync(position))
+
+    async def sync(self, position: Position) -> Position:
+        """Read the whole collection, chunk by chunk."""
+        if self.status.error is None:
+            self.status.state = State.SYNCING
+        started = trio.current_time()
+        relist = self.store.relist()
+        try:
+            version = await self.read_pages(relist)
+        except NotFound as error:
+            # The kind is not there (any more), which is as good as an empty list, and as doubtful.
+            if relist.is_doubtful and not position.doubted:
+                return self.doubt(position)
+            await self.finish(relist, started)
+            return self.fail(position, error, version="", lasted=0.0)
+        except ApiError as error:
+            return self.fail(position, error, version="", lasted=0.0)
+        if relist.is_doubtful and not position.doubted:
+            return self.doubt(position)
+        await self.finish(relist, started)
+        return steps.after_list(position, version=version, now=trio.current_time())
+
+    async def read_pages(self, relist: Relist[T]) -> str:
+        """Tell each chunk as it comes; the result is the version of the whole."""
+        page: Page[T] | None = None
+        while page is None or page.token:
+            params = self.params(limit=str(self.pace.page_size), **({"continue": page.token} if page else {}))
+            body = await self.client.get(self.collection.path, params, seconds=self.pace.list_timeout)
+            page = self.decoder.decode_page(body)
+            self.answered(State.SYNCING)
+            self.status.pages += 1
+            await trio.lowlevel.checkpoint()
+            await self.tell(relist.take(page.entries))
+        return page.version
+
+    def doubt(self, position: Position) -> Position:
+        self.status.doubted = True
+        _log.warning("list lost nearly everything, asking again", kind=self.collection.kind, held=len(self.store))
+        return steps.after_doubt(position, pace=self.pace)
+
+    async def finish(self, relist: Relist[T], started: float) -> None:
+        """Take out what a complete list did not have, and say that we are in step with the cluster."""
+        await self.tell(self.store.apply(relist.missing()))
+        first, self.status.synced = not self.status.synced, True
+        self.status.doubted = False
+        self.status.lists += 1
+        self.status.synced_time = time.time()
+        self.on_synced()
+        if first:
+            seconds = round(trio.current_time() - started, 3)
+            _log.info("synced", kind=self.collection.kind, objects=len(self.store), seconds=seconds)
+
+    async def watch(self, position: Position) -> Position:
+        """Tell changes from a version on, until the server ends the watch or something breaks."""
+        version, started = position.version, trio.current_time()
+        self.status.watches += 1
+        error = None
+        # A buffer between reading and telling: what comes in one read is told at once, however it was framed.
+        send, receive = trio.open_memory_channel[list[bytes] | ApiError](_QUEUED)
+        with receive:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self.read_watch, version, send)
+                async for item in receive:
+                    version, error = await self.tell_waiting(item, receive, version)
+                    if error is not None:
+                        nursery.cancel_scope.cancel()
+                        break
+        now = trio.current_time()
+        lasted = now - started
+        if lasted >= self.pace.steady:
+            self.settled()
+        elif error is None:
+            error = ServerTrouble("the server ended the watch at once")
+        if error is not None:
+            return self.fail(position, error, version=version, lasted=lasted)
+        return steps.after_watch(position, version=version, now=now, pace=self.pace)
+
+    async def read_watch(self, version: str, send: trio.MemorySendChannel[list[bytes] | ApiError]) -> None:
+        """Put complete lines into the channel; at last the error, if one ended the watch."""
+        params = self.params(
+            watch="true",
+            allowWatchBookmarks="true",
+            resourceVersion=version,
+            timeoutSeconds=str(max(1, round(self.pace.watch_timeout))),
+        )
+        splitter = LineSplitter()
+        seconds = self.pace.watch_timeout + self.pace.watch_grace
+        async with send:
+            try:
+                async with self.client.stream(self.collection.path, params, seconds=seconds) as chunks:
+                    self.answered(State.WATCHING)
+                    async for chunk in chunks:
+                        self.answered(State.WATCHING)
+                        await send.send(splitter.feed(chunk))
+            except ApiError as error:
+                await send.send(error)
+
+    async def tell_waiting(
+        self,
+        item: list[bytes] | ApiError,
+        receive: trio.MemoryReceiveChannel[list[bytes] | ApiError],
+        version: str,
+    ) -> tuple[str, ApiError | None]:
+        """Tell what `item` and everything that waits behind it say; the result is where the watch stands now."""
+        lines: list[bytes] = []
+        ended: ApiError | None = None
+        while isinstance(item, list):
+            lines += item
+            try:
+                item = receive.receive_nowait()
+            except (trio.WouldBlock, trio.EndOfChannel):
+                break
+        else:
+            ended = item
+        try:
+            batch = self.decoder.decode_events(lines)
+        except ApiError as error:
+            return version, error
+        self.status.events += len(batch.entries)
+        self.status.bookmarks += batch.bookmarks
+        await self.tell(self.store.apply(batch.entries))
+        return batch.version or version, batch.error or ended
+
+    async def tell(self, changes: Changes[T]) -> None:
+        """Hand changes over in slices, other tasks running in between."""
+        self.status.objects = len(self.store)
+        items = iter(changes.items())
+        while part := dict(islice(items, self.pace.slice_size)):
+            self.status.unreadable += sum(isinstance(value, Unreadable) for value in part.values())
+            self.on_change(part)
+            await trio.lowlevel.checkpoint()
+
+    def fail(self, position: Position, error: ApiError, *, version: str, lasted: float) -> Position:
+        self.status.errors[error.cause] += 1
+        position = steps.after_error(
+            position, error=error, version=version, lasted=lasted, pace=self.pace, random=self.draw()
+        )
+        if position.wait:
+            self.status.state, self.status.error = State.RETRYING, error
+            if self.reported != error.cause:
+                # Once for each kind of trouble, not for each try.
+                self.reported = error.cause
+                _log.warning("retrying", kind=self.collection.kind, cause=error.cause, error=str(error))
+        return position
+
+    def answered(self, state: State) -> None:
+        """The server has said something sensible."""
+        self.status.state, self.status.error = state, None
+        self.status.contact = trio.current_time()
+        self.status.contact_time = time.time()
+
+    def settled(self) -> None:
+        """A watch has held: whatever was wrong is over."""
+        if self.reported is not None:
+            self.reported = None
+            _log.info("recovered", kind=self.collection.kind)
+
+    def params(self, **params: str) -> dict[str, str]:
+        selector = self.collection.label_selector
+        return params | ({"labelSelector": selector} if selector else {})

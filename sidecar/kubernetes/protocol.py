@@ -1,0 +1,181 @@
+"""List and watch as bytes: pages and watch lines in, entries out.
+
+The law: whatever the bytes, the result is a value or a Garbled, and one object that is not of its kind's shape
+becomes Unreadable and harms no other. https://kubernetes.io/docs/reference/using-api/api-concepts/ has the grammar.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from sidecar.kubernetes.errors import ApiError, Garbled, Status, error_from_status, shown
+from sidecar.kubernetes.objects import ObjectMeta, Resource, Unreadable, key_of
+
+T = TypeVar("T", bound=Resource)
+
+_FAULTS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+class Entry(NamedTuple, Generic[T]):
+    """One object of a page, or one change of a watch."""
+
+    key: str
+    version: str
+    """Opaque: only compared for equality."""
+    value: T | Unreadable | None
+    """None: deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """One chunk of a list."""
+
+    entries: list[Entry[T]]
+    version: str
+    """The resource version that the whole list is of; a watch starts there."""
+    token: str
+    """The continue token of the next chunk; empty after the last."""
+
+
+@dataclass(slots=True)
+class Batch(Generic[T]):
+    """Watch lines that came together."""
+
+    entries: list[Entry[T]] = field(default_factory=list)
+    version: str = ""
+    """Where a new watch would go on; empty if these lines do not say."""
+    bookmarks: int = 0
+    unknown: int = 0
+    """Events of a type that does not exist yet."""
+    error: ApiError | None = None
+    """The ERROR event that ended them."""
+
+
+class _ListMeta(msgspec.Struct, rename="camel"):
+    resource_version: str | None = None
+    token: str | None = msgspec.field(default=None, name="continue")
+
+
+class _List(msgspec.Struct):
+    metadata: _ListMeta
+    items: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Bare(msgspec.Struct):
+    metadata: ObjectMeta
+
+
+class _Event(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+class Decoder(Generic[T]):
+    """Decodes one kind; holds msgspec's decoders, which are costly to make, and no other state."""
+
+    def __init__(self, kind: type[T]) -> None:
+        self._list = msgspec.json.Decoder(_List)
+        self._items: msgspec.json.Decoder[list[T] | None] = _decoder_of_many(kind)
+        self._raw_items = msgspec.json.Decoder(list[msgspec.Raw])
+        self._item = msgspec.json.Decoder(kind)
+        self._bare = msgspec.json.Decoder(_Bare)
+        self._event = msgspec.json.Decoder(_Event)
+        self._status = msgspec.json.Decoder(Status)
+
+    def decode_page(self, body: bytes) -> Page[T]:
+        """One response to a list request. Raises Garbled for what is no list."""
+        try:
+            page = self._list.decode(body)
+            entries = self._decode_items(page.items)
+        except _FAULTS as error:
+            raise Garbled(f"not a list ({error}): {shown(body)}") from error
+        return Page(entries, page.metadata.resource_version or "", page.metadata.token or "")
+
+    def decode_events(self, lines: Iterable[bytes]) -> Batch[T]:
+        """Complete lines of a watch, up to its ERROR event if there is one. Raises Garbled for garbage."""
+        batch: Batch[T] = Batch()
+        for line in lines:
+            try:
+                self._decode_event(line, batch)
+            except _FAULTS as error:
+                raise Garbled(f"not a watch event ({error}): {shown(line)}") from error
+            if batch.error is not None:
+                break
+        return batch
+
+    def _decode_items(self, items: msgspec.Raw) -> list[Entry[T]]:
+        try:
+            values = self._items.decode(items) or []
+        except _FAULTS:
+            # Rare, so the fast way pays nothing for it: one by one, to find which object it is.
+            return [self._entry(raw) for raw in self._raw_items.decode(items)]
+        return [Entry(key_of(value.metadata), value.metadata.resource_version, value) for value in values]
+
+    def _entry(self, raw: msgspec.Raw) -> Entry[T]:
+        try:
+            value: T | Unreadable = self._item.decode(raw)
+        except _FAULTS as error:
+            value = Unreadable(self._bare.decode(raw).metadata, shown(str(error).encode()))
+        return Entry(key_of(value.metadata), value.metadata.resource_version, value)
+
+    def _decode_event(self, line: bytes, batch: Batch[T]) -> None:
+        event = self._event.decode(line)
+        match event.type:
+            case "ADDED" | "MODIFIED":
+                batch.entries.append(self._entry(event.object))
+                batch.version = batch.entries[-1].version
+            case "DELETED":
+                # Its resource version is that of the deletion, so a watch may go on from there.
+                metadata = self._bare.decode(event.object).metadata
+                batch.entries.append(Entry(key_of(metadata), metadata.resource_version, None))
+                batch.version = metadata.resource_version
+            case "BOOKMARK":
+                batch.version = _bookmarked(event.object)
+                batch.bookmarks += 1
+            case "ERROR":
+                batch.error = error_from_status(self._status.decode(event.object))
+            case _:
+                batch.unknown += 1
+
+
+class LineSplitter:
+    """Cuts a stream of octets into lines; what a broken stream leaves unfinished is never shown."""
+
+    LIMIT: Final = 32 << 20
+    """Octets in one line. etcd takes requests of 1.5 MiB; JSON makes of it what it will, but never this."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The lines that this chunk completes. Raises Garbled for a line without end."""
+        if b"\n" not in chunk:
+            self._rest += chunk
+            if len(self._rest) > self.LIMIT:
+                raise Garbled(f"a watch event of more than {self.LIMIT} octets")
+            return []
+        *lines, rest = (bytes(self._rest) + chunk).split(b"\n")
+        self._rest = bytearray(rest)
+        return [line for line in lines if line.strip()]
+
+
+class _BookmarkMeta(msgspec.Struct, rename="camel"):
+    resource_version: str
+
+
+class _Bookmark(msgspec.Struct):
+    metadata: _BookmarkMeta
+
+
+def _bookmarked(raw: msgspec.Raw) -> str:
+    """A bookmark is an object with nothing but a resource version: it has no name."""
+    return msgspec.json.decode(raw, type=_Bookmark).metadata.resource_version
+
+
+def _decoder_of_many(kind: type[Any]) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(types.GenericAlias(list, (kind,)) | None)
