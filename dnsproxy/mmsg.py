@@ -26,8 +26,8 @@ class _IoVector(ctypes.Structure):
     _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
 
 
-class _MessageHeader(ctypes.Structure):
-    """A struct mmsghdr (recvmmsg(2)) with its struct msghdr laid flat."""
+class _Single(ctypes.Structure):
+    """A struct msghdr (recvmsg(2))."""
 
     _fields_ = (
         ("name", ctypes.c_void_p),
@@ -37,8 +37,14 @@ class _MessageHeader(ctypes.Structure):
         ("control", ctypes.c_void_p),
         ("control_length", ctypes.c_size_t),
         ("flags", ctypes.c_int),
-        ("length", ctypes.c_uint),
     )
+
+
+class _MessageHeader(ctypes.Structure):
+    """A struct mmsghdr (recvmmsg(2))."""
+
+    _anonymous_ = ("single",)
+    _fields_ = (("single", _Single), ("length", ctypes.c_uint))
 
 
 class _Headers:
@@ -226,7 +232,7 @@ class _Late:
         self.name, self.control = bytearray(_NAME), bytearray(CONTROL)
         self.message = bytearray(_LARGEST)
         self.vector = _IoVector(base=_address(self.message))
-        self.header = _MessageHeader(
+        self.header = _Single(
             name=_address(self.name),
             vector=ctypes.addressof(self.vector),
             vector_length=1,
