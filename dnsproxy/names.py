@@ -39,6 +39,9 @@ def parse_hostname(text: str) -> str:
     if _is_address(base):
         raise BadName(f"{_shown(text)} is an IP address, not a hostname")
     labels = [_parse_label(label, text) for label in base.split(".")]
+    # Once more: other scripts' digits have become ASCII digits only now.
+    if _is_address(".".join(labels)):
+        raise BadName(f"{_shown(text)} is an IP address, not a hostname")
     if sum(map(len, labels)) + len(labels) + 1 > MAXIMUM_NAME:
         raise BadName(f"{_shown(text)} is longer than {MAXIMUM_NAME} octets")
     return ("*." if name != base else "") + ".".join(labels)

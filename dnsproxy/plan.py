@@ -61,7 +61,8 @@ def judge(claims: Iterable[Claim], *, targets: Targets, guards: Guards) -> Verdi
     return Verdict(None, (), (Lost(winner, "its target has no address (--target)"), *lost))
 
 
-def _rank(claim: Claim) -> tuple[bool, str, str, str, str, tuple[str, ...]]:
+def _rank(claim: Claim) -> tuple[bool, str, str, str, str, tuple[str, ...], str]:
     origin = claim.origin
     # Between static names, the flag beats the file: it stands nearer to the one who typed it.
-    return (not claim.addresses, origin.created, origin.kind, origin.namespace, origin.name, claim.addresses)
+    age_and_name = (origin.created, origin.kind, origin.namespace, origin.name)
+    return (not claim.addresses, *age_and_name, claim.addresses, claim.ingress_class or "")

@@ -18,6 +18,8 @@ from dnsproxy.wire import Rcode, Type
 
 _OWNER: Final = b"\xc0\x0c"  # a pointer to offset 12, the question's name (RFC 1035 section 4.1.4)
 _NEGATIVE_REFRESH = 3600
+# Not `hostmaster` below the owner: with an owner of nearly 255 octets that would be no legal name any more.
+_MAILBOX: Final = b"\x06nobody\x07invalid\0"
 
 # Sizes that stub resolvers, forwarders and test tools really offer; others take the careful road.
 _COMMON_UDP_SIZES = (
@@ -56,9 +58,8 @@ def format_addresses(addresses: Iterable[str], *, rtype: Type, ttl: int) -> tupl
 
 def format_soa(ttl: int) -> bytes:
     """The SOA that makes an empty answer NODATA: TTL and minimum are the time it may be remembered (RFC 2308 3)."""
-    mailbox = b"\x0ahostmaster" + _OWNER
     times = struct.pack("!IIIII", 1, _NEGATIVE_REFRESH, _NEGATIVE_REFRESH, _NEGATIVE_REFRESH, ttl)
-    return format_record(Type.SOA, ttl, _OWNER + mailbox + times)
+    return format_record(Type.SOA, ttl, _OWNER + _MAILBOX + times)
 
 
 def format_any(ttl: int) -> bytes:

@@ -1,66 +1,55 @@
-"""The registry: every claim of every source, by object and by hostname.
+"""The registry: what the claims of all sources come to, hostname by hostname.
 
-The law: an object's claims replace its earlier ones whole. Only the hostnames that a change touches are judged again,
-and the result is that of judging everything afresh, whatever the order of the changes.
+The law: only the hostnames that a change touches are judged again, and the result is that of judging everything afresh,
+whatever the order of the changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from dnsproxy.claims import Claim, Reach
+from dnsproxy.claims import Claim, Reach, Rejection
 from dnsproxy.guards import Guards
+from dnsproxy.names import is_wildcard
 from dnsproxy.plan import Lost, Targets, Verdict, judge
+from dnsproxy.sources.store import ClaimStore
 from dnsproxy.table import Host
-
-Row = tuple[str, Reach]
-"""A hostname in normal form, and how far it reaches."""
 
 
 class Registry:
-    """Holds the claims and says what they come to."""
+    """A claim store, and the verdicts on what it holds."""
 
     def __init__(self, *, targets: Targets, guards: Guards) -> None:
+        self.store = ClaimStore()
         self._targets = targets
         self._guards = guards
-        self._objects: dict[tuple[str, str], tuple[Claim, ...]] = {}
-        self._rows: dict[Row, list[Claim]] = {}
-        self._touched: dict[Row, None] = {}
+        self._touched: dict[str, None] = {}
 
-    def replace(self, source: str, key: str, claims: Iterable[Claim]) -> None:
+    def replace(self, source: str, key: str, claims: Sequence[Claim], rejections: Sequence[Rejection] = ()) -> None:
         """Set what one object of one source claims; nothing where it is gone."""
-        new = tuple(claims)
-        old = self._objects.pop((source, key), ())
-        if new == old:
-            if new:
-                self._objects[source, key] = new
-            return
-        for claim in old:
-            self._remove(claim)
-        for claim in new:
-            self._rows.setdefault((claim.hostname, claim.reach), []).append(claim)
-            self._touched[claim.hostname, claim.reach] = None
-        if new:
-            self._objects[source, key] = new
+        self.touch(self.store.replace(source, key, claims, rejections))
+
+    def touch(self, hostnames: Iterable[str]) -> None:
+        """The claims to these hostnames have changed in the store."""
+        self._touched.update(dict.fromkeys(hostnames))
 
     def changes(self) -> Iterator[Host]:
         """What has become of each hostname touched since the last call; without addresses it goes out of the table."""
         while self._touched:
-            hostname, reach = self._touched.popitem()[0]
-            yield Host(hostname, reach, self.verdict(hostname, reach).addresses)
+            hostname = self._touched.popitem()[0]
+            for reach in _reaches(hostname):
+                yield Host(hostname, reach, self.verdict(hostname, reach).addresses)
 
     def verdict(self, hostname: str, reach: Reach) -> Verdict:
         """Who has a hostname and who lost it."""
-        return judge(self._rows.get((hostname, reach), ()), targets=self._targets, guards=self._guards)
+        claims = [claim for claim in self.store.claims_for(hostname) if claim.reach is reach]
+        return judge(claims, targets=self._targets, guards=self._guards)
 
     def lost(self) -> list[Lost]:
         """Every claim that is not answered."""
-        return [lost for hostname, reach in self._rows for lost in self.verdict(hostname, reach).lost]
+        rows = {(claim.hostname, claim.reach): None for claim in self.store.claims()}
+        return [lost for row in rows for lost in self.verdict(*row).lost]
 
-    def _remove(self, claim: Claim) -> None:
-        row = claim.hostname, claim.reach
-        claims = self._rows[row]
-        claims.remove(claim)
-        if not claims:
-            del self._rows[row]
-        self._touched[row] = None
+
+def _reaches(hostname: str) -> tuple[Reach, ...]:
+    return (Reach.ONE_LABEL, Reach.ANY_LABELS) if is_wildcard(hostname) else (Reach.NAME,)

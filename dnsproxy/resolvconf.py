@@ -47,5 +47,6 @@ def _votes(domain: str, search: list[str]) -> int:
 
 
 def _lines(content: str) -> list[list[str]]:
-    rows = (line.split() for line in content.splitlines() if not line.lstrip().startswith(("#", ";")))
+    # Not splitlines(): it also ends a line at U+0085 and the like, and would take what follows out of a comment.
+    rows = (line.split() for line in content.split("\n") if not line.lstrip().startswith(("#", ";")))
     return [row for row in rows if row]

@@ -107,9 +107,7 @@ def server_failure(message: bytes) -> bytes | None:
     """SERVFAIL for octets that nothing else is known of; None where even that could do harm."""
     if len(message) < wire.HEADER or message[2] & 0x80:
         return None
-    end = wire.question_end(message)
-    head = _format_head(message, rcode=Rcode.SERVFAIL, questions=1 if end else 0)
-    return head + message[wire.HEADER : end or wire.HEADER]
+    return _format_error(message, Rcode.SERVFAIL)
 
 
 def reply_limit(query: Query, *, stream: bool) -> int:
@@ -125,11 +123,18 @@ def _decide_fault(message: bytes, fault: Fault) -> Outcome:
     if fault in (Fault.SHORT, Fault.RESPONSE):
         # An answer to a response lets two servers talk for ever (CVE-2024-2169).
         return Drop(fault)
-    if fault is Fault.OPCODE:
-        return Refuse(_format_head(message, rcode=Rcode.NOTIMP, questions=0), Rcode.NOTIMP)
+    rcode = Rcode.NOTIMP if fault is Fault.OPCODE else Rcode.FORMERR
+    return Refuse(_format_error(message, rcode), rcode)
+
+
+def _format_error(message: bytes, rcode: Rcode) -> bytes:
+    """An error for octets of which no more is known than, perhaps, where their question ends.
+
+    CoreDNS gives its client FORMERR for a reply that does not echo the question, whatever the reply says.
+    """
     end = wire.question_end(message)
-    head = _format_head(message, rcode=Rcode.FORMERR, questions=1 if end else 0)
-    return Refuse(head + message[wire.HEADER : end or wire.HEADER], Rcode.FORMERR)
+    head = _format_head(message, rcode=rcode, questions=1 if end else 0)
+    return head + message[wire.HEADER : end or wire.HEADER]
 
 
 def _format_answer(query: Query, row: Records, *, limit: int) -> bytes:

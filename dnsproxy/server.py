@@ -39,6 +39,11 @@ class DnsServer:
         self._stream_forwards = 0
         self._log = structlog.get_logger("dnsproxy.server")
 
+    @property
+    def outstanding(self) -> int:
+        """Queries that wait for an upstream."""
+        return self._stream_forwards + (len(self.forwarder) if self.forwarder is not None else 0)
+
     async def run(self, ports: Sequence[DatagramPort], listeners: Sequence[trio.SocketListener]) -> None:
         """Serve bound UDP ports and listening TCP sockets until cancelled."""
         with Poller() as poller:

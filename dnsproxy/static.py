@@ -28,7 +28,8 @@ def parse_hosts_file(content: str, *, path: str) -> tuple[list[Claim], list[Reje
     addresses: dict[str, dict[str, None]] = {}
     origins: dict[str, Origin] = {}
     rejections: list[Rejection] = []
-    for number, line in enumerate(content.splitlines(), 1):
+    # Not splitlines(): it also ends a line at U+0085 and the like, and would take what follows out of a comment.
+    for number, line in enumerate(content.split("\n"), 1):
         fields = line.partition("#")[0].split()
         if not fields:
             continue
@@ -41,20 +42,26 @@ def parse_hosts_file(content: str, *, path: str) -> tuple[list[Claim], list[Reje
 
 
 def _parse_line(fields: list[str], origin: Origin, rejections: list[Rejection]) -> Iterable[tuple[str, str]]:
+    wanted = [name for name in fields[1:] if not _is_own_name(name.lower())]
+    if fields[1:] and not wanted:
+        # Asked before the address, as the lines every system brings have multicast and zoned ones (ff02::1 ip6-allnodes).
+        return
     try:
         address = parse_address(fields[0])
     except ValueError as error:
         rejections.append(Rejection(origin, str(error)))
         return
-    if not fields[1:]:
+    if not wanted:
         rejections.append(Rejection(origin, f"{address} has no name behind it"))
-    for name in fields[1:]:
-        if name.lower() in _OWN_NAMES or name.lower().startswith("ip6-"):
-            continue
+    for name in wanted:
         try:
             yield parse_hostname(name), address
         except BadName as error:
             rejections.append(Rejection(origin, str(error)))
+
+
+def _is_own_name(name: str) -> bool:
+    return name in _OWN_NAMES or name.startswith("ip6-")
 
 
 def static_claim(hostname: str, addresses: tuple[str, ...], origin: Origin) -> Claim:

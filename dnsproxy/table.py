@@ -30,7 +30,7 @@ class Records(NamedTuple):
     octets: bytes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Answers:
     """All that is known of one set of addresses."""
 
@@ -64,6 +64,8 @@ class HostTable:
     wildcards: Mapping[bytes, Wildcard] = field(default_factory=dict)
     above: Mapping[bytes, int] = field(default_factory=dict)
     """Ancestors of our names, and of how many: an NXDOMAIN for one would deny what is below it (RFC 8020)."""
+    never: frozenset[bytes] = frozenset()
+    """Names that no wildcard covers: those that were denied one by one."""
 
     def __len__(self) -> int:
         kinds = sum((one is not None) + (many is not None) for one, many in self.wildcards.values())
@@ -73,7 +75,7 @@ class HostTable:
         """The answers of the longest wildcard that covers a lower-cased wire name."""
         wildcards = self.wildcards
         size = len(name)
-        if not wildcards or size > names.MAXIMUM_NAME:
+        if not wildcards or size > names.MAXIMUM_NAME or name in self.never:
             return None
         position, first = 0, True
         while position < size and 0 < name[position] <= names.MAXIMUM_LABEL:

@@ -118,10 +118,8 @@ def scan_query(message: bytes) -> Query | Fault:
     klass = message[name_end + 2] << 8 | message[name_end + 3]
     if message[6:12] == b"\0\0\0\0\0\0" and end == len(message):
         return Query(message, name, qtype, klass, end, None)
-    # An incremental transfer names its SOA in the authority section (RFC 1995); we refuse it whole.
-    if qtype == Type.IXFR:
-        return Query(message, name, qtype, klass, end, None)
-    edns = _scan_additional(message, end)
+    # An incremental transfer names its SOA in the authority section (RFC 1995 section 3).
+    edns = _scan_records(message, end, most_authorities=int(qtype == Type.IXFR))
     if isinstance(edns, Fault):
         return edns
     return Query(message, name, qtype, klass, end, edns)
@@ -153,12 +151,13 @@ def question_end(message: bytes) -> int:
     return end + 4 if end and end + 4 <= len(message) else 0
 
 
-def _scan_additional(message: bytes, position: int) -> Edns | Fault | None:
-    count = message[10] << 8 | message[11]
-    if message[6:10] != b"\0\0\0\0" or count > _MAXIMUM_ADDITIONAL:
+def _scan_records(message: bytes, position: int, *, most_authorities: int) -> Edns | Fault | None:
+    authorities = message[8] << 8 | message[9]
+    additional = message[10] << 8 | message[11]
+    if message[6:8] != b"\0\0" or authorities > most_authorities or additional > _MAXIMUM_ADDITIONAL:
         return Fault.FORM
     edns: Edns | None = None
-    for _ in range(count):
+    for index in range(authorities + additional):
         owner = position
         position = _skip_owner(message, position)
         fixed_end = position + _RECORD_FIXED
@@ -168,7 +167,8 @@ def _scan_additional(message: bytes, position: int) -> Edns | Fault | None:
         if data_end > len(message):
             return Fault.FORM
         if message[position : position + 2] == b"\0\x29":
-            if edns is not None or message[owner] or not _options_fit(message, fixed_end, data_end):
+            misplaced = edns is not None or index < authorities
+            if misplaced or message[owner] or not _options_fit(message, fixed_end, data_end):
                 return Fault.FORM
             edns = _edns(message, position)
         position = data_end

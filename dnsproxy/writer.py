@@ -7,6 +7,7 @@ publishing costs a copy of three dicts, so a change among 100,000 names does not
 from __future__ import annotations
 
 from collections.abc import Iterable
+from weakref import WeakValueDictionary
 
 from dnsproxy import names
 from dnsproxy.claims import Reach
@@ -14,14 +15,17 @@ from dnsproxy.table import Answers, Host, HostTable, Wildcard, build_answers
 
 
 class TableWriter:
-    """Collects hosts; TTL in seconds."""
+    """Collects hosts; TTL in seconds. `never` are hostnames that no wildcard covers (--deny)."""
 
-    def __init__(self, *, ttl: int) -> None:
+    def __init__(self, *, ttl: int, never: Iterable[str] = ()) -> None:
         self._ttl = ttl
         self._exact: dict[bytes, Answers] = {}
         self._wildcards: dict[bytes, Wildcard] = {}
         self._above: dict[bytes, int] = {}
-        self._shared: dict[tuple[str, ...], Answers] = {}
+        # A name that is denied as a wildcard is that wildcard, which the registry leaves out.
+        self._never = frozenset(names.to_wire(name) for name in never if not names.is_wildcard(name))
+        # Weak, as addresses come and go for as long as the service runs.
+        self._shared: WeakValueDictionary[tuple[str, ...], Answers] = WeakValueDictionary()
 
     def put(self, host: Host) -> None:
         """Set the addresses of a host; with none, the name is taken out."""
@@ -34,7 +38,7 @@ class TableWriter:
 
     def publish(self) -> HostTable:
         """The table of all that was put so far."""
-        return HostTable(self._exact.copy(), self._wildcards.copy(), self._above.copy())
+        return HostTable(self._exact.copy(), self._wildcards.copy(), self._above.copy(), self._never)
 
     def _answers(self, addresses: tuple[str, ...]) -> Answers:
         answers = self._shared.get(addresses)

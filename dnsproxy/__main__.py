@@ -1,0 +1,5 @@
+"""`python -m dnsproxy`."""
+
+from dnsproxy.cli import main
+
+main()

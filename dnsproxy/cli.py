@@ -1,0 +1,29 @@
+"""The `dnsproxy` command: what there is, each in a module of its own."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import click
+
+from dnsproxy.demo.command import demo
+from dnsproxy.install.command import install, uninstall
+from dnsproxy.serve_command import serve
+from sidecar.options import Group
+
+EPILOG = """\b
+Examples:
+  dnsproxy demo                  the whole story on this computer
+  dnsproxy serve --host app.example.org=192.0.2.10
+  dnsproxy install --file Corefile --address 10.96.0.53
+"""
+
+
+@click.group(cls=Group, epilog=EPILOG, context_settings={"auto_envvar_prefix": "DNSPROXY"})
+@click.version_option(version("switchback"), prog_name="dnsproxy", allow_from_autoenv=False)
+def main() -> None:
+    """Let pods reach their own cluster's public hostnames."""
+
+
+for _command in (demo, serve, install, uninstall):
+    main.add_command(_command)

@@ -1,0 +1,79 @@
+"""The command line of `dnsproxy demo`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from sidecar.options import Command, run_program
+
+EPILOG = """\b
+Examples:
+  dnsproxy demo
+  dnsproxy demo --keep             leave everything running, to try dig and curl
+  dnsproxy demo --output json
+"""
+
+
+@click.command(cls=Command, epilog=EPILOG)
+@click.option("--keep", is_flag=True, help="Leave it running until Ctrl-C, and say what to try.")
+@click.option("--output", "-o", type=click.Choice(["text", "json"]), default="text", help="How to report.")
+def demo(*, keep: bool, output: str) -> None:
+    """Play the whole story on this computer: no cluster, no root.
+
+    Exit status 0 only if each step really happened, 1 if one did not, 3 if the stage could not be set.
+    """
+    from sidecar.logs import configure_logging  # noqa: PLC0415  # --help must not cost what the story needs
+
+    configure_logging(level="error")
+    run_program(_run, keep, output == "json")
+
+
+async def _run(keep: bool, as_json: bool) -> int:  # run_program passes arguments by position
+    import trio  # noqa: PLC0415
+
+    from dnsproxy.demo.play import play, set_stage  # noqa: PLC0415
+    from dnsproxy.demo.story import Step, format_step, format_verdict, steps_as_json, succeeded  # noqa: PLC0415
+
+    async def tell(step: Step) -> None:
+        if not as_json:
+            click.echo(format_step(step))
+
+    async with set_stage() as stage:
+        if not as_json:
+            click.echo(_introduction(stage))
+        steps = await play(stage, tell)
+        click.echo(json.dumps(steps_as_json(steps), indent=2) if as_json else format_verdict(steps))
+        if keep:
+            click.echo(_invitation(stage), err=as_json)
+            await trio.sleep_forever()
+    return 0 if succeeded(steps) else 1
+
+
+def _introduction(stage: Any) -> str:
+    cluster_dns = (
+        f"a real CoreDNS on {stage.cluster_dns}, with the installed stanza"
+        if stage.has_coredns
+        else "dnsproxy itself (no coredns on the PATH)"
+    )
+    return (
+        f"An ingress that demands the PROXY protocol, behind a load balancer that pods cannot use.\n"
+        f"Pods ask {cluster_dns}.\n"
+    )
+
+
+def _invitation(stage: Any) -> str:
+    from dnsproxy.demo.play import ELSEWHERE, HOSTNAME, PUBLIC, RELAY  # noqa: PLC0415
+
+    dns, port = stage.cluster_dns, stage.http_port
+    at = f"@{dns.host} -p {dns.port}"
+    url = f"http://{HOSTNAME}:{port}/"
+    return (
+        "\nIt goes on running until Ctrl-C. Try:\n"
+        f"  dig {at} {HOSTNAME}\n"
+        f"  dig {at} {ELSEWHERE}\n"
+        f"  curl --resolve {HOSTNAME}:{port}:{PUBLIC} {url}      # without: refused\n"
+        f"  curl --resolve {HOSTNAME}:{port}:{RELAY} {url}      # with: answered\n"
+    )

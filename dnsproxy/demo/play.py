@@ -1,0 +1,170 @@
+"""Plays the story: starts the parts, lets a pod try the road without and with Switchback, and judges what it saw.
+
+The law: every verdict compares what came back over a socket with what must come back; nothing is taken on trust.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from dnsproxy.demo import pod
+from dnsproxy.demo.children import run_child, wait_for_listener
+from dnsproxy.demo.cluster_dns import run_coredns
+from dnsproxy.demo.ingress import serve_ingress
+from dnsproxy.demo.story import Step
+from dnsproxy.forwarder import ForwardSettings
+from dnsproxy.guards import Guards
+from dnsproxy.plan import Targets
+from dnsproxy.serve import serve
+from dnsproxy.settings import ServeSettings
+from dnsproxy.static import parse_host_flag
+from sidecar.endpoints import Endpoint
+from sidecar.listeners import bound_endpoint, listen_tcp
+
+HOSTNAME: Final = "app.example.org"
+ELSEWHERE: Final = "www.example.net"
+ELSEWHERE_ADDRESS: Final = "192.0.2.80"
+
+PUBLIC: Final = "127.0.0.10"
+"""Stands for the load balancer's address, which kube-proxy short-circuits to the ingress itself."""
+RELAY: Final = "127.0.0.20"
+_NOWHERE: Final = Endpoint("127.0.0.1", 9)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Where the parts of the story are."""
+
+    public_dns: Endpoint
+    dnsproxy: Endpoint
+    cluster_dns: Endpoint
+    """CoreDNS where there is one, else dnsproxy itself."""
+    http_port: int
+    has_coredns: bool
+
+
+Tell = Callable[[Step], Awaitable[None]]
+
+
+async def play(stage: Stage, tell: Tell) -> list[Step]:
+    """Try everything; each step is told as soon as it is judged."""
+    steps = []
+    for act in (_without, _with_name, _with_fetch, _elsewhere):
+        steps.append(await act(stage))
+        await tell(steps[-1])
+    return steps
+
+
+async def _without(stage: Stage) -> Step:
+    resolved = await pod.resolve(stage.public_dns, HOSTNAME)
+    fetched = await pod.fetch(PUBLIC, stage.http_port, HOSTNAME)
+    refused = fetched.status is None and not fetched.body
+    return Step(
+        title="Without Switchback, the pod is refused",
+        tried=f"the public DNS is asked for {HOSTNAME}, http://{HOSTNAME}:{stage.http_port}/ fetched from there",
+        expected=f"{PUBLIC}, and a connection closed without a response, because it has no PROXY header",
+        seen=f"{_shown(resolved)}, and {_response(fetched)}",
+        good=resolved.addresses == (PUBLIC,) and refused,
+    )
+
+
+async def _with_name(stage: Stage) -> Step:
+    resolved = await pod.resolve(stage.cluster_dns, HOSTNAME)
+    asked = "CoreDNS, with kubeadm's Corefile and our stanza, asks" if stage.has_coredns else "the pod asks"
+    return Step(
+        title="With Switchback, the same name leads to the relay",
+        tried=f"{asked} dnsproxy for {HOSTNAME}",
+        expected=RELAY,
+        seen=_shown(resolved),
+        good=resolved.addresses == (RELAY,),
+    )
+
+
+async def _with_fetch(stage: Stage) -> Step:
+    fetched = await pod.fetch(RELAY, stage.http_port, HOSTNAME)
+    expected = f"hello {pod.ADDRESS} port {fetched.port}"
+    return Step(
+        title="The ingress answers, and knows the pod by its own address",
+        tried=f"http://{HOSTNAME}:{stage.http_port}/ is fetched through the relay, which adds the PROXY header",
+        expected=f"200, {expected!r}",
+        seen=_response(fetched),
+        good=fetched.status == 200 and fetched.body == expected,  # noqa: PLR2004  # OK
+    )
+
+
+async def _elsewhere(stage: Stage) -> Step:
+    ours = await pod.resolve(stage.dnsproxy, ELSEWHERE)
+    direct = await pod.resolve(stage.public_dns, ELSEWHERE)
+    same = bool(ours.message) and ours.message[2:] == direct.message[2:]
+    return Step(
+        title="A name that is not in the table is forwarded",
+        tried=f"dnsproxy is asked for {ELSEWHERE}, and so is the public DNS",
+        expected=f"{ELSEWHERE_ADDRESS}, in the public DNS's own octets",
+        seen=f"{_shown(ours)}, {'the same octets' if same else 'other octets than the public DNS sends'}",
+        good=same and ours.addresses == (ELSEWHERE_ADDRESS,),
+    )
+
+
+def _shown(resolved: pod.Resolved) -> str:
+    return ", ".join(resolved.addresses) or resolved.rcode
+
+
+def _response(fetched: pod.Fetched) -> str:
+    return "a connection closed without a response" if fetched.status is None else f"{fetched.status}, {fetched.body!r}"
+
+
+@asynccontextmanager
+async def set_stage() -> AsyncIterator[Stage]:
+    """All parts running: the ingress, the public DNS, dnsproxy, the relay, and CoreDNS where there is one."""
+    with tempfile.TemporaryDirectory(prefix="switchback-demo-") as folder:
+        async with trio.open_nursery() as nursery:
+            ingress = listen_tcp(Endpoint(PUBLIC, 0), flag="the demo's ingress")
+            http_port = bound_endpoint(ingress).port
+            listener = trio.SocketListener(trio.socket.from_stdlib_socket(ingress))
+            nursery.start_soon(trio.serve_listeners, serve_ingress, [listener])
+            public = await _start_dns(nursery, upstream=_NOWHERE, **{HOSTNAME: PUBLIC, ELSEWHERE: ELSEWHERE_ADDRESS})
+            dnsproxy = await _start_dns(nursery, upstream=public, **{HOSTNAME: RELAY})
+            async with _run_relay(http_port), _cluster_dns(Path(folder), public, dnsproxy) as cluster_dns:
+                has_coredns = cluster_dns is not None
+                yield Stage(public, dnsproxy, cluster_dns or dnsproxy, http_port, has_coredns)
+            nursery.cancel_scope.cancel()
+
+
+async def _start_dns(nursery: trio.Nursery, *, upstream: Endpoint, **hosts: str) -> Endpoint:
+    settings = ServeSettings(
+        listen=(Endpoint("127.0.0.1", 0),),
+        forwarding=ForwardSettings((upstream,)),
+        targets=Targets(),
+        guards=Guards(),
+        hosts=tuple(parse_host_flag(f"{name}={address}") for name, address in hosts.items()),
+    )
+    bound = await nursery.start(lambda task_status: serve(settings, stopping=trio.Event(), task_status=task_status))
+    endpoint: Endpoint = bound.dns[0]
+    return endpoint
+
+
+@asynccontextmanager
+async def _run_relay(port: int) -> AsyncIterator[None]:
+    route = f"{RELAY}:{port}={PUBLIC}:{port}"
+    async with run_child([sys.executable, "-m", "proxy", "--route", route, "--admin", "off"]):
+        await wait_for_listener(Endpoint(RELAY, port))
+        yield
+
+
+@asynccontextmanager
+async def _cluster_dns(folder: Path, public: Endpoint, dnsproxy: Endpoint) -> AsyncIterator[Endpoint | None]:
+    program = shutil.which("coredns")
+    if program is None:
+        yield None
+        return
+    async with run_coredns(program, folder, upstream=public, dnsproxy=dnsproxy) as endpoint:
+        yield endpoint

@@ -1,0 +1,38 @@
+"""The status page at `/` of the admin port: what a person wants to see first, in one small HTML page.
+
+The law: pure; all text from outside is escaped here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+from dnsproxy.plan import Lost
+from sidecar.kubernetes.status import Status
+
+_SHOWN = 200
+
+
+def format_page(
+    *, names: int, waiting_for: Iterable[str], sources: Iterable[Status], outstanding: int, lost: list[Lost]
+) -> str:
+    """The page."""
+    rows = [
+        ("Names in the table", str(names)),
+        ("Waiting for a first sync", ", ".join(waiting_for) or "nothing"),
+        *((source.kind, f"{source.describe()}, {source.objects} objects") for source in sources),
+        ("Queries waiting for an upstream", str(outstanding)),
+    ]
+    table = "".join(f"<tr><th scope=row>{escape(name)}<td>{escape(value)}" for name, value in rows)
+    left_out = "".join(
+        f"<tr><td>{escape(row.claim.hostname)}<td>{escape(str(row.claim.origin))}<td>{escape(row.reason)}"
+        for row in lost[:_SHOWN]
+    )
+    return (
+        "<!doctype html><html lang=en><meta charset=utf-8><title>dnsproxy</title>"
+        "<meta name=color-scheme content='light dark'>"
+        f"<h1>dnsproxy</h1><table>{table}</table>"
+        f"<h2>Left out: {len(lost)}</h2><table>{left_out}</table>"
+        "<p><a href=/metrics>metrics</a> <a href=/readyz>readiness</a>\n"
+    )

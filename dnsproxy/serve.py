@@ -1,0 +1,198 @@
+"""`dnsproxy serve`: opens the sockets and runs server, sources and admin port until a signal.
+
+The law: everything that is started lives and dies inside one nursery; whatever cannot start says so before the first
+query is taken.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+import trio
+
+from dnsproxy.claims import Claim, Rejection
+from dnsproxy.datagrams import open_port
+from dnsproxy.hosts_follower import Mark, file_mark, follow_hosts_file, read_hosts_file
+from dnsproxy.keeper import TableKeeper
+from dnsproxy.metrics import ServerCollector, make_registry
+from dnsproxy.page import format_page
+from dnsproxy.registry import Registry
+from dnsproxy.server import DnsServer
+from dnsproxy.settings import ClusterSettings, ServeSettings
+from dnsproxy.sources.cluster import IngressStatus, follow_ingresses
+from dnsproxy.sources.ingress_source import SOURCE as INGRESS
+from dnsproxy.table import HostTable
+from sidecar.admin import Readiness, serve_admin
+from sidecar.endpoints import Endpoint
+from sidecar.errors import StartError
+from sidecar.kubernetes.config import Cluster, ClusterConfigError, load_cluster
+from sidecar.kubernetes.http import ApiClient
+from sidecar.listeners import bound_endpoint, listen_tcp, listen_udp
+from sidecar.shutdown import run_until_signal
+
+STATIC = "static"
+
+log = structlog.get_logger("dnsproxy")
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Where a started server can be reached."""
+
+    dns: tuple[Endpoint, ...]
+    admin: Endpoint | None = None
+
+
+async def run_serve(settings: ServeSettings) -> int:
+    """Serve until SIGTERM or SIGINT; the exit status."""
+
+    async def until(stopping: trio.Event) -> None:
+        await serve(settings, stopping=stopping)
+
+    return await run_until_signal(until, grace=settings.drain)
+
+
+async def serve(
+    settings: ServeSettings,
+    *,
+    stopping: trio.Event,
+    task_status: trio.TaskStatus[Bound] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve until `stopping` is set, then answer what is under way. Raises StartError."""
+    cluster = await _load_cluster(settings.cluster) if settings.cluster else None
+    async with trio.open_nursery() as nursery:
+        service = _Service(settings)
+        bound = await nursery.start(service.run, cluster)
+        log.info("serving", dns=[str(endpoint) for endpoint in bound.dns], admin=str(bound.admin or "off"))
+        task_status.started(bound)
+        await stopping.wait()
+        # Not ready first, so that no new work is sent here; then what is under way.
+        service.stopping = True
+        await service.server.drain()
+        nursery.cancel_scope.cancel()
+
+
+class _Service:
+    def __init__(self, settings: ServeSettings) -> None:
+        self.settings = settings
+        self.stopping = False
+        self.server = DnsServer(forwarding=settings.forwarding)
+        self.ingress = IngressStatus()
+        sources = [STATIC, INGRESS] if settings.cluster else [STATIC]
+        registry = Registry(targets=settings.targets, guards=settings.guards)
+        self.keeper = TableKeeper(registry, ttl=settings.ttl, publish=self._publish, sources=sources)
+        self._told: set[Rejection] = set()
+
+    async def run(self, cluster: Cluster | None, *, task_status: trio.TaskStatus[Bound]) -> None:
+        settings = self.settings
+        mark = file_mark(settings.hosts_file) if settings.hosts_file else ()
+        self._load_static()
+        await self.keeper.swap()
+        with ExitStack() as sockets:
+            streams, datagrams = _listen(settings.listen, sockets)
+            admin = [sockets.enter_context(listen_tcp(settings.admin, flag="--admin"))] if settings.admin else []
+            async with trio.open_nursery() as nursery:
+                listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(stream)) for stream in streams]
+                nursery.start_soon(self.server.run, [open_port(bound) for bound in datagrams], listeners)
+                nursery.start_soon(self.keeper.run)
+                if settings.hosts_file:
+                    nursery.start_soon(self._follow_hosts_file, settings.hosts_file, mark)
+                if cluster is not None and settings.cluster is not None:
+                    nursery.start_soon(self._follow_cluster, cluster, settings.cluster)
+                if admin:
+                    nursery.start_soon(self._serve_admin, admin)
+                task_status.started(Bound(tuple(map(bound_endpoint, streams)), *map(bound_endpoint, admin)))
+
+    def _publish(self, table: HostTable) -> None:
+        self.server.table = table
+
+    def _load_static(self) -> None:
+        registry = self.keeper.registry
+        for claim in self.settings.hosts:
+            registry.replace("flag", claim.origin.name, [claim])
+        if self.settings.hosts_file:
+            self._tell_hosts(*read_hosts_file(self.settings.hosts_file))
+        self.keeper.synced(STATIC)
+
+    def _tell_hosts(self, claims: Sequence[Claim], rejections: Sequence[Rejection]) -> None:
+        self.keeper.registry.replace("hosts file", "", claims, rejections)
+        self._tell_rejections()
+        self.keeper.wake()
+
+    def _tell_rejections(self) -> None:
+        """Each fault is told once, however often its source is read again."""
+        current = set(self.keeper.registry.store.rejections())
+        for rejection in sorted(current - self._told, key=str):
+            log.warning("left out", origin=str(rejection.origin), reason=rejection.reason)
+        self._told = current
+
+    async def _follow_hosts_file(self, path: Path, mark: Mark) -> None:
+        await follow_hosts_file(path, seen=mark, tell=self._tell_hosts)
+
+    async def _follow_cluster(self, cluster: Cluster, settings: ClusterSettings) -> None:
+        registry = self.keeper.registry
+
+        def on_claims(hostnames: frozenset[str]) -> None:
+            registry.touch(hostnames)
+            self.keeper.wake()
+
+        def on_synced() -> None:
+            self._tell_rejections()
+            if self.ingress.synced:
+                self.keeper.synced(INGRESS)
+
+        async with ApiClient(cluster) as client:
+            await follow_ingresses(
+                client,
+                registry.store,
+                options=settings.ingress,
+                on_claims=on_claims,
+                on_synced=on_synced,
+                status=self.ingress,
+            )
+
+    async def _serve_admin(self, listeners: Sequence[socket.socket]) -> None:
+        statuses = [self.ingress.ingresses, self.ingress.classes] if self.settings.cluster else []
+        await serve_admin(
+            listeners,
+            readiness=self._readiness,
+            registry=make_registry(ServerCollector(self.server, self.keeper, statuses)),
+            page=lambda: format_page(
+                names=self.keeper.names,
+                waiting_for=self.keeper.waiting_for,
+                sources=statuses,
+                outstanding=self.server.outstanding,
+                lost=self.keeper.registry.lost(),
+            ),
+        )
+
+    async def _readiness(self) -> Readiness:
+        if self.stopping:
+            return Readiness(False, "stopping")
+        waiting = self.keeper.waiting_for
+        if waiting:
+            return Readiness(False, f"waiting for the first sync of: {', '.join(waiting)}")
+        return Readiness(True, f"ready, {self.keeper.names} names")
+
+
+async def _load_cluster(settings: ClusterSettings) -> Cluster:
+    def load() -> Cluster:
+        return load_cluster(kubeconfig=settings.kubeconfig, context=settings.context)
+
+    try:
+        # It may run a credential plugin, which may take its time.
+        return await trio.to_thread.run_sync(load)
+    except ClusterConfigError as error:
+        raise StartError(f"--source ingress: {error}") from error
+
+
+def _listen(endpoints: Sequence[Endpoint], sockets: ExitStack) -> tuple[list[socket.socket], list[socket.socket]]:
+    """TCP and UDP on each endpoint; with port 0, UDP takes the port that TCP got."""
+    streams = [sockets.enter_context(listen_tcp(endpoint, flag="--listen")) for endpoint in endpoints]
+    datagrams = [sockets.enter_context(listen_udp(bound_endpoint(stream), flag="--listen")) for stream in streams]
+    return streams, datagrams

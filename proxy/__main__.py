@@ -1,0 +1,5 @@
+"""`python -m proxy`."""
+
+from proxy.cli import main
+
+main()
