@@ -18,7 +18,7 @@ from dnsproxy.sources.store import ClaimStore
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import follow
 from sidecar.kubernetes.status import Status
-from sidecar.kubernetes.steps import Pace
+from sidecar.kubernetes.steps import DEFAULT_PACE, Pace
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ async def follow_ingresses(
     on_claims: Callable[[frozenset[str]], None],
     on_synced: Callable[[], None] = lambda: None,
     status: IngressStatus | None = None,
-    pace: Pace = Pace(),  # noqa: B008  # frozen
+    pace: Pace = DEFAULT_PACE,
 ) -> NoReturn:
     """Keep the claims of the cluster's Ingresses in `store` until cancelled.
 

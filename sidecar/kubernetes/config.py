@@ -1,8 +1,8 @@
 """The cluster: where its API server is, whom to trust, who we are. In a pod or by kubeconfig.
 
 The law: a Cluster is a value; what must be read again (a token that rotates, a plugin's output) is behind its two
-functions, which may block and so belong in a thread. The `kubernetes` package costs half a second and 50 MB to
-import: a pod does without it (kubeconfig.py imports it where it is needed).
+functions. Loading may run a plugin, so it belongs in a thread once an event loop runs. The `kubernetes` package costs
+half a second and 50 MB to import: a pod does without it (kubeconfig.py imports it where it is needed).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Cluster:
     origin: str
     """Where this was read, for people: `the pod's service account`, `FILE, context NAME`."""
     read_authorization: Callable[[], str | None] = field(repr=False, compare=False)
-    """The value of the Authorization header, fresh; None where a client certificate is all there is. May block."""
+    """The value of the Authorization header, fresh; None where a client certificate is all there is."""
     reload: Callable[[], Cluster] = field(repr=False, compare=False)
     """Everything read again, for when the server refuses us. May block; raises ClusterConfigError."""
     tls: Tls = field(default_factory=Tls)
@@ -67,6 +67,8 @@ class Cluster:
     """URL of an HTTP proxy."""
     trust_env: bool = False
     """Whether HTTPS_PROXY and NO_PROXY count. Not in a pod, where they are meant for the world outside."""
+    blocks: bool = False
+    """Whether `read_authorization` may run a program or use the network, and so belongs in a thread."""
 
 
 def load_cluster(

@@ -111,6 +111,8 @@ class ApiClient:
 
     async def _authorization(self) -> str | None:
         try:
+            if not self._cluster.blocks:
+                return self._cluster.read_authorization()
             return await trio.to_thread.run_sync(self._cluster.read_authorization, abandon_on_cancel=True)
         except ClusterConfigError as error:
             raise Unauthorized(str(error)) from error
@@ -163,8 +165,11 @@ async def _error_of(response: httpx2.Response) -> ApiError:
 
 
 def _reason(error: BaseException) -> str:
-    """The client's message, or the one beneath it: its own is sometimes empty."""
-    return str(error) or str(error.__cause__ or "") or type(error).__name__
+    """The client's message, or the first beneath it that is not empty: a failed handshake is told at the bottom."""
+    found: BaseException | None = error
+    while found is not None and not str(found):
+        found = found.__cause__ or found.__context__
+    return str(found or type(error).__name__)
 
 
 def _is_about_tls(error: BaseException | None) -> bool:

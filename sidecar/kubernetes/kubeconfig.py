@@ -92,6 +92,7 @@ def load_kubeconfig(files: str, *, context: str | None) -> Cluster:
         namespace=chosen.context.namespace or "default",
         proxy=configuration.proxy or None,
         trust_env=True,
+        blocks=user is not None and (user.exec is not None or user.auth_provider is not None),
     )
 
 

@@ -21,7 +21,7 @@ from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection, Resource, Unreadable
 from sidecar.kubernetes.protocol import Decoder, LineSplitter, Page
 from sidecar.kubernetes.status import State, Status
-from sidecar.kubernetes.steps import Pace, Position
+from sidecar.kubernetes.steps import DEFAULT_PACE, Pace, Position
 from sidecar.kubernetes.store import Relist, Store
 
 T = TypeVar("T", bound=Resource)
@@ -42,7 +42,7 @@ async def follow(
     on_change: Callable[[Changes[T]], None],
     on_synced: Callable[[], None] = lambda: None,
     status: Status | None = None,
-    pace: Pace = Pace(),  # noqa: B008  # frozen
+    pace: Pace = DEFAULT_PACE,
     draw: Callable[[], float] = random.random,
 ) -> NoReturn:
     """Tell `on_change` what is in the collection and how it changes, until cancelled.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import inf
+from typing import Final
 
 from sidecar.kubernetes.errors import ApiError, Garbled, Gone, NotFound
 
@@ -37,6 +38,9 @@ class Pace:
     """Between a list that lost nearly everything and the second one that confirms it."""
     relist: float = 3600.0
     """A whole list at least this often: insurance against changes that a watch never showed."""
+
+
+DEFAULT_PACE: Final = Pace()
 
 
 @dataclass(frozen=True, slots=True)
