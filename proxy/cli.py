@@ -1,0 +1,131 @@
+"""The command `proxy`: flags in, a running relay with its admin port out.
+
+The law: every text is turned into a checked value here; what serves sees frozen settings.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from proxy.routes import Route, check_routes, parse_advertise, parse_route
+from proxy.settings import ProxyProtocol, Settings
+from sidecar.options import BadUsage, Command, Endpoint, admin_option, log_options, run_program
+
+_EPILOG = """\b
+Examples:
+  proxy --route 8080=ingress.example.org:80 --route 8443=ingress.example.org:443
+  proxy --route 127.0.0.1:8080=192.0.2.10:80 --proxy-protocol v2
+"""
+
+
+if TYPE_CHECKING:
+    ParamType = click.ParamType[Any]
+else:
+    # Generic in the annotations of click alone.
+    ParamType = click.ParamType
+
+
+class _Parsed(ParamType):
+    """A flag's value by a pure parse function that raises ValueError."""
+
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The parsed value; a bad text is click's BadParameter."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def _seconds(*, lowest: float) -> click.FloatRange:
+    # A day; what is meant to be longer is meant to be never, and that is no time for a dead peer.
+    return click.FloatRange(lowest, 86_400)
+
+
+@click.command(cls=Command, epilog=_EPILOG, context_settings={"auto_envvar_prefix": "PROXY"})
+@click.option(
+    "--route",
+    type=_Parsed("[addr:]port=host:port", parse_route),
+    multiple=True,
+    required=True,
+    help="Relay connections from a port to a backend; repeatable. Without ADDR on every address.",
+)
+@click.option(
+    "--proxy-protocol",
+    type=click.Choice([str(version) for version in ProxyProtocol]),
+    default=str(ProxyProtocol.V1),
+    help="The header to send in front of each connection.",
+)
+@click.option(
+    "--advertise",
+    type=_Parsed("port=port", parse_advertise),
+    multiple=True,
+    help="Destination port to state in the header, where it differs from the listening one; repeatable.",
+)
+@click.option("--connect-timeout", type=_seconds(lowest=0.1), default=5.0, help="Seconds to reach a backend.")
+@click.option("--idle-timeout", type=_seconds(lowest=1), default=600.0, help="Seconds without an octet either way.")
+@click.option(
+    "--half-close-timeout",
+    type=_seconds(lowest=1),
+    default=120.0,
+    help="Seconds without an octet once one side has finished sending.",
+)
+@click.option(
+    "--drain", type=_seconds(lowest=0), default=30.0, help="Seconds for open connections to finish after SIGTERM."
+)
+@admin_option("127.0.0.1:8082")
+@log_options
+def main(
+    *,
+    route: Sequence[Route],
+    proxy_protocol: str,
+    advertise: Sequence[tuple[int, int]],
+    connect_timeout: float,
+    idle_timeout: float,
+    half_close_timeout: float,
+    drain: float,
+    admin: Endpoint | None,
+    log_format: str | None,
+    log_level: str,
+) -> None:
+    """Relay TCP connections and put the PROXY protocol header in front.
+
+    The backend then sees the client's address, and a backend that refuses connections without the header answers.
+    """
+    stated = dict(advertise)
+    try:
+        check_routes(route, stated)
+    except ValueError as error:
+        raise BadUsage([f"--route: {error}"]) from None
+    settings = Settings(
+        routes=tuple(route),
+        proxy_protocol=ProxyProtocol(proxy_protocol),
+        connect_timeout=connect_timeout,
+        idle_timeout=idle_timeout,
+        half_close_timeout=half_close_timeout,
+        advertise=stated,
+    )
+    # Here and not above: help and completion need none of it.
+    from proxy.service import serve  # noqa: PLC0415
+    from sidecar.logs import configure_logging  # noqa: PLC0415
+
+    configure_logging(format=log_format, level=log_level)
+    _raise_descriptor_limit()
+    run_program(serve, settings, admin, drain)
+
+
+def _raise_descriptor_limit() -> None:
+    """As far as is permitted: the soft limit is kept low for programs that use select(2)."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

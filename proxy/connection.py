@@ -1,0 +1,224 @@
+"""One relayed connection: what is on its way between its two sides, and the end of each direction.
+
+The law: nothing here waits. A connection is moved on by events of its sides and by its deadline, and does all that can
+be done without blocking. At most one buffer per direction is held: where a receiver is slow, the sender is not read.
+
+How an end is passed on: the FIN of one side becomes a FIN to the other when all before it has been sent, and the other
+direction goes on. A reset becomes a reset, also after all before it has been delivered: a clean end in its place would
+make a torn body look whole.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from proxy.side import End, Side
+from proxy.wheel import NOWHERE
+from sidecar.poller import BROKEN, READABLE, WRITABLE
+
+if TYPE_CHECKING:
+    from proxy.relay import Relay
+
+BUFFER: Final = 65_536
+"""Octets that are read at once, and so the most that is held per direction."""
+
+RESET_GRACE: Final = 1.0
+"""Seconds for a backend to take what its client sent before the client reset: it may never read, and the reset matters
+more to it. A client gets the half-close timeout, for what the backend sent before may be the whole answer."""
+
+# Buffers that one direction may move before the other connections get their turn.
+_ROUNDS: Final = 16
+_INCOMING: Final = READABLE | BROKEN
+_ENDING: Final = select.EPOLLRDHUP | BROKEN
+
+
+class Connection:
+    """A client and its backend, both connected."""
+
+    __slots__ = ("active_at", "backend", "client", "closed", "cut_at", "kept_alive", "lingering", "relay", "slot")
+
+    def __init__(self, relay: Relay, client: Side, backend: Side) -> None:
+        self.relay = relay
+        self.client = client
+        self.backend = backend
+        client.owner = backend.owner = self
+        client.peer, backend.peer = backend, client
+        self.slot = NOWHERE
+        self.closed = False
+        self.kept_alive = False
+        self.active_at = monotonic()
+        self.cut_at = 0.0
+        """When to stop delivering what a side sent before it was reset; 0 while neither was."""
+        self.lingering: Side | None = None
+        """The side that is reset as soon as it has everything; the other one is gone."""
+
+    def handle(self, side: Side, events: int) -> None:
+        """Take in an event mask of epoll for one side."""
+        if self.lingering is not None:
+            side.broken |= bool(events & BROKEN)
+            self._settle()
+            return
+        if events & _INCOMING:
+            side.readable = True
+            if events & _ENDING:
+                side.hup = True
+                if events & select.EPOLLERR:
+                    self._note_reset(side)
+            self.pump(side)
+        if events & WRITABLE and side.pending and not self.closed:
+            self.pump(side.peer)
+
+    def pump(self, source: Side) -> None:
+        """Move what one side sent to the other, until there is no more or no room."""
+        sink = source.peer
+        if sink.broken:
+            if source.broken:
+                self.close(reset=True)
+            return
+        for _ in range(_ROUNDS):
+            if sink.pending and not self._flush(sink):
+                return
+            if source.end is not None:
+                self._pass_on_end(source)
+                return
+            if not source.readable or not self._move(source, sink):
+                return
+        self._yield_turn(source)
+
+    def _move(self, source: Side, sink: Side) -> bool:
+        """Read once and send it on; whether there may be more to do now."""
+        relay = self.relay
+        try:
+            count = source.sock.recv_into(relay.buffer)
+        except BlockingIOError:
+            source.readable = False
+            return False
+        except OSError:
+            self._note_reset(source)
+            source.end = End.RESET
+            return True
+        if not count:
+            # A failed send may have taken the error that this read would have shown.
+            source.end = End.RESET if source.broken else End.FIN
+            return True
+        # A short read has emptied the socket (epoll(7)); what comes later raises a new event, an end that was already
+        # announced does not.
+        source.readable = count == BUFFER or source.hup
+        self.active_at = monotonic()
+        self._count(source, count)
+        return self._send(sink, relay.view[:count])
+
+    def _send(self, sink: Side, octets: memoryview) -> bool:
+        try:
+            sent = sink.sock.send(octets)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            self._note_broken(sink)
+            return False
+        if sent == len(octets):
+            return True
+        sink.pending = bytes(octets[sent:])
+        return False
+
+    def _flush(self, sink: Side) -> bool:
+        """Send what is pending; whether all of it went."""
+        try:
+            sent = sink.sock.send(sink.pending)
+        except BlockingIOError:
+            return False
+        except OSError:
+            self._note_broken(sink)
+            return False
+        self.active_at = monotonic()
+        sink.pending = sink.pending[sent:]
+        return not sink.pending
+
+    def _count(self, source: Side, count: int) -> None:
+        if source is self.client:
+            self.relay.counters.octets_to_backend += count
+        else:
+            self.relay.counters.octets_to_client += count
+
+    def _yield_turn(self, source: Side) -> None:
+        # Watched anew, a descriptor is reported anew if it is ready.
+        self.relay.poller.remove(source.fd)
+        self.relay.poller.add(source.fd, source.handle, writable=True)
+
+    def _note_reset(self, side: Side) -> None:
+        if side.broken:
+            return
+        side.broken = True
+        side.pending = b""
+        grace = RESET_GRACE if side is self.client else self.relay.settings.half_close_timeout
+        self.cut_at = monotonic() + grace
+        self.relay.wheel.hasten(self, self.cut_at)
+
+    def _note_broken(self, sink: Side) -> None:
+        """A send failed: the sink was reset. What it sent before that is still to be had."""
+        self._note_reset(sink)
+        sink.readable = sink.hup = True
+        self.pump(sink)
+
+    def _pass_on_end(self, source: Side) -> None:
+        sink = source.peer
+        if source.end is End.RESET:
+            source.release(self.relay.poller, reset=True)
+            self.lingering = sink
+            self._settle()
+            return
+        if not sink.finished:
+            sink.finished = True
+            try:
+                sink.sock.shutdown(socket.SHUT_WR)
+            except OSError:
+                self._note_broken(sink)
+                return
+        if source.finished:
+            self.close(reset=False)
+        else:
+            self.relay.wheel.hasten(self, self.active_at + self.relay.settings.half_close_timeout)
+
+    def _settle(self) -> None:
+        # A reset purges what the kernel has not sent yet, so it has to wait for the acknowledgement of the last octet.
+        side = self.lingering
+        now = monotonic()
+        if side is None or side.broken or now >= self.cut_at or not side.unsent():
+            self.close(reset=True)
+        else:
+            self.relay.wheel.schedule(self, now)
+
+    def on_due(self, now: float) -> None:
+        """The deadline that was set has come; it may have moved since."""
+        if self.lingering is not None:
+            self._settle()
+            return
+        if not self.kept_alive:
+            # Not at the start: most connections never live to need it.
+            self.kept_alive = True
+            self.client.keep_alive()
+            self.backend.keep_alive()
+        deadline = self._deadline()
+        if now >= deadline:
+            # FIN would say that all is well.
+            self.close(reset=True)
+        else:
+            self.relay.wheel.schedule(self, deadline)
+
+    def _deadline(self) -> float:
+        settings = self.relay.settings
+        half_closed = self.client.end is not None or self.backend.end is not None
+        quiet = self.active_at + (settings.half_close_timeout if half_closed else settings.idle_timeout)
+        return min(quiet, self.cut_at) if self.cut_at else quiet
+
+    def close(self, *, reset: bool) -> None:
+        """Close both sides, with a reset if asked so. A second call does nothing."""
+        if self.closed:
+            return
+        self.closed = True
+        self.client.release(self.relay.poller, reset=reset)
+        self.backend.release(self.relay.poller, reset=reset)
+        self.relay.forget(self)

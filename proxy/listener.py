@@ -1,0 +1,99 @@
+"""One listening socket: from a client in the kernel's queue to a dialling with its header.
+
+The law: a failed accept costs the client that failed, or a pause; it never ends the relay.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from proxy.dialling import EXHAUSTED, Dialling
+from proxy.header import Header, format_v1, format_v2
+from proxy.settings import ProxyProtocol
+from sidecar.endpoints import Endpoint
+from sidecar.listeners import bound_endpoint
+
+if TYPE_CHECKING:
+    from proxy.backend import Backend
+    from proxy.relay import Relay
+
+ROUTE_FLAG: Final = "--route"
+
+_ACCEPTS: Final = 64
+"""Connections taken before the others get their turn."""
+
+# What accept(2) reports of a connection that failed before it was taken.
+_GONE: Final = frozenset(
+    {
+        errno.ECONNABORTED,
+        errno.EHOSTDOWN,
+        errno.EHOSTUNREACH,
+        errno.ENETDOWN,
+        errno.ENETUNREACH,
+        errno.ENONET,
+        errno.ENOPROTOOPT,
+        errno.ENOTCONN,
+        errno.EOPNOTSUPP,
+        errno.EPERM,
+        errno.EPROTO,
+    }
+)
+
+_FORMATS: Final[dict[ProxyProtocol, Callable[[Header], bytes]]] = {
+    ProxyProtocol.V1: format_v1,
+    ProxyProtocol.V2: format_v2,
+    ProxyProtocol.NONE: lambda _: b"",
+}
+
+
+class Listener:
+    """One listening socket with what its connections need."""
+
+    __slots__ = ("_advertised", "_destination", "_format", "_relay", "endpoint", "fd", "sock", "target")
+
+    def __init__(self, relay: Relay, sock: socket.socket, target: Backend) -> None:
+        settings = relay.settings
+        self._relay = relay
+        self.sock = sock
+        self.fd = sock.fileno()
+        self.target = target
+        self.endpoint = bound_endpoint(sock)
+        self._format = _FORMATS[settings.proxy_protocol]
+        self._advertised = settings.advertise.get(self.endpoint.port, self.endpoint.port)
+        # One address only is what every client of this listener has dialled.
+        everywhere = self.endpoint.host in {"::", "0.0.0.0"}
+        self._destination = None if everywhere else Endpoint(self.endpoint.host, self._advertised)
+
+    def accept(self, _events: int) -> None:
+        """Take the connections that wait, at most a turn's worth."""
+        for _ in range(_ACCEPTS):
+            try:
+                client, source = self.sock.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:
+                if error.errno in EXHAUSTED:
+                    self._relay.pause_accepting(str(error))
+                    return
+                if error.errno not in _GONE:
+                    raise
+            else:
+                self._begin(client, source)
+                if not self._relay.may_accept():
+                    return
+        self._relay.poller.remove(self.fd)
+        self._relay.poller.add(self.fd, self.accept)
+
+    def _begin(self, client: socket.socket, source: tuple[str, int]) -> None:
+        client.setblocking(False)
+        try:
+            destination = self._destination or Endpoint(client.getsockname()[0], self._advertised)
+        except OSError:
+            # A client that is gone has no addresses to tell, and needs no backend (the header would say UNKNOWN).
+            client.close()
+            return
+        header = self._format(Header(Endpoint(source[0], source[1]), destination))
+        self._relay.begin(Dialling(self._relay, self.target, client, header))

@@ -1,0 +1,54 @@
+"""What a relay counts, as plain integers, and their translation into metrics when somebody asks.
+
+The law: the byte path adds to integers and knows no metric; names and labels are chosen here. No label holds a hostname
+or an address of a client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from proxy.readiness import Cause
+
+
+@dataclass(slots=True)
+class Counters:
+    """Counts since the start."""
+
+    connections: int = 0
+    active: int = 0
+    octets_to_backend: int = 0
+    """Payload alone, without headers of ours."""
+    octets_to_client: int = 0
+    backend_errors: dict[Cause, int] = field(default_factory=lambda: dict.fromkeys(Cause, 0))
+
+
+class RelayCollector(Collector):
+    """Registers with a CollectorRegistry and reads the counters at each scrape."""
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+
+    def describe(self) -> list[Metric]:
+        """No names in advance: the registry would have to collect for them."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """The metric families of now."""
+        counters = self._counters
+        yield CounterMetricFamily("proxy_connections", "Connections taken from clients.", value=counters.connections)
+        yield GaugeMetricFamily("proxy_connections_active", "Connections that are open now.", value=counters.active)
+        octets = CounterMetricFamily("proxy_bytes", "Payload relayed, in octets.", labels=["direction"])
+        octets.add_metric(["to_backend"], counters.octets_to_backend)
+        octets.add_metric(["to_client"], counters.octets_to_client)
+        yield octets
+        errors = CounterMetricFamily(
+            "proxy_backend_errors", "Connections that found no backend, by cause.", labels=["cause"]
+        )
+        for cause, count in counters.backend_errors.items():
+            errors.add_metric([str(cause)], count)
+        yield errors

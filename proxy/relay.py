@@ -1,0 +1,212 @@
+"""The relay: listeners, the connections that come of them, their deadlines, and the end of it all.
+
+The law: one trio task moves every octet. It waits for one descriptor (sidecar.poller) that stands for all sockets;
+beside it run a clock for the deadlines and the look-ups of names, and no task, timer or pipe per connection. Sockets,
+connections and tasks live and die inside Relay.serve.
+
+Bulk data could move with splice(2) instead of through the buffer: the place for it is Connection.pump, once a read has
+filled the buffer.
+"""
+
+from __future__ import annotations
+
+import resource
+import socket
+from collections.abc import Sequence
+from time import monotonic
+from typing import Final
+
+import structlog
+import trio
+
+from proxy.backend import Backend
+from proxy.connection import BUFFER, Connection
+from proxy.dialling import Dialling
+from proxy.listener import ROUTE_FLAG, Listener
+from proxy.metrics import Counters
+from proxy.readiness import Cause
+from proxy.settings import Settings
+from proxy.side import contain
+from proxy.wheel import TICK, Wheel
+from sidecar.endpoints import Endpoint
+from sidecar.errors import StartError
+from sidecar.listeners import bound_endpoint, listen_tcp
+from sidecar.poller import Poller
+
+# Descriptors for what is no connection: listeners, the admin port, look-ups, the log.
+_RESERVED: Final = 64
+log: structlog.stdlib.BoundLogger = structlog.get_logger()
+
+
+async def serve_relay(
+    settings: Settings,
+    *,
+    listeners: Sequence[socket.socket] | None = None,
+    stopping: trio.Event | None = None,
+    task_status: trio.TaskStatus[list[Endpoint]] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Relay until cancelled, or until `stopping` is set and the last connection has ended.
+
+    `listeners`, one for each route (of listen_tcp), are opened here if none are given, and closed here in any case.
+    `task_status.started` gives the endpoints in the order of the routes. Raises StartError.
+    """
+    relay = Relay(settings, open_listeners(settings) if listeners is None else listeners)
+    await relay.serve(stopping=stopping, task_status=task_status)
+
+
+def open_listeners(settings: Settings) -> list[socket.socket]:
+    """A listening socket for each route. Raises StartError; what was opened by then is closed again."""
+    opened: list[socket.socket] = []
+    try:
+        opened.extend(listen_tcp(route.listen, flag=ROUTE_FLAG) for route in settings.routes)
+    except BaseException:
+        for listener in opened:
+            listener.close()
+        raise
+    return opened
+
+
+class Relay:
+    """Everything between the listeners and the backends of one process."""
+
+    def __init__(
+        self, settings: Settings, listeners: Sequence[socket.socket], *, counters: Counters | None = None
+    ) -> None:
+        self.settings = settings
+        self.counters = counters or Counters()
+        self.poller = Poller()
+        self.wheel: Wheel[Dialling | Connection] = Wheel(now=monotonic())
+        self.buffer = bytearray(BUFFER)
+        self.view = memoryview(self.buffer)
+        endpoints = [bound_endpoint(listener) for listener in listeners]
+        written = dict.fromkeys(route.backend for route in settings.routes)
+        self.backends = {destination: Backend(destination, listeners=endpoints) for destination in written}
+        self.listeners = [
+            Listener(self, sock, self.backends[route.backend])
+            for sock, route in zip(listeners, settings.routes, strict=True)
+        ]
+        self._limit = _connection_limit()
+        self._alive: set[Dialling | Connection] = set()
+        self._paused = False
+        self._exhausted = False
+        self._stopping = False
+        self._empty = trio.Event()
+
+    async def serve(
+        self,
+        *,
+        stopping: trio.Event | None = None,
+        task_status: trio.TaskStatus[list[Endpoint]] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Relay until cancelled, or until `stopping` is set and the last connection has ended. Raises StartError."""
+        try:
+            self._refuse_ourselves()
+            with self.poller:
+                async with trio.open_nursery() as nursery:
+                    for backend in self.backends.values():
+                        nursery.start_soon(backend.keep_resolved)
+                    nursery.start_soon(self.poller.run)
+                    nursery.start_soon(self._keep_time)
+                    self._watch_listeners()
+                    task_status.started([listener.endpoint for listener in self.listeners])
+                    await (trio.Event() if stopping is None else stopping).wait()
+                    await self._drain()
+                    nursery.cancel_scope.cancel()
+        finally:
+            self._end()
+
+    def begin(self, dialling: Dialling) -> None:
+        """Take on a client."""
+        self.counters.connections += 1
+        self.counters.active += 1
+        self._alive.add(dialling)
+        contain(dialling, dialling.start)
+
+    def replace(self, dialling: Dialling, connection: Connection) -> None:
+        """What was dialled is connected."""
+        self.wheel.cancel(dialling)
+        self._alive.discard(dialling)
+        self._alive.add(connection)
+        # Looked at first when most have ended; then it tells its real deadline.
+        self.wheel.schedule(connection, connection.active_at + min(self.settings.idle_timeout, 5.0))
+
+    def forget(self, ended: Dialling | Connection) -> None:
+        """A connection has ended."""
+        self.wheel.cancel(ended)
+        self._alive.discard(ended)
+        self.counters.active -= 1
+        if self._stopping and not self._alive:
+            self._empty.set()
+
+    def pause_accepting(self, reason: str) -> None:
+        """Leave new clients in the kernel's queue until the next tick; those that are connected notice nothing."""
+        if not self._exhausted:
+            log.warning("not accepting for now", reason=reason, connections=len(self._alive))
+        self._exhausted = True
+        self._pause()
+
+    def may_accept(self) -> bool:
+        """Whether there is room for one more client; accepting is paused where there is none."""
+        if len(self._alive) >= self._limit:
+            self.pause_accepting(f"{self._limit} connections are all that the descriptor limit allows")
+        return not self._paused
+
+    def _pause(self) -> None:
+        self._paused = True
+        for listener in self.listeners:
+            self.poller.remove(listener.fd)
+
+    def _watch_listeners(self) -> None:
+        self._paused = False
+        for listener in self.listeners:
+            self.poller.add(listener.fd, listener.accept)
+
+    async def _keep_time(self) -> None:
+        while True:
+            await trio.sleep(TICK)
+            now = monotonic()
+            for item in self.wheel.due(now):
+                contain(item, item.on_due, now)
+            if self._paused and len(self._alive) < self._limit and not self._stopping:
+                self._watch_listeners()
+            elif not self._paused:
+                self._exhausted = False
+
+    async def _drain(self) -> None:
+        """Take no more clients, and let those that are connected finish."""
+        for listener in self.listeners:
+            # Those in the kernel's queue were promised a connection; closing the listener would reset them.
+            if not self._paused:
+                listener.accept(0)
+        self._stopping = True
+        self._close_listeners()
+        if self._alive:
+            log.info("draining", connections=len(self._alive))
+            await self._empty.wait()
+
+    def _close_listeners(self) -> None:
+        for listener in self.listeners:
+            if listener.sock.fileno() >= 0:
+                self.poller.remove(listener.fd)
+                listener.sock.close()
+
+    def _end(self) -> None:
+        if self._alive:
+            log.warning("connections reset", connections=len(self._alive))
+        for item in list(self._alive):
+            item.close(reset=True)
+        self._close_listeners()
+
+    def _refuse_ourselves(self) -> None:
+        for route in self.settings.routes:
+            failure = self.backends[route.backend].failure
+            if failure is not None and failure.cause is Cause.OWN_LISTENER:
+                raise StartError(f"{ROUTE_FLAG} {route}: {failure.detail}; every connection would make another one")
+
+
+def _connection_limit() -> int:
+    """Two descriptors a connection, within the limit of this process."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        soft = 1_048_576
+    return max(1, (soft - min(_RESERVED, soft // 2)) // 2)

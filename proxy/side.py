@@ -1,0 +1,114 @@
+"""One socket of a relayed connection, with what is known of its state.
+
+The law: a side holds state and hands events to whoever owns it at the moment, first the dialling, then the connection.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import socket
+import struct
+import termios
+from collections.abc import Callable
+from enum import Enum
+from typing import TYPE_CHECKING, Final, Protocol, TypeVarTuple
+
+import structlog
+
+if TYPE_CHECKING:
+    from sidecar.poller import Poller
+
+Arguments = TypeVarTuple("Arguments")
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger()
+
+_RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)
+_COUNT: Final = struct.Struct("i")
+_KEEPALIVE: Final = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 6),
+)
+
+
+class End(Enum):
+    """How a side stopped sending."""
+
+    FIN = "fin"
+    RESET = "reset"
+
+
+class Owner(Protocol):
+    """Who moves a side on: what is being dialled, then the connection."""
+
+    def handle(self, side: Side, events: int) -> None:
+        """Take in an event mask of epoll."""
+
+    def close(self, *, reset: bool) -> None:
+        """End it all."""
+
+
+def contain(owner: Owner, step: Callable[[*Arguments], None], *arguments: *Arguments) -> None:
+    """Do one step of a connection so that a fault in it ends this connection and no other."""
+    try:
+        step(*arguments)
+    except Exception:
+        # What peers can cause is handled where it happens, so this is a fault of ours: say it, and go on without it.
+        log.exception("connection failed")
+        owner.close(reset=True)
+
+
+class Side:
+    """One socket. What is pending here is still to be sent to it."""
+
+    __slots__ = ("broken", "end", "fd", "finished", "hup", "owner", "peer", "pending", "readable", "sock")
+
+    peer: Side
+
+    def __init__(self, owner: Owner, sock: socket.socket) -> None:
+        self.owner = owner
+        self.sock = sock
+        self.fd = sock.fileno()
+        """-1 once released: its number may belong to another connection by then."""
+        self.pending = b""
+        self.readable = False
+        """A read may find something: an event said so, and no read since has found the socket empty."""
+        self.hup = False
+        """An end was announced behind what can be read; it is announced only once."""
+        self.end: End | None = None
+        """How it stopped sending; None while it may send more."""
+        self.finished = False
+        """It was sent FIN."""
+        self.broken = False
+        """It was reset, and takes nothing any more."""
+
+    def handle(self, events: int) -> None:
+        """Take in an event mask of epoll."""
+        owner = self.owner
+        contain(owner, owner.handle, self, events)
+
+    def unsent(self) -> int:
+        """Octets that the other end has not acknowledged yet (SIOCOUTQ, tcp(7))."""
+        count: int = _COUNT.unpack(fcntl.ioctl(self.fd, termios.TIOCOUTQ, bytes(_COUNT.size)))[0]
+        return count
+
+    def keep_alive(self) -> None:
+        """Have the kernel ask, while nothing moves, whether the other end still exists."""
+        for level, option, value in _KEEPALIVE:
+            self.sock.setsockopt(level, option, value)
+
+    def release(self, poller: Poller, *, reset: bool) -> None:
+        """Close the socket, with a reset in place of FIN if asked so; what was not sent yet is lost then."""
+        if self.fd < 0:
+            return
+        poller.remove(self.fd)
+        self.fd = -1
+        if reset:
+            reset_on_close(self.sock)
+        self.sock.close()
+
+
+def reset_on_close(sock: socket.socket) -> None:
+    """Have the next close of a socket send RST (SO_LINGER with no time, socket(7))."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
