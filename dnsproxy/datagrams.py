@@ -104,12 +104,10 @@ class SinglePort:
         """See DatagramPort."""
         messages: list[bytes] = []
         self._senders = []
-        with contextlib.suppress(BlockingIOError):
+        # Either nothing more waits, or it is an ICMP error for an earlier reply, which the kernel forgets once reported.
+        with contextlib.suppress(OSError):
             while len(messages) < BATCH:
-                try:
-                    message, ancillary, _, address = self.socket.recvmsg(MESSAGE, CONTROL if self._local else 0)
-                except ConnectionError:
-                    continue  # an ICMP error for an earlier reply, reported here (ip(7)); the next call reads on
+                message, ancillary, _, address = self.socket.recvmsg(MESSAGE, CONTROL if self._local else 0)
                 messages.append(message)
                 self._senders.append(Sender(address, _source_only(ancillary)))
         return messages

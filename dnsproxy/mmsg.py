@@ -85,19 +85,16 @@ class BatchPort:
         library = ctypes.PyDLL(None, use_errno=True)
         self._recvmmsg, self._sendmmsg, self._sendmsg = library.recvmmsg, library.sendmmsg, library.sendmsg
         self._late = _Late()
-        self._input = bytearray(MESSAGE * BATCH)
-        self._output = bytearray(MESSAGE * BATCH)
-        self._names = bytearray(_NAME * BATCH)
-        self._controls = bytearray(CONTROL * BATCH)
-        self._pin()
+        self._lay_headers()
         self._starts = range(0, MESSAGE * BATCH, MESSAGE)
         self._in_order = True
 
-    def _pin(self) -> None:
-        """Lay the headers over the buffers, whose addresses never change."""
-        name, control = _address(self._names), _address(self._controls)
-        source = _address(self._input)
-        self._output_base = _address(self._output)
+    def _lay_headers(self) -> None:
+        """Make the buffers and lay the headers over them, once and for all."""
+        self._input, source = _pinned(MESSAGE * BATCH)
+        self._output, self._output_base = _pinned(MESSAGE * BATCH)
+        self._names, name = _pinned(_NAME * BATCH)
+        self._controls, control = _pinned(CONTROL * BATCH)
         self._incoming, self._outgoing = _Headers(), _Headers()
         every = range(BATCH)
         self._name_addresses = array.array("Q", [name + index * _NAME for index in every])
@@ -114,7 +111,7 @@ class BatchPort:
                 headers.controls[:] = self._control_addresses
         # struct in_pktinfo begins with the interface, struct in6_pktinfo ends with it.
         interface = _CMSG_HEADER + (16 if self.socket.family == socket.AF_INET6 else 0)
-        self._interfaces = memoryview(self._controls).cast("I")[interface // 4 :: CONTROL // 4]
+        self._interfaces = self._controls.cast("I")[interface // 4 :: CONTROL // 4]
         self._incoming_pointer = ctypes.byref(incoming.headers)
         self._outgoing_pointer = ctypes.byref(self._outgoing.headers)
 
@@ -130,7 +127,7 @@ class BatchPort:
             return []
         lengths = incoming.lengths[:count].tolist()
         octets = self._input
-        return [bytes(octets[start : start + length]) for start, length in zip(self._starts, lengths, strict=False)]
+        return [octets[start : start + length].tobytes() for start, length in zip(self._starts, lengths, strict=False)]
 
     def send(self, replies: Sequence[bytes | None]) -> None:
         """See DatagramPort."""
@@ -139,17 +136,21 @@ class BatchPort:
         if None in replies:
             taken = [position for position, reply in enumerate(replies) if reply is not None]
             present = [reply for reply in replies if reply is not None]
-        if present:
+        octets = b"".join(present)
+        if len(octets) > len(self._output):
+            for reply, position in zip(present, taken, strict=True):
+                self.reply(reply, self.sender(position))
+        elif present:
+            self._output[: len(octets)] = octets
             self._lay_out(present, taken)
             self._transmit(len(present))
 
     def _lay_out(self, replies: Sequence[bytes], taken: Sequence[int]) -> None:
-        """Write replies and headers for sendmmsg; the n-th reply goes to sender taken[n]."""
+        """Write the headers for sendmmsg; the n-th reply goes to sender taken[n]."""
         count = len(replies)
         outgoing, incoming = self._outgoing, self._incoming
         lengths = array.array("Q", map(len, replies))
         ends = itertools.accumulate(lengths, initial=self._output_base)
-        self._output[: sum(lengths)] = b"".join(replies)
         outgoing.sizes[:count] = lengths
         outgoing.bases[:count] = array.array("Q", itertools.islice(ends, count))
         outgoing.name_lengths[:count] = _chosen(incoming.name_lengths, "I", taken)
@@ -215,6 +216,9 @@ class BatchPort:
     def reply(self, message: bytes, sender: Sender) -> None:
         """See DatagramPort."""
         late = self._late
+        if len(message) > _LARGEST:
+            self.send_errors += 1
+            return
         late.name[: len(sender.address)] = sender.address
         late.header.name_length = len(sender.address)
         late.control[: len(sender.local)] = sender.local
@@ -229,20 +233,19 @@ class _Late:
     """One message header over buffers of its own, for replies that come after their batch."""
 
     def __init__(self) -> None:
-        self.name, self.control = bytearray(_NAME), bytearray(CONTROL)
-        self.message = bytearray(_LARGEST)
-        self.vector = _IoVector(base=_address(self.message))
-        self.header = _Single(
-            name=_address(self.name),
-            vector=ctypes.addressof(self.vector),
-            vector_length=1,
-            control=_address(self.control),
-        )
+        self.name, name = _pinned(_NAME)
+        self.control, control = _pinned(CONTROL)
+        self.message, base = _pinned(_LARGEST)
+        self.vector = _IoVector(base=base)
+        vector = ctypes.addressof(self.vector)
+        self.header = _Single(name=name, vector=vector, vector_length=1, control=control)
         self.pointer = ctypes.byref(self.header)
 
 
-def _address(buffer: bytearray) -> int:
-    return ctypes.addressof(ctypes.c_char.from_buffer(buffer))
+def _pinned(size: int) -> tuple[memoryview, int]:
+    """A buffer and its address; a view cannot grow, so nothing can move what the kernel writes to and reads from."""
+    buffer = bytearray(size)
+    return memoryview(buffer), ctypes.addressof(ctypes.c_char.from_buffer(buffer))
 
 
 def _chosen(values: Any, code: str, places: Sequence[int]) -> array.array[int]:

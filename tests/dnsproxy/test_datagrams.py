@@ -1,0 +1,424 @@
+"""The contract of a datagram port, run on every port there is: who gets what, from where, whatever fails."""
+
+from __future__ import annotations
+
+import select
+import socket
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dnsproxy.datagrams import BATCH, MESSAGE, DatagramPort, Sender, SinglePort, open_port
+from dnsproxy.mmsg import BatchPort
+from sidecar.endpoints import Endpoint
+from sidecar.listeners import listen_udp
+
+Port = Callable[[socket.socket], DatagramPort]
+
+on_every_port = pytest.mark.parametrize(
+    "make_port", [pytest.param(SinglePort, id="single"), pytest.param(BatchPort, id="batch")]
+)
+on_both_families = pytest.mark.parametrize(
+    "host", [pytest.param("127.0.0.1", id="IPv4"), pytest.param("::1", id="IPv6")]
+)
+TOO_LARGE = bytes(65_536)
+"""More than a datagram holds: the kernel refuses it with EMSGSIZE."""
+
+
+class World:
+    """A port and clients of it, closed at the end."""
+
+    def __init__(self, make_port: Port, host: str) -> None:
+        self._stack = ExitStack()
+        self._socket = self._stack.enter_context(listen_udp(Endpoint(host, 0), flag="test"))
+        self.number = self._socket.getsockname()[1]
+        self.host = host
+        self.port = make_port(self._socket)
+
+    def __enter__(self) -> World:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def client(self, to: str | None = None) -> Client:
+        """A client that asks an address of ours; it is not connected, so that it sees who answers."""
+        host = to or self.host
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        sock = self._stack.enter_context(socket.socket(family, socket.SOCK_DGRAM))
+        sock.settimeout(5)
+        return Client(sock, (host, self.number))
+
+    def receive(self, count: int) -> list[bytes]:
+        """So many datagrams, each call's batch checked."""
+        received: list[bytes] = []
+        while len(received) < count:
+            assert select.select([self._socket], [], [], 5)[0], f"{len(received)} of {count} came"
+            batch = self.port.receive()
+            assert len(batch) <= BATCH
+            received += batch
+        return received
+
+
+class Client:
+    def __init__(self, sock: socket.socket, to: tuple[str, int]) -> None:
+        self._socket = sock
+        self._to = to
+
+    def send(self, message: bytes) -> None:
+        self._socket.sendto(message, self._to)
+
+    def receive(self) -> tuple[bytes, str]:
+        """A reply and the host that it came from."""
+        message, source = self._socket.recvfrom(65_535)
+        assert source[1] == self._to[1]
+        return message, source[0]
+
+    def has_nothing(self) -> bool:
+        self._socket.setblocking(False)
+        try:
+            self._socket.recvfrom(65_535)
+        except BlockingIOError:
+            return True
+        finally:
+            self._socket.settimeout(5)
+        return False
+
+
+@pytest.fixture
+def world(make_port: Port, host: str) -> Iterator[World]:
+    with World(make_port, host) as made:
+        yield made
+
+
+@on_every_port
+@on_both_families
+class TestBatches:
+    def test_nothing_waits_and_nothing_is_given(self, world: World) -> None:
+        assert world.port.receive() == []
+        world.port.send([])
+
+    def test_each_sender_gets_its_own_reply(self, world: World) -> None:
+        clients = [world.client() for _ in range(10)]
+        for number, client in enumerate(clients):
+            client.send(b"query %d" % number)
+        assert world.receive(10) == [b"query %d" % number for number in range(10)]
+        world.port.send([b"reply %d" % number for number in range(10)])
+        assert [client.receive()[0] for client in clients] == [b"reply %d" % number for number in range(10)]
+
+    def test_more_than_a_batch_comes_in_batches_and_in_order(self, world: World) -> None:
+        client = world.client()
+        for number in range(BATCH * 2 + 5):
+            client.send(b"%d" % number)
+        sizes = []
+        for _ in range(3):
+            messages = world.port.receive()
+            sizes.append(len(messages))
+            world.port.send(messages)
+        assert sizes == [BATCH, BATCH, 5]
+        assert [int(client.receive()[0]) for _ in range(BATCH * 2 + 5)] == list(range(BATCH * 2 + 5))
+
+    @pytest.mark.parametrize(
+        "answered",
+        [
+            pytest.param([], id="none"),
+            pytest.param([0], id="the first"),
+            pytest.param([9], id="the last"),
+            pytest.param([1, 2, 5, 8], id="some"),
+            pytest.param(range(10), id="all"),
+        ],
+    )
+    def test_a_gap_in_the_replies_answers_nothing(self, world: World, answered: Iterable[int]) -> None:
+        clients = [world.client() for _ in range(10)]
+        for client in clients:
+            client.send(b"query")
+        world.receive(10)
+        world.port.send([b"reply %d" % number if number in answered else None for number in range(10)])
+        for number, client in enumerate(clients):
+            if number in answered:
+                assert client.receive()[0] == b"reply %d" % number
+            else:
+                assert client.has_nothing()
+
+    def test_gaps_of_one_batch_do_not_move_the_replies_of_the_next(self, world: World) -> None:
+        first, second = world.client(), world.client()
+        for replies in ([None, b"b"], [b"a", b"b"], [b"a", None], [b"a", b"b"]):
+            first.send(b"1")
+            second.send(b"2")
+            world.receive(2)
+            world.port.send(replies)
+            assert [client.receive()[0] for client, reply in zip((first, second), replies, strict=True) if reply] == [
+                reply for reply in replies if reply
+            ]
+        assert first.has_nothing()
+        assert second.has_nothing()
+
+
+@on_every_port
+@on_both_families
+class TestSizes:
+    def test_an_empty_datagram_is_given_and_can_be_answered(self, world: World) -> None:
+        client = world.client()
+        client.send(b"")
+        client.send(b"a")
+        assert world.receive(2) == [b"", b"a"]
+        world.port.send([b"", b"b"])
+        assert [client.receive()[0], client.receive()[0]] == [b"", b"b"]
+        assert world.port.send_errors == 0
+
+    @pytest.mark.parametrize("size", [MESSAGE - 1, MESSAGE, MESSAGE + 1, 65_000])
+    def test_what_is_longer_than_a_message_arrives_cut(self, world: World, size: int) -> None:
+        client = world.client()
+        client.send(b"a" * size)
+        client.send(b"next")
+        assert world.receive(2) == [b"a" * min(size, MESSAGE), b"next"]
+
+    @pytest.mark.parametrize("size", [MESSAGE, MESSAGE + 1, 60_000])
+    def test_a_reply_may_be_longer_than_a_query(self, world: World, size: int) -> None:
+        client, other = world.client(), world.client()
+        client.send(b"query")
+        other.send(b"query")
+        world.receive(2)
+        world.port.send([b"a" * size, b"short"])
+        assert client.receive()[0] == b"a" * size
+        assert other.receive()[0] == b"short"
+
+    def test_a_batch_of_the_longest_replies_is_sent(self, world: World) -> None:
+        clients = [world.client() for _ in range(8)]
+        for client in clients:
+            client.send(b"query")
+        world.receive(8)
+        world.port.send([b"%d" % number * 60_000 for number in range(8)])
+        assert [client.receive()[0] for client in clients] == [b"%d" % number * 60_000 for number in range(8)]
+
+
+@on_every_port
+@on_both_families
+class TestLateReplies:
+    def test_a_reply_reaches_its_sender_after_the_next_batch(self, world: World) -> None:
+        first, second = world.client(), world.client()
+        first.send(b"slow")
+        world.receive(1)
+        sender = world.port.sender(0)
+        world.port.send([None])
+        second.send(b"fast")
+        world.receive(1)
+        world.port.send([b"fast reply"])
+        world.port.reply(b"slow reply", sender)
+        assert (first.receive()[0], second.receive()[0]) == (b"slow reply", b"fast reply")
+
+    def test_senders_of_a_whole_batch_are_kept_apart(self, world: World) -> None:
+        clients = [world.client() for _ in range(BATCH)]
+        for client in clients:
+            client.send(b"query")
+        world.receive(BATCH)
+        senders = [world.port.sender(position) for position in range(BATCH)]
+        world.port.send([None] * BATCH)
+        for position in reversed(range(BATCH)):
+            world.port.reply(b"%d" % position, senders[position])
+        assert [int(client.receive()[0]) for client in clients] == list(range(BATCH))
+
+    def test_a_long_late_reply_leaves_no_trace_in_a_short_one(self, world: World) -> None:
+        client = world.client()
+        client.send(b"query")
+        world.receive(1)
+        sender = world.port.sender(0)
+        world.port.reply(b"a" * 5000, sender)
+        world.port.reply(b"b", sender)
+        assert [client.receive()[0], client.receive()[0]] == [b"a" * 5000, b"b"]
+
+    def test_a_late_reply_that_is_refused_is_counted(self, world: World) -> None:
+        client = world.client()
+        client.send(b"query")
+        world.receive(1)
+        sender = world.port.sender(0)
+        world.port.reply(bytes(65_530), sender)
+        assert world.port.send_errors == 1
+        world.port.reply(b"reply", sender)
+        assert client.receive()[0] == b"reply"
+
+
+@on_every_port
+@pytest.mark.parametrize(
+    ("host", "asked", "source"),
+    [
+        pytest.param("0.0.0.0", "127.0.0.1", "127.0.0.1", id="IPv4"),
+        pytest.param("0.0.0.0", "127.0.0.2", "127.0.0.2", id="IPv4, another address"),
+        pytest.param("::", "::1", "::1", id="dual stack, IPv6"),
+        pytest.param("::", "127.0.0.1", "127.0.0.1", id="dual stack, IPv4"),
+        pytest.param("::", "127.0.0.2", "127.0.0.2", id="dual stack, IPv4, another address"),
+    ],
+)
+class TestWildcardAddress:
+    def test_a_reply_leaves_from_the_address_that_was_asked(self, world: World, asked: str, source: str) -> None:
+        client = world.client(asked)
+        client.send(b"query")
+        world.receive(1)
+        world.port.send([b"reply"])
+        assert client.receive() == (b"reply", source)
+
+    def test_a_late_reply_does_so_too(self, world: World, asked: str, source: str) -> None:
+        client, other = world.client(asked), world.client("127.0.0.3")
+        client.send(b"query")
+        world.receive(1)
+        sender = world.port.sender(0)
+        other.send(b"query")
+        world.receive(1)
+        world.port.send([b"other"])
+        world.port.reply(b"reply", sender)
+        assert client.receive() == (b"reply", source)
+        assert other.receive() == (b"other", "127.0.0.3")
+
+    def test_replies_of_one_batch_leave_from_different_addresses(self, world: World, asked: str, source: str) -> None:
+        clients = [world.client(asked), world.client("127.0.0.4"), world.client(asked), world.client("127.0.0.5")]
+        for client in clients:
+            client.send(b"query")
+        world.receive(4)
+        world.port.send([b"1", None, b"3", b"4"])
+        assert [client.receive() for client in (clients[0], *clients[2:])] == [
+            (b"1", source),
+            (b"3", source),
+            (b"4", "127.0.0.5"),
+        ]
+
+
+@on_every_port
+class TestRefusals:
+    @pytest.mark.parametrize("host", ["127.0.0.1"])
+    @pytest.mark.parametrize("refused", [[0], [4], [9], [0, 1], [3, 4, 8, 9], list(range(10))], ids=str)
+    def test_a_reply_that_the_kernel_refuses_does_not_stop_the_others(self, world: World, refused: list[int]) -> None:
+        clients = [world.client() for _ in range(10)]
+        for client in clients:
+            client.send(b"query")
+        world.receive(10)
+        world.port.send([TOO_LARGE if number in refused else b"%d" % number for number in range(10)])
+        assert world.port.send_errors == len(refused)
+        for number, client in enumerate(clients):
+            assert client.has_nothing() if number in refused else client.receive()[0] == b"%d" % number
+
+    @pytest.mark.parametrize("host", ["127.0.0.1"])
+    def test_a_client_that_has_left_disturbs_no_other(self, world: World) -> None:
+        client, gone = world.client(), world.client()
+        for _ in range(3):
+            gone.send(b"query")
+            client.send(b"query")
+        world.receive(6)
+        gone._socket.close()
+        world.port.send([b"reply"] * 6)
+        client.send(b"again")
+        assert world.receive(1) == [b"again"]
+        world.port.send([b"last"])
+        assert [client.receive()[0] for _ in range(4)] == [b"reply"] * 3 + [b"last"]
+
+    def test_a_destination_that_is_gone_is_counted(self, make_port: Port) -> None:
+        # Over a Unix socket the kernel says at once that nobody is there, as a router does for UDP.
+        with unix_socket() as listening, unix_socket() as client:
+            port = make_port(listening)
+            with unix_socket() as gone:
+                for sock in (gone, client, gone, gone, client):
+                    sock.sendto(b"query", listening.getsockname())
+                assert len(port.receive()) == 5
+            port.send([b"1", b"2", b"3", b"4", b"5"])
+            assert port.send_errors == 3
+            assert [client.recv(10), client.recv(10)] == [b"2", b"5"]
+
+    def test_a_full_buffer_loses_replies_counts_them_and_recovers(self, make_port: Port) -> None:
+        with unix_socket() as listening, unix_socket() as client:
+            port = make_port(listening)
+            client.setblocking(False)
+            asked = 0
+            for _ in range(200):
+                try:
+                    client.sendto(b"%d" % asked, listening.getsockname())
+                    asked += 1
+                except BlockingIOError:
+                    break
+            sent = 0
+            while messages := port.receive():
+                # Three replies each: more than the queue of a client that does not read.
+                for _ in range(3):
+                    port.send(messages)
+                    sent += len(messages)
+            for _ in range(2000):
+                if port.send_errors:
+                    break
+                port.send([])
+                client.sendto(b"more", listening.getsockname())
+                port.send(port.receive())
+                sent += 1
+            assert port.send_errors > 0
+            taken = drain(client)
+            assert len(taken) + port.send_errors == sent
+            client.sendto(b"again", listening.getsockname())
+            port.send(port.receive())
+            assert drain(client) == [b"again"]
+
+
+def unix_socket() -> socket.socket:
+    """A datagram socket under a name that the kernel makes up."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    sock.bind("")
+    sock.setblocking(False)
+    return sock
+
+
+def drain(sock: socket.socket) -> list[bytes]:
+    taken = []
+    while True:
+        try:
+            taken.append(sock.recv(100))
+        except BlockingIOError:
+            return taken
+
+
+@on_every_port
+@settings(max_examples=40, deadline=None)
+@given(
+    batches=st.lists(
+        st.lists(st.sampled_from(["reply", "none", "refused", "late"]), min_size=1, max_size=BATCH), max_size=6
+    )
+)
+def test_whatever_the_pattern_each_client_gets_its_own_reply(make_port: Port, batches: list[list[str]]) -> None:
+    """Gaps and refusals move headers about inside the batch port; nobody must notice."""
+    with World(make_port, "0.0.0.0") as world:
+        clients = [world.client(f"127.0.0.{number + 1}") for number in range(max(map(len, batches), default=0))]
+        refused = 0
+        for turn, batch in enumerate(batches):
+            asking = clients[: len(batch)]
+            for client in asking:
+                client.send(b"query")
+            world.receive(len(batch))
+            expected = [b"%d/%d" % (turn, number) for number in range(len(batch))]
+            late: list[tuple[bytes, Sender]] = []
+            replies: list[bytes | None] = []
+            for position, outcome in enumerate(batch):
+                replies.append({"reply": expected[position], "refused": TOO_LARGE}.get(outcome))
+                if outcome == "late":
+                    late.append((expected[position], world.port.sender(position)))
+            world.port.send(replies)
+            for reply, sender in late:
+                world.port.reply(reply, sender)
+            refused += batch.count("refused")
+            assert world.port.send_errors == refused
+            for number, (client, outcome) in enumerate(zip(asking, batch, strict=True)):
+                if outcome in ("reply", "late"):
+                    assert client.receive() == (expected[number], f"127.0.0.{number + 1}")
+        assert all(client.has_nothing() for client in clients)
+
+
+def test_linux_gets_the_batch_port_and_other_systems_the_single_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    with listen_udp(Endpoint("127.0.0.1", 0), flag="test") as sock:
+        assert isinstance(open_port(sock), BatchPort)
+        monkeypatch.setattr(sys, "platform", "darwin")
+        assert isinstance(open_port(sock), SinglePort)
+
+
+def test_a_port_asks_the_kernel_for_room_for_a_burst() -> None:
+    with listen_udp(Endpoint("127.0.0.1", 0), flag="test") as sock:
+        before = sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+        open_port(sock)
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) > before

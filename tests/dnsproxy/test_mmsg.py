@@ -1,0 +1,139 @@
+"""What only the batch port has: structures laid out as in C, and buffers that must never move or leak."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dnsproxy import mmsg
+from dnsproxy.datagrams import BATCH
+from dnsproxy.mmsg import BatchPort
+from sidecar.endpoints import Endpoint
+from sidecar.listeners import listen_udp
+
+_C = """
+#define _GNU_SOURCE
+#include <stddef.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#define SHOW(name, value) char name[(value) + 1];
+SHOW(iovec_size, sizeof(struct iovec))
+SHOW(iovec_length, offsetof(struct iovec, iov_len))
+SHOW(msghdr_size, sizeof(struct msghdr))
+SHOW(msghdr_name_length, offsetof(struct msghdr, msg_namelen))
+SHOW(msghdr_vector, offsetof(struct msghdr, msg_iov))
+SHOW(msghdr_control, offsetof(struct msghdr, msg_control))
+SHOW(msghdr_control_length, offsetof(struct msghdr, msg_controllen))
+SHOW(msghdr_flags, offsetof(struct msghdr, msg_flags))
+SHOW(mmsghdr_size, sizeof(struct mmsghdr))
+SHOW(mmsghdr_length, offsetof(struct mmsghdr, msg_len))
+SHOW(name, sizeof(struct sockaddr_in6))
+SHOW(cmsg_header, CMSG_LEN(0))
+SHOW(pktinfo_interface, offsetof(struct in_pktinfo, ipi_ifindex))
+SHOW(pktinfo6_interface, offsetof(struct in6_pktinfo, ipi6_ifindex))
+"""
+
+
+@pytest.fixture
+def port() -> Iterator[BatchPort]:
+    with listen_udp(Endpoint("127.0.0.1", 0), flag="test") as sock:
+        yield BatchPort(sock)
+
+
+@pytest.fixture
+def client(port: BatchPort) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.connect(port.socket.getsockname())
+        sock.settimeout(5)
+        yield sock
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler (cc) on the PATH")
+def test_the_structures_are_those_of_the_c_compiler(tmp_path: Path) -> None:
+    source = tmp_path / "layout.c"
+    source.write_text(_C)
+    listing = subprocess.run(["cc", "-S", "-o", "-", source], check=True, capture_output=True, text=True).stdout
+    # The compiler states each array's size, from which the value is one off so that no array is empty.
+    found = {name: int(size) - 1 for name, size in re.findall(r"\.size\s+(\w+), (\d+)", listing)}
+    assert found == {
+        "iovec_size": ctypes.sizeof(mmsg._IoVector),
+        "iovec_length": mmsg._IoVector.length.offset,
+        "msghdr_size": ctypes.sizeof(mmsg._Single),
+        "msghdr_name_length": mmsg._Single.name_length.offset,
+        "msghdr_vector": mmsg._Single.vector.offset,
+        "msghdr_control": mmsg._Single.control.offset,
+        "msghdr_control_length": mmsg._Single.control_length.offset,
+        "msghdr_flags": mmsg._Single.flags.offset,
+        "mmsghdr_size": ctypes.sizeof(mmsg._MessageHeader),
+        "mmsghdr_length": mmsg._MessageHeader.length.offset,
+        "name": mmsg._NAME,
+        "cmsg_header": mmsg._CMSG_HEADER,
+        "pktinfo_interface": 0,
+        "pktinfo6_interface": 16,
+    }
+
+
+def test_a_batch_larger_than_the_output_buffer_is_sent_whole(port: BatchPort, client: socket.socket) -> None:
+    """Such a batch once made Python move the buffer, and the kernel sent what had become of the old place."""
+    replies = [bytes([number]) * 60_000 for number in range(BATCH)]
+    for _ in range(2):
+        for start in range(0, BATCH, 2):
+            # Two at a time, so that the client's queue holds all its replies.
+            client.send(b"query")
+            client.send(b"query")
+            assert len(port.receive()) == 2
+            port.send(replies[start : start + 2])
+            assert [client.recv(65_535), client.recv(65_535)] == replies[start : start + 2]
+    for _ in range(5):
+        client.send(b"query")
+    assert len(port.receive()) == 5
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    port.send(replies[:5])
+    assert port.send_errors == 0
+    assert client.recv(65_535) == replies[0]
+
+
+def test_no_buffer_can_be_moved(port: BatchPort) -> None:
+    for buffer in (port._input, port._output, port._names, port._controls, port._late.message, port._late.name):
+        with pytest.raises(ValueError, match="different structures"):
+            buffer[:1] = b"two"
+
+
+def test_a_reply_that_no_datagram_can_hold_is_counted_and_not_sent(port: BatchPort, client: socket.socket) -> None:
+    client.send(b"query")
+    port.receive()
+    for _ in range(2):
+        port.reply(bytes(100_000), port.sender(0))
+    assert port.send_errors == 2
+    port.reply(b"reply", port.sender(0))
+    assert client.recv(65_535) == b"reply"
+
+
+def test_a_reply_holds_nothing_of_a_longer_one_before(port: BatchPort, client: socket.socket) -> None:
+    for message in (b"a" * 4000, b"b", b"", b"c" * 10):
+        client.send(message)
+        assert port.receive() == [message]
+        port.send([message])
+        assert client.recv(65_535) == message
+
+
+def test_an_ipv4_and_an_ipv6_client_of_one_batch_keep_their_address_sizes() -> None:
+    with (
+        listen_udp(Endpoint("::", 0), flag="test") as sock,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as four,
+        socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as six,
+    ):
+        port = BatchPort(sock)
+        for client, host in ((four, "127.0.0.1"), (six, "::1"), (four, "127.0.0.1")):
+            client.settimeout(5)
+            client.sendto(b"query", (host, sock.getsockname()[1]))
+        assert len(port.receive()) == 3
+        port.send([b"1", b"2", b"3"])
+        assert [four.recv(9), six.recv(9), four.recv(9)] == [b"1", b"2", b"3"]
