@@ -30,8 +30,8 @@ class IngressStatus:
 
     @property
     def synced(self) -> bool:
-        """Whether the claims are the cluster's. Where IngressClasses can't be seen, none of them is the default."""
-        return self.ingresses.synced and (self.classes.synced or self.classes.absent)
+        """Whether the claims are the cluster's, classes included."""
+        return self.ingresses.synced and self.classes.synced
 
 
 async def follow_ingresses(
@@ -47,7 +47,7 @@ async def follow_ingresses(
     """Keep the claims of the cluster's Ingresses in `store` until cancelled.
 
     `on_claims` gets the hostnames whose claims have just changed (never an empty set), many at once where many
-    changed together. `on_synced` is called after each whole list of either kind; ask `status.synced` whether both are.
+    changed together. `on_synced` is called after each whole list of either kind, once both are in step.
     """
     status = status or IngressStatus()
     source = IngressSource(store, options=options)
@@ -56,13 +56,17 @@ async def follow_ingresses(
         if hostnames:
             on_claims(hostnames)
 
+    def tell_synced() -> None:
+        if status.synced:
+            on_synced()
+
     async with trio.open_nursery() as nursery:
         nursery.start_soon(
             lambda: follow(
                 client,
                 INGRESS_CLASSES,
                 on_change=lambda changes: tell(source.change_classes(changes)),
-                on_synced=on_synced,
+                on_synced=tell_synced,
                 status=status.classes,
                 pace=pace,
             )
@@ -71,7 +75,7 @@ async def follow_ingresses(
             client,
             INGRESSES,
             on_change=lambda changes: tell(source.change_ingresses(changes)),
-            on_synced=on_synced,
+            on_synced=tell_synced,
             status=status.ingresses,
             pace=pace,
         )

@@ -34,8 +34,10 @@ class IngressClass(msgspec.Struct, frozen=True, gc=False):
         return annotations is not None and annotations.is_default == "true"
 
 
-INGRESS_CLASSES: Final = Collection("IngressClass", "/apis/networking.k8s.io/v1/ingressclasses", IngressClass)
-"""RBAC: list and watch ingressclasses.networking.k8s.io."""
+INGRESS_CLASSES: Final = Collection(
+    "IngressClass", "/apis/networking.k8s.io/v1/ingressclasses", IngressClass, optional=True
+)
+"""Where they can't be seen, none is the default. RBAC: list and watch ingressclasses.networking.k8s.io."""
 
 
 def default_class(classes: Iterable[IngressClass]) -> str | None:

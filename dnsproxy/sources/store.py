@@ -38,7 +38,7 @@ class ClaimStore:
         """
         place = source, key
         _put(self._rejections, place, tuple(rejections))
-        old, new = self._claims.get(place, ()), tuple(claims)
+        old, new = self._claims.get(place, ()), tuple(dict.fromkeys(claims))
         if old == new:
             return frozenset()
         _put(self._claims, place, new)
@@ -71,8 +71,10 @@ class ClaimStore:
             yield from rejections
 
     def _drop(self, claim: Claim) -> None:
-        left = tuple(other for other in self._by_hostname[claim.hostname] if other != claim)
-        _put(self._by_hostname, claim.hostname, left)
+        left = list(self._by_hostname[claim.hostname])
+        # One of them: another place may hold its equal.
+        left.remove(claim)
+        _put(self._by_hostname, claim.hostname, tuple(left))
 
 
 def _put(mapping: dict[K, tuple[V, ...]], key: K, values: tuple[V, ...]) -> None:

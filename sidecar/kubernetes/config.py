@@ -38,6 +38,9 @@ class Tls:
 
     def make_context(self) -> ssl.SSLContext:
         """An SSL context for clients. Raises ValueError or ssl.SSLError for what is no certificate or key."""
+        if self.ca is not None and not self.ca.strip():
+            # Nobody would be trusted; OpenSSL would take it for "the operating system's".
+            raise ValueError("no certificate in the authority's file")
         context = ssl.create_default_context(cadata=self.ca)
         if not self.verify:
             context.check_hostname = False

@@ -146,8 +146,8 @@ def _read_with_package(files: str, *, context: str, source: str) -> tuple[Any, T
     from kubernetes import client, config  # noqa: PLC0415  # half a second and 50 MB
 
     load: Any = config.load_kube_config
-    # Not None, or it would take the proxy of the environment, which is told apart from proxy-url here.
-    configuration = client.Configuration(proxy="", no_proxy="")
+    # Not None, or it would take localhost and the proxy of the environment, which could not be told from the file's.
+    configuration = client.Configuration(host="", proxy="", no_proxy="")
     with TemporaryDirectory(prefix="kubeconfig-") as folder, _errors_of_package(source):
         load(files, context, configuration, temp_file_path=folder)
         return configuration, Tls(

@@ -16,7 +16,7 @@ import structlog
 import trio
 
 from sidecar.kubernetes import steps
-from sidecar.kubernetes.errors import ApiError, NotFound, ServerTrouble
+from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound, ServerTrouble
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection, Resource, Unreadable
 from sidecar.kubernetes.protocol import Decoder, LineSplitter, Page
@@ -92,7 +92,9 @@ class _Follower(Generic[T]):
         relist = self.store.relist()
         try:
             version = await self.read_pages(relist)
-        except NotFound as error:
+        except (NotFound, Forbidden) as error:
+            if isinstance(error, Forbidden) and (self.status.synced or not self.collection.optional):
+                return self.fail(position, error, version="", lasted=0.0)
             # The kind is not there (any more), which is as good as an empty list, and as doubtful.
             if relist.is_doubtful and not position.doubted:
                 return self.doubt(position)

@@ -53,6 +53,8 @@ class Collection(Generic[T]):
     type: type[T]
     """The struct that an object is decoded into."""
     label_selector: str = ""
+    optional: bool = False
+    """Whether a collection that RBAC does not let us see counts as empty, instead of holding up the first sync."""
 
 
 def key_of(metadata: ObjectMeta) -> str:

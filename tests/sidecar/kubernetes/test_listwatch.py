@@ -14,7 +14,6 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import Changes, follow
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
 from sidecar.kubernetes.status import State, Status
@@ -46,6 +45,7 @@ class Thing(msgspec.Struct):
 
 
 THINGS = Collection("Thing", "/apis/example.org/v1/things", Thing)
+OPTIONAL = Collection("Thing", "/apis/example.org/v1/things", Thing, optional=True)
 
 
 @dataclass
@@ -97,14 +97,14 @@ class Seen:
 
 @asynccontextmanager
 async def following(
-    api: FaultyApi, *, pace: Pace = DEFAULT_PACE, client: ApiClient | None = None
+    api: FaultyApi, *, pace: Pace = DEFAULT_PACE, things: Collection[Thing] = THINGS
 ) -> AsyncIterator[Seen]:
     seen = Seen()
-    async with client_in_memory(api) as own, trio.open_nursery() as nursery:
+    async with client_in_memory(api) as client, trio.open_nursery() as nursery:
         nursery.start_soon(
             lambda: follow(
-                client or own,
-                THINGS,
+                client,
+                things,
                 on_change=seen.change,
                 on_synced=seen.synced,
                 status=seen.status,
@@ -377,6 +377,20 @@ async def test_kind_that_goes_away_is_confirmed_before_it_counts(autojump_clock:
     gone = FaultyApi([page(thing("a")), missing], [missing])
     async with following(gone) as seen:
         await seen.until_names()
+
+
+async def test_optional_kind_that_we_may_not_see_is_an_empty_one(autojump_clock: MockClock) -> None:
+    """What is refused from the start holds up nobody; what is refused later is kept."""
+    forbidden = failure(403, "Forbidden")
+    at_first = FaultyApi([forbidden, page(thing("a"))])
+    async with following(at_first, things=OPTIONAL) as seen:
+        await seen.until(lambda: seen.status.synced)
+        assert seen.status.absent
+        await seen.until_names("a")
+    later = FaultyApi([page(thing("a")), forbidden], [failure(410, "Gone")])
+    async with following(later, things=OPTIONAL) as seen:
+        await seen.until(lambda: seen.status.errors["forbidden"] == 4)
+        assert seen.names == {"a"}
 
 
 async def test_one_bad_object_harms_no_other(autojump_clock: MockClock) -> None:

@@ -1,0 +1,80 @@
+"""The claim store."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dnsproxy.claims import Claim, Origin, Reach, Rejection
+from dnsproxy.sources.store import ClaimStore
+
+
+def claim(hostname: str, name: str = "x", ingress_class: str | None = None) -> Claim:
+    return Claim(hostname, Reach.NAME, Origin("Ingress", name), ingress_class=ingress_class)
+
+
+def test_replace_tells_the_hostnames_that_changed() -> None:
+    """Those that came, went, or are claimed otherwise; not those that stayed."""
+    store = ClaimStore()
+    assert store.replace("Ingress", "x", [claim("a"), claim("b"), claim("c")]) == {"a", "b", "c"}
+    assert store.replace("Ingress", "x", [claim("a"), claim("b", ingress_class="k"), claim("d")]) == {"b", "c", "d"}
+    assert store.replace("Ingress", "x", []) == {"a", "b", "d"}
+    assert list(store.claims()) == []
+    assert store.hostnames() == 0
+
+
+def test_same_claims_again_are_no_change() -> None:
+    """Most updates of an object touch its status alone."""
+    store = ClaimStore()
+    store.replace("Ingress", "x", [claim("a")])
+    version = store.version
+    assert store.replace("Ingress", "x", [claim("a")]) == frozenset()
+    assert store.version == version
+
+
+def test_hostname_of_two_objects_outlives_one() -> None:
+    """And one key of two sources is two objects."""
+    store = ClaimStore()
+    for source in ("Ingress", "HTTPRoute"):
+        store.replace(source, "x", [claim("a", source)])
+    assert len(store.claims_for("a")) == 2
+    store.replace("Ingress", "x", [])
+    assert store.claims_for("a") == (claim("a", "HTTPRoute"),)
+    assert store.claims_for("b") == ()
+
+
+def test_rejections_follow_their_object() -> None:
+    """They are no change of claims."""
+    store = ClaimStore()
+    fault = Rejection(Origin("Ingress", "x"), "'*' is not a hostname")
+    assert store.replace("Ingress", "x", [], [fault]) == frozenset()
+    assert list(store.rejections()) == [fault]
+    store.replace("Ingress", "x", [])
+    assert list(store.rejections()) == []
+
+
+def test_equal_claims_of_two_places_are_two() -> None:
+    """Each place takes back its own; twice in one place is once."""
+    store = ClaimStore()
+    store.replace("hosts file", "one", [claim("a"), claim("a")])
+    store.replace("hosts file", "two", [claim("a")])
+    store.replace("hosts file", "one", [])
+    assert store.claims_for("a") == (claim("a"),)
+
+
+NAMES = st.sampled_from(["a", "b", "c"])
+CHANGES = st.lists(st.tuples(NAMES, st.lists(NAMES, unique=True)))
+
+
+@given(CHANGES)
+def test_index_agrees_with_the_claims(changes: list[tuple[str, list[str]]]) -> None:
+    """After any changes, both say the same, and a changed hostname has always been told."""
+    store = ClaimStore()
+    told: dict[str, tuple[Claim, ...]] = {}
+    for key, hosts in changes:
+        for hostname in store.replace("Ingress", key, [claim(host, key) for host in hosts]):
+            told[hostname] = store.claims_for(hostname)
+    for hostname in "abc":
+        expected = {one for one in store.claims() if one.hostname == hostname}
+        assert set(store.claims_for(hostname)) == expected
+        assert set(told.get(hostname, ())) == expected

@@ -1,0 +1,163 @@
+"""The client at the wire: credentials that rotate, and connections that end in every bad way, on real sockets."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+
+from sidecar.kubernetes.config import Cluster, ClusterConfigError, load_in_cluster
+from sidecar.kubernetes.errors import ServerTrouble, TimedOut, Unauthorized
+from sidecar.kubernetes.http import ApiClient
+from tests.sidecar.kubernetes.faulty_api import FaultyApi, client_in_memory, cluster_at, page, thing
+
+PATH = "/apis/example.org/v1/things"
+
+
+@asynccontextmanager
+async def listening(handler: Callable[[trio.SocketStream], Awaitable[None]]) -> AsyncIterator[str]:
+    """The URL of a server on a free port."""
+    async with trio.open_nursery() as nursery:
+        (listener,) = await nursery.start(partial(trio.serve_tcp, handler, 0, host="127.0.0.1"))
+        yield f"http://127.0.0.1:{listener.socket.getsockname()[1]}"
+        nursery.cancel_scope.cancel()
+
+
+async def read_head(stream: trio.SocketStream) -> None:
+    head = b""
+    while b"\r\n\r\n" not in head:
+        head += await stream.receive_some()
+
+
+async def say_nothing(stream: trio.SocketStream) -> None:
+    await read_head(stream)
+    await trio.sleep_forever()
+
+
+async def say_half(stream: trio.SocketStream) -> None:
+    await read_head(stream)
+    await stream.send_all(b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"items": ')
+    await trio.sleep_forever()
+
+
+async def close_at_once(stream: trio.SocketStream) -> None:
+    await read_head(stream)
+
+
+async def reset(stream: trio.SocketStream) -> None:
+    await read_head(stream)
+    stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+async def say_garbage(stream: trio.SocketStream) -> None:
+    await read_head(stream)
+    await stream.send_all(b"\x16\x03\x01\x02\x00 SSH-2.0-nonsense\r\n\r\n")
+
+
+@pytest.mark.parametrize("silence", [say_nothing, say_half], ids=["before-the-head", "within-the-body"])
+async def test_silence_without_fin_is_noticed(silence: Callable[[trio.SocketStream], Awaitable[None]]) -> None:
+    """The deadline of the request is enough; nobody has to close anything."""
+    async with listening(silence) as url, ApiClient(cluster_at(url)) as client:
+        with pytest.raises(TimedOut):
+            await client.get(PATH, seconds=0.2)
+
+
+@pytest.mark.parametrize("fault", [close_at_once, reset, say_garbage], ids=["fin", "rst", "no-http"])
+async def test_broken_connection_is_the_servers_trouble(
+    fault: Callable[[trio.SocketStream], Awaitable[None]],
+) -> None:
+    """However it broke, the message says something."""
+    async with listening(fault) as url, ApiClient(cluster_at(url)) as client:
+        with pytest.raises(ServerTrouble, match=r"\w"):
+            await client.get(PATH, seconds=10)
+
+
+async def test_refused_connection_names_the_address() -> None:
+    """As every person who is to mend it needs to know."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        async with ApiClient(cluster_at(f"http://127.0.0.1:{port}")) as client:
+            with pytest.raises(ServerTrouble, match=str(port)):
+                await client.get(PATH, seconds=10)
+
+
+async def test_rotated_token_file_is_read_for_the_next_request(tmp_path: Path) -> None:
+    """The kubelet replaces the file; nobody tells us."""
+    write_service_account(tmp_path, token="first\n")
+    environment = {"KUBERNETES_SERVICE_HOST": "api.example.org", "KUBERNETES_SERVICE_PORT": "6443"}
+    inside = load_in_cluster(environment=environment, service_account=tmp_path)
+    cluster = Cluster("http://api.example.org", "test", inside.read_authorization, inside.reload)
+    api = FaultyApi([page(thing("a"))], token="first")
+    async with client_in_memory(api, cluster) as client:
+        await client.get(PATH, seconds=10)
+        api.token = "second"
+        write_service_account(tmp_path, token="second")
+        await client.get(PATH, seconds=10)
+    assert [one.headers["authorization"] for one in api.asked] == ["Bearer first", "Bearer second"]
+
+
+async def test_refused_credentials_are_read_again_once() -> None:
+    """A 401 is followed by one new reading and one new try, whatever kind of credentials they are."""
+    renewed = cluster_at("http://api.example.org", bearer="second")
+    cluster = Cluster(renewed.server, "test", lambda: "Bearer first", lambda: renewed)
+    api = FaultyApi([page(thing("a"))], token="second")
+    async with client_in_memory(api, cluster) as client:
+        await client.get(PATH, seconds=10)
+        assert client.cluster is renewed
+        api.token = "third"
+        with pytest.raises(Unauthorized):
+            await client.get(PATH, seconds=10)
+    assert len(api.asked) == 4
+
+
+async def test_many_refused_requests_read_the_credentials_once() -> None:
+    """A plugin is not run once for each watch."""
+    readings: list[None] = []
+    renewed = cluster_at("http://api.example.org", bearer="second")
+
+    def reload() -> Cluster:
+        readings.append(None)
+        return renewed
+
+    api = FaultyApi([page(thing("a"))], token="second")
+    cluster = Cluster(renewed.server, "test", lambda: "Bearer first", reload)
+    async with client_in_memory(api, cluster) as client, trio.open_nursery() as nursery:
+        for _ in range(5):
+            nursery.start_soon(partial(client.get, PATH, seconds=10))
+    assert len(readings) == 1
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+async def test_credentials_that_cannot_be_read_any_more_are_unauthorized(blocks: bool) -> None:
+    """At run time that is trouble like any other, not the end of the program."""
+
+    def fail() -> str:
+        raise ClusterConfigError("token: No such file or directory")
+
+    cluster = Cluster("http://api.example.org", "test", fail, lambda: cluster, blocks=blocks)
+    async with client_in_memory(FaultyApi([page()]), cluster) as client:
+        with pytest.raises(Unauthorized, match="No such file"):
+            await client.get(PATH, seconds=10)
+
+
+async def test_proxy_of_the_environment_is_not_for_a_pod(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HTTPS_PROXY is about the world outside; the API server is inside."""
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
+    api = FaultyApi([page(thing("a"))])
+    async with listening(api.serve) as url, ApiClient(cluster_at(url)) as client:
+        await client.get(PATH, seconds=10)
+    assert len(api.asked) == 1
+
+
+def write_service_account(folder: Path, *, token: str) -> None:
+    (folder / "token").write_text(token)
+    (folder / "namespace").write_text("switchback\n")
+    (folder / "ca.crt").write_text((Path(__file__).parent / "ca.crt").read_text())

@@ -1,0 +1,112 @@
+"""What lists and watches add up to."""
+
+from __future__ import annotations
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sidecar.kubernetes.objects import ObjectMeta, Unreadable
+from sidecar.kubernetes.protocol import Entry
+from sidecar.kubernetes.store import Store
+
+
+class Thing(msgspec.Struct, frozen=True):
+    metadata: ObjectMeta
+
+
+def entry(key: str, version: str) -> Entry[Thing]:
+    return Entry(key, version, Thing(ObjectMeta(key, resource_version=version)))
+
+
+class Receiver:
+    """What somebody holds who was told every change."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, Thing | Unreadable] = {}
+
+    def take(self, changes: dict[str, Thing | Unreadable | None]) -> None:
+        for key, value in changes.items():
+            if value is None:
+                del self.held[key]
+            else:
+                self.held[key] = value
+
+
+KEYS = st.sampled_from("abcde")
+EVENTS = st.lists(st.tuples(KEYS, st.booleans()), max_size=12)
+
+
+@given(st.lists(st.tuples(EVENTS, EVENTS, st.booleans(), st.booleans())))
+def test_watch_and_relist_agree_with_a_fresh_list(rounds: list[tuple[list[tuple[str, bool]], ...]]) -> None:
+    """Some changes are watched, some missed; some lists are cut. After the last whole list, all is as it is."""
+    cluster: dict[str, Entry[Thing]] = {}
+    store: Store[Thing] = Store()
+    receiver = Receiver()
+    version = 0
+
+    def happen(key: str, exists: bool) -> Entry[Thing]:
+        nonlocal version
+        version += 1
+        cluster.pop(key, None)
+        if exists:
+            cluster[key] = entry(key, str(version))
+        return cluster.get(key) or Entry(key, str(version), None)
+
+    def read(*, pages: bool) -> None:
+        relist = store.relist()
+        listed = list(cluster.values())
+        receiver.take(relist.take(listed[:2]))
+        if pages:
+            receiver.take(relist.take(listed[2:]))
+            receiver.take(store.apply(relist.missing()))
+
+    for watched, missed, whole, _ in rounds:
+        for change in watched:
+            receiver.take(store.apply([happen(*change)]))
+        for change in missed:
+            happen(*change)
+        read(pages=bool(whole))
+    read(pages=True)
+    assert receiver.held == {key: one.value for key, one in cluster.items()}
+    assert len(store) == len(cluster)
+
+
+def test_what_did_not_change_is_not_told_again() -> None:
+    """A new list of 100,000 objects after an outage costs what changed."""
+    store: Store[Thing] = Store()
+    store.apply([entry("a", "1"), entry("b", "1")])
+    assert store.relist().take([entry("a", "1"), entry("b", "2")]).keys() == {"b"}
+
+
+def test_versions_are_compared_for_equality_only() -> None:
+    """They are opaque: a smaller one is as new as a larger."""
+    store: Store[Thing] = Store()
+    store.apply([entry("a", "9")])
+    assert store.apply([entry("a", "10")]).keys() == {"a"}
+    assert store.apply([entry("a", "9")]).keys() == {"a"}
+
+
+def test_object_without_version_always_counts_as_changed() -> None:
+    """Rather too often than never."""
+    store: Store[Thing] = Store()
+    store.apply([entry("a", "")])
+    assert store.apply([entry("a", "")]).keys() == {"a"}
+
+
+def test_only_heavy_losses_are_doubted() -> None:
+    """All of anything, or more than nine tenths of twenty and more."""
+
+    def is_doubted(held: int, left: int) -> bool:
+        store: Store[Thing] = Store()
+        store.apply([entry(str(number), "1") for number in range(held)])
+        relist = store.relist()
+        relist.take([entry(str(number), "1") for number in range(left)])
+        return relist.is_doubtful
+
+    assert is_doubted(1, 0)
+    assert is_doubted(100, 0)
+    assert is_doubted(100, 9)
+    assert not is_doubted(0, 0)
+    assert not is_doubted(19, 1)
+    assert not is_doubted(100, 10)
