@@ -70,7 +70,7 @@ ADDRESSES = _Parsed("ip[,ip]", parse_addresses)
 @click.command(cls=Command, epilog=EPILOG)
 @click.option(
     "--listen",
-    type=EndpointType(_DNS_PORT),
+    type=EndpointType(),
     multiple=True,
     default=["127.0.0.1:1053"],
     help="Where to answer, UDP and TCP.",

@@ -49,8 +49,12 @@ async def resolve(server: Endpoint, hostname: str) -> Resolved:
     query += names.to_wire(hostname) + struct.pack("!HH", wire.Type.A, wire.CLASS_IN)
     with trio.socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock, trio.move_on_after(_PATIENCE):
         await sock.bind((ADDRESS, 0))
-        await sock.sendto(query, (server.host, server.port))
-        reply = await sock.recv(wire.MINIMUM_UDP)
+        try:
+            await sock.connect((server.host, server.port))
+            await sock.send(query)
+            reply = await sock.recv(wire.MINIMUM_UDP)
+        except OSError as error:
+            return Resolved(f"no answer ({error.strerror})", (), b"")
         parsed = dnslib.DNSRecord.parse(reply)
         addresses = tuple(str(record.rdata) for record in parsed.rr if record.rtype == wire.Type.A)
         return Resolved(dnslib.RCODE[parsed.header.rcode], addresses, reply)

@@ -1,0 +1,97 @@
+"""Following a hosts file: read at the start, read again when it changes, kept when it cannot be read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import trio
+
+from dnsproxy.claims import Claim, Rejection
+from dnsproxy.hosts_follower import LARGEST, file_mark, follow_hosts_file, read_hosts_file
+from sidecar.errors import StartError
+
+
+class Told:
+    """What a follower has told."""
+
+    def __init__(self) -> None:
+        self.reports: list[list[str]] = []
+        self.more = trio.Event()
+
+    def __call__(self, claims: Sequence[Claim], _: Sequence[Rejection]) -> None:
+        self.reports.append([claim.hostname for claim in claims])
+        self.more.set()
+        self.more = trio.Event()
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> Path:
+    path = tmp_path / "hosts"
+    path.write_text("192.0.2.1 a.example.org\n")
+    return path
+
+
+def replace_atomically(path: Path, content: str) -> None:
+    """As a mounted ConfigMap changes: another file takes the name."""
+    other = path.with_suffix(".new")
+    other.write_text(content)
+    other.replace(path)
+
+
+def test_the_claims_name_file_and_line(hosts: Path) -> None:
+    claims, rejections = read_hosts_file(hosts)
+    assert [(claim.hostname, claim.origin.name) for claim in claims] == [("a.example.org", f"{hosts}:1")]
+    assert rejections == []
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        pytest.param(lambda path: path.unlink(), "No such file", id="missing"),
+        pytest.param(lambda path: (path.unlink(), path.mkdir()), "Is a directory", id="a folder"),
+        pytest.param(lambda path: path.write_bytes(b"192.0.2.1 \xff\n"), "not UTF-8", id="not text"),
+        pytest.param(lambda path: os.truncate(path, LARGEST + 1), "larger than", id="too large"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_a_start_error_that_names_it(hosts: Path, spoil: object, reason: str) -> None:
+    assert callable(spoil)
+    spoil(hosts)
+    with pytest.raises(StartError, match=reason) as caught:
+        read_hosts_file(hosts)
+    assert str(hosts) in str(caught.value)
+
+
+@pytest.mark.parametrize("change", [Path.write_text, replace_atomically], ids=["in place", "by rename"])
+async def test_a_change_is_told(hosts: Path, nursery: trio.Nursery, change: object) -> None:
+    assert callable(change)
+    told = Told()
+    mark = file_mark(hosts)
+    nursery.start_soon(lambda: follow_hosts_file(hosts, seen=mark, tell=told))
+    change(hosts, "192.0.2.1 b.example.org\n192.0.2.2 c.example.org\n")
+    await told.more.wait()
+    assert told.reports == [["b.example.org", "c.example.org"]]
+
+
+async def test_a_change_between_reading_and_following_is_told_too(hosts: Path, nursery: trio.Nursery) -> None:
+    told = Told()
+    mark = file_mark(hosts)
+    hosts.write_text("192.0.2.1 later.example.org\n")
+    nursery.start_soon(lambda: follow_hosts_file(hosts, seen=mark, tell=told))
+    await told.more.wait()
+    assert told.reports == [["later.example.org"]]
+
+
+async def test_a_file_that_goes_away_changes_nothing_until_it_is_back(hosts: Path, nursery: trio.Nursery) -> None:
+    told = Told()
+    mark = file_mark(hosts)
+    hosts.unlink()
+    nursery.start_soon(lambda: follow_hosts_file(hosts, seen=mark, tell=told))
+    with trio.move_on_after(1.3):
+        await told.more.wait()
+    assert told.reports == []
+    hosts.write_text("192.0.2.1 back.example.org\n")
+    await told.more.wait()
+    assert told.reports == [["back.example.org"]]

@@ -1,0 +1,105 @@
+"""The keeper: changes become swaps, and every source is waited for."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+
+from dnsproxy import names
+from dnsproxy.claims import Claim, Origin, Reach
+from dnsproxy.guards import Guards
+from dnsproxy.keeper import TableKeeper
+from dnsproxy.plan import Targets
+from dnsproxy.registry import Registry
+from dnsproxy.table import HostTable
+
+
+class Published:
+    """The tables that a keeper has published."""
+
+    def __init__(self) -> None:
+        self.tables: list[HostTable] = []
+        self.more = trio.Event()
+
+    def __call__(self, table: HostTable) -> None:
+        self.tables.append(table)
+        self.more.set()
+        self.more = trio.Event()
+
+    async def until(self, size: int) -> HostTable:
+        while not self.tables or len(self.tables[-1]) != size:
+            await self.more.wait()
+        return self.tables[-1]
+
+
+def keeper_of(published: Published, *sources: str) -> TableKeeper:
+    registry = Registry(targets=Targets(default=("192.0.2.10",)), guards=Guards())
+    return TableKeeper(registry, ttl=5, publish=published, sources=sources)
+
+
+def claim(hostname: str) -> Claim:
+    return Claim(hostname, Reach.NAME, Origin("Ingress", "web", "default", "2026-01-01T00:00:00Z"))
+
+
+async def test_a_change_becomes_a_new_table_and_the_old_one_stays_as_it_was(nursery: trio.Nursery) -> None:
+    published = Published()
+    keeper = keeper_of(published, "Ingress")
+    nursery.start_soon(keeper.run)
+    keeper.registry.replace("Ingress", "default/web", [claim("app.example.org")])
+    keeper.wake()
+    first = await published.until(1)
+    keeper.registry.replace("Ingress", "default/web", [])
+    keeper.wake()
+    await published.until(0)
+    assert names.to_wire("app.example.org") in first.exact
+
+
+async def test_a_burst_of_changes_is_one_swap(nursery: trio.Nursery) -> None:
+    published = Published()
+    keeper = keeper_of(published)
+    for number in range(1000):
+        keeper.registry.replace("Ingress", str(number), [claim(f"host{number}.example.org")])
+        keeper.wake()
+    nursery.start_soon(keeper.run)
+    await published.until(1000)
+    assert len(published.tables) == 1
+
+
+async def test_other_tasks_run_while_a_large_change_is_taken_in(nursery: trio.Nursery) -> None:
+    published = Published()
+    keeper = keeper_of(published)
+    for number in range(5000):
+        keeper.registry.replace("Ingress", str(number), [claim(f"host{number}.example.org")])
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while not published.tables:
+            turns += 1
+            await trio.lowlevel.checkpoint()
+
+    nursery.start_soon(other)
+    await keeper.swap()
+    assert turns >= 40
+
+
+async def test_a_source_is_waited_for_until_its_names_are_in_the_table(nursery: trio.Nursery) -> None:
+    published = Published()
+    keeper = keeper_of(published, "static", "Ingress")
+    nursery.start_soon(keeper.run)
+    keeper.synced("static")
+    await published.more.wait()
+    assert keeper.waiting_for == ("Ingress",)
+    keeper.registry.replace("Ingress", "default/web", [claim("app.example.org")])
+    keeper.synced("Ingress")
+    before = list(keeper.waiting_for)
+    await published.until(1)
+    assert (before, list(keeper.waiting_for)) == (["Ingress"], [])
+
+
+@pytest.mark.parametrize("source", ["nobody", ""], ids=["unknown", "empty"])
+async def test_a_report_of_a_source_nobody_waits_for_changes_nothing(source: str) -> None:
+    keeper = keeper_of(Published(), "Ingress")
+    keeper.synced(source)
+    await keeper.swap()
+    assert keeper.waiting_for == ("Ingress",)

@@ -1,0 +1,164 @@
+"""The command line of `dnsproxy serve`: flags and variables to settings, and one clear line for each bad value."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from dnsproxy import serve_command
+from dnsproxy.cli import main
+from dnsproxy.settings import ServeSettings
+from sidecar.endpoints import Endpoint
+
+UPSTREAM = ("--upstream", "192.0.2.53")
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[ServeSettings]:
+    """The settings that the command would have run with."""
+    made: list[ServeSettings] = []
+
+    def run(_: object, settings: ServeSettings) -> None:
+        made.append(settings)
+
+    monkeypatch.setattr(serve_command, "run_program", run)
+    return made
+
+
+def invoke(*arguments: str, **environment: str) -> Any:
+    return CliRunner().invoke(main, ["serve", *arguments], env=environment)
+
+
+def test_the_defaults_are_those_of_the_design(made: list[ServeSettings]) -> None:
+    result = invoke(*UPSTREAM)
+    assert result.exit_code == 0, result.output
+    (settings,) = made
+    assert settings.listen == (Endpoint("127.0.0.1", 1053),)
+    assert settings.forwarding.upstreams == (Endpoint("192.0.2.53", 53),)
+    assert settings.admin == Endpoint("127.0.0.1", 8081)
+    assert (settings.ttl, settings.cluster, settings.hosts) == (5, None, ())
+
+
+def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path: Path) -> None:
+    hosts = tmp_path / "hosts"
+    hosts.touch()
+    result = invoke(
+        *("--listen", "[::1]:5353", "--listen", "127.0.0.1:5354"),
+        *("--upstream", "[2001:db8::53]:5300", *UPSTREAM),
+        *("--host", "App.Example.org.=192.0.2.10,2001:db8::10", "--hosts-file", str(hosts)),
+        *("--source", "ingress", "--kubeconfig", "k", "--context", "c", "--ingress-class", "a", "--tls-only"),
+        *("--target", "192.0.2.20", "--target-for", "internal=192.0.2.21"),
+        *("--zone", "example.org", "--deny", "no.example.org", "--cluster-domain", "k8s.example.org"),
+        *("--ttl", "30", "--drain", "1", "--admin", "off"),
+    )
+    assert result.exit_code == 0, result.output
+    (settings,) = made
+    assert [str(endpoint) for endpoint in settings.listen] == ["[::1]:5353", "127.0.0.1:5354"]
+    assert [str(endpoint) for endpoint in settings.forwarding.upstreams] == ["[2001:db8::53]:5300", "192.0.2.53:53"]
+    assert [(claim.hostname, claim.addresses) for claim in settings.hosts] == [
+        ("app.example.org", ("192.0.2.10", "2001:db8::10"))
+    ]
+    assert settings.cluster is not None
+    assert (settings.cluster.kubeconfig, settings.cluster.context) == ("k", "c")
+    assert settings.cluster.ingress.classes == {"a"}
+    assert settings.cluster.ingress.tls_only
+    assert settings.targets.default == ("192.0.2.20",)
+    assert settings.targets.by_class == {"internal": ("192.0.2.21",)}
+    assert settings.guards.zones == ("example.org",)
+    assert settings.guards.deny == ("no.example.org",)
+    assert settings.guards.cluster_domain == "k8s.example.org"
+    assert (settings.ttl, settings.drain, settings.admin, settings.hosts_file) == (30, 1.0, None, hosts)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        pytest.param(("--ttl", "0"), "--ttl: 0 is not in the range", id="ttl too small"),
+        pytest.param(("--ttl", "soon"), "--ttl: 'soon'", id="ttl not a number"),
+        pytest.param(("--listen", "localhost:53"), "--listen: 'localhost' is not an IP address", id="listen on a name"),
+        pytest.param(("--listen", "127.0.0.1:65536"), "--listen: ", id="no such port"),
+        pytest.param(("--upstream", "dns.example.org"), "--upstream: 'dns.example.org'", id="upstream by name"),
+        pytest.param(
+            ("--host", "app.example.org"), "--host: 'app.example.org' is not NAME=IP", id="host without address"
+        ),
+        pytest.param(("--host", "app.example.org=nine"), "--host: 'nine' is not an IP address", id="host with a name"),
+        pytest.param(
+            ("--host", "192.0.2.1=192.0.2.2"), "--host: '192.0.2.1' is an IP address", id="address for a name"
+        ),
+        pytest.param(("--host", "*=192.0.2.2"), "--host: '*' is not a hostname", id="bare wildcard"),
+        pytest.param(
+            ("--hosts-file", "/nowhere/hosts"), "--hosts-file /nowhere/hosts: No such file", id="no hosts file"
+        ),
+        pytest.param(("--source", "gateways"), "--source: 'gateways'", id="unknown source"),
+        pytest.param(("--target", "0.0.0.0"), "--target: '0.0.0.0' is not an address", id="unspecified target"),
+        pytest.param(
+            ("--target-for", "192.0.2.1"), "--target-for: '192.0.2.1' is not CLASS=IP", id="class without target"
+        ),
+        pytest.param(("--zone", "-bad-"), "--zone: '-bad-'", id="bad zone"),
+        pytest.param(("--admin", "8081"), "--admin: ", id="admin without address"),
+        pytest.param(("--resolv-conf", "/nowhere"), "--resolv-conf /nowhere: No such file", id="no resolv.conf"),
+        pytest.param(
+            ("--resolv-conf", "/dev/null"), "names no nameserver; name one with --upstream", id="empty resolv.conf"
+        ),
+        pytest.param(("--source", "ingress"), "--source needs --target", id="source without target"),
+        pytest.param(("--upstream", "127.0.0.1:1053"), "is where we listen ourselves", id="loop"),
+        pytest.param(("--lissten", "127.0.0.1:53"), "Did you mean '--listen'?", id="unknown flag"),
+    ],
+)
+def test_a_bad_value_is_one_line_that_names_it_and_status_2(arguments: tuple[str, ...], complaint: str) -> None:
+    needs_upstream = not {"--resolv-conf", "--upstream"} & set(arguments)
+    result = invoke(*arguments, *(UPSTREAM if needs_upstream else ()))
+    assert result.exit_code == 2, result.output
+    assert complaint in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert "Traceback" not in result.output
+
+
+def test_all_bad_values_are_reported_together_with_their_variables() -> None:
+    result = invoke("--listen", "x", "--host", "y", DNSPROXY_TTL="0", DNSPROXY_UPSTREAM="z 192.0.2.53")
+    assert result.exit_code == 2
+    for part in ("--listen: ", "--host: ", "--ttl (from DNSPROXY_TTL): ", "--upstream (from DNSPROXY_UPSTREAM): "):
+        assert part in result.stderr
+
+
+def test_a_variable_sets_a_flag_and_an_empty_one_counts_as_unset(made: list[ServeSettings]) -> None:
+    result = invoke(DNSPROXY_UPSTREAM="192.0.2.53 192.0.2.54:5353", DNSPROXY_TTL="", DNSPROXY_DENY="a.example.org")
+    assert result.exit_code == 0, result.output
+    assert [str(one) for one in made[0].forwarding.upstreams] == ["192.0.2.53:53", "192.0.2.54:5353"]
+    assert made[0].ttl == 5
+    assert made[0].guards.deny == ("a.example.org",)
+
+
+def test_a_flag_beats_its_variable(made: list[ServeSettings]) -> None:
+    assert invoke(*UPSTREAM, "--ttl", "7", DNSPROXY_TTL="8").exit_code == 0
+    assert made[0].ttl == 7
+
+
+def test_upstreams_and_cluster_domain_come_from_resolv_conf(made: list[ServeSettings], tmp_path: Path) -> None:
+    path = tmp_path / "resolv.conf"
+    path.write_text("nameserver 192.0.2.1\nnameserver 2001:db8::1\nsearch a.svc.k8s.test svc.k8s.test k8s.test\n")
+    assert invoke("--resolv-conf", str(path)).exit_code == 0
+    assert [str(one) for one in made[0].forwarding.upstreams] == ["192.0.2.1:53", "[2001:db8::1]:53"]
+    assert made[0].guards.cluster_domain == "k8s.test"
+
+
+def test_no_flag_can_be_set_by_what_kubernetes_injects() -> None:
+    """A Service called `dnsproxy` puts DNSPROXY_PORT and DNSPROXY_SERVICE_HOST into every pod beside it."""
+    context = click.Context(main)
+    for name in main.list_commands(context):
+        command = main.get_command(context, name)
+        assert command is not None
+        for param in command.params:
+            for flag in param.opts:
+                assert not flag.endswith(("-port", "-service-host", "-service-port")), (name, flag)
+
+
+@pytest.mark.parametrize("command", ["serve", "demo", "install", "uninstall"])
+def test_help_comes_with_examples(command: str) -> None:
+    result = CliRunner().invoke(main, [command, "--help"])
+    assert result.exit_code == 0
+    assert f"dnsproxy {command}" in result.output
