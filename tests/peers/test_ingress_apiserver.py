@@ -264,24 +264,28 @@ async def first_error_of_watch(server: ApiServer, *, version: str) -> ApiError |
     return Decoder(Ingress).decode_events(lines).error
 
 
-async def test_claims_survive_a_killed_server_and_catch_up_with_the_next(tmp_path: Path) -> None:
-    """What was known is kept while the server is away; what changed meanwhile, or right after, is caught up with."""
-    starting = running_apiserver(tmp_path)
-    server = await call(starting.__enter__)
-    try:
-        await call(server.create_ingress, "keep", ["keep.example.org"])
-        async with following(server) as followed:
-            await followed.until(lambda: followed.status.synced)
-            await call(server.kill)
-            await followed.until(lambda: followed.status.ingresses.state is State.RETRYING)
-            assert followed.names() == {"keep.example.org"}
-            assert followed.status.synced
-            assert followed.status.ingresses.errors["server-trouble"] >= 1
+@pytest.fixture
+def own_apiserver(tmp_path: Path) -> Iterator[ApiServer]:
+    """A server that may be killed. Synchronous, so that it ends in a cancelled test too."""
+    with running_apiserver(tmp_path) as server:
+        yield server
 
-            await call(server.start)
-            await call(server.create_ingress, "late", ["late.example.org"])
-            await followed.until(lambda: followed.names() == {"keep.example.org", "late.example.org"})
-            assert followed.status.ingresses.error is None
-        assert isinstance(await first_error_of_watch(server, version="2"), Gone)
-    finally:
-        await call(starting.__exit__, None, None, None)
+
+async def test_claims_survive_a_killed_server_and_catch_up_with_the_next(own_apiserver: ApiServer) -> None:
+    """What was known is kept while the server is away; what changed meanwhile, or right after, is caught up with."""
+    await call(own_apiserver.create_ingress, "keep", ["keep.example.org"])
+    await call(own_apiserver.create_ingress, "leave", ["leave.example.org"])
+    async with following(own_apiserver) as followed:
+        await followed.until(lambda: followed.status.synced)
+        await call(own_apiserver.kill)
+        await followed.until(lambda: followed.status.ingresses.state is State.RETRYING)
+        assert followed.names() == {"keep.example.org", "leave.example.org"}
+        assert followed.status.synced
+        assert followed.status.ingresses.errors["server-trouble"] >= 1
+
+        await call(own_apiserver.start)
+        await call(own_apiserver.create_ingress, "late", ["late.example.org"])
+        await call(own_apiserver.delete_ingress, "leave")
+        await followed.until(lambda: followed.names() == {"keep.example.org", "late.example.org"})
+        await followed.until(lambda: followed.status.ingresses.error is None)
+    assert isinstance(await first_error_of_watch(own_apiserver, version="2"), Gone)
