@@ -104,7 +104,7 @@ class SinglePort:
         """See DatagramPort."""
         messages: list[bytes] = []
         self._senders = []
-        # Either nothing more waits, or it is an ICMP error for an earlier reply, which the kernel forgets once reported.
+        # Nothing more waits, or it is an ICMP error for an earlier reply, which the kernel forgets once it is reported.
         with contextlib.suppress(OSError):
             while len(messages) < BATCH:
                 message, ancillary, _, address = self.socket.recvmsg(MESSAGE, CONTROL if self._local else 0)

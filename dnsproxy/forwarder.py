@@ -9,34 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
 
+import structlog
 import trio
 
 from dnsproxy import replies, responder
 from dnsproxy.counters import Counters, rcode_of
 from dnsproxy.datagrams import DatagramPort, Sender
+from dnsproxy.flights import PROBE_GIVE_UP, RETRY, STREAM_AFTER, TICK, Flight
 from dnsproxy.responder import Forward
 from dnsproxy.upstreams import Upstream, UpstreamSocket
 from dnsproxy.wire import Query, Rcode
 from sidecar.endpoints import Endpoint
 from sidecar.poller import Poller
 
-TICK: Final = 0.05
-RETRY: Final = 0.6
-"""Seconds of silence before the next upstream is asked."""
-STREAM_AFTER: Final = 1.1
-"""Seconds of silence before TCP is tried: some paths lose UDP alone."""
-GIVE_UP: Final = 1.7
-"""Seconds before SERVFAIL; with a tick on top it leaves before CoreDNS's two seconds are over."""
-PROBE_GIVE_UP: Final = 0.5
-"""The same for `. NS`, which is CoreDNS's health probe: any answer within a second means that we are alive."""
-
 _PROBE_EVERY = 0.5  # seconds between two looks at an upstream that is unwell
 _STREAMS = 64  # TCP attempts at a time, so that dead upstreams cannot use up the descriptors
 _NO_REACHABLE_AUTHORITY = 22  # extended DNS error codes (RFC 8914 section 4)
 _NETWORK_ERROR = 23
-_ROOT_NS = b"\0\0\2\0\1"  # the question of CoreDNS's probe
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,37 +37,6 @@ class ForwardSettings:
     upstreams: tuple[Endpoint, ...]
     outstanding: int = 10_000
     """Queries that may wait at a time."""
-
-
-class Flight:
-    """One forwarded query on its way."""
-
-    __slots__ = (
-        "attempts",
-        "forward",
-        "give_up",
-        "port",
-        "query",
-        "retry_at",
-        "sender",
-        "started",
-        "streamed",
-        "tries",
-        "unreachable",
-    )
-
-    def __init__(self, forward: Forward, port: DatagramPort, sender: Sender, *, started: float) -> None:
-        self.forward = forward
-        self.query = forward.query
-        self.port = port
-        self.sender = sender
-        self.started = started
-        self.retry_at = started + RETRY
-        self.give_up = started + (PROBE_GIVE_UP if self.query.question == _ROOT_NS else GIVE_UP)
-        self.attempts = 0
-        self.tries: list[tuple[UpstreamSocket, bytes]] = []
-        self.streamed = False
-        self.unreachable = False
 
 
 Exchange = Callable[[Query], Awaitable[bytes | None]]
@@ -101,6 +61,7 @@ class Forwarder:
         self._emptied = trio.Event()
         self._streams = 0
         self._nursery: trio.Nursery | None = None
+        self._log = structlog.get_logger("dnsproxy.forwarder")
 
     def __enter__(self) -> Forwarder:
         return self
@@ -122,7 +83,7 @@ class Forwarder:
         if len(self._flights) >= self._settings.outstanding:
             self._counters.forward_overload += 1
             return responder.refuse(forward.query, Rcode.REFUSED).message
-        flight = Flight(forward, port, sender, started=trio.current_time())
+        flight = Flight(forward, port, sender, route=self._order(), started=trio.current_time())
         if not self._flights:
             self._departed.set()
         self._flights[flight] = None
@@ -132,7 +93,8 @@ class Forwarder:
     async def wait_empty(self) -> None:
         """Wait until no query is on its way."""
         if self._flights:
-            self._emptied = trio.Event()
+            if self._emptied.is_set():
+                self._emptied = trio.Event()
             await self._emptied.wait()
 
     async def run(self) -> None:
@@ -152,9 +114,10 @@ class Forwarder:
         """An upstream that has gone behind the others gets no queries that could show it well again: ask it."""
         while True:
             await trio.sleep(_PROBE_EVERY)
-            for upstream in self._upstreams:
-                if upstream.unwell:
-                    await upstream.probe(timeout=_PROBE_EVERY)
+            async with trio.open_nursery() as probes:
+                for upstream in self._upstreams:
+                    if upstream.unwell:
+                        probes.start_soon(partial(upstream.probe, timeout=_PROBE_EVERY))
 
     def _sweep(self, now: float) -> None:
         for flight in list(self._flights):
@@ -168,17 +131,22 @@ class Forwarder:
         if now >= flight.give_up:
             self._give_up(flight)
         elif now >= flight.retry_at:
-            flight.retry_at = flight.give_up
-            self._counters.forward_retries += 1
-            self._try_next(flight)
+            self._retry(flight)
         elif now >= flight.started + STREAM_AFTER and not flight.streamed:
             self._try_stream(flight)
 
+    def _retry(self, flight: Flight) -> None:
+        flight.retry_at += RETRY
+        if flight.attempts < 2 * len(flight.route):
+            flight.hold_silence_against()
+            self._counters.forward_retries += 1
+            self._try_next(flight)
+
     def _try_next(self, flight: Flight) -> None:
         """Send to the next upstream that takes it, each at most twice."""
-        order = self._order()
-        while flight.attempts < 2 * len(order):
-            upstream = order[flight.attempts % len(order)]
+        route = flight.route
+        while flight.attempts < 2 * len(route):
+            upstream = route[flight.attempts % len(route)]
             flight.attempts += 1
             try:
                 sock = upstream.socket()
@@ -189,10 +157,11 @@ class Forwarder:
                 continue
             self._counters.forward_sends += 1
             return
-        if not any(sock.waiting.get(key) is flight for sock, key in flight.tries):
+        if not flight.waits():
             self._give_up(flight)
 
     def _order(self) -> list[Upstream]:
+        """The upstreams, those that are unwell behind the others."""
         if not self._upstreams or not self._upstreams[0].unwell:
             return self._upstreams
         return sorted(self._upstreams, key=lambda upstream: upstream.unwell)
@@ -201,10 +170,10 @@ class Forwarder:
         if self._nursery is None or self._streams >= _STREAMS:
             return
         flight.streamed = True
+        self._streams += 1
         self._nursery.start_soon(self._stream, flight)
 
     async def _stream(self, flight: Flight) -> None:
-        self._streams += 1
         try:
             with trio.move_on_at(flight.give_up):
                 reply = await self._exchange_stream(flight.query)
@@ -227,21 +196,26 @@ class Forwarder:
         self._counters.forward_errors += 1
         sock.upstream.misses += 1
         waiting, sock.waiting = sock.waiting, {}
-        for flight in waiting.values():
+        # A flight that was tried again from the same port waits under two IDs.
+        for flight in dict.fromkeys(waiting.values()):
             flight.unreachable = True
             self._try_next(flight)
 
     def _land(self, flight: Flight, reply: bytes) -> None:
         limit = replies.client_limit(flight.query)
-        passed = replies.pass_on(reply, flight.query, shields=flight.forward.shields, limit=limit)
+        try:
+            passed = replies.pass_on(reply, flight.query, shields=flight.forward.shields, limit=limit)
+        except Exception:  # noqa: BLE001  # one query may fail alone: raising here would end the loop that serves all
+            self._counters.failures += 1
+            self._log.exception("a reply failed", octets=len(reply))
+            self._give_up(flight)
+            return
         self._counters.upstream_by_rcode[rcode_of(passed)] += 1
         self._finish(flight, passed)
 
     def _give_up(self, flight: Flight) -> None:
         self._counters.forward_timeouts += 1
-        for sock, key in flight.tries:
-            if sock.waiting.get(key) is flight:
-                sock.upstream.misses += 1
+        flight.hold_silence_against()
         error = _NETWORK_ERROR if flight.unreachable else _NO_REACHABLE_AUTHORITY
         self._counters.own_by_rcode[Rcode.SERVFAIL] += 1
         self._finish(flight, responder.refuse(flight.query, Rcode.SERVFAIL, extended_error=error).message)
@@ -250,8 +224,6 @@ class Forwarder:
         del self._flights[flight]
         if not self._flights:
             self._emptied.set()
-        for sock, key in flight.tries:
-            if sock.waiting.get(key) is flight:
-                del sock.waiting[key]
+        flight.forget()
         self._counters.forward_seconds.observe(trio.current_time() - flight.started)
         flight.port.reply(reply, flight.sender)

@@ -191,15 +191,9 @@ class BatchPort:
 
     def _shift(self, done: int, left: int) -> None:
         """Move the headers of what is left to the front; the order of senders no longer is that of the batch."""
-        outgoing = self._outgoing
-        for view in (
-            outgoing.sizes,
-            outgoing.bases,
-            outgoing.names,
-            outgoing.name_lengths,
-            outgoing.controls,
-            outgoing.control_lengths,
-        ):
+        moved = self._outgoing
+        addresses = (moved.names, moved.name_lengths, moved.controls, moved.control_lengths)
+        for view in (moved.sizes, moved.bases, *addresses):
             view[:left] = array.array(view.format, view[done : done + left].tolist())
         self._in_order = False
 

@@ -14,7 +14,8 @@ import trio
 from dnsproxy import replies, responder
 from dnsproxy.counters import Counters, rcode_of
 from dnsproxy.datagrams import BATCH, DatagramPort
-from dnsproxy.forwarder import GIVE_UP, Forwarder, ForwardSettings
+from dnsproxy.flights import GIVE_UP
+from dnsproxy.forwarder import Forwarder, ForwardSettings
 from dnsproxy.responder import Answer, Forward, Refuse, decide, quick_answer
 from dnsproxy.stream_client import StreamClient
 from dnsproxy.stream_server import StreamLimits, StreamServer
@@ -86,11 +87,14 @@ class DnsServer:
         rcodes = counters.table_by_rcode
         batch: list[bytes | None] = []
         for position, message in enumerate(messages):
-            reply = quick_answer(message, table)
-            if reply is None:
-                reply = self._respond(message, position, port, forwarder)
-            else:
-                rcodes[0] += 1
+            try:
+                reply = quick_answer(message, table)
+                if reply is None:
+                    reply = self._respond(message, position, port, forwarder)
+                else:
+                    rcodes[0] += 1
+            except Exception:  # noqa: BLE001  # one query may fail alone: ending here would take the DNS from every pod
+                reply = self._fail(message)
             batch.append(reply)
         port.send(batch)
         counters.requests_udp += len(messages)
@@ -99,12 +103,9 @@ class DnsServer:
             counters.table_seconds.observe(time.perf_counter() - begun, times=answered)
 
     def _respond(self, message: bytes, position: int, port: DatagramPort, forwarder: Forwarder) -> bytes | None:
-        try:
-            outcome = self._decide(message, stream=False)
-            if isinstance(outcome, Forward):
-                return forwarder.depart(outcome, port, port.sender(position))
-        except Exception:  # noqa: BLE001  # one query may fail alone: ending here would take the DNS from every pod
-            return self._fail(message)
+        outcome = self._decide(message, stream=False)
+        if isinstance(outcome, Forward):
+            return forwarder.depart(outcome, port, port.sender(position))
         return outcome
 
     def respond_stream(self, message: bytes) -> bytes | Forward | None:
@@ -123,20 +124,28 @@ class DnsServer:
         """See StreamService: what came over TCP is asked over TCP (RFC 5625 section 4.4.1)."""
         self._stream_forwards += 1
         started = trio.current_time()
-        reply = None
+        passed = None
         try:
             with trio.move_on_after(GIVE_UP):
-                reply = await self._stream_client.exchange(forward.query)
+                passed = await self._exchange_stream(forward)
+        except Exception:  # noqa: BLE001  # as for a datagram: the connection's other queries go on
+            self.counters.failures += 1
+            self._log.exception("a query failed", octets=len(forward.query.message))
         finally:
             self._stream_forwards -= 1
         self.counters.forward_seconds.observe(trio.current_time() - started)
-        if reply is None:
+        if passed is None:
             self.counters.forward_timeouts += 1
             self.counters.own_by_rcode[Rcode.SERVFAIL] += 1
             return responder.refuse(forward.query, Rcode.SERVFAIL, extended_error=22).message
-        passed = replies.pass_on(reply, forward.query, shields=forward.shields, limit=_STREAM_LIMIT)
         self.counters.upstream_by_rcode[rcode_of(passed)] += 1
         return passed
+
+    async def _exchange_stream(self, forward: Forward) -> bytes | None:
+        reply = await self._stream_client.exchange(forward.query)
+        if reply is None:
+            return None
+        return replies.pass_on(reply, forward.query, shields=forward.shields, limit=_STREAM_LIMIT)
 
     def _decide(self, message: bytes, *, stream: bool) -> bytes | Forward | None:
         outcome = decide(message, self.table, stream=stream)

@@ -37,9 +37,11 @@ class StreamLimits:
     idle: float = 30.0
     """Between the last reply and the next query: CoreDNS reuses a connection for 10 s (RFC 7766 section 6.2.3)."""
     message: float = 10.0
-    """For one whole message once it has begun, and for the first one."""
+    """For the first octet on a connection, and for a whole message once it has begun."""
     send: float = 5.0
     """For one reply to be taken."""
+    closing: float = 1.0
+    """For the client to close too, once it has our FIN."""
     pipelined: int = 64
     connections: int = 1024
     per_client: int = 256
@@ -90,7 +92,8 @@ class StreamServer:
         for connection in self._connections:
             connection.stop()
         if self._connections:
-            self._emptied = trio.Event()
+            if self._emptied.is_set():
+                self._emptied = trio.Event()
             await self._emptied.wait()
 
 
@@ -104,6 +107,7 @@ class _Connection:
         self._slots = trio.Semaphore(limits.pipelined)
         self._idle = trio.CancelScope()
         self._seen_message = False
+        self._stopping = False
         self._ended = False
 
     async def run(self) -> None:
@@ -112,17 +116,18 @@ class _Connection:
                 outcome = self._service.respond_stream(message)
                 if outcome is None:
                     nursery.cancel_scope.cancel()  # not DNS: what follows cannot be told apart either
-                elif isinstance(outcome, bytes):
+                    break
+                if isinstance(outcome, bytes):
                     await self._send(outcome, nursery.cancel_scope)
                 else:
                     await self._slots.acquire()
                     nursery.start_soon(self._forward, outcome, nursery.cancel_scope)
-        if not nursery.cancel_scope.cancelled_caught:
+        if not nursery.cancel_scope.cancel_called:
             await self._finish()
 
     def stop(self) -> None:
-        """Take no more queries; those under way are answered."""
-        self._ended = True
+        """Take no more queries; one that has begun to arrive and those under way are answered."""
+        self._stopping = True
         self._idle.cancel()
 
     async def _forward(self, forward: Forward, connection: trio.CancelScope) -> None:
@@ -146,12 +151,13 @@ class _Connection:
     async def _next_message(self) -> bytes | None:
         """The next whole message; None when the client has ended, is gone, or lets a deadline pass."""
         received = self._received
-        if not received and self._seen_message:
+        if not received and not self._stopping:
             # Between messages the client may take its time, and each reply gives it more.
-            with trio.CancelScope(deadline=trio.current_time() + self._limits.idle) as self._idle:
+            patience = self._limits.idle if self._seen_message else self._limits.message
+            with trio.CancelScope(deadline=trio.current_time() + patience) as self._idle:
                 await self._receive()
         with trio.move_on_after(self._limits.message):
-            while not self._ended and not stream_frames.is_whole(received):
+            while received and not self._ended and not stream_frames.is_whole(received):
                 await self._receive()
         if not stream_frames.is_whole(received):
             return None
@@ -168,7 +174,7 @@ class _Connection:
 
     async def _finish(self) -> None:
         """Say FIN and read what is still on its way, so that closing does not turn into a reset."""
-        with trio.move_on_after(1), contextlib.suppress(trio.BrokenResourceError):
+        with trio.move_on_after(self._limits.closing), contextlib.suppress(trio.BrokenResourceError):
             await self._stream.send_eof()
             while await self._stream.receive_some():
                 pass

@@ -7,6 +7,7 @@ forwarder's business.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from sidecar.endpoints import Endpoint
 from sidecar.poller import BROKEN, Poller
 
 if TYPE_CHECKING:
-    from dnsproxy.forwarder import Flight
+    from dnsproxy.flights import Flight
 
 SOCKETS: Final = 64
 """Ports in use at a time for one upstream."""
@@ -26,7 +27,7 @@ SOCKETS: Final = 64
 _USES = 4096  # queries from one port before it is given up for a fresh one
 _LARGEST = 65535
 _ID_BLOCK = 4096
-_UNWELL = 3  # unanswered queries in a row after which an upstream goes behind the others
+_UNWELL = 3  # unanswered datagrams in a row after which an upstream goes behind the others
 _PROBE = b"\x01\0\0\1\0\0\0\0\0\0\0\0\2\0\1"  # behind the ID: RD, one question, `. IN NS`
 
 
@@ -99,7 +100,7 @@ class Upstream:
         self.ids = random_ids()
         self.buffer = memoryview(bytearray(_LARGEST))
         self.misses = 0
-        """Queries in a row that it left unanswered."""
+        """Datagrams in a row that it left unanswered."""
         self._poller = poller
         self._sockets: list[UpstreamSocket] = []
         self._retired: list[UpstreamSocket] = []
@@ -114,32 +115,44 @@ class Upstream:
         """Whether it goes behind the others."""
         return self.misses >= _UNWELL
 
+    @property
+    def waiting(self) -> int:
+        """Replies that its sockets wait for."""
+        return sum(len(sock.waiting) for sock in self._sockets + self._retired)
+
     async def probe(self, *, timeout: float) -> None:
         """Ask for the root's servers as CoreDNS does; whatever comes back shows that it is well."""
         query = next(self.ids) + _PROBE
-        with trio.move_on_after(timeout), trio.socket.socket(self._family, socket.SOCK_DGRAM) as sock:
-            try:
+        with trio.move_on_after(timeout), contextlib.suppress(OSError):
+            with trio.socket.socket(self._family, socket.SOCK_DGRAM) as sock:
                 await sock.connect((self.endpoint.host, self.endpoint.port))
                 await sock.send(query)
-                reply = await sock.recv(_LARGEST)
-            except OSError:
-                return
-            if reply[:2] == query[:2]:
-                self.misses = 0
+                while (await sock.recv(_LARGEST))[:2] != query[:2]:
+                    pass
+            self.misses = 0
 
     def socket(self) -> UpstreamSocket:
         """The socket for the next query. Raises OSError where none can be had."""
         if len(self._sockets) < SOCKETS:
-            self._sockets.append(self._open())
-            return self._sockets[-1]
-        self._next = (self._next + 1) % SOCKETS
+            try:
+                self._sockets.append(self._open())
+            except OSError:
+                # Out of descriptors, most likely: those that are open serve as well.
+                if not self._sockets:
+                    raise
+            else:
+                return self._sockets[-1]
+        self._next = (self._next + 1) % len(self._sockets)
         chosen = self._sockets[self._next]
-        if chosen.uses >= _USES:
+        return self._renew(self._next) if chosen.uses >= _USES else chosen
+
+    def _renew(self, index: int) -> UpstreamSocket:
+        """Give a port up for a fresh one; where none can be had, go on with the old."""
+        with contextlib.suppress(OSError):
             fresh = self._open()
-            self._sockets[self._next] = fresh
-            self._retired.append(chosen)
-            return fresh
-        return chosen
+            self._retired.append(self._sockets[index])
+            self._sockets[index] = fresh
+        return self._sockets[index]
 
     def close_retired(self) -> None:
         """Close the sockets that were given up and have nothing to wait for."""

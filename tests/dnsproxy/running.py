@@ -1,0 +1,121 @@
+"""A DnsServer on port 0 for the time of a block, and clients that ask it."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import trio
+
+from dnsproxy.datagrams import DatagramPort, open_port
+from dnsproxy.forwarder import Forwarder, ForwardSettings
+from dnsproxy.server import DnsServer
+from dnsproxy.stream_server import StreamLimits
+from dnsproxy.table import HostTable
+from sidecar.endpoints import Endpoint
+from sidecar.listeners import bound_endpoint, listen_tcp, listen_udp
+from tests.dnsproxy.messages import table_of
+from tests.dnsproxy.upstream_replies import framed
+
+OURS = "app.example.org"
+"""The name in the table of a server that is given none."""
+OURS_AT = "192.0.2.80"
+REPLY_SECONDS = 10
+"""More than any reply may take; a test that waits so long has failed."""
+
+
+@dataclass
+class Running:
+    """A server and where it is."""
+
+    server: DnsServer
+    udp: Endpoint
+    tcp: Endpoint
+
+    @property
+    def forwarder(self) -> Forwarder:
+        assert self.server.forwarder is not None
+        return self.server.forwarder
+
+    @property
+    def waiting(self) -> int:
+        """Replies that upstream sockets still wait for."""
+        return sum(upstream.waiting for upstream in self.forwarder.upstreams)
+
+    async def ask(self, message: bytes) -> bytes:
+        """Ask over UDP and give the first reply."""
+        async with self.client() as client:
+            await client.send(message)
+            with trio.fail_after(REPLY_SECONDS):
+                return await client.recv(65535)
+
+    @asynccontextmanager
+    async def client(self) -> AsyncIterator[trio.socket.SocketType]:
+        """A connected UDP socket."""
+        family = socket.AF_INET6 if ":" in self.udp.host else socket.AF_INET
+        with trio.socket.socket(family, socket.SOCK_DGRAM) as client:
+            await client.connect((self.udp.host, self.udp.port))
+            yield client
+
+    async def connect(self) -> trio.SocketStream:
+        return await trio.open_tcp_stream(self.tcp.host, self.tcp.port)
+
+    async def ask_stream(self, message: bytes) -> bytes:
+        """Ask over a fresh TCP connection and give the reply."""
+        async with await self.connect() as stream:
+            await stream.send_all(framed(message))
+            with trio.fail_after(REPLY_SECONDS):
+                return await read_message(stream)
+
+
+@asynccontextmanager
+async def running(
+    *upstreams: Endpoint,
+    table: HostTable | None = None,
+    limits: StreamLimits | None = None,
+    outstanding: int = 10_000,
+    port: Callable[[socket.socket], DatagramPort] = open_port,
+    at: Endpoint | None = None,
+) -> AsyncIterator[Running]:
+    """Serve on loopback with these upstreams; `at` binds a known port."""
+    server = DnsServer(forwarding=ForwardSettings(upstreams, outstanding=outstanding), limits=limits)
+    server.table = table_of(f"{OURS} {OURS_AT}") if table is None else table
+    with listen_udp(at or Endpoint("127.0.0.1", 0), flag="test") as udp:
+        tcp = listen_tcp(at or Endpoint("127.0.0.1", 0), flag="test")
+        listener = trio.SocketListener(trio.socket.from_stdlib_socket(tcp))
+        async with listener, trio.open_nursery() as nursery:
+            nursery.start_soon(server.run, [port(udp)], [listener])
+            await wait_until(lambda: server.forwarder is not None)
+            yield Running(server, bound_endpoint(udp), bound_endpoint(tcp))
+            nursery.cancel_scope.cancel()
+
+
+async def read_message(stream: trio.SocketStream) -> bytes:
+    """One message from a stream, no octet more; b"" where it ends with FIN before one."""
+    size = await _read_exactly(stream, 2)
+    return await _read_exactly(stream, int.from_bytes(size, "big"))
+
+
+async def _read_exactly(stream: trio.SocketStream, size: int) -> bytes:
+    received = b""
+    while len(received) < size:
+        chunk = await stream.receive_some(size - len(received))
+        if not chunk:
+            assert not received, f"the stream ended inside a message, after {received!r}"
+            return b""
+        received += chunk
+    return received
+
+
+async def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for something that gives no signal; the loop is bounded by a deadline."""
+    with trio.fail_after(REPLY_SECONDS):
+        while not condition():  # noqa: ASYNC110  # what it looks at is plain state of the code under test
+            await trio.sleep(0.002)
+
+
+def open_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
