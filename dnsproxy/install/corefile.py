@@ -7,10 +7,15 @@ text, and edits (edits.py) give a new value. Pure.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from dnsproxy.install.lexer import Comment, Token, comments, join
 from dnsproxy.install.zones import Origin
+
+_SHOWN_CHARACTERS: Final = 60
+_LISTED: Final = 5
 
 
 class CorefileError(ValueError):
@@ -127,6 +132,17 @@ class Corefile:
         """Every comment that is not glued to a word, with the index of the word that it stands before."""
         lines = [1, *(token.last_line for token in self.tokens)]
         return [(at, found) for at, line in enumerate(lines) for found in comments(self.gap(at), line=line)]
+
+
+def shown(text: str) -> str:
+    """A word in a message: quoted, and cut where it is no word that people write."""
+    return repr(text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "...")
+
+
+def listed(values: Sequence[object]) -> str:
+    """Some values in a message, and how many more there are."""
+    more = len(values) - _LISTED
+    return ", ".join(map(str, values[:_LISTED])) + (f" and {more} more" if more > 0 else "")
 
 
 def format_corefile(corefile: Corefile) -> str:

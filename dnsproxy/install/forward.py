@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dnsproxy.install.corefile import CorefileError, Directive
+from dnsproxy.install.corefile import CorefileError, Directive, shown
 from dnsproxy.install.lexer import Token
 from dnsproxy.install.zones import DNS_PORT, is_at_or_below, normalize_zone, parse_origin
 from sidecar.endpoints import Endpoint, parse_endpoint
@@ -72,7 +72,7 @@ def parse_forward(directive: Directive) -> Forward:
         raise CorefileError(directive.line, "this forward names no zone or no upstream")
     if directive.unread:
         found = directive.unread[0]
-        reason = f"the options of this forward stand in another file, {found.pattern!r}"
+        reason = f"the options of this forward stand in another file, {shown(found.pattern)}"
         raise CorefileError(found.line, reason, "write them out in its place")
     try:
         zone = parse_origin(words[0].text).zone

@@ -90,10 +90,12 @@ def join(tokens: tuple[Token, ...], tail: str) -> str:
 def comments(before: str, *, line: int) -> list[Comment]:
     """The comments in the characters before a word; `line` is the line on which these characters begin."""
     found = []
+    counted = 0
     for match in _COMMENT.finditer(before):
+        line += before.count("\n", counted, match.start())
+        counted = match.start()
         end = min(match.end() + 1, len(before))
-        at = line + before.count("\n", 0, match.start())
-        found.append(Comment(match.group().rstrip("\r"), match.start(), end, at))
+        found.append(Comment(match.group().rstrip("\r"), match.start(), end, line))
     return found
 
 

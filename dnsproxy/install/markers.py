@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from dnsproxy.install.corefile import Corefile, CorefileError, ServerBlock
+from dnsproxy.install.corefile import Corefile, CorefileError, ServerBlock, listed
 from dnsproxy.install.edits import Place, cut
 from dnsproxy.install.lexer import Comment
 
@@ -18,7 +18,7 @@ BEGIN = "# BEGIN switchback: managed by dnsproxy, changes in here are lost; `dns
 END = "# END switchback"
 
 # The words after the name may change from version to version; what is recognised may not.
-_MARKER = re.compile(r"#[ \t]*(BEGIN|END) switchback(?=[:\s]|\Z)")
+_MARKER = re.compile(r"#[ \t]*(BEGIN|END) switchback\b(?!-)")
 _REMEDY = "take out the marker lines and the forward lines that belong to them, then run this again"
 
 
@@ -65,7 +65,7 @@ def _check_kinds(kinds: list[str], lines: list[int]) -> None:
     elif kinds == ["END", "BEGIN"]:
         reason = f"the markers are in the wrong order: END switchback stands before BEGIN (line {lines[1]})"
     else:
-        reason = f"there are {len(kinds)} markers (lines {', '.join(map(str, lines))}), not one pair"
+        reason = f"there are {len(kinds)} markers (lines {listed(lines)}), not one pair"
     raise CorefileError(lines[0], reason, _REMEDY)
 
 

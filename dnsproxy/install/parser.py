@@ -18,7 +18,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from dnsproxy.install.corefile import Corefile, CorefileError, Directive, Import, Key, ServerBlock, Snippet
+from dnsproxy.install.corefile import Corefile, CorefileError, Directive, Import, Key, ServerBlock, Snippet, shown
 from dnsproxy.install.lexer import Token, lex
 from dnsproxy.install.zones import has_environment, parse_origin
 
@@ -29,8 +29,8 @@ MAXIMUM_SPLICED: Final = 200_000
 """Words that snippets may add: CoreDNS has no such limit, but a file that needs it is an attack or an accident."""
 
 _PLUGIN = re.compile(r"[A-Za-z0-9_-]+")
-# What Go's filepath.Match takes for a pattern: every [ closed or hidden by a backslash, no backslash at the end.
-_PATTERN = re.compile(r"(?:[^\\\[]|\\.)*+", re.DOTALL)
+# What Go's filepath.Match takes for a pattern: every [ is closed or hidden by a backslash.
+_PATTERN = re.compile(r"(?:[^\\\[]|\\(?:.|\Z))*+", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class _Parser:
                 continue
             words.append(self.word)
         if openings:
-            raise CorefileError(openings[-1], f"the {{ of {name.token.text} is never closed")
+            raise CorefileError(openings[-1], f"the {{ of {shown(name.token.text)} is never closed")
         return Directive(name.token.text, tuple(words), name.token.line, name.index, name.imported, tuple(unread))
 
     def close(self, openings: list[int]) -> None:
@@ -177,12 +177,12 @@ class _Parser:
     def read_snippet(self, key: _Word) -> None:
         name = key.token.text[1:-1]
         if self.word.text != "{":
-            raise CorefileError(self.word.line, f"the snippet ({name}) has no {{")
+            raise CorefileError(self.word.line, f"the snippet {shown(name)} has no {{")
         if name in self.snippets:
-            raise CorefileError(key.token.line, f"the snippet ({name}) is defined twice")
-        words = self.read_snippet_words(f"the snippet ({name})")
+            raise CorefileError(key.token.line, f"the snippet {shown(name)} is defined twice")
+        words = self.read_snippet_words(f"the snippet {shown(name)}")
         if _imports_itself(words, name):
-            raise CorefileError(key.token.line, f"the snippet ({name}) imports itself")
+            raise CorefileError(key.token.line, f"the snippet {shown(name)} imports itself")
         self.snippets[name] = Snippet(name, tuple(words), key.token.line)
 
     def read_snippet_words(self, name: str) -> list[Token]:
@@ -216,7 +216,7 @@ class _Parser:
         self.expansions += 1
         self.spliced += len(snippet.words)
         if self.expansions > MAXIMUM_EXPANSIONS or self.spliced > MAXIMUM_SPLICED:
-            raise CorefileError(statement.token.line, f"the snippet ({snippet.name}) is imported over and over")
+            raise CorefileError(statement.token.line, f"the snippet {shown(snippet.name)} is imported over and over")
         self.ahead.extend(_Word(word, statement.index, imported=True) for word in reversed(snippet.words))
 
 
@@ -225,20 +225,20 @@ def _parse_key(word: _Word) -> Key:
     try:
         return Key(text, parse_origin(text), word.token, word.index)
     except ValueError as error:
-        raise CorefileError(word.token.line, f"{text!r} is no key of a server block: {error}") from None
+        raise CorefileError(word.token.line, f"{shown(text)} is no key of a server block: {error}") from None
 
 
 def _check_plugin(token: Token) -> None:
     if not _PLUGIN.fullmatch(token.text) and not has_environment(token.text):
-        raise CorefileError(token.line, f"{token.text!r} is no plugin", "is the server block before it closed?")
+        raise CorefileError(token.line, f"{shown(token.text)} is no plugin", "is the server block before it closed?")
 
 
 def _check_pattern(pattern: str, line: int) -> None:
     """CoreDNS caps wildcards, since a pattern with many can take for ever."""
     if pattern.count("*") > 1 or pattern.count("?") > 1 or ("[" in pattern and "]" in pattern):
-        raise CorefileError(line, f"import takes one wildcard, {pattern!r} has more")
+        raise CorefileError(line, f"import takes one wildcard, {shown(pattern)} has more")
     if not _PATTERN.fullmatch(pattern):
-        raise CorefileError(line, f"import cannot match {pattern!r}")
+        raise CorefileError(line, f"import cannot match {shown(pattern)}")
 
 
 def _imports_itself(words: list[Token], name: str) -> bool:

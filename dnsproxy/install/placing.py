@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dnsproxy.install.corefile import Corefile, CorefileError, Key, ServerBlock
+from dnsproxy.install.corefile import Corefile, CorefileError, Key, ServerBlock, listed, shown
 from dnsproxy.install.forward import Forward, parse_forward
 from dnsproxy.install.stanza import Layout
 from dnsproxy.install.zones import DNS_PORT, DNS_SCHEME, ROOT, is_at_or_below, normalize_zone
@@ -53,7 +53,7 @@ def find_root_block(corefile: Corefile) -> ServerBlock:
         reason = "no server block serves . over plain DNS"
         raise CorefileError(1, reason, "this takes one such as `.:53 { ... }`" + _or_elsewhere(corefile.imports))
     if len(candidates) > 1:
-        lines = ", ".join(str(block.line) for block in candidates)
+        lines = listed([block.line for block in candidates])
         reason = f"several server blocks serve . (lines {lines}), and nothing says which of them pods ask"
         raise CorefileError(candidates[1].line, reason, "leave one of them, or write the stanza by hand")
     if candidates[0].imported:
@@ -106,7 +106,7 @@ def _check_served_here(zone: str, corefile: Corefile, block: ServerBlock) -> Non
     ours = [len(key.origin.zone) for key in block.keys if key.origin.zone and is_at_or_below(normal, key.origin.zone)]
     for key in other_keys(corefile, block):
         if key.origin.zone and is_at_or_below(normal, key.origin.zone) and len(key.origin.zone) >= max(ours):
-            reason = f"{zone} is served by the server block of {key.text}, so a forward in the block of . never sees it"
+            reason = f"{zone} is served by the server block of {shown(key.text)}, and never comes to the block of ."
             raise CorefileError(key.token.line, reason, "choose another --zone, or put the forward into that block")
 
 

@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dnsproxy.install.corefile import Corefile, CorefileError, format_corefile
+from dnsproxy.install.corefile import Corefile, CorefileError, format_corefile, listed
 from dnsproxy.install.edits import insert_before
 from dnsproxy.install.forward import parse_forward
 from dnsproxy.install.markers import find_region, without_region
@@ -111,8 +111,8 @@ def _elsewhere_notes(corefile: Corefile, site: Site) -> Iterator[str]:
     zones = [normalize_zone(zone) for zone, _ in site.originals]
     keys = [key for key in other_keys(corefile, site.block) if any(_is_below(key.origin.zone, zone) for zone in zones)]
     if keys:
-        shown = ", ".join(f"{key.text} (line {key.token.line})" for key in keys)
-        yield f"names of these server blocks never come to dnsproxy: {shown}"
+        named = listed([f"{key.text} (line {key.token.line})" for key in keys])
+        yield f"names of these server blocks never come to dnsproxy: {named}"
     originals = [original.directive.index for _, original in site.originals]
     for directive in site.block.named("forward"):
         forward = parse_forward(directive)
@@ -123,7 +123,7 @@ def _elsewhere_notes(corefile: Corefile, site: Site) -> Iterator[str]:
             yield f"names under `except` (line {original.directive.line}) never come to dnsproxy"
     patterns = dict.fromkeys(found.pattern for found in (*corefile.imports, *site.block.imports))
     if patterns:
-        yield f"imported files were not read: {', '.join(patterns)}"
+        yield f"imported files were not read: {listed(list(patterns))}"
 
 
 def _is_below(zone: str | None, parent: str) -> bool:

@@ -1,0 +1,175 @@
+"""`dnsproxy install` and `uninstall` as people and scripts meet them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from dnsproxy.install.command import install, uninstall
+from sidecar.usage import Group
+from tests.dnsproxy.install.shapes import stock
+
+group = Group("dnsproxy", context_settings={"auto_envvar_prefix": "DNSPROXY"})
+group.add_command(install)
+group.add_command(uninstall)
+
+ADDRESS = ["--address", "10.96.0.53"]
+
+
+def run(*arguments: str, stdin: bytes | str | None = None, env: Mapping[str, str] | None = None) -> Result:
+    return CliRunner().invoke(group, arguments, input=stdin, env=env)
+
+
+@pytest.fixture
+def corefile(tmp_path: Path) -> Path:
+    path = tmp_path / "Corefile"
+    path.write_bytes(stock("crlf").encode())
+    return path
+
+
+def test_the_result_goes_to_stdout_and_the_file_stays(corefile: Path) -> None:
+    before = corefile.read_bytes()
+    result = run("install", "--file", str(corefile), *ADDRESS)
+    assert result.exit_code == 0
+    assert b"\tforward . 10.96.0.53 /etc/resolv.conf 192.0.2.53 {\r\n" in result.stdout_bytes
+    assert "Note: " in result.stderr
+    assert corefile.read_bytes() == before
+
+
+def test_a_round_trip_through_pipes_gives_the_same_octets(corefile: Path) -> None:
+    octets = b"# \xff\xfe\r\n" + corefile.read_bytes()
+    there = run("install", "--file", "-", *ADDRESS, stdin=octets)
+    back = run("uninstall", "--file", "-", stdin=there.stdout_bytes)
+    assert there.stdout_bytes != octets
+    assert (back.exit_code, back.stdout_bytes) == (0, octets)
+
+
+def test_in_place_writes_the_file_and_prints_nothing(corefile: Path) -> None:
+    before = corefile.read_bytes()
+    result = run("install", "--file", str(corefile), "--in-place", *ADDRESS)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert f"Wrote {corefile}" in result.stderr
+    assert b"switchback" in corefile.read_bytes()
+    assert run("uninstall", "--file", str(corefile), "--in-place").exit_code == 0
+    assert corefile.read_bytes() == before
+
+
+def test_doing_nothing_says_unchanged_and_writes_nothing(corefile: Path) -> None:
+    before = corefile.stat()
+    result = run("uninstall", "--file", str(corefile), "--in-place")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == f"{corefile} unchanged\n"
+    assert corefile.stat().st_ino == before.st_ino
+    assert run("uninstall", "--file", str(corefile)).stdout_bytes == corefile.read_bytes()
+
+
+def test_a_dry_run_prints_a_diff_that_patch_takes(corefile: Path) -> None:
+    wanted = run("install", "--file", str(corefile), *ADDRESS).stdout_bytes
+    result = run("install", "--file", str(corefile), "--dry-run", "--in-place", *ADDRESS)
+    assert result.exit_code == 0
+    assert b"switchback" not in corefile.read_bytes()
+    assert result.stdout_bytes.count(b"\n+") == wanted.count(b"\n") - corefile.read_bytes().count(b"\n") + 1
+    if git := shutil.which("git"):
+        command = [git, "apply", "-p", str(len(corefile.parts) - 1), "-"]
+        subprocess.run(command, input=result.stdout_bytes, cwd=corefile.parent, check=True)
+        assert corefile.read_bytes() == wanted
+
+
+def test_every_flag_has_its_variable(corefile: Path) -> None:
+    env = {
+        "DNSPROXY_FILE": str(corefile),
+        "DNSPROXY_ADDRESS": "192.0.2.1 [2001:db8::1]:1053",
+        "DNSPROXY_ZONE": "example.org Example.NET.",
+        "DNSPROXY_COREDNS_VERSION": "v1.14.7",
+    }
+    result = run("install", env=env)
+    assert result.exit_code == 0
+    assert "forward example.org 192.0.2.1 [2001:db8::1]:1053 /etc/resolv.conf" in result.stdout
+    assert "forward example.net 192.0.2.1" in result.stdout
+    assert "failover SERVFAIL REFUSED" in result.stdout
+    assert run("install", env={**env, "DNSPROXY_ZONE": ""}).stdout.count("forward . 192.0.2.1") == 1
+
+
+def test_without_a_file_it_says_that_clusters_come_later() -> None:
+    for command in ("install", "uninstall"):
+        result = run(command)
+        assert (result.exit_code, result.stdout) == (3, "")
+        assert result.stderr.count("\n") == 1
+        assert "--file COREFILE" in result.stderr
+
+
+def test_all_bad_values_are_reported_together(tmp_path: Path) -> None:
+    bad = ["--address", "dns.example.org", "--address", "::", "--zone", "*.org", "--zone", "a..b"]
+    result = run("install", "--file", str(tmp_path / "missing"), *bad, "--coredns-version", "latest", "--nope")
+    assert (result.exit_code, result.stdout) == (2, "")
+    lines = result.stderr.splitlines()
+    assert [line.split(":")[1].strip() for line in lines if line.startswith("Error: --")] == [
+        "--file",
+        "--address",
+        "--address",
+        "--zone",
+        "--zone",
+        "--coredns-version",
+    ]
+    assert any("--nope" in line for line in lines)
+
+
+BAD_VALUES = [
+    pytest.param(["--address", "0.0.0.0"], "no address that CoreDNS can ask", id="the unspecified address"),
+    pytest.param(["--address", "ff02::fb"], "no address that CoreDNS can ask", id="a group"),
+    pytest.param(["--address", "fe80::1%eth0"], "no address that CoreDNS can ask", id="an address with a scope"),
+    pytest.param(["--address", "192.0.2.1:0"], "is not a port", id="port 0"),
+    pytest.param(["--address", "tls://192.0.2.1"], "", id="a scheme"),
+    pytest.param(["--address", ""], "is required", id="an empty address"),
+    pytest.param([], "--address: is required", id="no address"),
+    pytest.param([*ADDRESS, "--zone", "192.0.2.1"], "not a hostname", id="an address for a zone"),
+    pytest.param([*ADDRESS, "--zone", "a b"], "no host label", id="a blank in a zone"),
+    pytest.param([*ADDRESS, "--coredns-version", "1.14"], "not a version such as", id="half a version"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD_VALUES)
+def test_a_bad_value_is_one_line_that_names_it(arguments: list[str], message: str, corefile: Path) -> None:
+    arguments = [argument for argument in arguments if argument]
+    result = run("install", "--file", str(corefile), *([] if arguments == ["--address"] else arguments))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.count("\n") == 1
+    assert message in result.stderr
+
+
+def test_a_file_that_is_no_corefile_is_bad_usage_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "Corefile"
+    path.write_text(". {\n log\n \x1b[2Jlog\n}\n")
+    result = run("install", "--file", str(path), *ADDRESS)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"{path}:3: " in result.stderr
+    assert "\x1b" not in result.stderr
+
+
+def test_a_corefile_that_must_not_be_changed_is_a_no_with_its_line() -> None:
+    result = run("install", "--file", "-", *ADDRESS, stdin=". {\n log\n}\n")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Error: <stdin>:1: the server block of . has no forward")
+    assert run("uninstall", "--file", "-", stdin=". {\n # END switchback\n}\n").exit_code == 1
+
+
+def test_a_folder_and_stdin_cannot_be_written_in_place(tmp_path: Path) -> None:
+    assert "Is a directory" in run("install", "--file", str(tmp_path), *ADDRESS).stderr
+    result = run("install", "--file", "-", "--in-place", *ADDRESS, stdin=stock("kubeadm"))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "stdin cannot be written" in result.stderr
+
+
+def test_help_leads_with_examples() -> None:
+    for command in ("install", "uninstall"):
+        assert f"dnsproxy {command} --file Corefile" in run(command, "--help").stdout
+
+
+def test_the_commands_are_plain_click_commands() -> None:
+    assert all(isinstance(command, click.Command) for command in (install, uninstall))

@@ -1,0 +1,107 @@
+"""A real CoreDNS on loopback, for the length of a `with` block.
+
+Only the process started here is ended, by its handle.
+"""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import dns.exception
+import dns.message
+import dns.query
+
+from tests.peers.programs import program
+
+START_SECONDS = 60.0
+"""A fraction of a second on an idle machine."""
+_BANNER = "CoreDNS-"
+"""What it prints once every server listens."""
+
+
+@dataclass(frozen=True)
+class CoreDns:
+    """A running CoreDNS."""
+
+    port: int
+    process: subprocess.Popen[str]
+
+    def ask(self, name: str, *, timeout: float = 10.0) -> dns.message.Message:
+        """The reply to a question for A."""
+        query = dns.message.make_query(name, "A")
+        return dns.query.udp(query, "127.0.0.1", port=self.port, timeout=timeout)
+
+    def addresses(self, name: str) -> list[str]:
+        """The addresses in the reply."""
+        return [str(record) for answer in self.ask(name).answer for record in answer]
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self.process.kill()
+        self.process.wait()
+
+
+class Refused(AssertionError):
+    """CoreDNS did not start; the message is what it said."""
+
+
+@contextmanager
+def running_coredns(folder: Path, corefile: str, *, port: int | None = None) -> Iterator[CoreDns]:
+    """CoreDNS on a Corefile; `port` is where blocks listen that name none, and where it is asked.
+
+    Raises Refused with its output where it does not take the Corefile.
+    """
+    port = free_port() if port is None else port
+    path = folder / f"Corefile-{port}"
+    path.write_bytes(corefile.encode(errors="surrogateescape"))
+    command = [program("coredns"), "-conf", str(path), "-dns.port", str(port)]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    # It goes on writing to a pipe that nobody would read otherwise.
+    drain = threading.Thread(target=process.stdout.read if process.stdout else None)
+    try:
+        _wait_for_banner(process)
+        drain.start()
+        yield CoreDns(port, process)
+    finally:
+        process.kill()
+        process.wait()
+        if drain.ident is not None:
+            drain.join()
+        if process.stdout:
+            process.stdout.close()
+
+
+def free_port() -> int:
+    """A port that is free for UDP and TCP on every address, and may be taken again at once."""
+    while True:
+        with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
+            tcp.bind(("", 0))
+            try:
+                udp.bind(tcp.getsockname())
+            except OSError:
+                continue
+            return int(tcp.getsockname()[1])
+
+
+def _wait_for_banner(process: subprocess.Popen[str]) -> None:
+    """Read what it prints up to the banner; its end without one is a refusal."""
+    if process.stdout is None:
+        raise AssertionError("the output is not piped")
+    too_late = threading.Timer(START_SECONDS, process.kill)
+    too_late.start()
+    try:
+        said = []
+        for line in process.stdout:
+            said.append(line)
+            if line.startswith(_BANNER):
+                break
+        else:
+            raise Refused("".join(said))
+    finally:
+        too_late.cancel()
