@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import islice
 from typing import Final, Generic, NoReturn, TypeVar
 
@@ -19,7 +20,8 @@ from sidecar.kubernetes import steps
 from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound, ServerTrouble
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection, Resource, Unreadable
-from sidecar.kubernetes.protocol import Decoder, LineSplitter, Page
+from sidecar.kubernetes.protocol import Decoder, Page
+from sidecar.kubernetes.reading import read_pages, read_watch
 from sidecar.kubernetes.status import State, Status
 from sidecar.kubernetes.steps import DEFAULT_PACE, Pace, Position
 from sidecar.kubernetes.store import Relist, Store
@@ -90,35 +92,36 @@ class _Follower(Generic[T]):
             self.status.state = State.SYNCING
         started = trio.current_time()
         relist = self.store.relist()
-        try:
-            version = await self.read_pages(relist)
-        except (NotFound, Forbidden) as error:
-            if isinstance(error, Forbidden) and (self.status.synced or not self.collection.optional):
-                return self.fail(position, error, version="", lasted=0.0)
-            # The kind is not there (any more), which is as good as an empty list, and as doubtful.
-            if relist.is_doubtful and not position.doubted:
-                return self.doubt(position)
-            await self.finish(relist, started)
-            return self.fail(position, error, version="", lasted=0.0)
-        except ApiError as error:
+        version, error = await self.tell_pages(relist)
+        if error is not None and not self.means_empty(error):
             return self.fail(position, error, version="", lasted=0.0)
         if relist.is_doubtful and not position.doubted:
             return self.doubt(position)
         await self.finish(relist, started)
-        return steps.after_list(position, version=version, now=trio.current_time())
+        position = steps.after_list(position, version=version, now=trio.current_time())
+        return position if error is None else self.fail(position, error, version="", lasted=0.0)
 
-    async def read_pages(self, relist: Relist[T]) -> str:
-        """Tell each chunk as it comes; the result is the version of the whole."""
-        page: Page[T] | None = None
-        while page is None or page.token:
-            params = self.params(limit=str(self.pace.page_size), **({"continue": page.token} if page else {}))
-            body = await self.client.get(self.collection.path, params, seconds=self.pace.list_timeout)
-            page = self.decoder.decode_page(body)
-            self.answered(State.SYNCING)
-            self.status.pages += 1
-            await trio.lowlevel.checkpoint()
-            await self.tell(relist.take(page.entries))
-        return page.version
+    async def tell_pages(self, relist: Relist[T]) -> tuple[str, ApiError | None]:
+        """Tell each chunk as it comes; the result is the version of the whole, or what cut it."""
+        version, error = "", None
+        send, receive = trio.open_memory_channel[Page[T] | ApiError](0)
+        with receive:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(read_pages, self.client, self.collection, self.decoder, self.pace, send)
+                async for page in receive:
+                    if isinstance(page, ApiError):
+                        error = page
+                        break
+                    self.answered(State.SYNCING)
+                    self.status.pages += 1
+                    version = page.version
+                    await self.tell(relist.take(page.entries))
+        return version, error
+
+    def means_empty(self, error: ApiError) -> bool:
+        """Whether the kind is not there (any more), which is as good as an empty list, and as doubtful."""
+        hidden = isinstance(error, Forbidden) and self.collection.optional and not self.status.synced
+        return isinstance(error, NotFound) or hidden
 
     def doubt(self, position: Position) -> Position:
         self.status.doubted = True
@@ -142,11 +145,11 @@ class _Follower(Generic[T]):
         version, started = position.version, trio.current_time()
         self.status.watches += 1
         error = None
-        # A buffer between reading and telling: what comes in one read is told at once, however it was framed.
         send, receive = trio.open_memory_channel[list[bytes] | ApiError](_QUEUED)
         with receive:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self.read_watch, version, send)
+                answered = partial(self.answered, State.WATCHING)
+                nursery.start_soon(read_watch, self.client, self.collection, version, self.pace, answered, send)
                 async for item in receive:
                     version, error = await self.tell_waiting(item, receive, version)
                     if error is not None:
@@ -161,26 +164,6 @@ class _Follower(Generic[T]):
         if error is not None:
             return self.fail(position, error, version=version, lasted=lasted)
         return steps.after_watch(position, version=version, now=now, pace=self.pace)
-
-    async def read_watch(self, version: str, send: trio.MemorySendChannel[list[bytes] | ApiError]) -> None:
-        """Put complete lines into the channel; at last the error, if one ended the watch."""
-        params = self.params(
-            watch="true",
-            allowWatchBookmarks="true",
-            resourceVersion=version,
-            timeoutSeconds=str(max(1, round(self.pace.watch_timeout))),
-        )
-        splitter = LineSplitter()
-        seconds = self.pace.watch_timeout + self.pace.watch_grace
-        async with send:
-            try:
-                async with self.client.stream(self.collection.path, params, seconds=seconds) as chunks:
-                    self.answered(State.WATCHING)
-                    async for chunk in chunks:
-                        self.answered(State.WATCHING)
-                        await send.send(splitter.feed(chunk))
-            except ApiError as error:
-                await send.send(error)
 
     async def tell_waiting(
         self,
@@ -241,7 +224,3 @@ class _Follower(Generic[T]):
         if self.reported is not None:
             self.reported = None
             _log.info("recovered", kind=self.collection.kind)
-
-    def params(self, **params: str) -> dict[str, str]:
-        selector = self.collection.label_selector
-        return params | ({"labelSelector": selector} if selector else {})

@@ -1,0 +1,75 @@
+"""Reading: the two requests of list and watch, each a task that puts what it reads into a channel.
+
+The law: bytes in, pages or lines out, and at last the ApiError, if one ended it; nothing here knows what was read
+before. A channel between reading and telling lets the next page come while one is told, and lets changes that came in
+one read be told at once, however they were framed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import trio
+
+from sidecar.kubernetes.errors import ApiError
+from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.objects import Collection, Resource
+from sidecar.kubernetes.protocol import Decoder, LineSplitter, Page
+from sidecar.kubernetes.steps import Pace
+
+T = TypeVar("T", bound=Resource)
+
+
+async def read_pages(
+    client: ApiClient,
+    collection: Collection[T],
+    decoder: Decoder[T],
+    pace: Pace,
+    send: trio.MemorySendChannel[Page[T] | ApiError],
+) -> None:
+    """Put the chunks of one whole list into the channel, decoded."""
+    params = _params(collection, limit=str(pace.page_size))
+    async with send:
+        try:
+            while True:
+                page = decoder.decode_page(await client.get(collection.path, params, seconds=pace.list_timeout))
+                await send.send(page)
+                if not page.token:
+                    break
+                params["continue"] = page.token
+        except ApiError as error:
+            await send.send(error)
+
+
+async def read_watch(
+    client: ApiClient,
+    collection: Collection[T],
+    version: str,
+    pace: Pace,
+    on_contact: Callable[[], None],
+    send: trio.MemorySendChannel[list[bytes] | ApiError],
+) -> None:
+    """Put the complete lines of one watch into the channel, as many as each chunk has."""
+    params = _params(
+        collection,
+        watch="true",
+        allowWatchBookmarks="true",
+        resourceVersion=version,
+        timeoutSeconds=str(max(1, round(pace.watch_timeout))),
+    )
+    splitter = LineSplitter()
+    async with send:
+        try:
+            async with client.stream(collection.path, params, seconds=pace.watch_timeout + pace.watch_grace) as chunks:
+                on_contact()
+                async for chunk in chunks:
+                    on_contact()
+                    await send.send(splitter.feed(chunk))
+        except ApiError as error:
+            await send.send(error)
+
+
+def _params(collection: Collection[T], **params: str) -> dict[str, str]:
+    selector = collection.label_selector
+    return params | ({"labelSelector": selector} if selector else {})
