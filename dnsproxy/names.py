@@ -35,15 +35,15 @@ def parse_hostname(text: str) -> str:
     name = text.strip().lower().removesuffix(".")
     base = name.removeprefix("*.")
     if not base or base == "*":
-        raise BadName(f"{_shown(text)} is not a hostname")
+        raise BadName(f"{shown(text)} is not a hostname")
     if _is_address(base):
-        raise BadName(f"{_shown(text)} is an IP address, not a hostname")
+        raise BadName(f"{shown(text)} is an IP address, not a hostname")
     labels = [_parse_label(label, text) for label in base.split(".")]
     # Once more: other scripts' digits have become ASCII digits only now.
     if _is_address(".".join(labels)):
-        raise BadName(f"{_shown(text)} is an IP address, not a hostname")
+        raise BadName(f"{shown(text)} is an IP address, not a hostname")
     if sum(map(len, labels)) + len(labels) + 1 > MAXIMUM_NAME:
-        raise BadName(f"{_shown(text)} is longer than {MAXIMUM_NAME} octets")
+        raise BadName(f"{shown(text)} is longer than {MAXIMUM_NAME} octets")
     return ("*." if name != base else "") + ".".join(labels)
 
 
@@ -52,10 +52,10 @@ def _parse_label(label: str, text: str) -> str:
         try:
             label = idna.encode(label, uts46=True).decode("ascii")
         except (idna.IDNAError, UnicodeError) as error:
-            raise BadName(f"{_shown(text)}: {error}") from error
+            raise BadName(f"{shown(text)}: {error}") from error
     if not _LABEL.match(label):
-        fault = "is empty" if not label else f"{_shown(label)} is no host label"
-        raise BadName(f"{_shown(text)}: a label {fault}")
+        fault = "is empty" if not label else f"{shown(label)} is no host label"
+        raise BadName(f"{shown(text)}: a label {fault}")
     return label
 
 
@@ -91,17 +91,18 @@ def ancestors(wire: bytes) -> list[bytes]:
     return found
 
 
+def shown(text: str) -> str:
+    """A text of unknown origin for an error message: in quotes, escaped, cut."""
+    cut = text if len(text) <= _SHOWN_LIMIT else text[:_SHOWN_LIMIT] + "..."
+    return ascii(cut)
+
+
 def _is_address(text: str) -> bool:
     try:
         ipaddress.ip_address(text.strip("[]"))
     except ValueError:
         return False
     return True
-
-
-def _shown(text: str) -> str:
-    cut = text if len(text) <= _SHOWN_LIMIT else text[:_SHOWN_LIMIT] + "..."
-    return ascii(cut)
 
 
 def _shown_octet(octet: int) -> str:

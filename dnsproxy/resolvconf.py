@@ -36,7 +36,7 @@ def find_cluster_domain(search: list[str]) -> str | None:
     kubelet writes `NAMESPACE.svc.DOMAIN svc.DOMAIN DOMAIN` (Kubernetes, DNS for Services and Pods); a host's own list
     has no such entries, and None is the answer.
     """
-    candidates = [name for name in search if not name.startswith("svc.") and ".svc." not in name]
+    candidates = [name for name in search if name and not name.startswith("svc.") and ".svc." not in name]
     scored = [(-_votes(name, search), len(name), name) for name in candidates]
     scored = [row for row in scored if row[0]]
     return min(scored)[2] if scored else None

@@ -44,7 +44,7 @@ def parse_hosts_file(content: str, *, path: str) -> tuple[list[Claim], list[Reje
 def _parse_line(fields: list[str], origin: Origin, rejections: list[Rejection]) -> Iterable[tuple[str, str]]:
     wanted = [name for name in fields[1:] if not _is_own_name(name.lower())]
     if fields[1:] and not wanted:
-        # Asked before the address, as the lines every system brings have multicast and zoned ones (ff02::1 ip6-allnodes).
+        # Before the address is looked at: the lines of every system have multicast ones, as in `ff02::1 ip6-allnodes`.
         return
     try:
         address = parse_address(fields[0])

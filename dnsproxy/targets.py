@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 
+from dnsproxy.names import shown
+
 
 def parse_addresses(text: str) -> tuple[str, ...]:
     """`ADDRESS[,ADDRESS]...` as canonical texts in the order given, each once.
@@ -19,9 +21,9 @@ def parse_address(text: str) -> str:
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
-        raise ValueError(f"{text!a} is not an IP address") from None
+        raise ValueError(f"{shown(text)} is not an IP address") from None
     if getattr(address, "scope_id", None):
-        raise ValueError(f"{text!r} has a zone, which means nothing to another host")
+        raise ValueError(f"{shown(text)} has a zone, which means nothing to another host")
     if address.is_unspecified or address.is_multicast:
-        raise ValueError(f"{text!r} is not an address that a client can connect to")
+        raise ValueError(f"{shown(text)} is not an address that a client can connect to")
     return str(address)
