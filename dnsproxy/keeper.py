@@ -32,7 +32,7 @@ class TableKeeper:
         self.names = 0
         self.swapped_time: float | None = None
         """When the table was last swapped, in seconds since the epoch."""
-        self._writer = TableWriter(ttl=ttl)
+        self._writer = TableWriter(ttl=ttl, never=registry.denied)
         self._publish = publish
         self._unsynced = dict.fromkeys(sources)
         self._unpublished: set[str] = set()

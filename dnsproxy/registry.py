@@ -25,6 +25,11 @@ class Registry:
         self._guards = guards
         self._touched: dict[str, None] = {}
 
+    @property
+    def denied(self) -> tuple[str, ...]:
+        """Hostnames that are kept out by name, from wildcards too."""
+        return self._guards.deny
+
     def replace(self, source: str, key: str, claims: Sequence[Claim], rejections: Sequence[Rejection] = ()) -> None:
         """Set what one object of one source claims; nothing where it is gone."""
         self.touch(self.store.replace(source, key, claims, rejections))
