@@ -8,6 +8,7 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import hypothesis
 import pytest
 import trio
 
@@ -15,6 +16,10 @@ from tests.peers.programs import find_program
 
 DEADLINE_SECONDS = 60
 """A test that waits longer has hung; failing inside trio shows where it waits."""
+
+# Nothing is timed in a test: an example that was slow met a busy machine.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
