@@ -1,0 +1,64 @@
+"""Guards: hostnames that nobody gets, and that whole labels are compared."""
+
+from __future__ import annotations
+
+import pytest
+
+from dnsproxy.guards import Guards, refusal
+
+CLUSTER = Guards()
+ZONED = Guards(zones=("example.org", "example.net"))
+DENYING = Guards(deny=("intern.example.org", "*.dev.example.org"))
+OWN_DOMAIN = Guards(cluster_domain="k8s.example.org")
+
+
+@pytest.mark.parametrize(
+    ("hostname", "guards", "reason"),
+    [
+        pytest.param("localhost", CLUSTER, "localhost", id="localhost"),
+        pytest.param("app.localhost", CLUSTER, "localhost", id="below localhost"),
+        pytest.param("*.localhost", CLUSTER, "localhost", id="wildcard below localhost"),
+        pytest.param("cluster.local", CLUSTER, "cluster domain", id="cluster domain"),
+        pytest.param("kubernetes.default.svc.cluster.local", CLUSTER, "cluster domain", id="Service"),
+        pytest.param("*.svc.cluster.local", CLUSTER, "cluster domain", id="wildcard inside the cluster domain"),
+        pytest.param("*.cluster.local", CLUSTER, "cluster domain", id="wildcard of the cluster domain"),
+        pytest.param("*.local", CLUSTER, "would cover the cluster domain", id="wildcard over the cluster domain"),
+        pytest.param("a.k8s.example.org", OWN_DOMAIN, "cluster domain k8s.example.org", id="own cluster domain"),
+        pytest.param("*.example.org", OWN_DOMAIN, "would cover", id="wildcard over an own cluster domain"),
+        pytest.param("*.org", OWN_DOMAIN, "would cover", id="wildcard far over an own cluster domain"),
+        pytest.param("intern.example.org", DENYING, "--deny", id="denied"),
+        pytest.param("*.dev.example.org", DENYING, "--deny", id="denied wildcard"),
+        pytest.param("example.com", ZONED, "outside the zones example.org, example.net", id="outside the zones"),
+        pytest.param("anexample.org", ZONED, "outside the zones", id="end of a label"),
+        pytest.param("example.org.example.com", ZONED, "outside the zones", id="zone in front"),
+        pytest.param("org", ZONED, "outside the zones", id="above a zone"),
+        pytest.param("*.org", ZONED, "outside the zones", id="wildcard above a zone"),
+    ],
+)
+def test_a_hostname_is_kept_out_for_a_reason(hostname: str, guards: Guards, reason: str) -> None:
+    found = refusal(hostname, guards)
+    assert found is not None
+    assert reason in found
+
+
+@pytest.mark.parametrize(
+    ("hostname", "guards"),
+    [
+        pytest.param("app.example.org", CLUSTER, id="any"),
+        pytest.param("local", CLUSTER, id="exact name above the cluster domain"),
+        pytest.param("mycluster.local", CLUSTER, id="end of a label"),
+        pytest.param("cluster.local.example.org", CLUSTER, id="cluster domain in front"),
+        pytest.param("notlocalhost", CLUSTER, id="ends like localhost"),
+        pytest.param("localhost.example.org", CLUSTER, id="localhost in front"),
+        pytest.param("a.cluster.local", OWN_DOMAIN, id="another cluster's domain"),
+        pytest.param("example.org", OWN_DOMAIN, id="apex above an own cluster domain"),
+        pytest.param("x.intern.example.org", DENYING, id="below a denied name"),
+        pytest.param("*.example.org", DENYING, id="wildcard over a denied name"),
+        pytest.param("a.dev.example.org", DENYING, id="below a denied wildcard"),
+        pytest.param("example.org", ZONED, id="apex of a zone"),
+        pytest.param("*.example.org", ZONED, id="wildcard of a zone"),
+        pytest.param("a.b.example.net", ZONED, id="inside a zone"),
+    ],
+)
+def test_all_else_may_be_taken(hostname: str, guards: Guards) -> None:
+    assert refusal(hostname, guards) is None

@@ -1,0 +1,111 @@
+"""The plan: who has a hostname, the same whatever the order of the claims."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dnsproxy.claims import Claim, Origin, Reach
+from dnsproxy.guards import Guards
+from dnsproxy.plan import Targets, judge
+
+HOST = "app.example.org"
+TARGETS = Targets(default=("192.0.2.1",), by_class={"inner": ("192.0.2.2", "2001:db8::2"), "empty": ()})
+OLD, NEW = "2026-01-01T00:00:00Z", "2026-06-01T00:00:00Z"
+
+
+def claim(
+    name: str, *, created: str = OLD, namespace: str = "shop", ingress_class: str | None = None, kind: str = "Ingress"
+) -> Claim:
+    return Claim(HOST, Reach.NAME, Origin(kind, name, namespace, created), ingress_class=ingress_class)
+
+
+FLAG = Claim(HOST, Reach.NAME, Origin("flag", "--host"), ("192.0.2.8",))
+LINE = Claim(HOST, Reach.NAME, Origin("hosts file", "names:1"), ("192.0.2.9",))
+
+
+@pytest.mark.parametrize(
+    ("winner", "loser"),
+    [
+        pytest.param(claim("z", created=OLD), claim("a", created=NEW), id="the older"),
+        pytest.param(claim("z", namespace="a"), claim("a", namespace="b"), id="of one age, the namespace"),
+        pytest.param(claim("a"), claim("b"), id="in one namespace, the name"),
+        pytest.param(LINE, claim("a", created=""), id="a static name before the cluster's"),
+        pytest.param(FLAG, LINE, id="a flag before a file"),
+        pytest.param(
+            claim("a", ingress_class="inner"), claim("a", ingress_class="other"), id="what differs in its class alone"
+        ),
+        pytest.param(
+            replace(LINE, addresses=("192.0.2.3",)),
+            replace(LINE, addresses=("192.0.2.4",)),
+            id="its addresses alone",
+        ),
+        pytest.param(claim("a", ingress_class="empty"), claim("b", ingress_class="inner"), id="also without address"),
+    ],
+)
+def test_the_first_by_rank_wins_in_either_order(winner: Claim, loser: Claim) -> None:
+    verdict = judge([winner, loser], targets=TARGETS, guards=Guards())
+    assert verdict == judge([loser, winner], targets=TARGETS, guards=Guards())
+    assert [lost.claim for lost in verdict.lost if lost.claim != winner] == [loser]
+    assert verdict.lost[-1].reason == f"{winner.origin} has it"
+
+
+@pytest.mark.parametrize(
+    ("ingress_class", "addresses"),
+    [
+        pytest.param(None, ("192.0.2.1",), id="no class"),
+        pytest.param("inner", ("192.0.2.2", "2001:db8::2"), id="a class with a target"),
+        pytest.param("other", ("192.0.2.1",), id="a class without a target"),
+    ],
+)
+def test_a_claim_is_answered_with_its_target(ingress_class: str | None, addresses: tuple[str, ...]) -> None:
+    wanted = claim("a", ingress_class=ingress_class)
+    verdict = judge([wanted], targets=TARGETS, guards=Guards())
+    assert (verdict.winner, verdict.addresses, verdict.lost) == (wanted, addresses, ())
+
+
+def test_a_static_name_keeps_its_own_addresses() -> None:
+    assert judge([FLAG], targets=TARGETS, guards=Guards()).addresses == ("192.0.2.8",)
+
+
+@pytest.mark.parametrize(
+    ("targets", "ingress_class"), [(Targets(), None), (TARGETS, "empty")], ids=["no target", "an empty target"]
+)
+def test_a_name_whose_target_has_no_address_is_left_out(targets: Targets, ingress_class: str | None) -> None:
+    verdict = judge([claim("a", ingress_class=ingress_class)], targets=targets, guards=Guards())
+    assert (verdict.winner, verdict.addresses) == (None, ())
+    assert [lost.reason for lost in verdict.lost] == ["its target has no address (--target)"]
+
+
+@pytest.mark.parametrize("claims", [(FLAG,), (claim("a"), claim("b")), (FLAG, LINE, claim("a"))], ids=len)
+def test_a_guarded_name_is_taken_by_nobody(claims: tuple[Claim, ...]) -> None:
+    verdict = judge(claims, targets=TARGETS, guards=Guards(deny=(HOST,)))
+    assert (verdict.winner, verdict.addresses) == (None, ())
+    assert {lost.claim for lost in verdict.lost} == set(claims)
+    assert {lost.reason for lost in verdict.lost} == {"it is denied (--deny)"}
+
+
+def test_nobody_claims_nothing() -> None:
+    verdict = judge([], targets=TARGETS, guards=Guards())
+    assert (verdict.winner, verdict.addresses, verdict.lost) == (None, (), ())
+
+
+any_claims = st.builds(
+    claim,
+    st.sampled_from("ab"),
+    created=st.sampled_from(["", OLD, NEW]),
+    namespace=st.sampled_from("ab"),
+    ingress_class=st.sampled_from([None, "inner", "other", "empty"]),
+    kind=st.sampled_from(["Ingress", "HTTPRoute"]),
+) | st.sampled_from([FLAG, LINE])
+
+
+@given(st.lists(any_claims, max_size=8).flatmap(lambda claims: st.tuples(st.just(claims), st.permutations(claims))))
+def test_the_verdict_depends_on_the_set_of_claims_alone(orders: tuple[list[Claim], list[Claim]]) -> None:
+    one, other = (judge(claims, targets=TARGETS, guards=Guards()) for claims in orders)
+    assert one == other
+    named = [lost.claim for lost in one.lost] + ([one.winner] if one.winner else [])
+    assert sorted(map(repr, named)) == sorted(map(repr, orders[0]))

@@ -1,0 +1,75 @@
+"""Targets: addresses in canonical form, and what no client could connect to."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dnsproxy.targets import parse_address, parse_addresses
+
+
+@pytest.mark.parametrize(
+    ("text", "addresses"),
+    [
+        pytest.param("192.0.2.1", ("192.0.2.1",), id="IPv4"),
+        pytest.param("2001:DB8:0:0::1", ("2001:db8::1",), id="IPv6 in canonical form"),
+        pytest.param("192.0.2.2,192.0.2.1", ("192.0.2.2", "192.0.2.1"), id="the order is kept"),
+        pytest.param("192.0.2.1, 192.0.2.1 ,2001:db8::1,2001:db8:0::1", ("192.0.2.1", "2001:db8::1"), id="each once"),
+        pytest.param("127.0.0.1", ("127.0.0.1",), id="loopback"),
+    ],
+)
+def test_addresses_are_canonical_and_each_stands_once(text: str, addresses: tuple[str, ...]) -> None:
+    assert parse_addresses(text) == addresses
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        pytest.param("", "''", id="empty"),
+        pytest.param(",", "''", id="comma"),
+        pytest.param("192.0.2.1,", "''", id="final comma"),
+        pytest.param("192.0.2.1 192.0.2.2", "'192.0.2.1 192.0.2.2'", id="space between"),
+        pytest.param("192.0.2.1,app.example.org", "'app.example.org'", id="name"),
+        pytest.param("192.0.2.1:80", "'192.0.2.1:80'", id="port"),
+        pytest.param("[2001:db8::1]", "'[2001:db8::1]'", id="brackets"),
+        pytest.param("192.0.2.0/24", "'192.0.2.0/24'", id="network"),
+        pytest.param("192.0.2.01", "'192.0.2.01'", id="leading zero"),
+        pytest.param("0xc0000201", "'0xc0000201'", id="hexadecimal"),
+        pytest.param("3221225985", "'3221225985'", id="one number"),
+        pytest.param("\uff11.2.3.4", "'\\uff11.2.3.4'", id="wide digit"),
+        pytest.param("0.0.0.0", "'0.0.0.0'", id="unspecified"),
+        pytest.param("::", "'::'", id="unspecified IPv6"),
+        pytest.param("224.0.0.1", "'224.0.0.1'", id="multicast"),
+        pytest.param("ff02::1", "'ff02::1'", id="multicast IPv6"),
+        pytest.param("fe80::1%eth0", "'fe80::1%eth0'", id="zone"),
+        pytest.param("192.0.2.1\n", "'192.0.2.1\\n'", id="newline"),
+    ],
+)
+def test_what_is_no_usable_address_is_named(text: str, named: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(named)):
+        parse_address(text.rpartition(",")[2])
+    if text.strip() == text:
+        with pytest.raises(ValueError, match=re.escape(named)):
+            parse_addresses(text)
+
+
+@given(st.ip_addresses())
+def test_every_address_of_a_host_is_taken(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
+    if address.is_multicast or address.is_unspecified:
+        with pytest.raises(ValueError, match="connect"):
+            parse_address(str(address))
+    else:
+        assert parse_address(str(address)) == str(address)
+
+
+@given(st.text() | st.text("0123456789abcdef.:,%/ ", max_size=40))
+def test_any_text_is_addresses_or_refused(text: str) -> None:
+    try:
+        addresses = parse_addresses(text)
+    except ValueError:
+        return
+    assert parse_addresses(",".join(addresses)) == addresses
