@@ -1,0 +1,124 @@
+"""A relay between a client and a backend that a test plays both of, on real loopback sockets."""
+
+from __future__ import annotations
+
+import functools
+import socket
+import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import trio
+
+from proxy.header import Header, parse_header
+from proxy.relay import Relay, open_listeners
+from proxy.routes import Destination, Route
+from proxy.settings import Settings
+from sidecar.endpoints import Endpoint
+
+Socket = trio.socket.SocketType
+
+V4 = "127.0.0.1"
+V6 = "::1"
+
+
+class World:
+    """The relay, and the listening socket of the backend that the test plays."""
+
+    def __init__(self, relay: Relay, backend: Socket, stopping: trio.Event) -> None:
+        self.relay = relay
+        self.backend = backend
+        self.stopping = stopping
+        self.endpoint = relay.listeners[0].endpoint
+
+    async def connect(self) -> Socket:
+        """A client of the relay."""
+        client = trio.socket.socket(socket.AF_INET6 if ":" in self.endpoint.host else socket.AF_INET)
+        try:
+            await client.connect((self.endpoint.host, self.endpoint.port))
+        except BaseException:
+            client.close()
+            raise
+        return client
+
+    async def accept(self) -> tuple[Socket, Header]:
+        """The relay's connection to the backend, its header read off it."""
+        accepted, _ = await self.backend.accept()
+        return accepted, await read_header(accepted)
+
+    async def pair(self) -> tuple[Socket, Socket]:
+        """A client and the backend's end of its connection, header read."""
+        client = await self.connect()
+        backend, _ = await self.accept()
+        return client, backend
+
+
+async def read_header(stream: Socket) -> Header:
+    """Exactly the header; payload behind it stays unread."""
+    octets = b""
+    while True:
+        octets = await stream.recv(65_536, socket.MSG_PEEK)
+        assert octets, "the connection ended before its header"
+        parsed = parse_header(octets)
+        if parsed is not None:
+            await stream.recv(parsed.length)
+            return parsed.header
+
+
+@asynccontextmanager
+async def relaying(host: str = V4, **settings: Any) -> AsyncIterator[World]:
+    """A relay with one route to a backend of the test, until the block ends."""
+    with trio.socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as backend:
+        await backend.bind((host, 0))
+        backend.listen(1024)
+        destination = Destination(host, backend.getsockname()[1])
+        async with relaying_to(destination, host=host, backend=backend, **settings) as world:
+            yield world
+
+
+@asynccontextmanager
+async def relaying_to(
+    destination: Destination, *, host: str = V4, backend: Socket | None = None, **settings: Any
+) -> AsyncIterator[World]:
+    """A relay with one route to whatever is there."""
+    configured = Settings(routes=(Route(Endpoint(host, 0), destination),), **settings)
+    relay = Relay(configured, open_listeners(configured))
+    stopping = trio.Event()
+    async with trio.open_nursery() as nursery:
+        await nursery.start(functools.partial(relay.serve, stopping=stopping))
+        if backend is None:
+            backend = trio.socket.socket()
+        with backend:
+            yield World(relay, backend, stopping)
+        nursery.cancel_scope.cancel()
+
+
+async def read_to_end(stream: Socket) -> tuple[bytes, str]:
+    """All that comes, and how it ended: "fin" or "reset"."""
+    received = bytearray()
+    try:
+        while octets := await stream.recv(65_536):
+            received += octets
+    except ConnectionResetError:
+        return bytes(received), "reset"
+    return bytes(received), "fin"
+
+
+async def send_all(stream: Socket, octets: bytes) -> None:
+    """Send every octet."""
+    view = memoryview(octets)
+    while view:
+        view = view[await stream.send(view) :]
+
+
+def reset(stream: Socket) -> None:
+    """Close with RST."""
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    stream.close()
+
+
+async def until(condition: Any) -> None:
+    """Come back when a condition without an event of its own holds; the test's deadline bounds it."""
+    while not condition():  # noqa: ASYNC110  # the kernel's state has no event
+        await trio.sleep(0.005)

@@ -1,0 +1,112 @@
+"""Causes, and when a change is worth saying."""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+import pytest
+
+from proxy import readiness
+from proxy.readiness import (
+    RECOVERY_SECONDS,
+    Cause,
+    Failure,
+    Health,
+    Transition,
+    cause_of_connect,
+    cause_of_lookup,
+    describe,
+)
+
+REFUSED = Failure(Cause.CONNECTION_REFUSED, "Connection refused")
+TIMEOUT = Failure(Cause.TIMEOUT, "Connection timed out")
+
+
+@pytest.mark.parametrize(
+    ("code", "cause"),
+    [
+        pytest.param(socket.EAI_NONAME, Cause.DNS_NXDOMAIN, id="EAI_NONAME"),
+        pytest.param(socket.EAI_NODATA, Cause.DNS_NXDOMAIN, id="EAI_NODATA"),
+        pytest.param(socket.EAI_AGAIN, Cause.DNS_ERROR, id="EAI_AGAIN"),
+        pytest.param(socket.EAI_FAIL, Cause.DNS_ERROR, id="EAI_FAIL"),
+        pytest.param(socket.EAI_SYSTEM, Cause.DNS_ERROR, id="EAI_SYSTEM"),
+        pytest.param(None, Cause.DNS_TIMEOUT, id="our own deadline"),
+    ],
+)
+def test_a_failed_look_up_has_its_cause(code: int | None, cause: Cause) -> None:
+    assert cause_of_lookup(code) is cause
+
+
+@pytest.mark.parametrize(
+    ("number", "cause"),
+    [
+        (errno.ECONNREFUSED, Cause.CONNECTION_REFUSED),
+        (errno.ETIMEDOUT, Cause.TIMEOUT),
+        (errno.EHOSTUNREACH, Cause.UNREACHABLE),
+        (errno.ENETUNREACH, Cause.UNREACHABLE),
+        (errno.EACCES, Cause.UNREACHABLE),
+        (errno.ECONNRESET, Cause.UNREACHABLE),
+        (0, Cause.UNREACHABLE),
+    ],
+    ids=lambda value: errno.errorcode.get(value, str(value)),
+)
+def test_a_failed_connect_has_its_cause(number: int, cause: Cause) -> None:
+    assert cause_of_connect(number) is cause
+
+
+def test_going_bad_is_said_once_whatever_the_cause_becomes() -> None:
+    health = Health()
+    assert health.observe(REFUSED, now=1) is Transition.FAILED
+    assert health.observe(TIMEOUT, now=2) is None
+    assert health.observe(REFUSED, now=3) is None
+    assert health.failure == REFUSED
+
+
+def test_a_first_success_is_not_said() -> None:
+    assert Health().observe(None, now=1) is None
+
+
+def test_recovery_is_said_once_and_going_bad_again_is_said_again() -> None:
+    health = Health()
+    health.observe(REFUSED, now=1)
+    later = 1 + RECOVERY_SECONDS
+    assert health.observe(None, now=later) is Transition.RECOVERED
+    assert health.failure is None
+    assert health.observe(None, now=later + 1) is None
+    assert health.observe(TIMEOUT, now=later + 2) is Transition.FAILED
+
+
+def test_a_backend_that_fails_now_and_then_is_said_to_fail_once() -> None:
+    health = Health()
+    said = [health.observe(REFUSED if turn % 10 == 0 else None, now=turn / 10) for turn in range(1000)]
+    assert [one for one in said if one is not None] == [Transition.FAILED]
+
+
+@pytest.mark.parametrize(
+    ("observations", "fresh"),
+    [
+        pytest.param([], False, id="nothing seen"),
+        pytest.param([(None, 1.0)], True, id="success"),
+        pytest.param([(None, 1.0), (REFUSED, 2.0)], False, id="failure after it"),
+        pytest.param([(REFUSED, 1.0), (None, 2.0)], True, id="success after a failure"),
+        pytest.param([(None, -100.0)], False, id="success long ago"),
+    ],
+)
+def test_a_success_is_fresh_for_a_while(observations: list[tuple[Failure | None, float]], fresh: bool) -> None:
+    health = Health()
+    for failure, now in observations:
+        health.observe(failure, now=now)
+    assert health.succeeded_within(5.0, now=3.0) is fresh
+
+
+def test_the_reason_names_cause_backend_and_detail() -> None:
+    assert describe([("example.org:80", REFUSED)]) == (
+        "backend unreachable (connection-refused): example.org:80: Connection refused"
+    )
+    assert describe([]) == ""
+
+
+def test_the_tokens_are_those_that_people_know() -> None:
+    known = {"dns-nxdomain", "dns-timeout", "dns-error", "connection-refused", "timeout", "unreachable", "own-listener"}
+    assert {str(cause) for cause in readiness.Cause} == known

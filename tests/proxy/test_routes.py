@@ -1,0 +1,137 @@
+"""Routes as people write them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.routes import (
+    ANY_HOST,
+    Destination,
+    Route,
+    check_routes,
+    parse_advertise,
+    parse_destination,
+    parse_route,
+    reaches,
+)
+from sidecar.endpoints import Endpoint
+
+
+@pytest.mark.parametrize(
+    ("text", "listen", "backend"),
+    [
+        pytest.param("8080=example.org:80", Endpoint(ANY_HOST, 8080), Destination("example.org", 80), id="port"),
+        pytest.param(
+            "127.0.0.1:8080=192.0.2.1:80", Endpoint("127.0.0.1", 8080), Destination("192.0.2.1", 80), id="addresses"
+        ),
+        pytest.param(
+            "[::1]:8080=[2001:DB8::1]:80",
+            Endpoint("::1", 8080),
+            Destination("2001:db8::1", 80),
+            id="IPv6",
+        ),
+        pytest.param("0=example.org:80", Endpoint(ANY_HOST, 0), Destination("example.org", 80), id="any port"),
+        pytest.param("80=INGRESS.Web.svc.:80", Endpoint(ANY_HOST, 80), Destination("ingress.web.svc.", 80), id="dot"),
+        pytest.param(" 80=a_b:80 ", Endpoint(ANY_HOST, 80), Destination("a_b", 80), id="blanks and underscore"),
+    ],
+)
+def test_a_route_is_read(text: str, listen: Endpoint, backend: Destination) -> None:
+    assert parse_route(text) == Route(listen, backend)
+    assert parse_route(str(parse_route(text))) == parse_route(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("", id="nothing"),
+        pytest.param("8080", id="a port alone"),
+        pytest.param("=example.org:80", id="no listener"),
+        pytest.param("8080=", id="no backend"),
+        pytest.param("8080=example.org", id="no backend port"),
+        pytest.param("8080=:80", id="no backend host"),
+        pytest.param("8080=example.org:0", id="backend port 0"),
+        pytest.param("8080=example.org:http", id="port by name"),
+        pytest.param("65536=example.org:80", id="port of 65536"),
+        pytest.param("-1=example.org:80", id="negative port"),
+        pytest.param("8080=2001:db8::1:80", id="IPv6 without brackets"),
+        pytest.param("8080=[2001:db8::1]", id="IPv6 without port"),
+        pytest.param("8080=[192.0.2.1]:80", id="IPv4 in brackets"),
+        pytest.param("8080=[example.org]:80", id="name in brackets"),
+        pytest.param("example.org:8080=example.org:80", id="listening on a name"),
+        pytest.param("::1:8080=example.org:80", id="listening on IPv6 without brackets"),
+        pytest.param("8080=exa mple.org:80", id="blank in a name"),
+        pytest.param("8080=-a.org:80", id="dash in front"),
+        pytest.param("8080=a..org:80", id="empty label"),
+        pytest.param(f"8080={'a' * 64}:80", id="long label"),
+        pytest.param(f"8080={'a.' * 128}:80", id="long name"),
+        pytest.param("8080=192.0.2:80", id="cut address"),
+        pytest.param("8080=192.0.2.256:80", id="octet of 256"),
+        pytest.param("8080=http://example.org:80", id="URL"),
+        pytest.param("8080=exämple.org:80", id="umlaut"),
+        pytest.param("8080=example.org:80=x:1", id="two equals"),
+        pytest.param("8080=a\nb:80", id="line end"),
+    ],
+)
+def test_what_is_no_route_is_refused_on_one_line(text: str) -> None:
+    with pytest.raises(ValueError, match=r".") as caught:
+        parse_route(text)
+    assert "\n" not in str(caught.value)
+
+
+@given(st.text())
+def test_any_text_is_a_route_or_a_value_error(text: str) -> None:
+    for parse in (parse_route, parse_destination, parse_advertise):
+        try:
+            parse(text)
+        except ValueError as error:
+            assert type(error) is ValueError  # noqa: PT017
+
+
+def test_an_advertised_port_is_read() -> None:
+    assert parse_advertise("8080=80") == (8080, 80)
+
+
+@pytest.mark.parametrize("text", ["", "80", "=80", "80=", "0=80", "80=0", "a=b", "1=2=3", "80=65536"])
+def test_what_advertises_no_port_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse_advertise(text)
+
+
+@pytest.mark.parametrize(
+    ("routes", "advertise", "message"),
+    [
+        pytest.param(["80=a:1", "80=b:1"], {}, r"2 routes listen on \[::\]:80", id="one port twice"),
+        pytest.param(["80=127.0.0.1:80"], {}, "own listener", id="loopback"),
+        pytest.param(["80=localhost:80"], {}, "own listener", id="localhost"),
+        pytest.param(["80=[::1]:80"], {}, "own listener", id="IPv6 loopback"),
+        pytest.param(["192.0.2.1:80=192.0.2.1:80"], {}, "own listener", id="same address"),
+        pytest.param(["80=a:1"], {81: 443}, "port 81", id="advertised port without a route"),
+    ],
+)
+def test_routes_that_contradict_are_refused(routes: list[str], advertise: dict[int, int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        check_routes(map(parse_route, routes), advertise)
+
+
+@pytest.mark.parametrize(
+    "routes",
+    [
+        pytest.param(["80=a:1", "81=a:1"], id="two ports, one backend"),
+        pytest.param(["127.0.0.1:80=a:1", "127.0.0.2:80=a:1"], id="one port on two addresses"),
+        pytest.param(["0=a:1", "0=a:1"], id="two ports of the system's choice"),
+        pytest.param(["80=127.0.0.1:81"], id="loopback on another port"),
+        pytest.param(["0.0.0.0:80=[::1]:80"], id="the other family"),
+        pytest.param(["80=ingress.example.org:80"], id="a name that may be anyone"),
+    ],
+)
+def test_routes_that_go_together_are_taken(routes: list[str]) -> None:
+    check_routes(map(parse_route, routes), {})
+
+
+def test_loopback_is_reached_by_a_listener_on_every_address_only() -> None:
+    assert reaches(Endpoint("::", 80), Endpoint("127.0.0.1", 80))
+    assert reaches(Endpoint("0.0.0.0", 80), Endpoint("127.3.4.5", 80))
+    assert not reaches(Endpoint("192.0.2.1", 80), Endpoint("127.0.0.1", 80))
+    assert not reaches(Endpoint("::", 80), Endpoint("127.0.0.1", 81))
