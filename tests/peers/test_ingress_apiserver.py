@@ -20,7 +20,7 @@ from dnsproxy.sources.cluster import IngressStatus, follow_ingresses
 from dnsproxy.sources.ingress import INGRESSES, Ingress
 from dnsproxy.sources.ingress_source import IngressOptions
 from dnsproxy.sources.store import ClaimStore
-from sidecar.kubernetes.config import load_cluster
+from sidecar.kubernetes.config import Tls, load_cluster
 from sidecar.kubernetes.errors import ApiError, Forbidden, Gone, NotFound, ServerTrouble, Unauthorized
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.protocol import Decoder
@@ -223,6 +223,15 @@ async def test_wrong_name_and_unknown_authority_are_said(apiserver: ApiServer) -
         async with ApiClient(load_cluster(kubeconfig=str(apiserver.kubeconfig), context=context)) as client:
             with pytest.raises(ServerTrouble, match=reason):
                 await client.get(INGRESSES.path, seconds=10)
+
+
+async def test_rotated_authority_is_read_again(apiserver: ApiServer) -> None:
+    """The handshake fails with the old one, and the request succeeds with the new."""
+    good = load_cluster(kubeconfig=str(apiserver.kubeconfig))
+    old = replace(good, tls=Tls(ca=(apiserver.folder / "ca.crt").read_text()), reload=lambda: good)
+    async with ApiClient(old) as client:
+        await client.get(INGRESSES.path, seconds=10)
+        assert client.cluster is good
 
 
 async def test_proxy_url_of_a_kubeconfig_is_used(apiserver: ApiServer) -> None:

@@ -6,16 +6,26 @@ import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 import trio
 
-from sidecar.kubernetes.config import Cluster, ClusterConfigError, load_in_cluster
+from sidecar.kubernetes.config import Cluster, ClusterConfigError, Tls, load_in_cluster
 from sidecar.kubernetes.errors import ServerTrouble, TimedOut, Unauthorized
 from sidecar.kubernetes.http import ApiClient
-from tests.sidecar.kubernetes.faulty_api import FaultyApi, client_in_memory, cluster_at, page, thing
+from tests.sidecar.kubernetes.faulty_api import (
+    SILENCE,
+    FaultyApi,
+    client_in_memory,
+    cluster_at,
+    event,
+    page,
+    thing,
+    watch,
+)
 
 PATH = "/apis/example.org/v1/things"
 
@@ -132,6 +142,27 @@ async def test_many_refused_requests_read_the_credentials_once() -> None:
         for _ in range(5):
             nursery.start_soon(partial(client.get, PATH, seconds=10))
     assert len(readings) == 1
+
+
+async def test_changed_certificates_open_new_connections() -> None:
+    """What still hangs on an old one is told so, and tries again."""
+    api = FaultyApi([page(thing("a"))], [watch(event("ADDED", thing("b")), SILENCE)])
+    async with listening(api.serve) as url:
+        renewed = replace(cluster_at(url, bearer="second"), tls=Tls(server_name="api.example.org"))
+        cluster = Cluster(url, "test", lambda: "Bearer first", lambda: renewed)
+        async with ApiClient(cluster) as client:
+
+            async def hang() -> None:
+                async with client.stream(PATH, {"watch": "true"}, seconds=10) as chunks:
+                    assert b"ADDED" in await anext(chunks)
+                    api.token = "second"
+                    await client.get(PATH, seconds=10)
+                    await anext(chunks)
+
+            with pytest.raises(ServerTrouble, match=r"\w"):
+                await hang()
+            await client.get(PATH, seconds=10)
+            assert client.cluster is renewed
 
 
 @pytest.mark.parametrize("blocks", [False, True])

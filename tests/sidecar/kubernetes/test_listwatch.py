@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 import pytest
+import structlog
+import structlog.testing
 import trio
 import trio.testing
 from trio.testing import MockClock
@@ -453,6 +455,16 @@ async def test_server_that_is_down_at_the_start_is_waited_for(autojump_clock: Mo
         assert trio.current_time() > 1
         api.down = False
         await seen.until_names("a")
+
+
+async def test_trouble_is_logged_once_and_so_is_its_end(autojump_clock: MockClock) -> None:
+    """Not for each try: an outage of a night is two lines."""
+    api = FaultyApi([page(thing("a"))], [*[failure(500, "InternalError")] * 4, watch(5.0), watch(SILENCE)])
+    with structlog.testing.capture_logs() as logs:
+        async with following(api) as seen:
+            await seen.until(lambda: len(api.watched) == 6)
+    assert [line["event"] for line in logs] == ["synced", "retrying", "recovered"]
+    assert logs[1]["cause"] == "server-trouble"
 
 
 async def test_list_is_read_again_now_and_then(autojump_clock: MockClock) -> None:
