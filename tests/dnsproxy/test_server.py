@@ -1,0 +1,341 @@
+"""The server whole: what clients get at its sockets, what it does when full or faulty, and what it leaves behind."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+
+import pytest
+import trio
+import trio.testing
+
+from dnsproxy import responder, server
+from dnsproxy.datagrams import BATCH, DatagramPort, SinglePort
+from dnsproxy.mmsg import BatchPort
+from dnsproxy.server import DnsServer
+from tests.dnsproxy import upstream_replies as upstream
+from tests.dnsproxy.faulty_upstream import (
+    Pause,
+    Script,
+    Step,
+    Until,
+    answer,
+    faulty_upstream,
+    refusing_upstream,
+    silence,
+)
+from tests.dnsproxy.messages import AAAA, NS, A, opt_record, query, read_both, read_dnspython, table_of
+from tests.dnsproxy.running import (
+    OURS,
+    OURS_AT,
+    REPLY_SECONDS,
+    Running,
+    open_descriptors,
+    read_message,
+    running,
+    wait_until,
+)
+from tests.dnsproxy.upstream_replies import framed
+
+ASKED = query("www.example.net")
+OUR_QUERY = query(OURS)
+PROBE = query("", NS)
+"""What CoreDNS's forward sends to see whether we are alive."""
+
+on_every_port = pytest.mark.parametrize(
+    "port", [pytest.param(SinglePort, id="single"), pytest.param(BatchPort, id="batch")]
+)
+
+
+@pytest.fixture
+def _no_descriptor_is_left() -> Iterator[None]:
+    before = open_descriptors()
+    yield
+    assert open_descriptors() == before
+
+
+def addresses(reply: bytes) -> set[str]:
+    return {str(content) for _, _, _, content in read_both(reply).answers}
+
+
+@on_every_port
+async def test_a_name_of_ours_is_answered_and_another_one_forwarded(
+    port: Callable[[socket.socket], DatagramPort],
+) -> None:
+    async with faulty_upstream() as there, running(there.endpoint, port=port) as world:
+        assert addresses(await world.ask(OUR_QUERY)) == {OURS_AT}
+        assert addresses(await world.ask_stream(OUR_QUERY)) == {OURS_AT}
+        assert await world.ask(ASKED) == upstream.right(ASKED)
+        assert await world.ask_stream(ASKED) == upstream.right(ASKED)
+        counters = world.server.counters
+        assert (counters.requests_udp, counters.requests_tcp) == (2, 2)
+        assert (counters.table_by_rcode[0], counters.upstream_by_rcode[0]) == (2, 2)
+        assert sum(counters.forward_seconds.counts) == 2
+
+
+@on_every_port
+async def test_a_burst_of_several_batches_of_every_kind_is_answered(
+    port: Callable[[socket.socket], DatagramPort],
+) -> None:
+    kinds = [OUR_QUERY, ASKED, query(OURS, AAAA), b"", b"x" * 11, query(OURS, klass=3), upstream.right(OUR_QUERY)]
+    async with faulty_upstream() as there, running(there.endpoint, port=port) as world, world.client() as client:
+        for number in range(BATCH * 4):
+            kind = kinds[number % len(kinds)]
+            await client.send(number.to_bytes(2, "big") + kind[2:] if len(kind) > 2 else kind)
+        expected = {number for number in range(BATCH * 4) if number % len(kinds) in (0, 1, 2, 5)}
+        seen: set[int] = set()
+        with trio.fail_after(REPLY_SECONDS):
+            while seen != expected:
+                seen.add(int.from_bytes((await client.recv(512))[:2], "big"))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        pytest.param(b"", id="no octets"),
+        pytest.param(b"\0", id="one octet"),
+        pytest.param(OUR_QUERY[:11], id="eleven octets"),
+        pytest.param(upstream.right(OUR_QUERY), id="a response"),
+        pytest.param(upstream.right(ASKED, rcode=upstream.FORMERR), id="an error response"),
+        pytest.param(b"\0\0\xff" + bytes(9), id="a response with an opcode"),
+        pytest.param(b"\xff" * 500, id="ones"),
+    ],
+)
+async def test_what_must_not_be_answered_is_dropped_and_service_goes_on(message: bytes) -> None:
+    async with faulty_upstream() as there, running(there.endpoint) as world, world.client() as client:
+        await client.send(message)
+        await client.send(OUR_QUERY)
+        # Datagrams are answered in order: had there been a reply, it would come first.
+        assert (await client.recv(512))[:2] == OUR_QUERY[:2]
+        assert world.server.counters.dropped == 1
+        assert not there.asked_datagrams
+
+
+@pytest.mark.parametrize(
+    ("message", "rcode"),
+    [
+        pytest.param(OUR_QUERY[:12], upstream.FORMERR, id="a header alone"),
+        pytest.param(OUR_QUERY[:20], upstream.FORMERR, id="a cut question"),
+        pytest.param(OUR_QUERY + b"tail", upstream.FORMERR, id="octets behind the message"),
+        pytest.param(OUR_QUERY[:2] + b"\x28" + OUR_QUERY[3:], upstream.NOTIMP, id="UPDATE"),
+        pytest.param(query(OURS, klass=3), upstream.REFUSED, id="class CH"),
+        pytest.param(bytes(5000), upstream.FORMERR, id="more octets than are taken"),
+    ],
+)
+async def test_what_cannot_be_answered_gets_an_error_over_both_transports(message: bytes, rcode: int) -> None:
+    async with running() as world:
+        for reply in (await world.ask(message), await world.ask_stream(message)):
+            assert (reply[:2], upstream.rcode_of(reply)) == (message[:2], rcode)
+        assert world.server.counters.own_by_rcode[rcode] == 2
+
+
+async def test_beyond_the_cap_queries_are_refused_and_table_answers_go_on() -> None:
+    gate = trio.Event()
+    script: Script = lambda asked: [Until(gate), upstream.right(asked)]  # noqa: E731
+    async with (
+        faulty_upstream(script, script) as there,
+        running(there.endpoint, outstanding=5) as world,
+        world.client() as client,
+        await world.connect() as stream,
+    ):
+        for number in range(8):
+            await client.send(query("www.example.net", ident=number))
+        refused = [await client.recv(512) for _ in range(3)]
+        assert [(reply[:2], upstream.rcode_of(reply)) for reply in refused] == [
+            (number.to_bytes(2, "big"), upstream.REFUSED) for number in range(5, 8)
+        ]
+        for number in range(5):
+            await stream.send_all(framed(query("www.example.net", ident=number)))
+        await there.wait_asked(datagrams=5, streams=5)
+        await stream.send_all(framed(ASKED))
+        assert upstream.rcode_of(await read_message(stream)) == upstream.REFUSED
+        assert world.server.counters.forward_overload == 4
+        assert world.server.outstanding == 10
+        assert addresses(await world.ask(OUR_QUERY)) == {OURS_AT}
+        gate.set()
+        assert {(await client.recv(512))[:2] for _ in range(5)} == {number.to_bytes(2, "big") for number in range(5)}
+        assert await world.ask(ASKED) == upstream.right(ASKED)
+
+
+@pytest.mark.parametrize("place", ["quick_answer", "decide"])
+async def test_a_bug_met_by_one_query_is_servfail_and_service_goes_on(
+    monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    real = getattr(responder, place)
+
+    def fail_once(message: bytes, *arguments: object, **keywords: object) -> object:
+        if b"broken" in message:
+            raise RuntimeError("a bug")
+        return real(message, *arguments, **keywords)
+
+    monkeypatch.setattr(server, place, fail_once)
+    broken = query("broken.example.org")
+    async with running() as world, world.client() as client:
+        for message in (OUR_QUERY, broken, OUR_QUERY):
+            await client.send(message)
+        codes = [read_dnspython(await client.recv(512)).rcode for _ in range(3)]
+        assert codes == [upstream.NOERROR, upstream.SERVFAIL, upstream.NOERROR]
+        assert world.server.counters.failures == 1
+        if place == "decide":
+            assert read_dnspython(await world.ask_stream(broken)).rcode == upstream.SERVFAIL
+
+
+async def test_a_table_swapped_while_serving_gives_old_or_new_answers_and_nothing_else() -> None:
+    tables = [table_of(f"{OURS} 192.0.2.{number}") for number in range(1, 5)]
+    async with running(table=tables[0]) as world, world.client() as client:
+        seen = []
+        for turn in range(40):
+            world.server.table = tables[turn % 4]
+            for _ in range(5):
+                await client.send(OUR_QUERY)
+            seen += [addresses(await client.recv(512)) for _ in range(5)]
+        assert seen == [{f"192.0.2.{turn % 4 + 1}"} for turn in range(40) for _ in range(5)]
+
+
+async def test_a_name_that_leaves_the_table_is_forwarded_and_one_that_enters_is_not() -> None:
+    async with faulty_upstream() as there, running(there.endpoint) as world:
+        world.server.table = table_of("www.example.net 192.0.2.1")
+        assert await world.ask(OUR_QUERY) == upstream.right(OUR_QUERY)
+        assert addresses(await world.ask(ASKED)) == {"192.0.2.1"}
+
+
+@pytest.mark.parametrize("streams", [pytest.param(silence, id="TCP silent"), pytest.param(answer, id="TCP well")])
+async def test_a_health_probe_is_answered_within_a_second_though_every_upstream_is_silent(streams: Script) -> None:
+    async with faulty_upstream(silence, streams) as there, running(there.endpoint) as world:
+        began = trio.current_time()
+        reply = read_dnspython(await world.ask(PROBE))
+        assert trio.current_time() - began < 0.9
+        assert (reply.rcode, reply.question) == (upstream.SERVFAIL, ((b"\0", NS, 1),))
+
+
+async def test_a_health_probe_is_answered_at_once_where_every_upstream_refuses() -> None:
+    with refusing_upstream() as refusing:
+        async with running(refusing) as world:
+            assert read_dnspython(await world.ask(PROBE)).rcode == upstream.SERVFAIL
+
+
+@pytest.mark.usefixtures("_no_descriptor_is_left")
+async def test_after_a_storm_of_every_fault_nothing_is_left_waiting() -> None:
+    turns = iter(range(10**6))
+
+    def storm(asked: bytes) -> list[Step]:
+        right = upstream.right(asked)
+        kinds: list[list[Step]] = [
+            [],
+            [right],
+            [right, right],
+            [upstream.wrong_id(asked), right],
+            [upstream.other_question(asked)],
+            [b"", asked[:5], right],
+            [Pause(0.2), right],
+            [Pause(0.8), right],
+        ]
+        return kinds[next(turns) % 8]
+
+    async with faulty_upstream(storm, storm) as there:
+        with refusing_upstream() as refusing:
+            async with running(refusing, there.endpoint) as world, world.client() as client:
+                for number in range(200):
+                    await client.send(query(f"h{number}.example.net", ident=number))
+                async with trio.open_nursery() as nursery:
+                    for number in range(30):
+                        nursery.start_soon(world.ask_stream, query(f"t{number}.example.net"))
+                seen = {(await client.recv(512))[:2] for _ in range(200)}
+                assert seen == {number.to_bytes(2, "big") for number in range(200)}
+                await wait_until(lambda: world.server.outstanding == 0)
+                assert world.waiting == 0
+                assert world.server.counters.failures == 0
+
+
+@pytest.mark.usefixtures("_no_descriptor_is_left")
+async def test_a_server_that_is_cancelled_in_the_middle_closes_everything() -> None:
+    async with (
+        faulty_upstream(silence, silence) as there,
+        running(there.endpoint) as world,
+        world.client() as client,
+        await world.connect() as stream,
+    ):
+        for number in range(100):
+            await client.send(query("www.example.net", ident=number))
+        await stream.send_all(framed(ASKED))
+        await there.wait_asked(datagrams=100, streams=1)
+
+
+async def test_draining_waits_for_forwarded_queries_over_both_transports() -> None:
+    gate = trio.Event()
+    script: Script = lambda asked: [Until(gate), upstream.right(asked)]  # noqa: E731
+    async with (
+        faulty_upstream(script, script) as there,
+        running(there.endpoint) as world,
+        world.client() as client,
+        await world.connect() as stream,
+        trio.open_nursery() as nursery,
+    ):
+        await client.send(ASKED)
+        await stream.send_all(framed(ASKED))
+        await there.wait_asked(datagrams=1, streams=1)
+        drained = trio.Event()
+
+        async def drain(dns: DnsServer) -> None:
+            await dns.drain()
+            drained.set()
+
+        nursery.start_soon(drain, world.server)
+        await trio.testing.wait_all_tasks_blocked()
+        # UDP is served to the end: a client that still asks must not wait for a timeout.
+        assert addresses(await world.ask(OUR_QUERY)) == {OURS_AT}
+        assert not drained.is_set()
+        gate.set()
+        assert await client.recv(512) == upstream.right(ASKED)
+        assert await read_message(stream) == upstream.right(ASKED)
+        assert await read_message(stream) == b""
+        await stream.aclose()
+        await drained.wait()
+
+
+async def test_draining_twice_and_with_nothing_under_way_ends_at_once() -> None:
+    async with running() as world:
+        await world.server.drain()
+        await world.server.drain()
+
+
+async def test_a_client_that_left_before_its_reply_harms_nobody() -> None:
+    gate = trio.Event()
+    async with (
+        faulty_upstream(lambda asked: [Until(gate), upstream.right(asked)]) as there,
+        running(there.endpoint) as world,
+    ):
+        for _ in range(20):
+            async with world.client() as client:
+                await client.send(ASKED)
+        await there.wait_asked(datagrams=20)
+        gate.set()
+        await wait_until(lambda: len(world.forwarder) == 0)
+        assert addresses(await world.ask(OUR_QUERY)) == {OURS_AT}
+        assert await world.ask(ASKED) == upstream.right(ASKED)
+
+
+async def test_one_queue_that_never_runs_dry_leaves_the_others_their_turn() -> None:
+    async with running() as world, trio.open_nursery() as nursery:
+        nursery.start_soon(flood, world)
+        for _ in range(20):
+            assert addresses(await world.ask_stream(OUR_QUERY)) == {OURS_AT}
+        nursery.cancel_scope.cancel()
+
+
+async def flood(world: Running) -> None:
+    async with world.client() as client:
+        while True:
+            for _ in range(BATCH):
+                await client.send(OUR_QUERY)
+
+
+@pytest.mark.parametrize("size", [512, 1232, 4096])
+async def test_an_answer_that_is_too_large_over_udp_is_whole_over_tcp(size: int) -> None:
+    many = [f"192.0.2.{number}" for number in range(1, 200)]
+    asked = query(OURS, A, additional=(opt_record(size),))
+    async with running(table=table_of(f"{OURS} {' '.join(many)}")) as world:
+        reply = await world.ask(asked)
+        assert upstream.is_truncated(reply)
+        assert len(reply) <= min(size, 1232)
+        assert addresses(await world.ask_stream(asked)) == set(many)
