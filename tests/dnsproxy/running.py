@@ -16,6 +16,7 @@ from dnsproxy.server import DnsServer
 from dnsproxy.stream_server import StreamLimits
 from dnsproxy.table import HostTable
 from sidecar.endpoints import Endpoint
+from sidecar.errors import StartError
 from sidecar.listeners import bound_endpoint, listen_tcp, listen_udp
 from tests.dnsproxy.messages import table_of
 from tests.dnsproxy.upstream_replies import framed
@@ -29,11 +30,10 @@ REPLY_SECONDS = 10
 
 @dataclass
 class Running:
-    """A server and where it is."""
+    """A server and where it is, over UDP and TCP."""
 
     server: DnsServer
-    udp: Endpoint
-    tcp: Endpoint
+    endpoint: Endpoint
 
     @property
     def forwarder(self) -> Forwarder:
@@ -55,13 +55,13 @@ class Running:
     @asynccontextmanager
     async def client(self) -> AsyncIterator[trio.socket.SocketType]:
         """A connected UDP socket."""
-        family = socket.AF_INET6 if ":" in self.udp.host else socket.AF_INET
+        family = socket.AF_INET6 if ":" in self.endpoint.host else socket.AF_INET
         with trio.socket.socket(family, socket.SOCK_DGRAM) as client:
-            await client.connect((self.udp.host, self.udp.port))
+            await client.connect((self.endpoint.host, self.endpoint.port))
             yield client
 
     async def connect(self) -> trio.SocketStream:
-        return await trio.open_tcp_stream(self.tcp.host, self.tcp.port)
+        return await trio.open_tcp_stream(self.endpoint.host, self.endpoint.port)
 
     async def ask_stream(self, message: bytes) -> bytes:
         """Ask over a fresh TCP connection and give the reply."""
@@ -83,14 +83,28 @@ async def running(
     """Serve on loopback with these upstreams; `at` binds a known port."""
     server = DnsServer(forwarding=ForwardSettings(upstreams, outstanding=outstanding), limits=limits)
     server.table = table_of(f"{OURS} {OURS_AT}") if table is None else table
-    with listen_udp(at or Endpoint("127.0.0.1", 0), flag="test") as udp:
-        tcp = listen_tcp(at or Endpoint("127.0.0.1", 0), flag="test")
+    udp, tcp = _listen_both(at or Endpoint("127.0.0.1", 0))
+    with udp:
         listener = trio.SocketListener(trio.socket.from_stdlib_socket(tcp))
         async with listener, trio.open_nursery() as nursery:
             nursery.start_soon(server.run, [port(udp)], [listener])
             await wait_until(lambda: server.forwarder is not None)
-            yield Running(server, bound_endpoint(udp), bound_endpoint(tcp))
+            yield Running(server, bound_endpoint(udp))
             nursery.cancel_scope.cancel()
+
+
+def _listen_both(at: Endpoint) -> tuple[socket.socket, socket.socket]:
+    """UDP and TCP on one port, as every client of DNS expects."""
+    for _ in range(50):
+        udp = listen_udp(at, flag="test")
+        try:
+            return udp, listen_tcp(bound_endpoint(udp), flag="test")
+        except StartError:
+            # Another program has this number for TCP.
+            udp.close()
+            if at.port:
+                raise
+    raise AssertionError("no port is free for both UDP and TCP")
 
 
 async def read_message(stream: trio.SocketStream) -> bytes:
