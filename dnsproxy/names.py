@@ -98,6 +98,9 @@ def shown(text: str) -> str:
 
 
 def _is_address(text: str) -> bool:
+    # An IPv4 literal ends in a digit, an IPv6 one has a colon: nearly every hostname is told apart by a look.
+    if ":" not in text and not text.strip("[]")[-1:].isdigit():
+        return False
     try:
         ipaddress.ip_address(text.strip("[]"))
     except ValueError:

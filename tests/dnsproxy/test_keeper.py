@@ -54,6 +54,18 @@ async def test_a_change_becomes_a_new_table_and_the_old_one_stays_as_it_was(nurs
     assert names.to_wire("app.example.org") in first.exact
 
 
+async def test_a_denied_name_is_not_answered_through_a_wildcard_over_it() -> None:
+    published = Published()
+    registry = Registry(targets=Targets(default=("192.0.2.10",)), guards=Guards(deny=("no.example.org",)))
+    keeper = TableKeeper(registry, ttl=5, publish=published, sources=())
+    wildcard = Claim("*.example.org", Reach.ONE_LABEL, Origin("Ingress", "web", "default"))
+    keeper.registry.replace("Ingress", "default/web", [wildcard])
+    await keeper.swap()
+    table = published.tables[-1]
+    assert table.find(names.to_wire("yes.example.org")) is not None
+    assert table.find(names.to_wire("no.example.org")) is None
+
+
 async def test_a_burst_of_changes_is_one_swap(nursery: trio.Nursery) -> None:
     published = Published()
     keeper = keeper_of(published)
