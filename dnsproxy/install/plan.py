@@ -7,6 +7,7 @@ gives back the text from before the install. What cannot be done safely is refus
 from __future__ import annotations
 
 import difflib
+import ipaddress
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -58,7 +59,8 @@ def plan_install(
     ]
     stanza = format_stanza(forwards, find_layout(corefile, site))
     new = format_corefile(insert_before(corefile, site.index, stanza))
-    return Change(text, new, tuple(dict.fromkeys(_install_notes(corefile, site, forwards, coredns_version))))
+    notes = [*_address_notes(addresses), *_install_notes(corefile, site, forwards, coredns_version)]
+    return Change(text, new, tuple(dict.fromkeys(notes)))
 
 
 def plan_uninstall(text: str) -> Change:
@@ -89,6 +91,12 @@ def _check_upstreams_left(corefile: Corefile, bare: Corefile, line: int) -> None
         if before.named("forward") and not after.named("forward") and not after.imports:
             reason = "without the stanza this server block has no forward: nothing outside the cluster would resolve"
             raise CorefileError(line, reason, "put its own `forward . UPSTREAM` back behind the END marker first")
+
+
+def _address_notes(addresses: Sequence[Endpoint]) -> Iterator[str]:
+    for address in addresses:
+        if ipaddress.ip_address(address.host).is_loopback:
+            yield f"{address.host} is CoreDNS's own pod, unless that runs in the network of its node"
 
 
 def _install_notes(

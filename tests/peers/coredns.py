@@ -5,6 +5,8 @@ Only the process started here is ended, by its handle.
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import subprocess
 import threading
@@ -45,6 +47,12 @@ class CoreDns:
         """End it as a crash would."""
         self.process.kill()
         self.process.wait()
+
+    def hang(self) -> None:
+        """Stop it where it is: its port stays bound and nothing is answered."""
+        self.process.send_signal(signal.SIGSTOP)
+        # The signal is only on its way when kill(2) returns; a thread may still answer.
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
 
 
 class Refused(AssertionError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -161,7 +160,7 @@ def test_a_dnsproxy_that_hangs_is_passed_over(options: str, servers: Servers, tm
     change = installed(f". {{\n {forward}\n}}\n", endpoint_of(servers.dnsproxy), version=NEWEST)
     with running_coredns(tmp_path, change.new) as coredns:
         assert coredns.addresses(NAME) == [BY_DNSPROXY]
-        servers.dnsproxy.process.send_signal(signal.SIGSTOP)
+        servers.dnsproxy.hang()
         assert coredns.addresses(NAME) == [BY_UPSTREAM]
 
 

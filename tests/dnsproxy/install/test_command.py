@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -171,5 +171,8 @@ def test_help_leads_with_examples() -> None:
         assert f"dnsproxy {command} --file Corefile" in run(command, "--help").stdout
 
 
-def test_the_commands_are_plain_click_commands() -> None:
-    assert all(isinstance(command, click.Command) for command in (install, uninstall))
+def test_importing_the_commands_loads_no_event_loop_and_no_cluster_client() -> None:
+    heavy = ["trio", "kubernetes", "httpx2", "hypothesis"]
+    code = f"import sys, dnsproxy.install.command; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "[]\n"

@@ -161,6 +161,11 @@ def test_names_under_except_and_a_root_on_another_port_are_noted() -> None:
     )
 
 
+def test_a_loopback_address_is_noted() -> None:
+    assert any("own pod" in note for note in installed(ROOT_BLOCK, "::1").notes)
+    assert not any("own pod" in note for note in installed(ROOT_BLOCK, "2001:db8::1").notes)
+
+
 def test_an_uninstall_that_would_leave_no_upstream_is_refused() -> None:
     text = installed(ROOT_BLOCK).new.replace(f"{END}\n    forward . /etc/resolv.conf", END)
     with pytest.raises(CorefileError, match="has no forward") as caught:
