@@ -14,7 +14,7 @@ import click
 
 from proxy.routes import Route, check_routes, parse_advertise, parse_route
 from proxy.settings import ProxyProtocol, Settings
-from sidecar.options import BadUsage, Command, Endpoint, admin_option, log_options, run_program
+from sidecar.options import BadUsage, Command, Endpoint, Seconds, admin_option, log_options, run_program
 
 _EPILOG = """\b
 Examples:
@@ -47,11 +47,6 @@ class _Parsed(ParamType):
             self.fail(str(error), param, ctx)
 
 
-def _seconds(*, lowest: float) -> click.FloatRange:
-    # A day; what is meant to be longer is meant to be never, and that is no time for a dead peer.
-    return click.FloatRange(lowest, 86_400)
-
-
 @click.command(cls=Command, epilog=_EPILOG, context_settings={"auto_envvar_prefix": "PROXY"})
 @click.option(
     "--route",
@@ -72,17 +67,15 @@ def _seconds(*, lowest: float) -> click.FloatRange:
     multiple=True,
     help="Destination port to state in the header, where it differs from the listening one; repeatable.",
 )
-@click.option("--connect-timeout", type=_seconds(lowest=0.1), default=5.0, help="Seconds to reach a backend.")
-@click.option("--idle-timeout", type=_seconds(lowest=1), default=600.0, help="Seconds without an octet either way.")
+@click.option("--connect-timeout", type=Seconds(0.1), default=5.0, help="Seconds to reach a backend.")
+@click.option("--idle-timeout", type=Seconds(1), default=600.0, help="Seconds without an octet either way.")
 @click.option(
     "--half-close-timeout",
-    type=_seconds(lowest=1),
+    type=Seconds(1),
     default=120.0,
     help="Seconds without an octet once one side has finished sending.",
 )
-@click.option(
-    "--drain", type=_seconds(lowest=0), default=30.0, help="Seconds for open connections to finish after SIGTERM."
-)
+@click.option("--drain", type=Seconds(0), default=30.0, help="Seconds for open connections to finish after SIGTERM.")
 @admin_option("127.0.0.1:8082")
 @log_options
 def main(

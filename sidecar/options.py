@@ -5,6 +5,7 @@ The law: a flag's value is turned into a checked value here, at the edge; nothin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,6 +29,7 @@ __all__ = [
     "Endpoint",
     "EndpointType",
     "Group",
+    "Seconds",
     "StartError",
     "admin_option",
     "bound_endpoint",
@@ -63,6 +65,26 @@ class EndpointType(ParamType):
 class _AdminType(EndpointType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Endpoint | None:
         return None if value == "off" else super().convert(value, param, ctx)
+
+
+class Seconds(click.FloatRange):
+    """A flag's value as a number of seconds, from `lowest` to a day: what is to last longer is to last for ever."""
+
+    name = "seconds"
+
+    def __init__(self, lowest: float = 0) -> None:
+        super().__init__(lowest, 86_400)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number; a bad text is click's BadParameter."""
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if math.isnan(number):
+            # Not a number is outside of every range, and still not less than its lower end.
+            self.fail(f"{value!r} is not a number of seconds.", param, ctx)
+        return float(super().convert(number, param, ctx))
 
 
 def admin_option(default: str) -> Callable[[Decorated], Decorated]:

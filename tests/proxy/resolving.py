@@ -26,9 +26,7 @@ class PlayedResolver(trio.abc.HostnameResolver):
         self._changed.set()
         self._changed = trio.Event()
 
-    async def getaddrinfo(  # type: ignore[override]  # trio passes all of them by position
-        self, _host: Any, port: Any, _family: int = 0, kind: int = 0, *_: int
-    ) -> Found:
+    async def getaddrinfo(self, _host: Any, port: Any, _family: int = 0, kind: int = 0, *_: int) -> Found:
         self.asked += 1
         while self.answer is None:
             await self._changed.wait()

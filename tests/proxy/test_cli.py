@@ -1,0 +1,226 @@
+"""The command line of proxy: what it refuses, all at once, and what its program does from start to end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from proxy.cli import main
+from tests.peers.processes import end_process, free_ports, is_listening, wait_for
+
+V4 = "127.0.0.1"
+
+
+def run(*arguments: str, **environment: str) -> Result:
+    return CliRunner().invoke(main, arguments, env=environment)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "lines"),
+    [
+        pytest.param([], {}, ["--route: is required"], id="nothing"),
+        pytest.param(["--route", "x"], {}, ["--route: 'x' is not [ADDR:]PORT=HOST:PORT"], id="bad route"),
+        pytest.param(
+            ["--route", "x", "--route", "80=a", "--idle-timeout", "soon"],
+            {},
+            [
+                "--route: 'x' is not [ADDR:]PORT=HOST:PORT",
+                "--route: 'a' is not HOST:PORT",
+                "--idle-timeout: 'soon' is not a number of seconds.",
+            ],
+            id="three at once",
+        ),
+        pytest.param(
+            [],
+            {"PROXY_ROUTE": "80=a:1 y", "PROXY_DRAIN": "-1", "PROXY_ADMIN": "8082"},
+            [
+                "--route (from PROXY_ROUTE): 'y' is not [ADDR:]PORT=HOST:PORT",
+                "--drain (from PROXY_DRAIN): -1.0 is not in the range 0<=x<=86400.",
+                "--admin (from PROXY_ADMIN): '8082' is not ADDR:PORT",
+            ],
+            id="environment",
+        ),
+        pytest.param(
+            ["--route", "80=a:1", "--proxy-protocol", "v3"],
+            {},
+            ["--proxy-protocol: 'v3' is not one of 'v1', 'v2', 'none'."],
+            id="no such version",
+        ),
+        pytest.param(
+            ["--rout", "80=a:1", "--drain", "x"],
+            {},
+            ["No such option '--rout'. Did you mean '--route'?", "--drain: 'x' is not a number of seconds.", "--route"],
+            id="mistyped flag",
+        ),
+        pytest.param(
+            ["--route", "80=a:1", "--route", "80=b:1"], {}, ["--route: 2 routes listen on [::]:80"], id="port twice"
+        ),
+        pytest.param(["--route", "80=localhost:80"], {}, ["--route: [::]:80=localhost:80 goes to its own"], id="loop"),
+        pytest.param(
+            ["--route", "80=a:1", "--advertise", "81=443"], {}, ["no route listens on the advertised"], id="advertise"
+        ),
+        pytest.param(
+            ["--route", "80=a:1", "--idle-timeout", "nan"],
+            {},
+            ["--idle-timeout: 'nan' is not a number of seconds"],
+            id="nan",
+        ),
+    ],
+)
+def test_bad_values_are_told_together_by_name(
+    arguments: list[str], environment: dict[str, str], lines: list[str]
+) -> None:
+    result = run(*arguments, **environment)
+    assert result.exit_code == 2
+    told = result.stderr.splitlines()
+    assert all(line.startswith("Error: ") for line in told)
+    assert len(told) == len(lines)
+    for line in lines:
+        assert line in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_an_empty_variable_is_unset() -> None:
+    result = run("--route", "x", PROXY_DRAIN="", PROXY_ADMIN="", PROXY_PROXY_PROTOCOL="")
+    assert result.stderr.splitlines() == ["Error: --route: 'x' is not [ADDR:]PORT=HOST:PORT"]
+
+
+def test_help_names_each_flags_variable_and_default() -> None:
+    text = " ".join(run("--help").stdout.split())
+    for option in main.params:
+        assert isinstance(option, click.Option)
+        assert option.name is not None
+        flag = max(option.opts, key=len)
+        assert flag == "--" + option.name.replace("_", "-")
+        assert flag in text
+        assert f"[env var: PROXY_{option.name.upper()}" in text
+    assert "default: 127.0.0.1:8082" in text
+
+
+def test_no_variable_is_one_that_kubernetes_injects() -> None:
+    for option in main.params:
+        assert option.name is not None
+        assert not option.name.endswith(("_port", "_service_host", "_service_port"))
+
+
+@contextmanager
+def program(log: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("wb") as stderr:
+        process = subprocess.Popen([sys.executable, "-m", "proxy", *arguments], stderr=stderr, env=dict(os.environ))
+        try:
+            yield process
+        finally:
+            end_process(process)
+
+
+@contextmanager
+def backend() -> Iterator[socket.socket]:
+    with socket.socket() as listening:
+        listening.bind((V4, 0))
+        listening.listen()
+        listening.settimeout(20)
+        yield listening
+
+
+@pytest.mark.parametrize("flag", ["--route", "--admin"])
+def test_a_port_in_use_is_one_line_and_status_2(tmp_path: Path, flag: str) -> None:
+    with backend() as taken:
+        busy = f"{V4}:{taken.getsockname()[1]}"
+        ports = free_ports(1)
+        values = {"--route": f"{V4}:{ports[0]}=192.0.2.1:80", "--admin": "off"}
+        values[flag] = f"{busy}=192.0.2.1:80" if flag == "--route" else busy
+        arguments = [part for pair in values.items() for part in pair]
+        with program(tmp_path / "log", *arguments) as process:
+            assert process.wait(20) == 2
+    told = (tmp_path / "log").read_text().splitlines()
+    assert told == [
+        f"Error: {flag} {busy}: the address is in use; stop the program that has it, or choose another port"
+    ]
+
+
+def test_sigterm_lets_a_connection_finish_and_exits_0(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    port, admin = free_ports(2)
+    with backend() as listening:
+        route = f"{V4}:{port}={V4}:{listening.getsockname()[1]}"
+        with program(log, "--route", route, "--admin", f"{V4}:{admin}", "--proxy-protocol", "none") as process:
+            wait_for(lambda: is_listening(admin), process=process, log=log)
+            assert urllib.request.urlopen(f"http://{V4}:{admin}/readyz").status == 200
+            listening.accept()[0].close()
+            with socket.create_connection((V4, port)) as client:
+                client.sendall(b"request")
+                served, _ = listening.accept()
+                with served:
+                    assert served.recv(100) == b"request"
+                    process.send_signal(signal.SIGTERM)
+                    wait_for(lambda: b"draining" in log.read_bytes(), process=process, log=log)
+                    served.sendall(b"answer")
+                client.settimeout(20)
+                assert client.recv(100) == b"answer"
+                assert client.recv(100) == b""
+            assert process.wait(20) == 0
+
+
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [pytest.param(signal.SIGTERM, 0, id="SIGTERM"), pytest.param(signal.SIGINT, 130, id="SIGINT")],
+)
+@pytest.mark.parametrize("end", ["grace", "second signal"])
+def test_what_does_not_finish_is_reset(tmp_path: Path, number: signal.Signals, status: int, end: str) -> None:
+    log = tmp_path / "log"
+    (port,) = free_ports(1)
+    grace = "0.2" if end == "grace" else "60"
+    with backend() as listening:
+        route = f"{V4}:{port}={V4}:{listening.getsockname()[1]}"
+        with program(log, "--route", route, "--admin", "off", "--drain", grace) as process:
+            wait_for(lambda: is_listening(port), process=process, log=log)
+            listening.accept()[0].close()
+            with socket.create_connection((V4, port)) as client:
+                served, _ = listening.accept()
+                with served:
+                    process.send_signal(number)
+                    if end == "second signal":
+                        wait_for(lambda: b"draining" in log.read_bytes(), process=process, log=log)
+                        process.send_signal(number)
+                    assert process.wait(20) == status
+                    client.settimeout(20)
+                    with pytest.raises(ConnectionResetError):
+                        client.recv(1)
+
+
+def test_the_descriptor_limit_pauses_accepting_and_nothing_else(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    (port,) = free_ports(1)
+    with backend() as listening:
+        listening.listen(100)
+        arguments = ["--route", f"{V4}:{port}={V4}:{listening.getsockname()[1]}", "--admin", "off"]
+        shell = ["bash", "-c", 'ulimit -n 40; exec "$@"', "-", sys.executable, "-m", "proxy", *arguments]
+        with log.open("wb") as stderr:
+            process = subprocess.Popen(shell, stderr=stderr)
+        try:
+            wait_for(lambda: is_listening(port), process=process, log=log)
+            listening.accept()[0].close()
+            clients = [socket.create_connection((V4, port)) for _ in range(30)]
+            served = [listening.accept()[0] for _ in range(10)]
+            wait_for(lambda: b"not accepting for now" in log.read_bytes(), process=process, log=log)
+            clients[0].sendall(b"still here")
+            assert b"still here" in served[0].recv(1000) + served[0].recv(1000)
+            for one in (*clients[:10], *served):
+                one.close()
+            again = [listening.accept()[0] for _ in range(10)]
+            assert process.poll() is None
+            for one in (*clients, *again):
+                one.close()
+        finally:
+            end_process(process)

@@ -1,0 +1,32 @@
+"""What a scrape shows of the counters."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, generate_latest
+
+from proxy.metrics import Counters, RelayCollector
+from proxy.readiness import Cause
+
+
+def scrape(counters: Counters) -> dict[str, float]:
+    registry = CollectorRegistry()
+    registry.register(RelayCollector(counters))
+    lines = [line for line in generate_latest(registry).decode().splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+
+def test_counts_are_told_as_they_are_now() -> None:
+    counters = Counters(connections=7, active=2, octets_to_backend=100, octets_to_client=3000)
+    counters.backend_errors[Cause.TIMEOUT] += 4
+    shown = scrape(counters)
+    assert shown["proxy_connections_total"] == 7
+    assert shown["proxy_connections_active"] == 2
+    assert shown['proxy_bytes_total{direction="to_backend"}'] == 100
+    assert shown['proxy_bytes_total{direction="to_client"}'] == 3000
+    assert shown['proxy_backend_errors_total{cause="timeout"}'] == 4
+
+
+def test_every_cause_is_there_from_the_start() -> None:
+    shown = scrape(Counters())
+    assert {f'proxy_backend_errors_total{{cause="{cause}"}}' for cause in Cause} <= shown.keys()
+    assert set(shown.values()) == {0.0}
