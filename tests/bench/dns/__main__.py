@@ -1,0 +1,155 @@
+"""`python -m tests.bench.dns`: the DNS server beside every other that is installed.
+
+The law: it measures and says so; a slow figure is a figure and no failure.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final, TypeVar
+
+import click
+
+from sidecar.options import Command, StartError
+from sidecar.program import INTERRUPTED
+from tests.bench.dns.disturbing import DISTURBANCES, Disturbance
+from tests.bench.dns.peers import missing_programs
+from tests.bench.dns.report import format_table, to_json
+from tests.bench.dns.run import Options, run_bench
+from tests.bench.dns.workloads import WORKLOADS, Workload
+from tests.peers.programs import find_program
+
+_COULD_NOT: Final = 3
+_CROWDED: Final = 0.5
+"""The load average per processor above which a machine has other things to do."""
+
+EPILOG = """\b
+Workloads:
+{workloads}
+
+\b
+Disturbances:
+{disturbances}
+
+\b
+Examples:
+  make bench-dns                                  everything, some ten minutes
+  make bench-dns ARGS='--workload table --rounds 5'
+  make bench-dns ARGS='--disturb all --seconds 10'
+  REQUIRE_PEERS=1 make bench-dns                  a missing peer is an error
+
+\b
+Exit status: 0 measured, 2 bad usage, 3 could not measure.
+"""
+
+Named = TypeVar("Named", Workload, Disturbance)
+
+
+def _describe(things: Sequence[Workload] | Sequence[Disturbance]) -> str:
+    return "\n".join(f"  {thing.name:<12} {thing.about}" for thing in things)
+
+
+def _chosen(things: Sequence[Named], names: Sequence[str], *, everything: bool) -> list[Named]:
+    return [thing for thing in things if everything or thing.name in names or "all" in names]
+
+
+def _choice(things: Sequence[Workload] | Sequence[Disturbance]) -> click.Choice[str]:
+    return click.Choice([*(thing.name for thing in things), "all"])
+
+
+@click.command(
+    cls=Command,
+    epilog=EPILOG.format(workloads=_describe(WORKLOADS), disturbances=_describe(DISTURBANCES)),
+    context_settings={"auto_envvar_prefix": "BENCH"},
+)
+@click.option("--workload", type=_choice(WORKLOADS), multiple=True, help="Only this; more than once for several.")
+@click.option("--disturb", type=_choice(DISTURBANCES), multiple=True, help="Only the answer times during this.")
+@click.option("--rounds", type=click.IntRange(1), default=3, help="How often each server is measured.")
+@click.option("--seconds", type=click.FloatRange(0.2, 3600), default=3.0, help="How long each time.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), default="bench-dns.json", help="All figures.")
+@click.option("--pin/--no-pin", default=True, help="Servers on one processor, the load on the others.")
+@click.option("--profile", is_flag=True, help="Show where ours spends its time, with perf and strace.")
+def main(json_file: Path, **values: Any) -> None:
+    """Measure `dnsproxy serve` side by side with other servers."""
+    options = make_options(**values)
+    dnsperf = _find_dnsperf(options)
+    missing = _tell_missing()
+    surroundings = _look_around()
+    try:
+        with _ending_on_sigterm():
+            found = run_bench(options, dnsperf=dnsperf)
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
+    click.echo("\n\n".join([format_table(found.rows), *found.profiles]), nl=False)
+    how = {"rounds": options.rounds, "seconds": options.seconds, "pinned": options.pin, "missing": missing}
+    _write_json(json_file, to_json(found.rows, **how, **surroundings))
+    if not found.has_ours:
+        raise StartError("nothing of ours was measured", status=_COULD_NOT)
+
+
+def make_options(*, workload: Sequence[str], disturb: Sequence[str], **how: Any) -> Options:
+    """Options from the command's values: everything, where nothing is named."""
+    everything = not workload and not disturb
+    return Options(
+        workloads=_chosen(WORKLOADS, workload, everything=everything),
+        disturbances=_chosen(DISTURBANCES, disturb, everything=everything),
+        **how,
+    )
+
+
+def _find_dnsperf(options: Options) -> str:
+    program = find_program("dnsperf")
+    if program is None and options.workloads:
+        raise StartError("dnsperf is not installed (`make peers` brings it)", status=_COULD_NOT)
+    return program or "dnsperf"
+
+
+def _tell_missing() -> list[str]:
+    missing = missing_programs()
+    if missing:
+        text = f"not installed and left out: {', '.join(missing)} (`make peers` brings them)"
+        if os.environ.get("REQUIRE_PEERS") == "1":
+            raise StartError(text, status=_COULD_NOT)
+        click.echo(text, err=True)
+    return missing
+
+
+def _look_around() -> dict[str, Any]:
+    """What the figures depend on, and a word where it is no good."""
+    cpus, load = len(os.sched_getaffinity(0)), os.getloadavg()[0]
+    if load > _CROWDED * cpus:
+        click.echo(f"this machine is busy (load {load:.1f} on {cpus} processors): the figures will be rough", err=True)
+    return {"python": sys.version.split()[0], "cpus": cpus, "load": load}
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    try:
+        path.write_text(json.dumps(content, indent=1) + "\n")
+    except OSError as error:
+        raise StartError(f"--json {path}: {error.strerror}", status=_COULD_NOT) from error
+    click.echo(f"\nall figures: {path}")
+
+
+@contextmanager
+def _ending_on_sigterm() -> Iterator[None]:
+    """SIGTERM unwinds like Ctrl-C does, so that no server is left behind."""
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+if __name__ == "__main__":
+    main()

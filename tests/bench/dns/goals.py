@@ -1,0 +1,52 @@
+"""What is to be reached against each server. Pure.
+
+The law: a goal is a bound on the ratio of our figure to a server's in the same run, never on a figure of one machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from tests.bench.dns import peers
+
+LATENCY_MS: Final = 5.0
+"""The p99 of table answers stays under this, whatever else is going on."""
+
+Measure = Literal["q/s", "CPU"]
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """Ours divided by theirs: at least this in queries a second, or at most this in processor time per query."""
+
+    measure: Measure
+    bound: float
+    of: str = ""
+    """What ours is divided by, where it is not the server of the row."""
+
+    def __str__(self) -> str:
+        sign = ">=" if self.measure == "q/s" else "<="
+        return f"{self.measure} {sign} {self.bound:g} x{self.of and ' ' + self.of}"
+
+    def is_reached(self, ratio: float) -> bool:
+        return ratio >= self.bound if self.measure == "q/s" else ratio <= self.bound
+
+
+_TABLE: Final = {
+    peers.NSD: Goal("q/s", 1.0),
+    peers.DNSMASQ: Goal("q/s", 1.3),
+    peers.UNBOUND: Goal("q/s", 1.3),
+    peers.COREDNS_HOSTS: Goal("q/s", 1.8),
+    peers.COREDNS_FILE: Goal("q/s", 1.8),
+    peers.COREDNS_REWRITE: Goal("q/s", 25.0),
+}
+_FORWARD: Final = {peers.DNSMASQ: Goal("CPU", 0.7), peers.COREDNS_FORWARD: Goal("CPU", 0.5)}
+
+SIZE: Final = Goal("q/s", 0.95, of="table")
+"""Ten times the names cost us no more than this."""
+
+
+def goal_for(workload: str, server: str) -> Goal | None:
+    """The goal against a server under a workload; None where there is none."""
+    return (_FORWARD if workload == "forward" else _TABLE).get(server)

@@ -1,0 +1,147 @@
+"""The servers of one run, all up at the same time, each with its port, folder and zone.
+
+The law: a server is started when it is first asked for, checked with questions of every workload that it is measured
+with, and ended with the rig.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from subprocess import Popen
+from typing import Final, Self
+
+from tests.bench.cpus import Cpus
+from tests.bench.dns.checking import CannotServe, find_fault_at, wait_right
+from tests.bench.dns.configs import Site
+from tests.bench.dns.peers import UPSTREAM, Peer, find_peer
+from tests.bench.dns.workloads import (
+    BEHIND_FORWARD,
+    Question,
+    Workload,
+    Zone,
+    format_queries,
+    make_questions,
+    make_zone,
+)
+from tests.bench.launched import launched
+from tests.bench.ports import free_port
+
+_CHECKED: Final = 5
+_LOG_END: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that runs."""
+
+    port: int
+    process: Popen[bytes]
+    folder: Path
+    log: Path
+
+    @property
+    def session(self) -> int:
+        """What its clock is read by."""
+        return self.process.pid
+
+
+class Rig:
+    """A context manager that owns a temporary folder and all servers."""
+
+    def __init__(self, *, cpus: Cpus) -> None:
+        self.cpus = cpus
+        self._stack = ExitStack()
+        self._servers: dict[tuple[str, str], Server] = {}
+        self._questions: dict[str, list[Question]] = {}
+        self._zones: dict[str, Zone] = {}
+
+    def __enter__(self) -> Self:
+        self.folder = Path(tempfile.mkdtemp(prefix="bench-dns-"))
+        self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def zone(self, name: str) -> Zone:
+        """A zone, made once."""
+        if name not in self._zones:
+            self._zones[name] = make_zone(name)
+        return self._zones[name]
+
+    def queries(self, workload: Workload) -> Path:
+        """The file of a workload's queries, written once."""
+        path = self.folder / f"{workload.name}.queries"
+        if not path.exists():
+            path.write_bytes(format_queries(self.questions(workload), edns=workload.edns))
+        return path
+
+    def questions(self, workload: Workload) -> Sequence[Question]:
+        """The questions of a workload, made once."""
+        if workload.name not in self._questions:
+            self._questions[workload.name] = make_questions(workload, self.zone(workload.zone))
+        return self._questions[workload.name]
+
+    def server(self, peer: Peer, workload: Workload) -> Server:
+        """The server for a workload, started once for its zone, checked each time. Raises CannotServe."""
+        key = peer.label, workload.zone
+        if key not in self._servers:
+            self._servers[key] = self.start(peer, workload, stack=self._stack)
+        else:
+            self._check(peer, self._servers[key], workload)
+        return self._servers[key]
+
+    def start(
+        self,
+        peer: Peer,
+        workload: Workload,
+        *,
+        stack: ExitStack,
+        upstream: int | None = None,
+        open_files: int | None = None,
+    ) -> Server:
+        """A fresh server, checked, which ends with `stack`. Raises CannotServe."""
+        site = self._make_site(peer, self.zone(workload.zone), upstream)
+        setup = peer.setup(site)
+        for name, content in setup.files.items():
+            (site.folder / name).write_text(content)
+        log = site.folder / "log"
+        process = stack.enter_context(
+            launched(
+                setup.command,
+                log=log,
+                # An upstream runs where the load is made, and so takes nothing from the server before it.
+                cpus=self.cpus.load if peer is UPSTREAM else self.cpus.server,
+                folder=site.folder,
+                environment=setup.environment,
+                open_files=open_files,
+            )
+        )
+        server = Server(site.port, process, site.folder, log)
+        self._check(peer, server, workload)
+        return server
+
+    def _make_site(self, peer: Peer, zone: Zone, upstream: int | None) -> Site:
+        program = find_peer(peer)
+        if program is None:
+            raise CannotServe(f"{peer.program} is not installed")
+        if zone.forwarded:
+            upstream = self.server(UPSTREAM, BEHIND_FORWARD).port
+        prefix = f"{peer.label.replace(' ', '-')}-{zone.name}-"
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=self.folder))
+        return Site(program, folder, free_port(), zone, upstream)
+
+    def _check(self, peer: Peer, server: Server, workload: Workload) -> None:
+        for asked in self.questions(workload)[:_CHECKED]:
+            find = partial(find_fault_at, server.port, asked, edns=workload.edns, address=peer.address)
+            try:
+                wait_right(server.process, find)
+            except CannotServe as error:
+                end = " ".join(server.log.read_text(errors="replace")[-_LOG_END:].split())
+                raise CannotServe(f"{error}; its log ends: {end}" if end else str(error)) from None

@@ -1,0 +1,78 @@
+"""One run of the benchmark: rounds, disturbances and profiles, one after the other, on the same processors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tests.bench.cpus import split_cpus
+from tests.bench.dns.checking import CannotServe
+from tests.bench.dns.disturbing import Disturbance, disturb_rounds
+from tests.bench.dns.dnsperf import BadReport
+from tests.bench.dns.measuring import count_steps, measure_rounds
+from tests.bench.dns.peers import OURS
+from tests.bench.dns.profiling import profile
+from tests.bench.dns.report import Row, make_rows
+from tests.bench.dns.rig import Rig
+from tests.bench.dns.workloads import Workload
+from tests.bench.progress import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to measure, and for how long."""
+
+    workloads: Sequence[Workload]
+    disturbances: Sequence[Disturbance]
+    rounds: int
+    seconds: float
+    pin: bool = True
+    profile: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a run found."""
+
+    rows: Sequence[Row]
+    profiles: Sequence[str]
+
+    @property
+    def has_ours(self) -> bool:
+        """Whether anything of our server was measured."""
+        return any(row.server == OURS and (row.summary or row.p99_ms) for row in self.rows)
+
+
+def run_bench(options: Options, *, dnsperf: str) -> Found:
+    """Everything that was asked for."""
+    cpus = split_cpus(os.sched_getaffinity(0), pin=options.pin)
+    rounds, seconds = options.rounds, options.seconds
+    profiled = options.workloads if options.profile else ()
+    steps = count_steps(options.workloads, rounds=rounds) + len(options.disturbances) * rounds + len(profiled)
+    progress = Progress(steps)
+    try:
+        with Rig(cpus=cpus) as rig:
+            measured = measure_rounds(
+                rig, options.workloads, dnsperf=dnsperf, rounds=rounds, seconds=seconds, progress=progress
+            )
+        # The others' servers have ended: they cannot be what disturbs.
+        with Rig(cpus=cpus) as rig:
+            disturbed = disturb_rounds(rig, options.disturbances, rounds=rounds, seconds=seconds, progress=progress)
+            profiles = _make_profiles(rig, profiled, dnsperf=dnsperf, seconds=seconds, progress=progress)
+    finally:
+        progress.finish()
+    return Found(make_rows(measured, disturbed), profiles)
+
+
+def _make_profiles(
+    rig: Rig, workloads: Sequence[Workload], *, dnsperf: str, seconds: float, progress: Progress
+) -> list[str]:
+    profiles = []
+    for workload in workloads:
+        progress.step(f"profile of {workload.name}")
+        try:
+            profiles.append(profile(rig, workload, dnsperf=dnsperf, seconds=seconds))
+        except (CannotServe, BadReport) as error:
+            progress.note(f"{workload.name} has no profile: {error}")
+    return profiles

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from tests.bench.clock import CpuTime, parse_schedstat, parse_stat, read_clock
+
+STAT = "{pid} ({name}) S 1 40 {session} 0 -1 4194560 9 8 7 6 150 50 3 2 20 0 1 0 100 0 0"
+
+
+@pytest.mark.parametrize("name", ["nsd", "a b", "a) S 1 (b", ")", ""])
+def test_a_command_may_hold_blanks_and_parentheses(name: str) -> None:
+    assert parse_stat(STAT.format(pid=41, name=name, session=40)) == (40, 150, 50)
+
+
+def test_time_in_the_queue_is_the_second_number_in_nanoseconds() -> None:
+    assert parse_schedstat("7000000000 2500000000 12\n") == 2.5
+
+
+def test_times_add_up_and_total_leaves_the_queue_out() -> None:
+    later, before = CpuTime(3, 2, 9), CpuTime(1, 1, 4)
+    assert later - before == CpuTime(2, 1, 5)
+    assert sum((before, before), CpuTime()) == CpuTime(2, 2, 8)
+    assert later.total == 5
+
+
+def test_our_own_clock_goes_on_while_we_work() -> None:
+    session = os.getsid(0)
+    before = read_clock(session)
+    deadline = time.thread_time() + 0.1
+    while time.thread_time() < deadline:
+        pass
+    assert (read_clock(session) - before).total >= 0.05
+
+
+def test_a_session_that_does_not_exist_has_used_nothing() -> None:
+    assert read_clock(0x7FFFFFFF) == CpuTime()
