@@ -1,0 +1,75 @@
+"""A real haproxy with accept-proxy reads our header, and hands the client's address on to its own judge."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.peers.processes import end_process, free_ports, is_listening, wait_for
+from tests.peers.programs import program
+from tests.peers.relays import curl, relay_to
+
+pytestmark = pytest.mark.peer("haproxy", "curl")
+
+_CONFIGURATION = """\
+global
+    maxconn 200
+defaults
+    mode http
+    timeout connect 5s
+    timeout client 30s
+    timeout server 30s
+frontend judge
+    bind 127.0.0.1:{port} accept-proxy
+    bind ::1:{port} accept-proxy
+    http-request return status 200 content-type text/plain lf-string "%[src] %[src_port] %[dst] %[dst_port]"
+"""
+
+
+@contextmanager
+def haproxy_expecting_proxy(folder: Path) -> Iterator[int]:
+    """Run haproxy on a free port of 127.0.0.1 and ::1, which answers with the addresses that it read."""
+    folder.mkdir()
+    (port,) = free_ports(1)
+    configuration = folder / "haproxy.cfg"
+    configuration.write_text(_CONFIGURATION.format(port=port))
+    log = folder / "output.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [program("haproxy"), "-db", "-f", str(configuration)], stdout=output, stderr=subprocess.STDOUT
+        )
+    try:
+        wait_for(lambda: is_listening(port), process=process, log=log)
+        yield port
+    finally:
+        end_process(process)
+
+
+@pytest.fixture
+def haproxy(tmp_path: Path) -> Iterator[int]:
+    with haproxy_expecting_proxy(tmp_path / "haproxy") as port:
+        yield port
+
+
+def test_without_the_header_haproxy_refuses(haproxy: int) -> None:
+    assert curl(f"http://127.0.0.1:{haproxy}/").returncode != 0
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+@pytest.mark.parametrize(
+    ("client", "relay"),
+    [pytest.param("127.0.0.5", "127.0.0.1", id="IPv4"), pytest.param("::1", "::1", id="IPv6")],
+)
+@pytest.mark.parametrize("backend", [pytest.param("127.0.0.1", id="to IPv4"), pytest.param("[::1]", id="to IPv6")])
+def test_haproxy_reads_who_connected_to_where(
+    haproxy: int, tmp_path: Path, version: str, client: str, relay: str, backend: str
+) -> None:
+    with relay_to(f"{backend}:{haproxy}", tmp_path, "--proxy-protocol", version, host=relay) as relayed:
+        result = curl("--interface", client, "--write-out", " %{local_port}", f"http://{relayed.listen}/")
+    source, source_port, destination, destination_port, local_port = result.stdout.split()
+    assert (source, source_port) == (client, local_port)
+    assert (destination, destination_port) == (relay, str(relayed.port))

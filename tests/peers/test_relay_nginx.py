@@ -1,0 +1,104 @@
+"""A real nginx reads our header, and its log is the judge."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.peers.nginx import BODY, Nginx, nginx_expecting_proxy
+from tests.peers.processes import free_ports
+from tests.peers.relays import curl, relay_to
+
+pytestmark = pytest.mark.peer("nginx", "curl")
+
+
+@pytest.fixture
+def nginx(tmp_path: Path) -> Iterator[Nginx]:
+    with nginx_expecting_proxy(tmp_path, hosts=["127.0.0.1", "[::1]"]) as running:
+        yield running
+
+
+def test_without_the_header_nginx_refuses(nginx: Nginx) -> None:
+    result = curl(f"http://127.0.0.1:{nginx.port}/")
+    assert result.returncode != 0
+    assert "broken header" in nginx.error_log.read_text()
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+@pytest.mark.parametrize(
+    ("client", "relay", "backend"),
+    [
+        pytest.param("127.0.0.1", "127.0.0.1", "127.0.0.1", id="IPv4"),
+        pytest.param("::1", "::1", "[::1]", id="IPv6"),
+        pytest.param("127.0.0.5", "127.0.0.1", "[::1]", id="IPv4 client, IPv6 backend"),
+        pytest.param("::1", "::1", "127.0.0.1", id="IPv6 client, IPv4 backend"),
+        pytest.param("127.0.0.5", "127.0.0.1", "localhost", id="backend by name"),
+    ],
+)
+def test_nginx_logs_the_clients_address_and_port(
+    nginx: Nginx, tmp_path: Path, version: str, client: str, relay: str, backend: str
+) -> None:
+    with relay_to(f"{backend}:{nginx.port}", tmp_path, "--proxy-protocol", version, host=relay) as relayed:
+        result = curl("--interface", client, "--write-out", "%{local_port}", f"http://{relayed.listen}/")
+    assert result.stdout.splitlines()[:2] == [BODY, client]
+    (seen,) = nginx.wait_for(1)
+    assert seen["proxy_protocol_addr"] == seen["remote_addr"] == client
+    assert seen["proxy_protocol_port"] == result.stdout.splitlines()[2]
+    assert seen["proxy_protocol_server_addr"] == relay
+    assert seen["proxy_protocol_server_port"] == str(relayed.port)
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_a_listener_on_every_address_tells_ipv4_clients_as_ipv4(nginx: Nginx, tmp_path: Path, version: str) -> None:
+    with relay_to(f"127.0.0.1:{nginx.port}", tmp_path, "--proxy-protocol", version, host="::") as relayed:
+        assert curl(f"http://127.0.0.1:{relayed.port}/").stdout.splitlines() == [BODY, "127.0.0.1"]
+        assert curl(f"http://[::1]:{relayed.port}/").stdout.splitlines() == [BODY, "::1"]
+
+
+def test_the_advertised_port_is_what_nginx_reads(nginx: Nginx, tmp_path: Path) -> None:
+    with relay_to(f"127.0.0.1:{nginx.port}", tmp_path, advertise=443) as relayed:
+        curl(f"http://{relayed.listen}/")
+    assert nginx.wait_for(1)[0]["proxy_protocol_server_port"] == "443"
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_requests_on_one_connection_carry_one_header(nginx: Nginx, tmp_path: Path, version: str) -> None:
+    with relay_to(f"127.0.0.1:{nginx.port}", tmp_path, "--proxy-protocol", version) as relayed:
+        result = curl(
+            *[f"http://{relayed.listen}/{number}" for number in range(20)], "--write-out", "%{num_connects}\n"
+        )
+    # curl says 1 for the request that opened the connection, and 0 for those that used it again.
+    assert sorted(re.findall(r"^\d$", result.stdout, re.MULTILINE)) == ["0"] * 19 + ["1"]
+    assert [entry["status"] for entry in nginx.wait_for(20)] == ["200"] * 20
+    assert "broken header" not in nginx.error_log.read_text()
+
+
+def test_a_large_upload_arrives_whole(nginx: Nginx, tmp_path: Path) -> None:
+    upload = tmp_path / "upload"
+    upload.write_bytes(bytes(30_000_000))
+    with relay_to(f"127.0.0.1:{nginx.port}", tmp_path) as relayed:
+        result = curl("--data-binary", f"@{upload}", "--write-out", "%{size_upload}", f"http://{relayed.listen}/upload")
+    assert result.stdout == "taken\n30000000"
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_a_readiness_probe_is_no_broken_header(nginx: Nginx, tmp_path: Path, version: str) -> None:
+    with relay_to(f"127.0.0.1:{nginx.port}", tmp_path, "--proxy-protocol", version) as relayed:
+        assert curl("--write-out", "%{http_code}", f"http://{relayed.admin}/readyz").stdout == "ready\n200"
+        # A request that came after the probe has been answered, so nginx has seen the probe.
+        assert curl(f"http://{relayed.listen}/").returncode == 0
+    assert "broken header" not in nginx.error_log.read_text()
+
+
+def test_while_nginx_is_away_readiness_says_why_and_later_that_it_is_back(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    with relay_to(f"127.0.0.1:{port}", tmp_path) as relayed:
+        answer = curl("--write-out", "%{http_code}", f"http://{relayed.admin}/readyz").stdout
+        assert answer == f"backend unreachable (connection-refused): 127.0.0.1:{port}: Connection refused\n503"
+        assert curl(f"http://{relayed.listen}/").returncode != 0
+        with nginx_expecting_proxy(tmp_path, port=port):
+            assert curl("--write-out", "%{http_code}", f"http://{relayed.admin}/readyz").stdout == "ready\n200"
+            assert curl(f"http://{relayed.listen}/").stdout.splitlines() == [BODY, "127.0.0.1"]
