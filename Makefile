@@ -29,7 +29,7 @@ check: $(VENV)/.synced ## lint, types, layers
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/flake8-async dnsproxy proxy sidecar
+	$(BIN)/flake8-async $$(git ls-files 'dnsproxy/*.py' 'proxy/*.py' 'sidecar/*.py')
 
 format: $(VENV)/.synced ## put every file into the house form
 	$(BIN)/ruff check --fix

@@ -1,0 +1,205 @@
+"""One upstream asked over one connection that many queries share (RFC 7766 section 6.2.1), plain or TLS (RFC 7858).
+
+The law: a connection is opened when a query needs it and closed when none has for a while. Its end ends no query: one
+that was on a connection which had served before gets a fresh one, once; what fails after that is an upstream that did
+not answer, never an exception.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+import trio
+
+from dnsproxy import replies, stream_frames
+from dnsproxy.upstream_address import TlsEndpoint
+from dnsproxy.upstreams import random_ids
+from dnsproxy.wire import Query
+from sidecar.endpoints import Endpoint
+
+CONNECT: Final = 1.5
+"""Seconds for TCP and TLS together; a query's own deadline may come before."""
+IDLE: Final = 15.0
+"""Seconds without a query after which a connection is closed; servers close theirs after about as long."""
+_SEND = 5.0
+_QUEUED = 256  # messages that wait to be written; beyond that, queries wait with them
+
+Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
+MakeContext = Callable[[], ssl.SSLContext]
+
+
+def default_context() -> ssl.SSLContext:
+    """TLS 1.2 or newer, certificate and name checked against the system's authorities (or SSL_CERT_FILE)."""
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
+class _Waiter:
+    __slots__ = ("answered", "query", "reply")
+
+    def __init__(self, query: Query) -> None:
+        self.query = query
+        self.reply: bytes | None = None
+        self.answered = trio.Event()
+
+
+class _Connection:
+    """An open connection: whoever waits on it, by message ID."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.ended = False
+        self.served = False
+        self._stream = stream
+        self._waiting: dict[bytes, _Waiter] = {}
+        self._ids = random_ids()
+        self._outbox, self._outgoing = trio.open_memory_channel[bytes](_QUEUED)
+
+    async def run(self) -> None:
+        """Write and read until the connection ends, is idle, or the task is cancelled."""
+        try:
+            async with self._stream, trio.open_nursery() as nursery:
+                nursery.start_soon(self._write, nursery.cancel_scope)
+                await self._read()
+                nursery.cancel_scope.cancel()
+        except* (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass  # the server is gone; who waits is told below
+        finally:
+            self.ended = True
+            self._outgoing.close()
+            for waiter in self._waiting.values():
+                waiter.answered.set()
+
+    async def exchange(self, query: Query) -> bytes | None:
+        """The reply, or None where the connection ends before it."""
+        message_id = next(self._ids)
+        while message_id in self._waiting:
+            message_id = next(self._ids)
+        waiter = self._waiting[message_id] = _Waiter(query)
+        try:
+            # Not written here: a cancelled write would leave half a message in the stream.
+            await self._outbox.send(stream_frames.format_message(message_id + query.message[2:]))
+            await waiter.answered.wait()
+        except trio.BrokenResourceError:
+            return None  # it ended while the message waited to be written
+        else:
+            return waiter.reply
+        finally:
+            del self._waiting[message_id]
+
+    async def _write(self, connection: trio.CancelScope) -> None:
+        async for frame in self._outgoing:
+            with trio.move_on_after(_SEND) as sending:
+                await self._stream.send_all(frame)
+            if sending.cancelled_caught:
+                connection.cancel()
+
+    async def _read(self) -> None:
+        received = bytearray()
+        while True:
+            with trio.move_on_after(IDLE) as idle:
+                chunk = await self._stream.receive_some()
+                if not chunk:
+                    return
+                received += chunk
+            if idle.cancelled_caught and not self._waiting:
+                return
+            while stream_frames.is_whole(received):
+                self._take(stream_frames.take_message(received))
+
+    def _take(self, reply: bytes) -> None:
+        waiter = self._waiting.get(reply[:2])
+        if waiter is not None and replies.belongs(reply, waiter.query.question):
+            self.served = True
+            waiter.reply = reply
+            waiter.answered.set()
+
+
+class Pipeline:
+    """Keeps the connection to one upstream."""
+
+    def __init__(self, endpoint: Endpoint, *, make_context: MakeContext = default_context) -> None:
+        self.endpoint = endpoint
+        self._context = make_context() if isinstance(endpoint, TlsEndpoint) else None
+        self._connection: _Connection | None = None
+        self._opening: trio.Event | None = None
+        self._nursery: trio.Nursery | None = None
+        self._complained = ""
+        self._log = structlog.get_logger("dnsproxy.upstream")
+
+    async def run(self) -> None:
+        """Hold the connections until cancelled."""
+        async with trio.open_nursery() as nursery:
+            # Kept so that a query can have a connection opened which outlives it; they all end with run().
+            self._nursery = nursery
+            try:
+                await trio.sleep_forever()
+            finally:
+                self._nursery = None
+
+    async def ask(self, query: Query) -> bytes | None:
+        """The reply, its ID still that of the connection; None where there is none. The deadline is the caller's."""
+        for _ in range(2):
+            connection = await self._connected()
+            if connection is None:
+                return None
+            reused = connection.served
+            reply = await connection.exchange(query)
+            if reply is not None or not reused:
+                return reply
+        return None
+
+    async def _connected(self) -> _Connection | None:
+        if self._connection is None or self._connection.ended:
+            if self._opening is None:
+                if self._nursery is None:
+                    return None
+                self._opening = trio.Event()
+                self._nursery.start_soon(self._open, self._opening)
+            await self._opening.wait()
+        return self._connection
+
+    async def _open(self, opening: trio.Event) -> None:
+        self._connection = None
+        try:
+            with trio.move_on_after(CONNECT) as connecting:
+                self._connection = _Connection(await self._connect())
+            self._complain("no connection in time" if connecting.cancelled_caught else "")
+        except (OSError, trio.BrokenResourceError) as error:
+            self._complain(_reason(error))
+        finally:
+            self._opening = None
+            opening.set()
+        if self._connection is not None:
+            await self._connection.run()
+
+    async def _connect(self) -> Stream:
+        stream = await trio.open_tcp_stream(self.endpoint.host, self.endpoint.port)
+        if self._context is None or not isinstance(self.endpoint, TlsEndpoint):
+            return stream
+        # Many servers leave out the closing handshake, which DNS over TLS does not need: lengths mark the messages.
+        secured = trio.SSLStream(stream, self._context, server_hostname=self.endpoint.name, https_compatible=True)
+        try:
+            await secured.do_handshake()
+        except BaseException:
+            await trio.aclose_forcefully(stream)
+            raise
+        return secured
+
+    def _complain(self, reason: str) -> None:
+        """Say why an upstream cannot be reached once, and once that it can be again."""
+        if reason and reason != self._complained:
+            self._log.warning("upstream cannot be reached over a stream", upstream=str(self.endpoint), cause=reason)
+        elif self._complained and not reason:
+            self._log.info("upstream reached again", upstream=str(self.endpoint))
+        self._complained = reason
+
+
+def _reason(error: BaseException) -> str:
+    cause = error.__cause__ or error
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"its certificate is not accepted: {cause.verify_message}"
+    return str(cause)
