@@ -124,6 +124,24 @@ def test_a_reply_holds_nothing_of_a_longer_one_before(port: BatchPort, client: s
         assert client.recv(65_535) == message
 
 
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_a_reply_names_the_address_that_was_asked_but_no_interface(host: str) -> None:
+    """Where the way back is another interface, one that is named would send the reply into the void."""
+    asked = "::1" if host == "::" else "127.0.0.2"
+    family = socket.AF_INET6 if host == "::" else socket.AF_INET
+    with listen_udp(Endpoint(host, 0), flag="test") as sock, socket.socket(family, socket.SOCK_DGRAM) as client:
+        port = BatchPort(sock)
+        for _ in range(2):
+            client.sendto(b"query", (asked, sock.getsockname()[1]))
+        assert len(port.receive()) == 2
+        assert port._interfaces[:2].tolist() == [1, 1], "the kernel names loopback"
+        local = port.sender(0).local
+        assert socket.inet_pton(family, asked) in local
+        assert b"\1" not in local[16:20] if family == socket.AF_INET else local[-8:] == bytes(8)
+        port.send([b"1", b"2"])
+        assert port._interfaces.tolist() == [0] * BATCH
+
+
 def test_an_ipv4_and_an_ipv6_client_of_one_batch_keep_their_address_sizes() -> None:
     with (
         listen_udp(Endpoint("::", 0), flag="test") as sock,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import resource
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 import trio
@@ -261,6 +264,47 @@ async def test_a_server_that_is_cancelled_in_the_middle_closes_everything() -> N
         await there.wait_asked(datagrams=100, streams=1)
 
 
+@contextmanager
+def descriptors_left(count: int) -> Iterator[None]:
+    """Only so many more can be opened."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.ExitStack() as stack:
+        # The limit is one on the numbers of descriptors, so all below it are taken, but for the spare ones.
+        spare = [stack.enter_context(socket.socket()) for _ in range(count)]
+        last = stack.enter_context(socket.socket())
+        while last.fileno() + 1 < open_descriptors():
+            last = stack.enter_context(socket.socket())
+        for sock in spare:
+            sock.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (last.fileno() + 1, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+async def test_with_few_descriptors_left_every_query_is_still_answered() -> None:
+    async with faulty_upstream() as there, running(there.endpoint) as world, world.client() as client:
+        with descriptors_left(3):
+            for number in range(20):
+                await client.send(query(f"h{number}.example.net", ident=number))
+                await client.send(OUR_QUERY)
+            codes = [upstream.rcode_of(await client.recv(512)) for _ in range(40)]
+        assert codes == [upstream.NOERROR] * 40
+
+
+async def test_with_no_descriptor_left_forwarding_fails_by_the_query_and_recovers() -> None:
+    async with faulty_upstream() as there, running(there.endpoint) as world, world.client() as client:
+        with descriptors_left(0):
+            await client.send(ASKED)
+            assert upstream.rcode_of(await client.recv(512)) == upstream.SERVFAIL
+            await client.send(OUR_QUERY)
+            ours = await client.recv(512)
+        assert addresses(ours) == {OURS_AT}
+        assert await world.ask(ASKED) == upstream.right(ASKED)
+        assert await world.ask_stream(ASKED) == upstream.right(ASKED)
+
+
 async def test_draining_waits_for_forwarded_queries_over_both_transports() -> None:
     gate = trio.Event()
     script: Script = lambda asked: [Until(gate), upstream.right(asked)]  # noqa: E731
@@ -275,12 +319,7 @@ async def test_draining_waits_for_forwarded_queries_over_both_transports() -> No
         await stream.send_all(framed(ASKED))
         await there.wait_asked(datagrams=1, streams=1)
         drained = trio.Event()
-
-        async def drain(dns: DnsServer) -> None:
-            await dns.drain()
-            drained.set()
-
-        nursery.start_soon(drain, world.server)
+        nursery.start_soon(drain, world.server, drained)
         await trio.testing.wait_all_tasks_blocked()
         # UDP is served to the end: a client that still asks must not wait for a timeout.
         assert addresses(await world.ask(OUR_QUERY)) == {OURS_AT}
@@ -291,6 +330,28 @@ async def test_draining_waits_for_forwarded_queries_over_both_transports() -> No
         assert await read_message(stream) == b""
         await stream.aclose()
         await drained.wait()
+
+
+async def drain(dns: DnsServer, drained: trio.Event) -> None:
+    await dns.drain()
+    drained.set()
+
+
+async def test_draining_waits_for_datagrams_alone_also_when_all_had_landed_before() -> None:
+    gate = trio.Event()
+    async with faulty_upstream() as there, running(there.endpoint) as world, world.client() as client:
+        assert await world.ask(ASKED) == upstream.right(ASKED)
+        there.datagrams = lambda asked: [Until(gate), upstream.right(asked)]
+        await client.send(ASKED)
+        await there.wait_asked(datagrams=2)
+        async with trio.open_nursery() as nursery:
+            both = [trio.Event(), trio.Event()]
+            for drained in both:
+                nursery.start_soon(drain, world.server, drained)
+            await trio.testing.wait_all_tasks_blocked()
+            assert not any(drained.is_set() for drained in both)
+            gate.set()
+            assert await client.recv(512) == upstream.right(ASKED)
 
 
 async def test_draining_twice_and_with_nothing_under_way_ends_at_once() -> None:

@@ -232,6 +232,18 @@ async def test_an_idle_connection_is_closed_with_fin() -> None:
         await assert_ended_with_fin(stream)
 
 
+async def test_a_client_that_sends_on_while_we_close_gets_no_reset() -> None:
+    async with served(idle=SHORT) as world, await world.connect() as stream:
+        await stream.send_all(framed(b"now"))
+        assert await read(stream) == b"re:now"
+        await assert_ended_with_fin(stream)
+        for _ in range(3):
+            # A reset that the one before provoked would break this one.
+            await stream.send_all(framed(b"now"))
+            await trio.testing.wait_all_tasks_blocked(0.005)
+        assert await stream.receive_some() == b""
+
+
 async def test_the_idle_time_counts_from_the_last_reply() -> None:
     async with served(idle=SHORT * 3) as world, await world.connect() as stream:
         await stream.send_all(framed(b"later"))
