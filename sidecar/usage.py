@@ -94,7 +94,7 @@ class _Reporting(click.Command):
                 if len(kept) == len(args):  # one letter of a cluster such as -xq
                     raise BadUsage(faults) from None
                 # What followed an unknown flag may have been its value: no fault of its own.
-                ctx.allow_extra_args = not isinstance(self, click.Group)
+                ctx.allow_extra_args = True
                 args = kept
             else:
                 return args
