@@ -9,7 +9,8 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from sidecar.options import Command, EndpointType, Group, Seconds, admin_option, log_options
+from sidecar.errors import StartError
+from sidecar.options import BadUsage, Command, EndpointType, Group, Seconds, admin_option, log_options
 
 PREFIX = {"auto_envvar_prefix": "DNSPROXY"}
 
