@@ -1,6 +1,6 @@
 """The server: joins listening sockets, table and forwarder. One object a process; its run() is the service's lifetime.
 
-The law: a table answer waits for nothing, and one query may fail alone, here and nowhere else.
+The law: a table answer waits for nothing, and one query may fail alone: here, and where the forwarder lands a reply.
 """
 
 from __future__ import annotations
