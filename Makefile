@@ -6,6 +6,10 @@ BIN := $(VENV)/bin
 # The version of uv that the lock file was written with.
 UV_VERSION := $(shell sed -n '/^name = "uv"$$/,/^version/s/^version = "\(.*\)"/\1/p' uv.lock)
 
+# ASYNC109: ruff has it off with the reason. ASYNC114, 128: a task_status is handed on, which they cannot see.
+# ASYNC124: a callback of an async signature may have nothing to wait for.
+ASYNC_OFF := ASYNC109,ASYNC114,ASYNC124,ASYNC128
+
 .PHONY: help demo test check format peers bench clean
 
 help: ## print this list
@@ -29,7 +33,7 @@ check: $(VENV)/.synced ## lint, types, layers
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/flake8-async $$(git ls-files 'dnsproxy/*.py' 'proxy/*.py' 'sidecar/*.py')
+	$(BIN)/flake8-async --disable=$(ASYNC_OFF) $$(git ls-files 'dnsproxy/*.py' 'proxy/*.py' 'sidecar/*.py')
 
 format: $(VENV)/.synced ## put every file into the house form
 	$(BIN)/ruff check --fix

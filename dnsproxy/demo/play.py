@@ -139,7 +139,7 @@ async def set_stage() -> AsyncIterator[Stage]:
             ingress = listen_tcp(Endpoint(PUBLIC, 0), flag="the demo's ingress")
             http_port = bound_endpoint(ingress).port
             listener = trio.SocketListener(trio.socket.from_stdlib_socket(ingress))
-            nursery.start_soon(trio.serve_listeners, serve_ingress, [listener])
+            await nursery.start(trio.serve_listeners, serve_ingress, [listener])
             public = await _start_dns(nursery, upstream=_NOWHERE, **{HOSTNAME: PUBLIC, ELSEWHERE: ELSEWHERE_ADDRESS})
             dnsproxy = await _start_dns(nursery, upstream=public, **{HOSTNAME: RELAY})
             async with _run_relay(http_port), _cluster_dns(Path(folder), public, dnsproxy) as cluster_dns:
