@@ -8,7 +8,8 @@ UV_VERSION := $(shell sed -n '/^name = "uv"$$/,/^version/s/^version = "\(.*\)"/\
 
 # ASYNC109: ruff has it off with the reason. ASYNC114, 128: a task_status is handed on, which they cannot see.
 # ASYNC124: a callback of an async signature may have nothing to wait for.
-ASYNC_OFF := ASYNC109,ASYNC114,ASYNC124,ASYNC128
+# ASYNC9xx: optional rules of checkpoints, off as by default.
+ASYNC_OFF := ASYNC109,ASYNC114,ASYNC124,ASYNC128,ASYNC9
 
 .PHONY: help demo test check format peers bench clean
 
