@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import resource
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 import click
 
 from proxy.routes import Route, check_routes, parse_advertise, parse_route
 from proxy.settings import ProxyProtocol, Settings
+from sidecar.checked_type import CheckedType
 from sidecar.options import BadUsage, Command, Endpoint, Seconds, admin_option, log_options, run_program
 
 _EPILOG = """\b
@@ -23,34 +23,10 @@ Examples:
 """
 
 
-if TYPE_CHECKING:
-    ParamType = click.ParamType[Any]
-else:
-    # Generic in the annotations of click alone.
-    ParamType = click.ParamType
-
-
-class _Parsed(ParamType):
-    """A flag's value by a pure parse function that raises ValueError."""
-
-    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
-        self.name = name
-        self._parse = parse
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The parsed value; a bad text is click's BadParameter."""
-        if not isinstance(value, str):
-            return value
-        try:
-            return self._parse(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
 @click.command(cls=Command, epilog=_EPILOG, context_settings={"auto_envvar_prefix": "PROXY"})
 @click.option(
     "--route",
-    type=_Parsed("[addr:]port=host:port", parse_route),
+    type=CheckedType("[addr:]port=host:port", parse_route),
     multiple=True,
     required=True,
     help="Relay connections from a port to a backend; repeatable. Without ADDR on every address.",
@@ -63,7 +39,7 @@ class _Parsed(ParamType):
 )
 @click.option(
     "--advertise",
-    type=_Parsed("port=port", parse_advertise),
+    type=CheckedType("port=port", parse_advertise),
     multiple=True,
     help="Destination port to state in the header, where it differs from the listening one; repeatable.",
 )

@@ -27,7 +27,7 @@ BUFFER: Final = 65_536
 
 RESET_GRACE: Final = 1.0
 """Seconds for a backend to take what its client sent before the client reset: it may never read, and the reset matters
-more to it. A client gets the half-close timeout, for what the backend sent before may be the whole answer."""
+more to it. A client has the half-close timeout for each step, for what the backend sent may be the whole answer."""
 
 # Buffers that one direction may move before the other connections get their turn.
 _ROUNDS: Final = 16
@@ -38,7 +38,18 @@ _ENDING: Final = select.EPOLLRDHUP | BROKEN
 class Connection:
     """A client and its backend, both connected."""
 
-    __slots__ = ("active_at", "backend", "client", "closed", "cut_at", "kept_alive", "lingering", "relay", "slot")
+    __slots__ = (
+        "active_at",
+        "backend",
+        "client",
+        "closed",
+        "cut_at",
+        "kept_alive",
+        "lingering",
+        "relay",
+        "slot",
+        "unsent",
+    )
 
     def __init__(self, relay: Relay, client: Side, backend: Side) -> None:
         self.relay = relay
@@ -51,9 +62,11 @@ class Connection:
         self.kept_alive = False
         self.active_at = monotonic()
         self.cut_at = 0.0
-        """When to stop delivering what a side sent before it was reset; 0 while neither was."""
+        """When to stop delivering what the client sent before it was reset; 0 while it was not."""
         self.lingering: Side | None = None
         """The side that is reset as soon as it has everything; the other one is gone."""
+        self.unsent = 0
+        """What the lingering side had not acknowledged when it was last looked at."""
 
     def handle(self, side: Side, events: int) -> None:
         """Take in an event mask of epoll for one side."""
@@ -65,7 +78,8 @@ class Connection:
             side.readable = True
             if events & _ENDING:
                 side.hup = True
-                if events & select.EPOLLERR:
+                # An event may be of an earlier socket with this number, so an error is asked for.
+                if events & select.EPOLLERR and side.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
                     self._note_reset(side)
             self.pump(side)
         if events & WRITABLE and side.pending and not self.closed:
@@ -153,9 +167,9 @@ class Connection:
             return
         side.broken = True
         side.pending = b""
-        grace = RESET_GRACE if side is self.client else self.relay.settings.half_close_timeout
-        self.cut_at = monotonic() + grace
-        self.relay.wheel.hasten(self, self.cut_at)
+        if side is self.client:
+            self.cut_at = monotonic() + RESET_GRACE
+        self.relay.wheel.hasten(self, self._deadline())
 
     def _note_broken(self, sink: Side) -> None:
         """A send failed: the sink was reset. What it sent before that is still to be had."""
@@ -170,23 +184,27 @@ class Connection:
             self.lingering = sink
             self._settle()
             return
-        if not sink.finished:
+        if source.finished:
+            # The other direction is through already; closing sends this one's FIN.
+            self.close(reset=False)
+        elif not sink.finished:
             sink.finished = True
             try:
                 sink.sock.shutdown(socket.SHUT_WR)
             except OSError:
                 self._note_broken(sink)
                 return
-        if source.finished:
-            self.close(reset=False)
-        else:
-            self.relay.wheel.hasten(self, self.active_at + self.relay.settings.half_close_timeout)
+            self.relay.wheel.hasten(self, self._deadline())
 
     def _settle(self) -> None:
         # A reset purges what the kernel has not sent yet, so it has to wait for the acknowledgement of the last octet.
         side = self.lingering
+        unsent = 0 if side is None or side.broken else side.unsent()
         now = monotonic()
-        if side is None or side.broken or now >= self.cut_at or not side.unsent():
+        if unsent != self.unsent:
+            self.unsent = unsent
+            self.active_at = now
+        if not unsent or now >= self._deadline():
             self.close(reset=True)
         else:
             self.relay.wheel.schedule(self, now)
@@ -210,8 +228,8 @@ class Connection:
 
     def _deadline(self) -> float:
         settings = self.relay.settings
-        half_closed = self.client.end is not None or self.backend.end is not None
-        quiet = self.active_at + (settings.half_close_timeout if half_closed else settings.idle_timeout)
+        ends = self.client.end or self.backend.end or self.client.broken or self.backend.broken
+        quiet = self.active_at + (settings.half_close_timeout if ends else settings.idle_timeout)
         return min(quiet, self.cut_at) if self.cut_at else quiet
 
     def close(self, *, reset: bool) -> None:

@@ -80,9 +80,10 @@ class Dialling:
         backend = self._backend
         if backend is None:
             return
-        if events & BROKEN:
-            number = backend.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-            self._attempt_failed(number or errno.ECONNRESET)
+        # An event may be of an earlier socket with this number, so an error is asked for.
+        number = backend.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) if events & BROKEN else 0
+        if number:
+            self._attempt_failed(number)
         elif events & WRITABLE:
             self._connected(backend)
             if events & READABLE and backend.fd >= 0:
@@ -190,6 +191,8 @@ class Dialling:
             return
         try:
             sent = backend.sock.send(self._header + self._payload) if self._header or self._payload else 0
+        except BlockingIOError:
+            return
         except OSError as error:
             self._attempt_failed(error.errno or errno.EIO)
             return

@@ -59,6 +59,8 @@ class Listener:
         self._relay = relay
         self.sock = sock
         self.fd = sock.fileno()
+        # Accepted sockets inherit it: what a backend sends must not wait for the acknowledgement of what came before.
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.target = target
         self.endpoint = bound_endpoint(sock)
         self._format = _FORMATS[settings.proxy_protocol]

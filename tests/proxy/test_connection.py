@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 
 import pytest
@@ -265,6 +266,28 @@ async def test_connections_that_live_are_kept_alive_by_the_kernel() -> None:
             sides.on_due(0.0)
             for side in (sides.client, sides.backend):
                 assert side.sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+
+
+async def test_no_octet_waits_for_an_acknowledgement() -> None:
+    async with relaying() as world:
+        client, backend = await world.pair()
+        with client, backend:
+            connected = sides_of(world)
+            for side in (connected.client, connected.backend):
+                assert side.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+
+
+@pytest.mark.parametrize("events", [select.EPOLLERR, select.EPOLLHUP, select.EPOLLRDHUP, 0x3FFF], ids=hex)
+async def test_an_event_of_an_earlier_socket_with_the_same_number_does_no_harm(events: int) -> None:
+    async with relaying() as world:
+        client, backend = await world.pair()
+        with client, backend:
+            connected = sides_of(world)
+            for side in (connected.client, connected.backend):
+                side.handle(events)
+            for sender, receiver in ((client, backend), (backend, client)):
+                await sender.send(b"still here")
+                assert await receiver.recv(20) == b"still here"
 
 
 async def test_a_fault_in_one_connection_costs_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
