@@ -15,11 +15,11 @@ from dnsproxy.names import parse_hostname
 from dnsproxy.resolvconf import find_cluster_domain, parse_nameservers, parse_search
 from dnsproxy.static import parse_host_flag
 from dnsproxy.targets import parse_addresses
+from sidecar.checked_type import CheckedType
 from sidecar.options import (
     Command,
     Endpoint,
     EndpointType,
-    ParamType,
     StartError,
     admin_option,
     log_options,
@@ -39,22 +39,6 @@ Examples:
 """
 
 
-class _Parsed(ParamType):
-    """A flag's value through one of our parsers, whose ValueError is the message."""
-
-    def __init__(self, name: str, parse: Any) -> None:
-        self.name = name
-        self._parse = parse
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        try:
-            return self._parse(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
 def parse_target_for(text: str) -> tuple[str, tuple[str, ...]]:
     """`CLASS=ADDRESS[,ADDRESS]`. Raises ValueError."""
     name, equals, addresses = text.partition("=")
@@ -63,8 +47,8 @@ def parse_target_for(text: str) -> tuple[str, tuple[str, ...]]:
     return name, parse_addresses(addresses)
 
 
-HOSTNAME = _Parsed("name", parse_hostname)
-ADDRESSES = _Parsed("ip[,ip]", parse_addresses)
+HOSTNAME = CheckedType("name", parse_hostname)
+ADDRESSES = CheckedType("ip[,ip]", parse_addresses)
 
 
 @click.command(cls=Command, epilog=EPILOG)
@@ -85,7 +69,10 @@ ADDRESSES = _Parsed("ip[,ip]", parse_addresses)
     help="Whose nameservers to forward to where no --upstream is given.",
 )
 @click.option(
-    "--host", type=_Parsed("name=ip[,ip]", parse_host_flag), multiple=True, help="A static name; *.NAME is a wildcard."
+    "--host",
+    type=CheckedType("name=ip[,ip]", parse_host_flag),
+    multiple=True,
+    help="A static name; *.NAME is a wildcard.",
 )
 @click.option(
     "--hosts-file", type=click.Path(path_type=Path), help="Static names, as in /etc/hosts; read again when it changes."
@@ -102,7 +89,7 @@ ADDRESSES = _Parsed("ip[,ip]", parse_addresses)
 @click.option("--target", type=ADDRESSES, help="What the cluster's hostnames are answered with: the relay's addresses.")
 @click.option(
     "--target-for",
-    type=_Parsed("class=ip[,ip]", parse_target_for),
+    type=CheckedType("class=ip[,ip]", parse_target_for),
     multiple=True,
     help="The same for one ingress class.",
 )

@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 import click
 
+from sidecar.checked_type import CheckedType
 from sidecar.endpoints import Endpoint, parse_endpoint
 from sidecar.errors import StartError
 from sidecar.listeners import bound_endpoint, listen_tcp, listen_udp
 from sidecar.program import run_program
 from sidecar.usage import BadUsage, Command, Group
-
-if TYPE_CHECKING:
-    ParamType = click.ParamType[Any]
-else:
-    # Generic in the annotations of click alone.
-    ParamType = click.ParamType
 
 __all__ = [
     "BadUsage",
@@ -43,23 +39,12 @@ __all__ = [
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
-class EndpointType(ParamType):
+class EndpointType(CheckedType):
     """A flag's value as an Endpoint: `ADDR:PORT`, and `ADDR` alone where there is a default port."""
 
-    name = "addr:port"
-
     def __init__(self, default_port: int | None = None) -> None:
-        self.default_port = default_port
-        self.name = "addr:port" if default_port is None else "addr[:port]"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Endpoint | None:
-        """The endpoint; a bad text is click's BadParameter."""
-        if isinstance(value, Endpoint):
-            return value
-        try:
-            return parse_endpoint(value, default_port=self.default_port)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+        name = "addr:port" if default_port is None else "addr[:port]"
+        super().__init__(name, partial(parse_endpoint, default_port=default_port))
 
 
 class _AdminType(EndpointType):

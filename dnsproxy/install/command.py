@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -23,16 +23,11 @@ from dnsproxy.install.plan import Change, format_diff, plan_install, plan_uninst
 from dnsproxy.install.stanza import Version
 from dnsproxy.install.zones import DNS_PORT, ROOT
 from dnsproxy.names import is_wildcard, parse_hostname
+from sidecar.checked_type import CheckedType
 from sidecar.endpoints import Endpoint, parse_endpoint
 from sidecar.errors import StartError
 from sidecar.text import escape_controls, one_line
 from sidecar.usage import BadUsage, Command
-
-if TYPE_CHECKING:
-    ParamType = click.ParamType[Any]
-else:
-    # Generic in the annotations of click alone.
-    ParamType = click.ParamType
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 _VERSION = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})(?:[-+].*)?")
@@ -48,22 +43,6 @@ class _Source:
     @property
     def shown(self) -> str:
         return "<stdin>" if self.name == STDIN else self.name
-
-
-class _Checked(ParamType):
-    """A flag's value by a function that raises ValueError with a message fit for people."""
-
-    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
-        self.name = name
-        self._parse = parse
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        try:
-            return self._parse(value)
-        except ValueError as error:
-            self.fail(one_line(str(error)), param, ctx)
 
 
 def _parse_source(name: str) -> _Source:
@@ -116,7 +95,7 @@ def _file_options(command: Decorated) -> Decorated:
     options = [
         click.option(
             "--file",
-            type=_Checked("corefile", _parse_source),
+            type=CheckedType("corefile", _parse_source),
             is_eager=True,
             help="Work on this Corefile, `-` for stdin; the result goes to stdout.",
         ),
@@ -132,21 +111,21 @@ def _file_options(command: Decorated) -> Decorated:
 @_file_options
 @click.option(
     "--address",
-    type=_Checked("ip[:port]", _parse_address),
+    type=CheckedType("ip[:port]", _parse_address),
     multiple=True,
     callback=_demand_address,
     help="Where CoreDNS finds dnsproxy: its Service's ClusterIP; one per family for dual stack.",
 )
 @click.option(
     "--zone",
-    type=_Checked("zone", _parse_zone),
+    type=CheckedType("zone", _parse_zone),
     multiple=True,
     default=[ROOT],
     help="What CoreDNS asks dnsproxy for: a zone and the names below it.",
 )
 @click.option(
     "--coredns-version",
-    type=_Checked("version", _parse_version),
+    type=CheckedType("version", _parse_version),
     help="The CoreDNS that will read this; without it only what 1.9.4 and later know is written.",
 )
 def install(
