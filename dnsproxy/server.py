@@ -11,13 +11,14 @@ from collections.abc import Sequence
 import structlog
 import trio
 
-from dnsproxy import replies, responder
+from dnsproxy import responder
 from dnsproxy.counters import Counters, rcode_of
 from dnsproxy.datagrams import BATCH, DatagramPort
-from dnsproxy.flights import GIVE_UP
-from dnsproxy.forwarder import Forwarder, ForwardSettings
+from dnsproxy.forward import replies
+from dnsproxy.forward.flight import GIVE_UP
+from dnsproxy.forward.forwarder import Forwarder, ForwardSettings
+from dnsproxy.forward.stream_client import StreamClient
 from dnsproxy.responder import Answer, Forward, Refuse, decide, quick_answer
-from dnsproxy.stream_client import StreamClient
 from dnsproxy.stream_server import StreamLimits, StreamServer
 from dnsproxy.table import HostTable
 from dnsproxy.wire import Rcode

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.replies import belongs, client_limit, is_bare_error, pass_on
+from dnsproxy.forward.replies import belongs, client_limit, is_bare_error, pass_on
 from dnsproxy.wire import Rcode
 from tests.dnsproxy.messages import (
     AAAA,

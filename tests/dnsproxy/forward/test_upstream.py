@@ -11,11 +11,11 @@ from itertools import islice
 import pytest
 import trio
 
-from dnsproxy import upstreams
 from dnsproxy.datagrams import SinglePort
-from dnsproxy.flights import Flight
+from dnsproxy.forward import upstream as upstreams
+from dnsproxy.forward.flight import Flight
+from dnsproxy.forward.upstream import SOCKETS, Upstream, UpstreamSocket, random_ids
 from dnsproxy.responder import Forward
-from dnsproxy.upstreams import SOCKETS, Upstream, UpstreamSocket, random_ids
 from sidecar.endpoints import Endpoint
 from sidecar.listeners import bound_endpoint, listen_udp
 from sidecar.poller import Poller

@@ -11,8 +11,9 @@ from typing import Final
 
 import trio
 
-from dnsproxy import replies, stream_frames
-from dnsproxy.upstreams import random_ids
+from dnsproxy import stream_frames
+from dnsproxy.forward import replies
+from dnsproxy.forward.upstream import random_ids
 from dnsproxy.wire import Query
 from sidecar.endpoints import Endpoint
 

@@ -12,7 +12,7 @@ from dnsproxy.datagrams import DatagramPort, Sender
 from dnsproxy.responder import Forward
 
 if TYPE_CHECKING:
-    from dnsproxy.upstreams import Upstream, UpstreamSocket
+    from dnsproxy.forward.upstream import Upstream, UpstreamSocket
 
 TICK: Final = 0.05
 """Seconds between two looks at all flights."""

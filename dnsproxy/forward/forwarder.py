@@ -14,12 +14,13 @@ from functools import partial
 import structlog
 import trio
 
-from dnsproxy import replies, responder
+from dnsproxy import responder
 from dnsproxy.counters import Counters, rcode_of
 from dnsproxy.datagrams import DatagramPort, Sender
-from dnsproxy.flights import PROBE_GIVE_UP, RETRY, STREAM_AFTER, TICK, Flight
+from dnsproxy.forward import replies
+from dnsproxy.forward.flight import PROBE_GIVE_UP, RETRY, STREAM_AFTER, TICK, Flight
+from dnsproxy.forward.upstream import Upstream, UpstreamSocket
 from dnsproxy.responder import Forward
-from dnsproxy.upstreams import Upstream, UpstreamSocket
 from dnsproxy.wire import Query, Rcode
 from sidecar.endpoints import Endpoint
 from sidecar.poller import Poller

@@ -8,8 +8,8 @@ from functools import partial
 import pytest
 import trio
 
-from dnsproxy import replies
-from dnsproxy.flights import GIVE_UP, PROBE_GIVE_UP, RETRY, TICK
+from dnsproxy.forward import replies
+from dnsproxy.forward.flight import GIVE_UP, PROBE_GIVE_UP, RETRY, TICK
 from dnsproxy.wire import Rcode
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy import upstream_replies as upstream

@@ -19,7 +19,7 @@ from sidecar.endpoints import Endpoint
 from sidecar.poller import BROKEN, Poller
 
 if TYPE_CHECKING:
-    from dnsproxy.flights import Flight
+    from dnsproxy.forward.flight import Flight
 
 SOCKETS: Final = 64
 """Ports in use at a time for one upstream."""

@@ -14,9 +14,10 @@ from typing import Final
 import structlog
 import trio
 
-from dnsproxy import replies, stream_frames
-from dnsproxy.upstream_address import TlsEndpoint
-from dnsproxy.upstreams import random_ids
+from dnsproxy import stream_frames
+from dnsproxy.forward import replies
+from dnsproxy.forward.address import TlsEndpoint
+from dnsproxy.forward.upstream import random_ids
 from dnsproxy.wire import Query
 from sidecar.endpoints import Endpoint
 

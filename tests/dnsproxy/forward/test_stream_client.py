@@ -6,7 +6,7 @@ import pytest
 import trio
 import trio.testing
 
-from dnsproxy.stream_client import PER_UPSTREAM, StreamClient
+from dnsproxy.forward.stream_client import PER_UPSTREAM, StreamClient
 from tests.dnsproxy import upstream_replies as upstream
 from tests.dnsproxy.faulty_upstream import (
     Close,
