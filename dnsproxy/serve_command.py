@@ -114,7 +114,7 @@ def serve(log_format: str | None, log_level: str, **values: Any) -> None:
 
 def make_settings(**values: Any) -> Any:
     """ServeSettings from the command's values. Raises StartError for what only fails together."""
-    from dnsproxy.forward.forwarder import ForwardSettings  # noqa: PLC0415
+    from dnsproxy.forward.settings import ForwardSettings  # noqa: PLC0415
     from dnsproxy.guards import Guards  # noqa: PLC0415
     from dnsproxy.plan import Targets  # noqa: PLC0415
     from dnsproxy.settings import ServeSettings  # noqa: PLC0415

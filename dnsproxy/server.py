@@ -16,7 +16,8 @@ from dnsproxy.counters import Counters, rcode_of
 from dnsproxy.datagrams import BATCH, DatagramPort
 from dnsproxy.forward import replies
 from dnsproxy.forward.flight import GIVE_UP
-from dnsproxy.forward.forwarder import Forwarder, ForwardSettings
+from dnsproxy.forward.forwarder import Forwarder
+from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.forward.stream_client import StreamClient
 from dnsproxy.responder import Answer, Forward, Refuse, decide, quick_answer
 from dnsproxy.stream_server import StreamLimits, StreamServer

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dnsproxy.claims import Claim
-from dnsproxy.forward.forwarder import ForwardSettings
+from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.guards import Guards
 from dnsproxy.plan import Targets
 from dnsproxy.sources.ingress_source import IngressOptions

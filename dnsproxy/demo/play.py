@@ -21,7 +21,7 @@ from dnsproxy.demo.children import run_child, wait_for_listener
 from dnsproxy.demo.cluster_dns import run_coredns
 from dnsproxy.demo.ingress import serve_ingress
 from dnsproxy.demo.story import Step
-from dnsproxy.forward.forwarder import ForwardSettings
+from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.guards import Guards
 from dnsproxy.plan import Targets
 from dnsproxy.serve import serve

@@ -8,7 +8,6 @@ bounded: beyond the cap, REFUSED (which no cache keeps).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import structlog
@@ -19,25 +18,16 @@ from dnsproxy.counters import Counters, rcode_of
 from dnsproxy.datagrams import DatagramPort, Sender
 from dnsproxy.forward import replies
 from dnsproxy.forward.flight import PROBE_GIVE_UP, RETRY, STREAM_AFTER, TICK, Flight
+from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.forward.upstream import Upstream, UpstreamSocket
 from dnsproxy.responder import Forward
 from dnsproxy.wire import Query, Rcode
-from sidecar.endpoints import Endpoint
 from sidecar.poller import Poller
 
 _PROBE_EVERY = 0.5  # seconds between two looks at an upstream that is unwell
 _STREAMS = 64  # TCP attempts at a time, so that dead upstreams cannot use up the descriptors
 _NO_REACHABLE_AUTHORITY = 22  # extended DNS error codes (RFC 8914 section 4)
 _NETWORK_ERROR = 23
-
-
-@dataclass(frozen=True, slots=True)
-class ForwardSettings:
-    """Limits of forwarding."""
-
-    upstreams: tuple[Endpoint, ...]
-    outstanding: int = 10_000
-    """Queries that may wait at a time."""
 
 
 Exchange = Callable[[Query], Awaitable[bytes | None]]

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import trio
 
 from dnsproxy.datagrams import DatagramPort, open_port
-from dnsproxy.forward.forwarder import Forwarder, ForwardSettings
+from dnsproxy.forward.forwarder import Forwarder
+from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.server import DnsServer
 from dnsproxy.stream_server import StreamLimits
 from dnsproxy.table import HostTable

@@ -15,7 +15,7 @@ import dnslib
 import pytest
 import trio
 
-from dnsproxy.forward.forwarder import ForwardSettings
+from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.guards import Guards
 from dnsproxy.plan import Targets
 from dnsproxy.serve import Bound, serve
