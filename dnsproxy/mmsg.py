@@ -13,64 +13,13 @@ import errno
 import itertools
 import socket
 from collections.abc import Sequence
-from typing import Any
 
 from dnsproxy.datagrams import BATCH, CONTROL, MESSAGE, Sender, ask_for_destination
+from dnsproxy.message_headers import Headers, IoVector, SingleHeader, chosen, pinned
 
 _NAME = 28  # sizeof(struct sockaddr_in6), the larger of the two
 _CMSG_HEADER = 16
 _LARGEST = 65535
-
-
-class _IoVector(ctypes.Structure):
-    _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
-
-
-class _Single(ctypes.Structure):
-    """A struct msghdr (recvmsg(2))."""
-
-    _fields_ = (
-        ("name", ctypes.c_void_p),
-        ("name_length", ctypes.c_uint),
-        ("vector", ctypes.c_void_p),
-        ("vector_length", ctypes.c_size_t),
-        ("control", ctypes.c_void_p),
-        ("control_length", ctypes.c_size_t),
-        ("flags", ctypes.c_int),
-    )
-
-
-class _MessageHeader(ctypes.Structure):
-    """A struct mmsghdr (recvmmsg(2))."""
-
-    _anonymous_ = ("single",)
-    _fields_ = (("single", _Single), ("length", ctypes.c_uint))
-
-
-class _Headers:
-    """BATCH message headers, each with one vector, and views over single fields of all of them."""
-
-    def __init__(self) -> None:
-        self.vectors = (_IoVector * BATCH)()
-        self.headers = (_MessageHeader * BATCH)()
-        vectors = ctypes.addressof(self.vectors)
-        for index, header in enumerate(self.headers):
-            header.vector = vectors + index * ctypes.sizeof(_IoVector)
-            header.vector_length = 1
-        self.bases = _field_view(self.vectors, _IoVector, "base", "Q")
-        self.sizes = _field_view(self.vectors, _IoVector, "length", "Q")
-        self.names = _field_view(self.headers, _MessageHeader, "name", "Q")
-        self.name_lengths = _field_view(self.headers, _MessageHeader, "name_length", "I")
-        self.controls = _field_view(self.headers, _MessageHeader, "control", "Q")
-        self.control_lengths = _field_view(self.headers, _MessageHeader, "control_length", "Q")
-        self.lengths = _field_view(self.headers, _MessageHeader, "length", "I")
-
-
-def _field_view(values: Any, structure: type[ctypes.Structure], field: str, code: str) -> memoryview:
-    """One field of an array of structures as a strided view."""
-    width = array.array(code).itemsize
-    offset = getattr(structure, field).offset
-    return memoryview(values).cast("B").cast(code)[offset // width :: ctypes.sizeof(structure) // width]  # type: ignore[call-overload, no-any-return]
 
 
 class BatchPort:
@@ -91,11 +40,11 @@ class BatchPort:
 
     def _lay_headers(self) -> None:
         """Make the buffers and lay the headers over them, once and for all."""
-        self._input, source = _pinned(MESSAGE * BATCH)
-        self._output, self._output_base = _pinned(MESSAGE * BATCH)
-        self._names, name = _pinned(_NAME * BATCH)
-        self._controls, control = _pinned(CONTROL * BATCH)
-        self._incoming, self._outgoing = _Headers(), _Headers()
+        self._input, source = pinned(MESSAGE * BATCH)
+        self._output, self._output_base = pinned(MESSAGE * BATCH)
+        self._names, name = pinned(_NAME * BATCH)
+        self._controls, control = pinned(CONTROL * BATCH)
+        self._incoming, self._outgoing = Headers(), Headers()
         every = range(BATCH)
         self._name_addresses = array.array("Q", [name + index * _NAME for index in every])
         self._control_addresses = array.array("Q", [control + index * CONTROL for index in every])
@@ -153,10 +102,10 @@ class BatchPort:
         ends = itertools.accumulate(lengths, initial=self._output_base)
         outgoing.sizes[:count] = lengths
         outgoing.bases[:count] = array.array("Q", itertools.islice(ends, count))
-        outgoing.name_lengths[:count] = _chosen(incoming.name_lengths, "I", taken)
+        outgoing.name_lengths[:count] = chosen(incoming.name_lengths, "I", taken)
         if self._local:
             self._interfaces[:] = self._no_interface
-            outgoing.control_lengths[:count] = _chosen(incoming.control_lengths, "Q", taken)
+            outgoing.control_lengths[:count] = chosen(incoming.control_lengths, "Q", taken)
         self._point(taken)
 
     def _point(self, taken: Sequence[int]) -> None:
@@ -166,9 +115,9 @@ class BatchPort:
             return
         places = range(BATCH) if in_order else taken
         count = len(places)
-        self._outgoing.names[:count] = _chosen(self._name_addresses, "Q", places)
+        self._outgoing.names[:count] = chosen(self._name_addresses, "Q", places)
         if self._local:
-            self._outgoing.controls[:count] = _chosen(self._control_addresses, "Q", places)
+            self._outgoing.controls[:count] = chosen(self._control_addresses, "Q", places)
         self._in_order = in_order
 
     def _transmit(self, count: int) -> None:
@@ -227,20 +176,10 @@ class _Late:
     """One message header over buffers of its own, for replies that come after their batch."""
 
     def __init__(self) -> None:
-        self.name, name = _pinned(_NAME)
-        self.control, control = _pinned(CONTROL)
-        self.message, base = _pinned(_LARGEST)
-        self.vector = _IoVector(base=base)
+        self.name, name = pinned(_NAME)
+        self.control, control = pinned(CONTROL)
+        self.message, base = pinned(_LARGEST)
+        self.vector = IoVector(base=base)
         vector = ctypes.addressof(self.vector)
-        self.header = _Single(name=name, vector=vector, vector_length=1, control=control)
+        self.header = SingleHeader(name=name, vector=vector, vector_length=1, control=control)
         self.pointer = ctypes.byref(self.header)
-
-
-def _pinned(size: int) -> tuple[memoryview, int]:
-    """A buffer and its address; a view cannot grow, so nothing can move what the kernel writes to and reads from."""
-    buffer = bytearray(size)
-    return memoryview(buffer), ctypes.addressof(ctypes.c_char.from_buffer(buffer))
-
-
-def _chosen(values: Any, code: str, places: Sequence[int]) -> array.array[int]:
-    return array.array(code, map(values.__getitem__, places))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dnsproxy import mmsg
+from dnsproxy import message_headers, mmsg
 from dnsproxy.datagrams import BATCH
 from dnsproxy.mmsg import BatchPort
 from sidecar.endpoints import Endpoint
@@ -63,16 +63,16 @@ def test_the_structures_are_those_of_the_c_compiler(tmp_path: Path) -> None:
     # The compiler states each array's size, from which the value is one off so that no array is empty.
     found = {name: int(size) - 1 for name, size in re.findall(r"\.size\s+(\w+), (\d+)", listing)}
     assert found == {
-        "iovec_size": ctypes.sizeof(mmsg._IoVector),
-        "iovec_length": mmsg._IoVector.length.offset,
-        "msghdr_size": ctypes.sizeof(mmsg._Single),
-        "msghdr_name_length": mmsg._Single.name_length.offset,
-        "msghdr_vector": mmsg._Single.vector.offset,
-        "msghdr_control": mmsg._Single.control.offset,
-        "msghdr_control_length": mmsg._Single.control_length.offset,
-        "msghdr_flags": mmsg._Single.flags.offset,
-        "mmsghdr_size": ctypes.sizeof(mmsg._MessageHeader),
-        "mmsghdr_length": mmsg._MessageHeader.length.offset,
+        "iovec_size": ctypes.sizeof(message_headers.IoVector),
+        "iovec_length": message_headers.IoVector.length.offset,
+        "msghdr_size": ctypes.sizeof(message_headers.SingleHeader),
+        "msghdr_name_length": message_headers.SingleHeader.name_length.offset,
+        "msghdr_vector": message_headers.SingleHeader.vector.offset,
+        "msghdr_control": message_headers.SingleHeader.control.offset,
+        "msghdr_control_length": message_headers.SingleHeader.control_length.offset,
+        "msghdr_flags": message_headers.SingleHeader.flags.offset,
+        "mmsghdr_size": ctypes.sizeof(message_headers.MessageHeader),
+        "mmsghdr_length": message_headers.MessageHeader.length.offset,
         "name": mmsg._NAME,
         "cmsg_header": mmsg._CMSG_HEADER,
         "pktinfo_interface": 0,
