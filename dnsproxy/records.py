@@ -67,12 +67,17 @@ def format_any(ttl: int) -> bytes:
     return format_record(Type.HINFO, ttl, b"\x07RFC8482\0")
 
 
-def format_opt(*, do: bool, rcode: int = Rcode.NOERROR, extended_error: int | None = None) -> bytes:
+def format_opt(
+    *, do: bool, rcode: int = Rcode.NOERROR, extended_error: int | None = None, keepalive: float | None = None
+) -> bytes:
     """Our OPT record (RFC 6891 section 6.1.2): version 0, DO copied, no option of the query's echoed.
 
-    extended_error adds an EDE option with that info-code and no text (RFC 8914 section 2).
+    extended_error adds an EDE option with that info-code and no text (RFC 8914 section 2), keepalive an
+    edns-tcp-keepalive option with that many seconds (RFC 7828 section 3.1).
     """
     options = b"" if extended_error is None else struct.pack("!HHH", 15, 2, extended_error)
+    if keepalive is not None:
+        options += struct.pack("!HHH", 11, 2, min(round(keepalive * 10), 0xFFFF))
     flags = wire.DO if do else 0
     return b"\0" + struct.pack("!HHBBHH", Type.OPT, wire.OUR_UDP, rcode >> 4, 0, flags, len(options)) + options
 

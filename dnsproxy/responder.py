@@ -76,8 +76,11 @@ def quick_answer(message: bytes, table: HostTable) -> bytes | None:
     return message[:2] + head + question + octets + opt
 
 
-def decide(message: bytes, table: HostTable, *, stream: bool) -> Outcome:
-    """What to do with a message from a client, over UDP or (stream) TCP."""
+def decide(message: bytes, table: HostTable, *, stream: bool, keepalive: float | None = None) -> Outcome:
+    """What to do with a message from a client, over UDP or (stream) TCP.
+
+    keepalive are the seconds that a connection may be idle, for a client that asks (RFC 7828 section 3.3.2).
+    """
     query = wire.scan_query(message)
     if isinstance(query, Fault):
         return _decide_fault(message, query)
@@ -91,7 +94,7 @@ def decide(message: bytes, table: HostTable, *, stream: bool) -> Outcome:
         return Forward(query, shields=True)
     if query.edns and query.edns.version:
         return refuse(query, Rcode.BADVERS)
-    return Answer(_format_answer(query, row, limit=reply_limit(query, stream=stream)))
+    return Answer(_format_answer(query, row, limit=reply_limit(query, stream=stream), keepalive=keepalive))
 
 
 def refuse(query: Query, rcode: Rcode, *, extended_error: int | None = None) -> Refuse:
@@ -137,8 +140,10 @@ def _format_error(message: bytes, rcode: Rcode) -> bytes:
     return head + message[wire.HEADER : end or wire.HEADER]
 
 
-def _format_answer(query: Query, row: Records, *, limit: int) -> bytes:
-    opt = records.format_opt(do=query.edns.do) if query.edns else b""
+def _format_answer(query: Query, row: Records, *, limit: int, keepalive: float | None) -> bytes:
+    opt = b""
+    if query.edns:
+        opt = records.format_opt(do=query.edns.do, keepalive=keepalive if query.edns.keepalive else None)
     body = query.question + row.octets + opt
     if wire.HEADER + len(body) > limit:
         return _format_truncated(query, opt)

@@ -38,7 +38,8 @@ class DnsServer:
         self.forwarder: Forwarder | None = None
         self._forwarding = forwarding
         self._stream_client = StreamClient(forwarding.upstreams)
-        self._streams = StreamServer(self, counters=self.counters, limits=limits or StreamLimits())
+        self._limits = limits or StreamLimits()
+        self._streams = StreamServer(self, counters=self.counters, limits=self._limits)
         self._stream_forwards = 0
         self._log = structlog.get_logger("dnsproxy.server")
 
@@ -150,7 +151,7 @@ class DnsServer:
         return replies.pass_on(reply, forward.query, shields=forward.shields, limit=_STREAM_LIMIT)
 
     def _decide(self, message: bytes, *, stream: bool) -> bytes | Forward | None:
-        outcome = decide(message, self.table, stream=stream)
+        outcome = decide(message, self.table, stream=stream, keepalive=self._limits.idle if stream else None)
         if isinstance(outcome, Forward):
             return outcome
         if isinstance(outcome, Answer):

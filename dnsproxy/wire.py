@@ -36,6 +36,7 @@ _NAME_END_LIMIT = HEADER + 255
 _POINTER = 0xC0
 _RECORD_FIXED = 10  # type, class, TTL, RDLENGTH
 _OPTION_FIXED = 4  # code, length
+_KEEPALIVE = b"\0\x0b"  # the code of edns-tcp-keepalive (RFC 7828 section 3.1)
 _MAXIMUM_ADDITIONAL = 2  # one OPT and one TSIG or SIG(0); nothing else belongs into a query
 
 
@@ -81,6 +82,8 @@ class Edns(NamedTuple):
     version: int
     udp_size: int
     do: bool
+    keepalive: bool = False
+    """Whether the client asks how long a connection may be idle (RFC 7828); over UDP that means nothing."""
 
 
 class Query(NamedTuple):
@@ -167,18 +170,20 @@ def _scan_records(message: bytes, position: int, *, most_authorities: int) -> Ed
         if data_end > len(message):
             return Fault.FORM
         if message[position : position + 2] == b"\0\x29":
-            misplaced = edns is not None or index < authorities
-            if misplaced or message[owner] or not _options_fit(message, fixed_end, data_end):
+            if edns is not None or index < authorities or message[owner]:
                 return Fault.FORM
-            edns = _edns(message, position)
+            keepalive = _scan_options(message, fixed_end, data_end)
+            if keepalive is None:
+                return Fault.FORM
+            edns = _edns(message, position, keepalive=keepalive)
         position = data_end
     # Octets behind the message could become a record for a server that reads on (CVE-2018-14663).
     return edns if position == len(message) else Fault.FORM
 
 
-def _edns(message: bytes, position: int) -> Edns:
+def _edns(message: bytes, position: int, *, keepalive: bool) -> Edns:
     size = message[position + 2] << 8 | message[position + 3]
-    return Edns(version=message[position + 5], udp_size=size, do=bool(message[position + 6] & 0x80))
+    return Edns(message[position + 5], size, do=bool(message[position + 6] & 0x80), keepalive=keepalive)
 
 
 def _skip_owner(message: bytes, position: int) -> int:
@@ -197,9 +202,12 @@ def _skip_owner(message: bytes, position: int) -> int:
     return 0
 
 
-def _options_fit(message: bytes, position: int, end: int) -> bool:
+def _scan_options(message: bytes, position: int, end: int) -> bool | None:
+    """Whether edns-tcp-keepalive is among the options; None where they do not fit."""
+    keepalive = False
     while position < end:
         if position + _OPTION_FIXED > end:
-            return False
+            return None
+        keepalive = keepalive or message[position : position + 2] == _KEEPALIVE
         position += _OPTION_FIXED + (message[position + 2] << 8 | message[position + 3])
-    return position == end
+    return keepalive if position == end else None

@@ -77,6 +77,16 @@ def test_an_extended_error_is_one_option_without_text() -> None:
     assert reading.opt == Opt(0, 1232, do=False, other_flags=0, options=1)
 
 
+@pytest.mark.parametrize(
+    ("seconds", "units"), [(0, 0), (0.05, 0), (0.1, 1), (30.0, 300), (6553.5, 65535), (10_000, 65535)], ids=str
+)
+def test_a_keepalive_is_in_tenths_of_a_second(seconds: float, units: int) -> None:
+    octets = records.format_opt(do=True, keepalive=seconds)
+    assert octets.endswith(struct.pack("!HHHH", 6, 11, 2, units))
+    reading = read_both(header(0x8180, (1, 0, 0, 1)) + question("app.example.org") + octets)
+    assert reading.opt == Opt(0, 1232, do=True, other_flags=0, options=1)
+
+
 @pytest.mark.parametrize("authoritative", [False, True], ids=["error", "answer"])
 @pytest.mark.parametrize("rcode", Rcode)
 def test_of_all_flags_of_a_query_a_reply_copies_rd_and_cd(rcode: Rcode, authoritative: bool) -> None:

@@ -192,6 +192,27 @@ def test_an_answer_that_does_not_fit_is_cut_to_its_question(
     assert reading.opt == (None if size is None else Opt(0, 1232, do=True, other_flags=0, options=0))
 
 
+KEEPALIVE: Final = query("app.example.org", additional=(opt_record(options=option(11)),))
+
+
+@pytest.mark.parametrize(
+    ("message", "seconds", "told"),
+    [
+        pytest.param(KEEPALIVE, 30.0, b"\0\x0b\0\2\1\x2c", id="asked"),
+        pytest.param(KEEPALIVE, None, b"", id="asked over UDP"),
+        pytest.param(query("app.example.org", additional=(opt_record(),)), 30.0, b"", id="not asked"),
+        pytest.param(query("app.example.org", additional=(opt_record(options=option(12)),)), 30.0, b"", id="padding"),
+    ],
+)
+def test_a_client_that_asks_over_tcp_is_told_how_long_it_may_be_idle(
+    message: bytes, seconds: float | None, told: bytes
+) -> None:
+    outcome = decide(message, TABLE, stream=seconds is not None, keepalive=seconds)
+    assert isinstance(outcome, Answer)
+    assert outcome.message.endswith(b"\x29\x04\xd0\0\0\0\0" + len(told).to_bytes(2, "big") + told)
+    assert read_both(outcome.message).opt == Opt(0, 1232, do=False, other_flags=0, options=1 if told else 0)
+
+
 def test_an_answer_beyond_every_message_is_cut_even_over_tcp() -> None:
     addresses = " ".join(f"10.{number >> 8}.{number & 255}.1" for number in range(5000))
     reading = answer(query("app.example.org"), table_of(f"app.example.org {addresses}"), stream=True)

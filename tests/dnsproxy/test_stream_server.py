@@ -18,7 +18,7 @@ from dnsproxy.stream_server import StreamLimits, StreamServer
 from dnsproxy.wire import Query
 from tests.dnsproxy import upstream_replies as upstream
 from tests.dnsproxy.faulty_upstream import faulty_upstream
-from tests.dnsproxy.messages import query, read_dnspython
+from tests.dnsproxy.messages import opt_record, option, query, read_dnspython
 from tests.dnsproxy.running import (
     OURS,
     REPLY_SECONDS,
@@ -475,6 +475,13 @@ async def test_table_and_upstream_answers_of_the_largest_size_pass_over_tcp() ->
         assert server.asked_streams[0].message[2:] == asked[2:]
         ours = read_dnspython(await world.ask_stream(upstream.padded_query(OURS, 65_535)))
         assert (ours.rcode, len(ours.answers)) == (upstream.NOERROR, 1)
+
+
+async def test_only_over_tcp_a_client_is_told_how_long_its_connection_may_be_idle() -> None:
+    asked = query(OURS, additional=(opt_record(options=option(11)),))
+    async with running(limits=StreamLimits(idle=12.5)) as world:
+        assert (await world.ask_stream(asked)).endswith(b"\0\x0b\0\2" + (125).to_bytes(2, "big"))
+        assert (await world.ask(asked)).endswith(b"\0\0")
 
 
 async def test_a_query_over_tcp_is_asked_over_tcp_so_that_nothing_is_truncated() -> None:

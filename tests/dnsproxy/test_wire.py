@@ -198,6 +198,7 @@ def test_nothing_but_additional_records_follows_the_question(message: bytes) -> 
         pytest.param((opt_record(options=b"\0\3\0\1"),), id="option that overruns"),
         pytest.param((opt_record(options=option(3) + b"\0\x0c\xff\xff"),), id="second option overruns"),
         pytest.param((opt_record(options=option(8, bytes(4)) + b"\0"),), id="octet behind the options"),
+        pytest.param((opt_record(options=b"\0\x0b\0\1"),), id="keepalive that overruns"),
         pytest.param((opt_record()[:-2] + b"\0\1",), id="RDLENGTH past the message"),
         pytest.param((opt_record()[:-2] + b"\xff\xff",), id="RDLENGTH 65535"),
         pytest.param((opt_record()[:-1],), id="cut RDLENGTH"),
@@ -222,6 +223,17 @@ def test_a_bad_opt_makes_the_query_malformed(records: tuple[bytes, ...]) -> None
         pytest.param((opt_record(options=option(10, bytes(41))),), Edns(0, 1232, do=False), id="cookie too long"),
         pytest.param((opt_record(options=option(3) * 9),), Edns(0, 1232, do=False), id="NSID nine times"),
         pytest.param((opt_record(options=option(65001) * 16_000),), Edns(0, 1232, do=False), id="16,000 options"),
+        pytest.param((opt_record(options=option(11)),), Edns(0, 1232, do=False, keepalive=True), id="keepalive"),
+        pytest.param(
+            (opt_record(options=option(3) + option(11, bytes(2)) * 2 + option(12, b"\0\x0b")),),
+            Edns(0, 1232, do=False, keepalive=True),
+            id="keepalive twice, with a time, among others",
+        ),
+        pytest.param(
+            (opt_record(options=option(12, b"\0\x0b\0\0") + option(0x0B00)),),
+            Edns(0, 1232, do=False),
+            id="keepalive in the data of another option",
+        ),
         pytest.param((opt_record(), tsig_record()), Edns(0, 1232, do=False), id="before a TSIG"),
         pytest.param((tsig_record(), opt_record()), Edns(0, 1232, do=False), id="behind a TSIG"),
     ],
@@ -329,7 +341,8 @@ def test_the_scan_and_dnspython_agree_on_what_a_query_is(message: bytes) -> None
         if theirs.edns < 0:
             assert ours.edns is None
         else:
-            assert ours.edns == Edns(theirs.edns, theirs.payload, bool(theirs.ednsflags & 0x8000))
+            keepalive = any(row.otype == 11 for row in theirs.options)
+            assert ours.edns == Edns(theirs.edns, theirs.payload, bool(theirs.ednsflags & 0x8000), keepalive)
 
 
 @pytest.mark.parametrize("message", SEEDS, ids=range(len(SEEDS)))
