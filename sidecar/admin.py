@@ -24,9 +24,9 @@ from sidecar.answers import (
     metrics_answer,
     page_answer,
     path_of,
+    query_of,
     readiness_answer,
     refusal,
-    route_answer,
 )
 
 __all__ = ["Readiness", "serve_admin"]
@@ -34,6 +34,8 @@ __all__ = ["Readiness", "serve_admin"]
 HEAD_SECONDS: Final = 5
 ANSWER_SECONDS: Final = 5
 SEND_SECONDS: Final = 10
+STREAM_SECONDS: Final = 60
+"""For a whole answer that is sent in pieces; SEND_SECONDS is for each of them."""
 LINGER_SECONDS: Final = 1
 MAXIMUM_HEAD: Final = 16_384
 MAXIMUM_CONNECTIONS: Final = 32
@@ -96,10 +98,10 @@ class _Resources:
         self._routes = routes
         self.paths = frozenset({"/", "/healthz", "/readyz", "/metrics", *routes})
 
-    async def answer(self, path: str, accept: str) -> Answer:
+    async def answer(self, path: str, query: Mapping[str, str], accept: str) -> Answer:
         """The answer of a path that is in `paths`."""
         if path in self._routes:
-            return route_answer(self._routes[path]())
+            return self._routes[path](query)
         if path == "/readyz":
             return readiness_answer(await self._ask_readiness())
         if path == "/metrics":
@@ -146,7 +148,7 @@ async def _answer(request: h11.Request, resources: _Resources) -> Answer:
     if refused is not None:
         return refused
     try:
-        return await resources.answer(path, headers.get(b"accept", ""))
+        return await resources.answer(path, query_of(request.target), headers.get(b"accept", ""))
     except Exception:
         # A fault in a page or a collector is that page's alone; the client hears of it, the log has it.
         log.exception("admin resource failed", path=path)
@@ -156,17 +158,26 @@ async def _answer(request: h11.Request, resources: _Resources) -> Answer:
 async def _send(stream: trio.SocketStream, http: h11.Connection, answer: Answer, *, with_body: bool = True) -> None:
     headers = {
         "Content-Type": answer.content_type,
-        "Content-Length": str(len(answer.body)),
         "Cache-Control": "no-store",
         "X-Content-Type-Options": "nosniff",
         "Connection": "close",
         **answer.headers,
     }
+    if isinstance(answer.body, bytes):
+        headers["Content-Length"] = str(len(answer.body))
+        pieces, seconds = iter((answer.body,)), SEND_SECONDS
+    else:
+        # Without a length h11 sends chunks, so that a client can tell a whole answer from a cut one.
+        pieces, seconds = answer.body, STREAM_SECONDS
     response = h11.Response(status_code=answer.status, headers=list(headers.items()))
-    body = answer.body if with_body else b""
-    octets = [http.send(response), http.send(h11.Data(data=body)), http.send(h11.EndOfMessage())]
-    with trio.fail_after(SEND_SECONDS):
-        await stream.send_all(b"".join(part for part in octets if part))
+    octets = http.send(response) or b""
+    with trio.fail_after(seconds):
+        for piece in pieces if with_body else ():
+            octets += http.send(h11.Data(data=piece)) or b""
+            with trio.fail_after(SEND_SECONDS):
+                await stream.send_all(octets)
+            octets = b""
+        await stream.send_all(octets + (http.send(h11.EndOfMessage()) or b""))
         await stream.send_eof()
     await _linger(stream)
 

@@ -5,20 +5,20 @@ The law: pure. Which path and method gives what is decided here; sockets, deadli
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from urllib.parse import parse_qsl
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 METHODS = ("GET", "HEAD")
+MAXIMUM_FIELDS = 16
+"""In the query of a request target."""
 
 TEXT = "text/plain; charset=utf-8"
 HTML = "text/html; charset=utf-8"
 JSON = "application/json"
-
-Route = Callable[[], bytes | str]
-"""Gives the body of a resource: bytes are JSON, text is plain text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,14 @@ class Answer:
     """One response, without the framing."""
 
     status: int
-    body: bytes
+    body: bytes | Iterator[bytes]
+    """An iterator is sent piece by piece: what is too large to be made at once. An empty piece lets others run."""
     content_type: str = TEXT
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Route = Callable[[Mapping[str, str]], Answer]
+"""Gives the answer of a resource from the fields of the request's query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,19 @@ def path_of(target: bytes) -> str:
     if path.startswith((b"http://", b"https://")):
         path = b"/" + path.split(b"/", 3)[3] if path.count(b"/") > 2 else b"/"  # noqa: PLR2004  # the two of the scheme
     return path.decode("ascii", "replace")
+
+
+def query_of(target: bytes) -> dict[str, str]:
+    """The fields of a request target's query, the last of each name; none where there are more than anybody needs."""
+    try:
+        fields = parse_qsl(
+            target.partition(b"?")[2].decode("ascii", "replace"),
+            keep_blank_values=True,
+            max_num_fields=MAXIMUM_FIELDS,
+        )
+    except ValueError:
+        return {}
+    return dict(fields)
 
 
 def refusal(method: str, path: str, paths: frozenset[str]) -> Answer | None:
@@ -73,8 +91,3 @@ def page_answer(html: str) -> Answer:
         "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     return Answer(200, html.encode(errors="replace"), HTML, {"Content-Security-Policy": policy})
-
-
-def route_answer(body: bytes | str) -> Answer:
-    """What a program's own route gave."""
-    return Answer(200, body, JSON) if isinstance(body, bytes) else Answer(200, body.encode(errors="replace"))

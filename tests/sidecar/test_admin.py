@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -14,6 +15,7 @@ from prometheus_client import CollectorRegistry, Counter
 
 from sidecar import admin
 from sidecar.admin import Readiness, serve_admin
+from sidecar.answers import JSON, Answer
 from sidecar.options import Endpoint, bound_endpoint, listen_tcp
 
 
@@ -23,6 +25,7 @@ class World:
     def __init__(self) -> None:
         self.readiness = Readiness(ready=True, reason="ready")
         self.page = "<h1>status</h1>"
+        self.pieces = 0
         self.endpoint = Endpoint("127.0.0.1", 0)
 
     async def ready(self) -> Readiness:
@@ -56,8 +59,14 @@ async def served() -> AsyncIterator[World]:
     registry = CollectorRegistry()
     Counter("things", "Things that happened.", registry=registry).inc(3)
 
-    def fail() -> str:
+    def fail(_: object) -> Answer:
         raise RuntimeError("a bug in a page")
+
+    def pieces() -> Iterator[bytes]:
+        yield b"["
+        world.pieces += 1
+        yield b""
+        yield b"1]"
 
     listener = listen_tcp(world.endpoint, flag="--admin")
     world.endpoint = bound_endpoint(listener)
@@ -68,7 +77,13 @@ async def served() -> AsyncIterator[World]:
                 readiness=world.ready,
                 registry=registry,
                 page=lambda: world.page,
-                routes={"/table": lambda: b"[]", "/note": lambda: "hello", "/broken": fail},
+                routes={
+                    "/table": lambda _: Answer(200, pieces(), JSON),
+                    "/note": lambda query: Answer(200, str(query).encode()),
+                    "/broken": fail,
+                    "/endless": lambda _: Answer(200, itertools.repeat(b"x" * 1_000_000)),
+                    "/breaks": lambda _: Answer(200, (1 // number * b"x" for number in (1, 1, 0))),
+                },
                 task_status=task_status,
             )
         )
@@ -125,10 +140,67 @@ async def test_the_page_is_html_that_may_load_nothing() -> None:
         assert headers["content-security-policy"].startswith("default-src 'none'")
 
 
-async def test_a_programs_own_routes_are_json_or_text() -> None:
+async def test_an_answer_in_pieces_comes_in_chunks_with_an_end() -> None:
     async with served() as world:
-        assert (await world.get("/table"))[1]["content-type"] == "application/json"
-        assert (await world.get("/note"))[1]["content-type"] == "text/plain; charset=utf-8"
+        status, headers, body = await world.get("/table")
+        assert (status, headers["content-type"], headers["transfer-encoding"]) == (200, "application/json", "chunked")
+        assert body == b"1\r\n[\r\n2\r\n1]\r\n0\r\n\r\n"
+
+
+async def test_a_client_of_http_1_0_gets_the_pieces_as_they_are() -> None:
+    async with served() as world:
+        _, headers, body = await world.ask(b"GET /table HTTP/1.0\r\nHost: x\r\n\r\n")
+        assert "transfer-encoding" not in headers
+        assert body == b"[1]"
+
+
+async def test_head_makes_no_piece() -> None:
+    async with served() as world:
+        status, headers, body = await world.get("/table", method="HEAD")
+        assert (status, body, world.pieces) == (200, b"", 0)
+        assert "content-length" not in headers
+
+
+async def test_an_answer_that_breaks_off_has_no_end_and_the_server_lives() -> None:
+    async with served() as world:
+        assert (await world.get("/breaks"))[2] == b"1\r\nx\r\n1\r\nx\r\n"
+        assert (await world.get("/healthz"))[0] == 200
+
+
+async def test_others_are_served_while_a_large_answer_is_sent() -> None:
+    async with served() as world, await world.connect() as stream:
+        await stream.send_all(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert await stream.receive_some(1) == b"H"
+        assert (await world.get("/healthz"))[0] == 200
+
+
+async def test_an_answer_without_end_is_cut_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin, "STREAM_SECONDS", 0.05)
+    async with served() as world, await world.connect() as stream:
+        await stream.send_all(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n")
+        last = b""
+        with contextlib.suppress(trio.BrokenResourceError):
+            async for part in stream:
+                last = bytes(part)
+        assert not last.endswith(b"0\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    ("target", "fields"),
+    [
+        pytest.param("/note", {}, id="no query"),
+        pytest.param("/note?name=a&name=b%20c", {"name": "b c"}, id="the last of a name, decoded"),
+        pytest.param("/note?name=", {"name": ""}, id="empty value"),
+        pytest.param("/note?name=%ff%00", {"name": "\ufffd\0"}, id="octets that are no UTF-8"),
+        pytest.param("/note?=&&&;", {"": "", ";": ""}, id="nonsense"),
+        pytest.param("/note?" + "&".join(f"n{number}=" for number in range(17)), {}, id="too many fields"),
+    ],
+)
+async def test_a_route_gets_the_fields_of_the_query(target: str, fields: dict[str, str]) -> None:
+    async with served() as world:
+        status, headers, body = await world.get(target)
+        assert (status, headers["content-type"]) == (200, "text/plain; charset=utf-8")
+        assert body.decode() == str(fields)
 
 
 async def test_head_has_the_headers_of_get_and_no_body() -> None:
