@@ -1,0 +1,115 @@
+"""Upstream addresses: what a flag may say, and what is said about the rest."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dnsproxy.forward.address import TlsEndpoint, parse_upstream
+from sidecar.endpoints import Endpoint
+
+
+@pytest.mark.parametrize(
+    ("text", "upstream"),
+    [
+        pytest.param("192.0.2.53", Endpoint("192.0.2.53", 53), id="IPv4"),
+        pytest.param(" 192.0.2.53:5353\n", Endpoint("192.0.2.53", 5353), id="port, spaces around"),
+        pytest.param("2001:DB8::53", Endpoint("2001:db8::53", 53), id="IPv6"),
+        pytest.param("[2001:db8::53]:5353", Endpoint("2001:db8::53", 5353), id="IPv6 and port"),
+        pytest.param("fe80::1%eth0", Endpoint("fe80::1%eth0", 53), id="scope"),
+    ],
+)
+def test_an_address_is_asked_in_plain_dns(text: str, upstream: Endpoint) -> None:
+    assert parse_upstream(text) == upstream
+    assert type(parse_upstream(text)) is Endpoint
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port", "name"),
+    [
+        pytest.param("tls://192.0.2.53#dns.example.org", "192.0.2.53", 853, "dns.example.org", id="IPv4"),
+        pytest.param("tls://192.0.2.53:8853#dns.example.org", "192.0.2.53", 8853, "dns.example.org", id="port"),
+        pytest.param("TLS://192.0.2.53#DNS.Example.ORG.", "192.0.2.53", 853, "dns.example.org", id="case, final dot"),
+        pytest.param("tls://2001:DB8::53#dns.example.org", "2001:db8::53", 853, "dns.example.org", id="IPv6"),
+        pytest.param("tls://[2001:db8::53]#dns.example.org", "2001:db8::53", 853, "dns.example.org", id="brackets"),
+        pytest.param("tls://[2001:db8::53]:8853#x.example", "2001:db8::53", 8853, "x.example", id="IPv6 and port"),
+        pytest.param("tls://fe80::1%eth0#dns.example.org", "fe80::1%eth0", 853, "dns.example.org", id="scope"),
+        pytest.param("tls://192.0.2.53#192.0.2.53", "192.0.2.53", 853, "192.0.2.53", id="certificate of an address"),
+        pytest.param("tls://192.0.2.53#2001:DB8::0:53", "192.0.2.53", 853, "2001:db8::53", id="of another address"),
+        pytest.param("tls://192.0.2.53#dns", "192.0.2.53", 853, "dns", id="one label"),
+        pytest.param("tls://192.0.2.53#dns.bücher.example", "192.0.2.53", 853, "dns.xn--bcher-kva.example", id="IDN"),
+    ],
+)
+def test_tls_comes_with_the_name_that_is_expected(text: str, host: str, port: int, name: str) -> None:
+    assert parse_upstream(text) == TlsEndpoint(host, port, name)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        pytest.param("", "is not an IP address", id="empty"),
+        pytest.param("dns.example.org", "'dns.example.org' is not an IP address", id="a name"),
+        pytest.param("dns.example.org:53", "'dns.example.org' is not an IP address", id="a name and a port"),
+        pytest.param("192.0.2.53:0", "'0' is not a port", id="port 0"),
+        pytest.param("192.0.2.53:65536", "'65536' is not a port", id="port too large"),
+        pytest.param("192.0.2.53:", "'' is not a port", id="colon alone"),
+        pytest.param("192.0.2.53:dns", "'dns' is not a port", id="port by name"),
+        pytest.param("192.0.2.256", "is not an IP address", id="number too large"),
+        pytest.param("192.0.2.053", "is not an IP address", id="octal"),
+        pytest.param("[192.0.2.53", "is not [ADDR]:PORT", id="open bracket"),
+        pytest.param("192.0.2.53 192.0.2.54", "is not an IP address", id="two in one"),
+        pytest.param("192.0.2.53#dns.example.org", "is not an IP address", id="a name without tls"),
+        pytest.param("192.0.2.53#5353", "is not an IP address", id="dnsmasq's way to name a port"),
+        pytest.param("https://192.0.2.53/dns-query", "ADDR[:PORT] or tls://ADDR[:PORT]#NAME", id="https"),
+        pytest.param("udp://192.0.2.53", "ADDR[:PORT] or tls://ADDR[:PORT]#NAME", id="other scheme"),
+        pytest.param("://192.0.2.53", "ADDR[:PORT] or tls://ADDR[:PORT]#NAME", id="no scheme"),
+        pytest.param("tls:192.0.2.53#dns.example.org", "is not an IP address", id="half a scheme"),
+        pytest.param("tls://192.0.2.53", "whose certificate to expect", id="no certificate"),
+        pytest.param("tls://192.0.2.53#", "whose certificate to expect", id="empty name"),
+        pytest.param("tls://", "whose certificate to expect", id="scheme alone"),
+        pytest.param("tls://#dns.example.org", "is not an IP address", id="no address"),
+        pytest.param("tls://dns.example.org#dns.example.org", "is not an IP address", id="a name to dial"),
+        pytest.param("tls://192.0.2.53:0#dns.example.org", "'0' is not a port", id="tls on port 0"),
+        pytest.param("tls://192.0.2.53/#dns.example.org", "is not an IP address", id="path"),
+        pytest.param("tls://user@192.0.2.53#dns.example.org", "is not an IP address", id="user"),
+        pytest.param("tls://192.0.2.53#*.example.org", "not for a wildcard", id="wildcard"),
+        pytest.param("tls://192.0.2.53#*", "is not a hostname", id="star"),
+        pytest.param("tls://192.0.2.53#dns..example.org", "a label is empty", id="empty label"),
+        pytest.param("tls://192.0.2.53#a#b", "is no host label", id="two names"),
+        pytest.param("tls://192.0.2.53#-dns.example.org", "is no host label", id="dash in front"),
+        pytest.param(f"tls://192.0.2.53#{'a' * 64}.example", "is no host label", id="label too long"),
+        pytest.param(f"tls://192.0.2.53#{'a.' * 127}example", "longer than 255 octets", id="name too long"),
+        pytest.param("tls://192.0.2.53#[2001:db8::53]", "is an IP address, not a hostname", id="address in brackets"),
+        pytest.param("tls://192.0.2.53#192.0.2.53:853", "is no host label", id="port behind the name"),
+        pytest.param("tls://192.0.2.53#fe80::1%eth0", "has no scope", id="certificate of a scope"),
+        pytest.param("tls://192.0.2.53#dns.example.org\0", "is no host label", id="NUL"),
+    ],
+)
+def test_anything_else_is_refused_with_what_is_wrong(text: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(complaint)):
+        parse_upstream(text)
+
+
+def test_a_complaint_shows_no_more_of_a_text_than_is_needed_to_recognise_it() -> None:
+    for text in ("tls://" + "x" * 5000, "https://" + "x" * 5000, "x" * 5000):
+        with pytest.raises(ValueError, match=r"\.\.\.") as caught:
+            parse_upstream(text)
+        assert len(str(caught.value)) < 250
+
+
+@given(st.ip_addresses(), st.integers(1, 65535), st.none() | st.sampled_from(["dns.example.org", "192.0.2.1", "::1"]))
+def test_an_upstream_is_read_as_it_is_written(host: object, port: int, name: str | None) -> None:
+    upstream = Endpoint(str(host), port) if name is None else TlsEndpoint(str(host), port, name)
+    assert parse_upstream(str(upstream)) == upstream
+
+
+@given(st.text() | st.text("tls:/#.[]%*120ab", max_size=40).map("tls://".__add__))
+def test_any_text_is_an_upstream_or_a_value_error(text: str) -> None:
+    try:
+        upstream = parse_upstream(text)
+    except ValueError:
+        return
+    assert parse_upstream(str(upstream)) == upstream
