@@ -1,4 +1,4 @@
-"""resolv.conf(5): the nameservers that queries are forwarded to, and the search list of the pod.
+"""resolv.conf(5): the nameservers that queries are forwarded to, how to ask them, and the search list of the pod.
 
 The law: like the C library's reader, what is not understood is passed over; unlike it, no nameserver at all is not the
 local host but nothing, so that the caller can say so.
@@ -7,6 +7,41 @@ local host but nothing, so that the caller can say so.
 from __future__ import annotations
 
 import ipaddress
+from dataclasses import dataclass
+from typing import Final
+
+_LONGEST_TIMEOUT: Final = 30  # RES_MAXRETRANS of resolv.h
+_MOST_ATTEMPTS: Final = 5  # RES_MAXRETRY
+
+
+@dataclass(frozen=True, slots=True)
+class ResolverOptions:
+    """What the `options` lines say of the way to ask; the C library's defaults."""
+
+    rotate: bool = False
+    """Begin with another nameserver each time."""
+    timeout: int = 5
+    """Seconds to wait for one nameserver, 1 to 30: what a host's resolver has to spare. It moves no deadline of ours,
+    because a forwarder's client waits two seconds in all: the next upstream is asked after 0.6 s."""
+    attempts: int = 2
+    """How often to ask each nameserver, 1 to 5."""
+    use_vc: bool = False
+    """Ask over TCP."""
+
+
+def parse_options(content: str) -> ResolverOptions:
+    """The options of all `options` lines together; of one given twice the last counts, unknown ones do nothing.
+
+    As in the C library, a word of such a line counts wherever it stands: behind a `#` too.
+    """
+    words = [word for keyword, *values in _lines(content) if keyword == "options" for word in values]
+    plain = ResolverOptions()
+    return ResolverOptions(
+        rotate="rotate" in words,
+        timeout=_last_number(words, "timeout:", most=_LONGEST_TIMEOUT) or plain.timeout,
+        attempts=_last_number(words, "attempts:", most=_MOST_ATTEMPTS) or plain.attempts,
+        use_vc="use-vc" in words,
+    )
 
 
 def parse_nameservers(content: str) -> list[str]:
@@ -44,6 +79,17 @@ def find_cluster_domain(search: list[str]) -> str | None:
 
 def _votes(domain: str, search: list[str]) -> int:
     return sum(entry == f"svc.{domain}" or entry.endswith(f".svc.{domain}") for entry in search)
+
+
+def _last_number(words: list[str], option: str, *, most: int) -> int | None:
+    """The number behind an option, `most` for all above; what is no number from 1 up is passed over."""
+    found = None
+    for word in words:
+        digits = word.removeprefix(option)
+        if word.startswith(option) and digits.isascii() and digits.isdigit() and digits.strip("0"):
+            digits = digits.lstrip("0")
+            found = min(int(digits), most) if len(digits) <= len(str(most)) else most
+    return found
 
 
 def _lines(content: str) -> list[list[str]]:

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.resolvconf import find_cluster_domain, parse_nameservers, parse_search
+from dnsproxy.resolvconf import (
+    ResolverOptions,
+    find_cluster_domain,
+    parse_nameservers,
+    parse_options,
+    parse_search,
+)
 
 POD = "search shop.svc.cluster.local svc.cluster.local cluster.local\nnameserver 10.96.0.10\noptions ndots:5\n"
 
@@ -79,6 +85,58 @@ def test_the_last_search_list_counts(content: str, search: list[str]) -> None:
 )
 def test_the_cluster_domain_is_what_the_svc_entries_end_with(search: list[str], domain: str | None) -> None:
     assert find_cluster_domain(search) == domain
+
+
+PLAIN = ResolverOptions()
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        pytest.param("", PLAIN, id="empty"),
+        pytest.param("nameserver 192.0.2.1\n", PLAIN, id="no options"),
+        pytest.param("options\n", PLAIN, id="options without any"),
+        pytest.param(POD, PLAIN, id="pod"),
+        pytest.param("options rotate use-vc\n", ResolverOptions(rotate=True, use_vc=True), id="two on a line"),
+        pytest.param("options rotate\noptions use-vc", ResolverOptions(rotate=True, use_vc=True), id="lines add up"),
+        pytest.param("\toptions\trotate\r\n", ResolverOptions(rotate=True), id="tabs and CRLF"),
+        pytest.param("options timeout:1 attempts:1\n", ResolverOptions(timeout=1, attempts=1), id="numbers"),
+        pytest.param("options timeout:3 timeout:2\n", ResolverOptions(timeout=2), id="the last timeout counts"),
+        pytest.param(
+            "options attempts:1\noptions attempts:3\n", ResolverOptions(attempts=3), id="the last line counts"
+        ),
+        pytest.param("options attempts:1 attempts:x\n", ResolverOptions(attempts=1), id="nonsense does not count"),
+        pytest.param(
+            "options timeout:60 attempts:9\n", ResolverOptions(timeout=30, attempts=5), id="the C library's caps"
+        ),
+        pytest.param(f"options timeout:{'9' * 5000}\n", ResolverOptions(timeout=30), id="5,000 digits"),
+        pytest.param(f"options attempts:{'0' * 5000}1\n", ResolverOptions(attempts=1), id="5,000 zeros in front"),
+        pytest.param("options attempts:0 timeout:0 attempts:00\n", PLAIN, id="zero"),
+        pytest.param("options attempts: timeout:\n", PLAIN, id="no number"),
+        pytest.param("options attempts:-1 timeout:+3\n", PLAIN, id="sign"),
+        pytest.param("options attempts:1.5 timeout:1s\n", PLAIN, id="fraction, unit"),
+        pytest.param("options attempts:\u0663 timeout:\u00b2\n", PLAIN, id="other digits"),
+        pytest.param("options attempts 1 timeout =1\n", PLAIN, id="no colon"),
+        pytest.param("options ATTEMPTS:1 Rotate USE-VC\n", PLAIN, id="other case"),
+        pytest.param("options rotate:1 norotate use-vcs xattempts:1\n", PLAIN, id="nearly"),
+        pytest.param(
+            "options edns0 ndots:5 single-request trust-ad inet6 debug\n", PLAIN, id="options that are not ours"
+        ),
+        pytest.param("# options rotate\n;options use-vc\n", PLAIN, id="comments"),
+        pytest.param("options rotate # attempts:1\n", ResolverOptions(rotate=True, attempts=1), id="no comment behind"),
+        pytest.param("rotate\noption rotate\noptionsrotate\n", PLAIN, id="other keywords"),
+        pytest.param("nameserver 192.0.2.1 rotate\nsearch use-vc\n", PLAIN, id="the words elsewhere"),
+    ],
+)
+def test_options_are_read_and_the_rest_is_passed_over(content: str, options: ResolverOptions) -> None:
+    assert parse_options(content) == options
+
+
+@given(st.text() | st.text("optionstimeout:attempts:0129 \n", max_size=80).map("options ".__add__))
+def test_options_stay_within_the_bounds_of_the_c_library(content: str) -> None:
+    options = parse_options(content)
+    assert 1 <= options.timeout <= 30
+    assert 1 <= options.attempts <= 5
 
 
 @given(st.text() | st.text("nameserver search1.:%#;\n ", max_size=80))
