@@ -47,7 +47,14 @@ class Claim:
     addresses: tuple[str, ...] = ()
     """Fixed addresses (static names); empty where the target decides."""
     ingress_class: str | None = None
-    """The class whose target applies; None takes the default target."""
+    """The class whose target applies, of an Ingress or of a Gateway; None takes the default target."""
+    target: str | None = None
+    """The target that the object itself chose (`switchback.dev/target`), before that of its class: `ADDRESS[,ADDRESS]`
+    in canonical form, `service:NAMESPACE/NAME` or `status`."""
+    status: tuple[str, ...] = ()
+    """The addresses and hostnames in the load balancer status of the object, or of the Gateway that serves it."""
+    routed: bool = True
+    """False for a mere listener: it takes connections for the name, but whoever routes the name comes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +63,5 @@ class Rejection:
 
     origin: Origin
     reason: str
+    deliberate: bool = False
+    """Somebody asked for it (a filter, a label): worth an explanation, but no warning."""

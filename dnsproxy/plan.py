@@ -1,8 +1,9 @@
 """The plan for one hostname: who of those that claim it has it, what it is answered with, and why the others lost.
 
 The law: the result depends on the set of claims alone, never on the order in which they came. Static names beat the
-cluster's; between objects the older one wins, then namespace and name. A name whose target has no address is left out,
-so that it is forwarded and never answered wrongly.
+cluster's, and an object that routes the name beats a mere listener; between objects of one sort the older one wins,
+then namespace and name. A name whose target has no address is left out, so that it is forwarded and never answered
+wrongly.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 
 from dnsproxy.claims import Claim
 from dnsproxy.guards import Guards, refusal
+from dnsproxy.targets import is_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +22,25 @@ class Targets:
 
     default: tuple[str, ...] = ()
     by_class: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    services: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By `NAMESPACE/NAME`, for objects that chose one."""
 
     def addresses_for(self, claim: Claim) -> tuple[str, ...]:
         """The addresses a claim is answered with; empty where there are none."""
         if claim.addresses:
             return claim.addresses
+        if claim.target is not None:
+            return self._chosen(claim.target, claim)
         if claim.ingress_class is not None and claim.ingress_class in self.by_class:
             return self.by_class[claim.ingress_class]
         return self.default
+
+    def _chosen(self, target: str, claim: Claim) -> tuple[str, ...]:
+        if target == "status":
+            return tuple(filter(is_address, claim.status))
+        if target.startswith("service:"):
+            return self.services.get(target.removeprefix("service:"), ())
+        return tuple(target.split(","))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +71,17 @@ def judge(claims: Iterable[Claim], *, targets: Targets, guards: Guards) -> Verdi
     addresses = targets.addresses_for(winner)
     if addresses:
         return Verdict(winner, addresses, lost)
-    return Verdict(None, (), (Lost(winner, "its target has no address (--target)"), *lost))
+    chosen = "--target" if winner.target is None else winner.target
+    return Verdict(None, (), (Lost(winner, f"its target has no address ({chosen})"), *lost))
 
 
-def _rank(claim: Claim) -> tuple[bool, str, str, str, str, tuple[str, ...], str]:
+_Rank = tuple[tuple[bool, bool, str, str, str, str], tuple[tuple[str, ...], str, str, tuple[str, ...]]]
+
+
+def _rank(claim: Claim) -> _Rank:
     origin = claim.origin
     # Between static names, the flag beats the file: it stands nearer to the one who typed it.
     age_and_name = (origin.created, origin.kind, origin.namespace, origin.name)
-    return (not claim.addresses, *age_and_name, claim.addresses, claim.ingress_class or "")
+    # The rest only tells the claims of one object apart, so that no two rank alike.
+    rest = (claim.addresses, claim.ingress_class or "", claim.target or "", claim.status)
+    return (not claim.addresses, not claim.routed, *age_and_name), rest

@@ -27,3 +27,12 @@ def parse_address(text: str) -> str:
     if address.is_unspecified or address.is_multicast:
         raise ValueError(f"{shown(text)} is not an address that a client can connect to")
     return str(address)
+
+
+def is_address(text: str) -> bool:
+    """Whether parse_address would take a text."""
+    try:
+        parse_address(text)
+    except ValueError:
+        return False
+    return True

@@ -36,8 +36,14 @@ LINE = Claim(HOST, Reach.NAME, Origin("hosts file", "names:1"), ("192.0.2.9",))
         pytest.param(LINE, claim("a", created=""), id="a static name before the cluster's"),
         pytest.param(FLAG, LINE, id="a flag before a file"),
         pytest.param(
+            claim("z", created=NEW), replace(claim("a"), routed=False), id="who routes it before a mere listener"
+        ),
+        pytest.param(LINE, replace(claim("a"), routed=False), id="a static name before a listener"),
+        pytest.param(
             claim("a", ingress_class="inner"), claim("a", ingress_class="other"), id="what differs in its class alone"
         ),
+        pytest.param(claim("a"), replace(claim("a"), target="status"), id="its target alone"),
+        pytest.param(claim("a"), replace(claim("a"), status=("192.0.2.3",)), id="its status alone"),
         pytest.param(
             replace(LINE, addresses=("192.0.2.3",)),
             replace(LINE, addresses=("192.0.2.4",)),
@@ -65,6 +71,32 @@ def test_a_claim_is_answered_with_its_target(ingress_class: str | None, addresse
     wanted = claim("a", ingress_class=ingress_class)
     verdict = judge([wanted], targets=TARGETS, guards=Guards())
     assert (verdict.winner, verdict.addresses, verdict.lost) == (wanted, addresses, ())
+
+
+STATUS = ("192.0.2.3", "lb.example.org", "2001:db8::3")
+
+
+@pytest.mark.parametrize(
+    ("target", "addresses"),
+    [
+        pytest.param("192.0.2.4", ("192.0.2.4",), id="an address"),
+        pytest.param("192.0.2.4,2001:db8::4", ("192.0.2.4", "2001:db8::4"), id="two addresses"),
+        pytest.param("service:edge/relay", ("192.0.2.5",), id="a Service"),
+        pytest.param("status", ("192.0.2.3", "2001:db8::3"), id="the addresses of its status, not the hostname"),
+    ],
+)
+def test_the_target_an_object_chose_goes_before_that_of_its_class(target: str, addresses: tuple[str, ...]) -> None:
+    chosen = replace(claim("a", ingress_class="inner"), target=target, status=STATUS)
+    targets = replace(TARGETS, services={"edge/relay": ("192.0.2.5",)})
+    assert judge([chosen], targets=targets, guards=Guards()).addresses == addresses
+
+
+@pytest.mark.parametrize("target", ["service:edge/gone", "service:edge", "status"])
+def test_a_chosen_target_without_address_is_named_and_no_other_takes_its_place(target: str) -> None:
+    chosen = replace(claim("a", ingress_class="inner"), target=target, status=("lb.example.org",))
+    verdict = judge([chosen], targets=replace(TARGETS, services={"edge/relay": ("192.0.2.5",)}), guards=Guards())
+    assert (verdict.winner, verdict.addresses) == (None, ())
+    assert [lost.reason for lost in verdict.lost] == [f"its target has no address ({target})"]
 
 
 def test_a_static_name_keeps_its_own_addresses() -> None:
@@ -100,6 +132,14 @@ any_claims = st.builds(
     namespace=st.sampled_from("ab"),
     ingress_class=st.sampled_from([None, "inner", "other", "empty"]),
     kind=st.sampled_from(["Ingress", "HTTPRoute"]),
+).flatmap(
+    lambda one: st.builds(
+        replace,
+        st.just(one),
+        routed=st.booleans(),
+        target=st.sampled_from([None, "192.0.2.4", "status"]),
+        status=st.sampled_from([(), STATUS]),
+    )
 ) | st.sampled_from([FLAG, LINE])
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.targets import parse_address, parse_addresses
+from dnsproxy.targets import is_address, parse_address, parse_addresses
 
 
 @pytest.mark.parametrize(
@@ -73,3 +73,15 @@ def test_any_text_is_addresses_or_refused(text: str) -> None:
     except ValueError:
         return
     assert parse_addresses(",".join(addresses)) == addresses
+
+
+@pytest.mark.parametrize("text", ["192.0.2.1", "2001:DB8::1"])
+def test_an_address_is_told_from_other_texts(text: str) -> None:
+    assert is_address(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "lb.example.org", "192.0.2.1,192.0.2.2", "192.0.2.0/24", "0.0.0.0", "fe80::1%eth0"]
+)
+def test_what_is_no_address_to_connect_to_is_none(text: str) -> None:
+    assert not is_address(text)
