@@ -1,0 +1,181 @@
+"""A resolv.conf that is read and followed: there is always somebody to ask."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+from structlog.testing import capture_logs
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from dnsproxy.file_follower import LOOK_EVERY
+from dnsproxy.forward.resolvconf_follower import LARGEST, follow_resolv_conf, read_forwarding
+from dnsproxy.forward.settings import ForwardSettings
+from sidecar.endpoints import Endpoint
+from sidecar.errors import StartError
+
+PLAIN = ForwardSettings((), outstanding=7, per_client=3)
+OURS = Endpoint("127.0.0.1", 53)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "resolv.conf"
+    path.write_text("nameserver 192.0.2.1\n")
+    return path
+
+
+class Following:
+    """A follower under way, and what it has told and logged; time passes only in `look`."""
+
+    def __init__(self, path: Path, nursery: trio.Nursery, clock: MockClock) -> None:
+        self.told: list[ForwardSettings] = []
+        self._clock = clock
+        used = read_forwarding(path, plain=PLAIN)
+        start = partial(follow_resolv_conf, path, used=used, listening=[OURS], tell=self.told.append)
+        nursery.start_soon(start)
+
+    @property
+    def hosts(self) -> list[list[str]]:
+        """The nameservers of each report."""
+        return [[upstream.host for upstream in settings.upstreams] for settings in self.told]
+
+    async def look(self) -> list[str]:
+        """The causes of the warnings during several looks."""
+        with capture_logs() as logs:
+            for _ in range(5):
+                await wait_all_tasks_blocked()
+                self._clock.jump(LOOK_EVERY)
+            await wait_all_tasks_blocked()
+        return [line["cause"] for line in logs if line["log_level"] == "warning"]
+
+
+def make_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def make_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "complaint"),
+    [
+        pytest.param(
+            lambda path: path.unlink(), "No such file or directory; name servers with --upstream", id="missing"
+        ),
+        pytest.param(lambda path: path.write_text(""), "names no nameserver; name one with --upstream", id="empty"),
+        pytest.param(lambda path: path.write_text("#"), "names no nameserver; name one with --upstream", id="comment"),
+        pytest.param(make_folder, "Is a directory", id="a folder"),
+    ],
+)
+def test_at_the_start_there_must_be_somebody_to_ask(path: Path, spoil: object, complaint: str) -> None:
+    assert callable(spoil)
+    spoil(path)
+    with pytest.raises(StartError, match=complaint) as caught:
+        read_forwarding(path, plain=PLAIN)
+    assert f"--resolv-conf {path}" in str(caught.value)
+
+
+def test_at_the_start_it_may_be_a_pipe() -> None:
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, b"nameserver 192.0.2.7\n")
+        os.close(writing)
+        found = read_forwarding(Path(f"/dev/fd/{reading}"), plain=PLAIN)
+    finally:
+        os.close(reading)
+    assert found.upstreams == (Endpoint("192.0.2.7", 53),)
+
+
+async def test_a_file_as_it_was_at_the_start_is_no_news(
+    path: Path, nursery: trio.Nursery, mock_clock: MockClock
+) -> None:
+    following = Following(path, nursery, mock_clock)
+    assert await following.look() == []
+    path.write_text("# written anew\nnameserver 192.0.2.1\n")
+    assert await following.look() == []
+    assert following.told == []
+
+
+async def test_a_change_between_reading_and_following_is_told(
+    path: Path, nursery: trio.Nursery, mock_clock: MockClock
+) -> None:
+    following = Following(path, nursery, mock_clock)
+    path.write_text("nameserver 192.0.2.2\n")
+    await following.look()
+    assert following.hosts == [["192.0.2.2"]]
+
+
+async def test_new_nameservers_and_options_are_told_and_the_limits_stay(
+    path: Path, nursery: trio.Nursery, mock_clock: MockClock
+) -> None:
+    following = Following(path, nursery, mock_clock)
+    await following.look()
+    path.write_text("nameserver 192.0.2.3\nnameserver 192.0.2.1\noptions rotate use-vc attempts:1\n")
+    await following.look()
+    assert following.told == [
+        ForwardSettings(
+            (Endpoint("192.0.2.3", 53), Endpoint("192.0.2.1", 53)),
+            outstanding=7,
+            per_client=3,
+            rotate=True,
+            attempts=1,
+            use_tcp=True,
+        )
+    ]
+
+
+async def test_options_that_are_gone_are_back_at_their_defaults(
+    path: Path, nursery: trio.Nursery, mock_clock: MockClock
+) -> None:
+    following = Following(path, nursery, mock_clock)
+    for content in ("nameserver 192.0.2.1\noptions rotate\n", "nameserver 192.0.2.1\n"):
+        path.write_text(content)
+        await following.look()
+    assert [settings.rotate for settings in following.told] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "cause"),
+    [
+        pytest.param(lambda path: path.unlink(), "No such file or directory", id="missing"),
+        pytest.param(lambda path: path.write_text(""), "names no nameserver", id="empty"),
+        pytest.param(lambda path: path.write_text("#nameserver 192.0.2.2"), "names no nameserver", id="no nameserver"),
+        pytest.param(make_folder, "Is a directory", id="a folder"),
+        pytest.param(make_pipe, "is no regular file", id="a pipe"),
+        pytest.param(lambda path: os.truncate(path, LARGEST + 1), "is larger than", id="too large"),
+        pytest.param(
+            lambda path: path.write_text("nameserver 192.0.2.2\nnameserver 127.0.0.1\n"),
+            "127.0.0.1:53 is where we listen ourselves",
+            id="a loop",
+        ),
+    ],
+)
+async def test_a_file_that_cannot_be_used_is_told_of_once_and_the_upstreams_stay(
+    path: Path, nursery: trio.Nursery, mock_clock: MockClock, spoil: object, cause: str
+) -> None:
+    following = Following(path, nursery, mock_clock)
+    assert callable(spoil)
+    await following.look()
+    spoil(path)
+    (complaint,) = await following.look()
+    assert cause in complaint
+    assert await following.look() == []
+    assert following.told == []
+
+
+async def test_after_a_trouble_the_next_good_file_counts(
+    path: Path, nursery: trio.Nursery, mock_clock: MockClock
+) -> None:
+    following = Following(path, nursery, mock_clock)
+    path.write_text("")
+    assert len(await following.look()) == 1
+    path.write_text("nameserver 192.0.2.5\n")
+    assert await following.look() == []
+    assert following.hosts == [["192.0.2.5"]]
