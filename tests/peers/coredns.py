@@ -85,6 +85,11 @@ def running_coredns(folder: Path, corefile: str, *, port: int | None = None) -> 
             process.stdout.close()
 
 
+def answering(address: str) -> str:
+    """The Corefile of a server that gives every name one address."""
+    return f'. {{\n template IN A . {{\n  answer "{{{{ .Name }}}} 5 IN A {address}"\n }}\n}}\n'
+
+
 def free_port() -> int:
     """A port that is free for UDP and TCP on every address, and may be taken again at once."""
     while True:

@@ -6,16 +6,20 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Final
 
 from sidecar.endpoints import Endpoint
 from tests.bench.launched import ROOT
 from tests.peers.coredns import free_port
 from tests.peers.processes import end_process, free_ports, wait_for
 from tests.peers.scraping import scrape
+
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 END_SECONDS = 20
 """More than it may take to answer what is under way."""
@@ -60,17 +64,19 @@ class Serving:
 
 
 @contextmanager
-def serving(folder: Path, *arguments: str, port: int | None = None) -> Iterator[Serving]:
+def serving(
+    folder: Path, *arguments: str, port: int | None = None, environment: Mapping[str, str] = _NOTHING
+) -> Iterator[Serving]:
     """`dnsproxy serve` with these flags on a port of loopback, from its readiness to its certain end."""
     port = free_port() if port is None else port
     (admin_port,) = free_ports(1)
     admin = f"127.0.0.1:{admin_port}"
     log = folder / f"dnsproxy-{port}-{admin_port}.log"
     where = ["--listen", f"127.0.0.1:{port}", "--admin", admin, "--log-format", "json"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with log.open("wb") as stderr:
         command = [sys.executable, "-m", "dnsproxy", "serve", *where, *arguments]
-        process = subprocess.Popen(command, stderr=stderr, env=environment)
+        surroundings = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+        process = subprocess.Popen(command, stderr=stderr, env=surroundings)
     try:
         wait_for(lambda: b'"serving"' in log.read_bytes(), process=process, log=log)
         yield Serving(port, admin, process, log)

@@ -15,7 +15,7 @@ from dnsproxy.install.parser import parse_corefile
 from dnsproxy.install.plan import plan_uninstall
 from tests.dnsproxy.install.shapes import NEWEST, SHAPES, golden_path, installed, read, stock
 from tests.dnsproxy.install.verdicts import ACCEPTED, REFUSED
-from tests.peers.coredns import CoreDns, Refused, free_port, running_coredns
+from tests.peers.coredns import CoreDns, Refused, answering, free_port, running_coredns
 
 pytestmark = pytest.mark.peer("coredns")
 
@@ -77,11 +77,6 @@ def local_words(corefile: Corefile, directive: Directive) -> dict[int, str]:
             return {last + 1: options} if directive.options else {last: f"{corefile.tokens[last].raw} {options}}}"}
         case _:
             return {}
-
-
-def answering(address: str) -> str:
-    """A server that gives every name one address."""
-    return f'. {{\n template IN A . {{\n  answer "{{{{ .Name }}}} 5 IN A {address}"\n }}\n}}\n'
 
 
 @dataclass(frozen=True)

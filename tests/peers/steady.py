@@ -1,0 +1,140 @@
+"""Steady questions to a DNS server while something happens to it, and what became of each.
+
+The law: a question goes out on its time, whatever became of those before it; each has a socket of its own and is asked
+once, as by a pod that gives up instead of trying again, so that every loss shows.
+"""
+
+from __future__ import annotations
+
+import itertools
+import socket
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+import trio
+
+from tests.dnsproxy.messages import query, read_dnspython
+from tests.dnsproxy.running import read_message
+from tests.dnsproxy.upstream_replies import framed
+
+RATE: Final = 200
+"""Questions a second."""
+TABLE_SUFFIX: Final = "apps.example.org"
+"""Every second question is for a name below this one, the others are for names outside."""
+OUTSIDE_SUFFIX: Final = "example.net"
+
+LATE: Final = 2.5
+"""Seconds: CoreDNS waits two for one server before it asks the next."""
+_PATIENCE: Final = 8.0
+"""Seconds until a question counts as lost: CoreDNS itself gives up after five."""
+_TCP_EVERY: Final = 10
+"""One question in so many goes over TCP."""
+_EVENT_SECONDS: Final = 30
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one question."""
+
+    name: str
+    transport: str
+    seconds: float
+    said: str
+    """The address in the reply, else what was wrong with it."""
+
+    @property
+    def in_table(self) -> bool:
+        """Whether the name is one of the table's."""
+        return self.name.endswith(TABLE_SUFFIX)
+
+
+@dataclass
+class Tally:
+    """All outcomes so far."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    _news: trio.Event = field(default_factory=trio.Event)
+
+    def note(self, outcome: Outcome) -> None:
+        self.outcomes.append(outcome)
+        self._news.set()
+        self._news = trio.Event()
+
+    async def wait_for(self, count: int, wanted: Callable[[Outcome], bool]) -> None:
+        """Wait until so many more outcomes are as wanted."""
+        seen = len(self.outcomes)
+        with trio.fail_after(_EVENT_SECONDS):
+            while sum(map(wanted, self.outcomes[seen:])) < count:
+                await self._news.wait()
+
+    def said(self, *, in_table: bool) -> Counter[str]:
+        """How often each thing was said for names of the table, or for the others."""
+        return Counter(outcome.said for outcome in self.outcomes if outcome.in_table == in_table)
+
+    def late(self) -> list[Outcome]:
+        """Those that took longer than the contract allows."""
+        return [outcome for outcome in self.outcomes if outcome.seconds > LATE]
+
+    def __str__(self) -> str:
+        seconds = sorted(outcome.seconds for outcome in self.outcomes)
+        return (
+            f"{len(seconds)} questions; in the table: {dict(self.said(in_table=True))}; "
+            f"outside: {dict(self.said(in_table=False))}; "
+            f"median {seconds[len(seconds) // 2] * 1000:.1f} ms, slowest {seconds[-1]:.2f} s"
+        )
+
+
+@asynccontextmanager
+async def asking(port: int, *, rate: float = RATE) -> AsyncIterator[Tally]:
+    """Ask a port of loopback during the block; at its end every question has its outcome."""
+    tally = Tally()
+    async with trio.open_nursery() as questions, trio.open_nursery() as clock:
+        clock.start_soon(_ask_on_time, port, rate, tally, questions)
+        yield tally
+        clock.cancel_scope.cancel()
+
+
+async def _ask_on_time(port: int, rate: float, tally: Tally, questions: trio.Nursery) -> None:
+    begun = trio.current_time()
+    for number in itertools.count():
+        await trio.sleep_until(begun + number / rate)
+        suffix = OUTSIDE_SUFFIX if number % 2 else TABLE_SUFFIX
+        # Half of those over TCP are for either kind of name.
+        transport = "TCP" if number // 2 % _TCP_EVERY == 0 else "UDP"
+        questions.start_soon(_ask, port, f"h{number}.{suffix}", transport, tally)
+
+
+async def _ask(port: int, name: str, transport: str, tally: Tally) -> None:
+    begun = trio.current_time()
+    said = "nothing"
+    ask = _ask_stream if transport == "TCP" else _ask_datagram
+    with trio.move_on_after(_PATIENCE):
+        try:
+            said = _read(await ask(port, query(name)))
+        except (OSError, trio.BrokenResourceError) as error:
+            said = repr(error)
+    tally.note(Outcome(name, transport, trio.current_time() - begun, said))
+
+
+async def _ask_datagram(port: int, message: bytes) -> bytes:
+    with trio.socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        await client.connect(("127.0.0.1", port))
+        await client.send(message)
+        return await client.recv(65535)
+
+
+async def _ask_stream(port: int, message: bytes) -> bytes:
+    async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+        await stream.send_all(framed(message))
+        return await read_message(stream)
+
+
+def _read(reply: bytes) -> str:
+    if not reply:
+        return "FIN"
+    reading = read_dnspython(reply)
+    addresses = sorted(str(row[3]) for row in reading.answers)
+    return " ".join(addresses) or f"rcode {reading.rcode}"

@@ -1,0 +1,164 @@
+"""The end of a server, and what comes before and after it, behind a real CoreDNS with the installed stanza.
+
+The contract (O12, I6): while our processes end, crash, hang and come back, every question gets an answer, no later than
+CoreDNS's patience with one server. Names outside the table are none the wiser; names inside get our answer, or, where
+nobody of us is there, that of the resolver that stood there before us.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+import trio
+
+from sidecar.endpoints import Endpoint
+from tests.dnsproxy.install.shapes import NEWEST, installed
+from tests.peers.coredns import CoreDns, answering, free_port, running_coredns
+from tests.peers.serving import Serving, serving
+from tests.peers.steady import TABLE_SUFFIX, Outcome, Tally, asking
+
+pytestmark = pytest.mark.peer("coredns")
+
+FIRST, SECOND, THIRD = "192.0.2.81", "192.0.2.82", "192.0.2.83"
+"""What our processes answer, one each, so that we know which of them it was."""
+PUBLIC = "198.51.100.7"
+"""What the resolver behind everything answers for every name."""
+
+SHORT_LAME_DUCK = {"DNSPROXY_LAMEDUCK": "2"}
+"""Longer than CoreDNS takes to ask again, and short enough for a test."""
+NOT_WAITED = 2.0
+"""Seconds that CoreDNS waits for one server: what took less has not waited for the one that hangs."""
+
+Entered = TypeVar("Entered")
+
+
+@dataclass
+class Scene:
+    """A CoreDNS whose stanza names some ports of ours, and the resolver behind it."""
+
+    front: CoreDns
+    ports: tuple[int, ...]
+    upstream: CoreDns
+    folder: Path
+    stack: ExitStack
+
+    async def start(self, address: str, *, port: int) -> Serving:
+        """One of us, ready; it ends with the scene."""
+        table = ("--host", f"*.{TABLE_SUFFIX}={address}")
+        upstream = ("--upstream", f"127.0.0.1:{self.upstream.port}")
+        started = serving(self.folder, *table, *upstream, port=port, environment=SHORT_LAME_DUCK)
+        return await self._enter(started)
+
+    async def _enter(self, block: AbstractContextManager[Entered]) -> Entered:
+        # In a thread, as it waits: the questions go out in time all the same.
+        return await trio.to_thread.run_sync(self.stack.enter_context, block)
+
+
+@asynccontextmanager
+async def scene(folder: Path, *, ports: int = 1) -> AsyncIterator[Scene]:
+    """CoreDNS and the resolver behind it; none of us runs yet."""
+    with ExitStack() as stack:
+        upstream = stack.enter_context(running_coredns(folder, answering(PUBLIC)))
+        ours = tuple(free_port() for _ in range(ports))
+        stock = f". {{\n bind 127.0.0.1\n errors\n forward . 127.0.0.1:{upstream.port}\n}}\n"
+        stanza = installed(stock, *(str(Endpoint("127.0.0.1", port)) for port in ours), version=NEWEST)
+        front = stack.enter_context(running_coredns(folder, stanza.new))
+        yield Scene(front, ours, upstream, folder, stack)
+
+
+def by(address: str) -> Callable[[Outcome], bool]:
+    """Questions for names of the table to which somebody gave this address."""
+    return lambda outcome: outcome.in_table and outcome.said == address
+
+
+def at_once_by(address: str) -> Callable[[Outcome], bool]:
+    """The same, where no server that hangs was waited for."""
+    return lambda outcome: by(address)(outcome) and outcome.seconds < NOT_WAITED
+
+
+def check(tally: Tally, *, answers: set[str]) -> None:
+    """Nothing lost, nothing late, nothing wrong; `answers` are the right ones for names of the table."""
+    print(tally)  # noqa: T201  # the count of failures, to be seen with -rP
+    assert set(tally.said(in_table=True)) == answers
+    assert set(tally.said(in_table=False)) == {PUBLIC}
+    assert tally.late() == []
+
+
+async def test_sigterm_under_load_costs_no_answer_and_ends_with_0(tmp_path: Path) -> None:
+    async with scene(tmp_path) as road:
+        ours = await road.start(FIRST, port=road.ports[0])
+        async with asking(road.front.port) as tally:
+            await tally.wait_for(50, by(FIRST))
+            assert await trio.to_thread.run_sync(ours.terminate) == 0
+            await tally.wait_for(50, by(PUBLIC))
+            await road.start(SECOND, port=road.ports[0])
+            await tally.wait_for(50, by(SECOND))
+        check(tally, answers={FIRST, PUBLIC, SECOND})
+
+
+async def test_a_rolling_restart_costs_no_answer_of_the_table(tmp_path: Path) -> None:
+    """The next one is up before the last one goes, so that the resolver behind us is never asked for our names."""
+    async with scene(tmp_path, ports=2) as road:
+        first = await road.start(FIRST, port=road.ports[0])
+        async with asking(road.front.port) as tally:
+            await tally.wait_for(50, by(FIRST))
+            second = await road.start(SECOND, port=road.ports[1])
+            assert await trio.to_thread.run_sync(first.terminate) == 0
+            await tally.wait_for(50, by(SECOND))
+            await road.start(THIRD, port=road.ports[0])
+            await tally.wait_for(50, by(THIRD))
+            assert await trio.to_thread.run_sync(second.terminate) == 0
+            await tally.wait_for(50, by(THIRD))
+        check(tally, answers={FIRST, SECOND, THIRD})
+
+
+async def test_a_crash_under_load_costs_no_answer_and_the_next_one_is_found(tmp_path: Path) -> None:
+    async with scene(tmp_path) as road:
+        ours = await road.start(FIRST, port=road.ports[0])
+        async with asking(road.front.port) as tally:
+            await tally.wait_for(50, by(FIRST))
+            await trio.to_thread.run_sync(ours.kill)
+            await tally.wait_for(100, by(PUBLIC))
+            await road.start(SECOND, port=road.ports[0])
+            await tally.wait_for(50, by(SECOND))
+        check(tally, answers={FIRST, PUBLIC, SECOND})
+
+
+async def test_a_server_that_hangs_costs_no_answer_and_is_asked_again_when_it_goes_on(tmp_path: Path) -> None:
+    async with scene(tmp_path) as road:
+        ours = await road.start(FIRST, port=road.ports[0])
+        async with asking(road.front.port) as tally:
+            await tally.wait_for(50, by(FIRST))
+            await trio.to_thread.run_sync(ours.hang)
+            await tally.wait_for(50, at_once_by(PUBLIC))
+            ours.resume()
+            await tally.wait_for(50, at_once_by(FIRST))
+            # What it found in its queue when it went on was too late for anybody, and did no harm.
+            assert ours.process.poll() is None
+        check(tally, answers={FIRST, PUBLIC})
+
+
+async def test_a_server_that_hangs_again_and_again_costs_no_answer(tmp_path: Path) -> None:
+    async with scene(tmp_path) as road:
+        ours = await road.start(FIRST, port=road.ports[0])
+        async with asking(road.front.port) as tally:
+            for _ in range(3):
+                await tally.wait_for(50, by(FIRST))
+                await trio.to_thread.run_sync(ours.hang)
+                await tally.wait_for(1, by(PUBLIC))
+                ours.resume()
+        check(tally, answers={FIRST, PUBLIC})
+
+
+async def test_with_nobody_there_from_the_start_every_name_resolves(tmp_path: Path) -> None:
+    async with scene(tmp_path) as road:
+        async with asking(road.front.port) as tally:
+            await tally.wait_for(100, by(PUBLIC))
+            await road.start(FIRST, port=road.ports[0])
+            await tally.wait_for(50, by(FIRST))
+        check(tally, answers={FIRST, PUBLIC})
