@@ -48,6 +48,8 @@ class ServerCollector(Collector):
         )
         yield _counter("dnsproxy_tcp_connections", "TCP connections accepted.", counters.tcp_connections)
         yield _counter("dnsproxy_tcp_refused", "TCP connections beyond a limit.", counters.tcp_refused)
+        tasks = trio.lowlevel.current_statistics().tasks_living
+        yield GaugeMetricFamily("dnsproxy_tasks", "Tasks of the event loop: one that leaks shows here.", value=tasks)
         yield GaugeMetricFamily("dnsproxy_table_names", "Names in the table.", value=self._keeper.names)
         yield from _freshness(self._keeper, self._statuses)
 

@@ -86,6 +86,7 @@ async def test_metrics_count_what_was_asked_and_name_no_host() -> None:
     assert 'dnsproxy_dns_responses_total{rcode="NOERROR",source="table"} 1.0' in text
     assert "dnsproxy_table_names 1.0" in text
     assert "dnsproxy_table_synced_timestamp_seconds" in text
+    assert "dnsproxy_tasks" in text
     assert "app.example.org" not in text
 
 
