@@ -6,7 +6,7 @@ hostname are both here, and the plan chooses.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TypeVar
 
 from dnsproxy.claims import Claim, Rejection
@@ -22,6 +22,7 @@ class ClaimStore:
         self._claims: dict[tuple[str, str], tuple[Claim, ...]] = {}
         self._rejections: dict[tuple[str, str], tuple[Rejection, ...]] = {}
         self._by_hostname: dict[str, tuple[Claim, ...]] = {}
+        self._restored: set[tuple[str, str]] = set()
         self._version = 0
 
     @property
@@ -37,6 +38,7 @@ class ClaimStore:
         Most changes of an object (its status, its annotations) leave its claims alone: those cost a comparison.
         """
         place = source, key
+        self._restored.discard(place)
         _put(self._rejections, place, tuple(rejections))
         old, new = self._claims.get(place, ()), tuple(dict.fromkeys(claims))
         if old == new:
@@ -52,6 +54,36 @@ class ClaimStore:
         self._version += 1
         return frozenset(claim.hostname for claim in changed)
 
+    def restore(self, source: str, key: str, claims: Sequence[Claim]) -> frozenset[str]:
+        """As replace, from a snapshot: it counts until the source speaks of the object itself, or is forgotten."""
+        changed = self.replace(source, key, claims)
+        self._restored.add((source, key))
+        return changed
+
+    def restored(self, source: str) -> int:
+        """How many objects of a source are known from a snapshot alone."""
+        return sum(place[0] == source for place in self._restored)
+
+    def forget_restored(self, source: str) -> frozenset[str]:
+        """Take out what was restored and the source, having now told all that it has, did not speak of.
+
+        The hostnames whose claims changed.
+        """
+        places = [place for place in self._restored if place[0] == source]
+        return frozenset().union(*(self.replace(*place, ()) for place in places))
+
+    def places(self) -> list[tuple[str, str]]:
+        """(source, key) of every object that claims something now: a list to walk through while the store changes."""
+        return list(self._claims)
+
+    def holds(self, sources: Collection[str]) -> bool:
+        """Whether any object of these sources claims anything."""
+        return any(source in sources for source, _ in self._claims)
+
+    def claims_at(self, source: str, key: str) -> tuple[Claim, ...]:
+        """What one object claims."""
+        return self._claims.get((source, key), ())
+
     def claims(self) -> Iterator[Claim]:
         """Every claim, in no particular order."""
         for claims in self._claims.values():
@@ -64,6 +96,10 @@ class ClaimStore:
     def hostnames(self) -> int:
         """How many hostnames are claimed."""
         return len(self._by_hostname)
+
+    def names(self) -> list[str]:
+        """The hostnames that are claimed now: a list to walk through while the store changes."""
+        return list(self._by_hostname)
 
     def rejections(self) -> Iterator[Rejection]:
         """Every host that can't be served, in no particular order."""

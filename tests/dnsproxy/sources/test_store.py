@@ -62,6 +62,48 @@ def test_equal_claims_of_two_places_are_two() -> None:
     assert store.claims_for("a") == (claim("a"),)
 
 
+def test_what_was_restored_counts_until_its_source_speaks_of_the_object() -> None:
+    """Said again it stays, said otherwise it changes, and neither is forgotten."""
+    store = ClaimStore()
+    for key in ("same", "other", "gone"):
+        assert store.restore("Ingress", key, [claim(key, key)]) == {key}
+    assert store.restored("Ingress") == 3
+    assert store.replace("Ingress", "same", [claim("same", "same")]) == frozenset()
+    assert store.replace("Ingress", "other", [claim("new", "other")]) == {"other", "new"}
+    assert store.restored("Ingress") == 1
+    assert store.forget_restored("Ingress") == {"gone"}
+    assert sorted(store.names()) == ["new", "same"]
+    assert store.forget_restored("Ingress") == frozenset()
+
+
+def test_what_one_source_has_told_forgets_nothing_of_another() -> None:
+    store = ClaimStore()
+    store.restore("Ingress", "x", [claim("a")])
+    store.restore("HTTPRoute", "x", [claim("b")])
+    assert store.forget_restored("HTTPRoute") == {"b"}
+    assert store.names() == ["a"]
+    assert store.restored("Ingress") == 1
+
+
+def test_an_object_that_claims_nothing_any_more_is_not_forgotten_twice() -> None:
+    store = ClaimStore()
+    store.restore("Ingress", "x", [claim("a")])
+    assert store.replace("Ingress", "x", []) == {"a"}
+    assert (store.restored("Ingress"), store.forget_restored("Ingress")) == (0, frozenset())
+
+
+def test_places_and_names_stay_as_they_were_while_the_store_changes() -> None:
+    store = ClaimStore()
+    store.replace("Ingress", "x", [claim("a")])
+    places, names = store.places(), store.names()
+    store.replace("Ingress", "y", [claim("b")])
+    store.replace("Ingress", "x", [])
+    assert (places, names) == ([("Ingress", "x")], ["a"])
+    assert store.claims_at("Ingress", "x") == ()
+    assert (store.holds({"Ingress"}), store.holds({"HTTPRoute"}), store.holds(())) == (True, False, False)
+    assert store.claims_at("Ingress", "y") == (claim("b"),)
+
+
 NAMES = st.sampled_from(["a", "b", "c"])
 CHANGES = st.lists(st.tuples(NAMES, st.lists(NAMES, unique=True)))
 

@@ -1,0 +1,59 @@
+"""When to write a snapshot: from what is known of the claims and the clock, whether it is due, and when to look again.
+
+The law: decisions only. Claims that may be wrong are never written, and writing takes a small share of the time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotPace:
+    """How often to write; times in seconds."""
+
+    interval: float = 5.0
+    share: float = 0.02
+    """At most this share of the time goes into writing, however large the table is."""
+    empty: float = 60.0
+    """Claims that are all gone must stay gone for so long: longer than any watch lasts unconfirmed."""
+    retry: float = 60.0
+    """After a failure."""
+    refresh: float = 3600.0
+    """Unchanged claims are written again after this, so that their age is told to the hour."""
+
+
+DEFAULT_PACE = SnapshotPace()
+
+
+class SnapshotSchedule:
+    """What was written when; times in seconds on any clock that only goes forward."""
+
+    def __init__(self, pace: SnapshotPace) -> None:
+        self._pace = pace
+        self._version: int | None = None
+        self._written = -inf
+        self._empty_since: float | None = None
+
+    def is_due(self, *, version: int, in_step: bool, empty: bool, now: float) -> bool:
+        """Whether to write the claims as they are.
+
+        `version` grows with every change. `in_step` says whether the claims are the cluster's, and `empty` that there
+        are none: a list that was wrongly empty must not cost the snapshot.
+        """
+        if not (in_step and empty):
+            self._empty_since = None
+        elif self._empty_since is None:
+            self._empty_since = now
+        if not in_step or (self._empty_since is not None and now - self._empty_since < self._pace.empty):
+            return False
+        return version != self._version or now - self._written >= self._pace.refresh
+
+    def written(self, *, version: int, now: float) -> None:
+        """The claims of this version are in the file."""
+        self._version, self._written = version, now
+
+    def pause(self, *, lasted: float, failed: bool) -> float:
+        """How long to wait after a try that took so long."""
+        return max(self._pace.interval, lasted / self._pace.share, self._pace.retry if failed else 0)

@@ -1,0 +1,257 @@
+"""The snapshot: what was written is what is read, and everything else is refused with its reason."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, get_type_hints
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dnsproxy.claims import Claim, Origin, Reach
+from dnsproxy.snapshot import (
+    VERSION,
+    ObjectClaims,
+    Snapshot,
+    SnapshotRefused,
+    claim_shape,
+    format_age,
+    format_snapshot,
+    parse_snapshot,
+    settings_of,
+    walk_objects,
+)
+from dnsproxy.sources.ingress_source import IngressOptions
+from dnsproxy.sources.store import ClaimStore
+
+SETTINGS: Final = {"API server": "https://192.0.2.1:6443", "ingress classes": "nginx"}
+TAKEN: Final = 1_780_000_000.25
+
+
+def claim(hostname: str, reach: Reach = Reach.NAME) -> Claim:
+    return Claim(hostname, reach, Origin("Ingress", "web", "shop", "2026-01-01T00:00:00Z"), (), "nginx")
+
+
+OBJECTS: Final = (
+    ObjectClaims("Ingress", "shop/web", (claim("shop.example.org"), claim("*.shop.example.org", Reach.ONE_LABEL))),
+    ObjectClaims("Ingress", "shop/api", (claim("api.example.org"),)),
+)
+
+
+def octets_of(*objects: ObjectClaims, taken: float = TAKEN, settings: dict[str, str] = SETTINGS) -> bytes:
+    return b"".join(format_snapshot(objects, taken=taken, settings=settings))
+
+
+WHOLE: Final = octets_of(*OBJECTS)
+
+
+def signed(*lines: object) -> bytes:
+    """Octets with a checksum that fits, whatever the lines say."""
+    body = b"".join(line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in lines)
+    return body + f"sha256 {hashlib.sha256(body).hexdigest()}\n".encode()
+
+
+def head(**changes: object) -> dict[str, Any]:
+    plain = {
+        "format": "switchback-snapshot",
+        "version": VERSION,
+        "taken": TAKEN,
+        "settings": SETTINGS,
+        "shape": claim_shape(),
+    }
+    return {**plain, **changes}
+
+
+text = st.text(max_size=20)
+# Of every field that there is, those to come as well.
+claims = st.builds(Claim, **{name: st.from_type(hint) for name, hint in get_type_hints(Claim).items()})
+objects = st.lists(
+    st.builds(ObjectClaims, text, text, st.lists(claims, min_size=1, max_size=5).map(tuple)),
+    max_size=8,
+    unique_by=lambda one: (one.source, one.key),
+)
+
+
+@given(objects, st.floats(0, 1e11), st.dictionaries(text, text, max_size=3))
+def test_what_was_written_is_what_is_read(rows: list[ObjectClaims], taken: float, settings: dict[str, str]) -> None:
+    octets = octets_of(*rows, taken=taken, settings=settings)
+    assert parse_snapshot(octets, settings=settings) == Snapshot(taken, tuple(rows))
+
+
+@pytest.mark.parametrize("bit", range(8))
+def test_every_flipped_bit_is_refused(bit: int) -> None:
+    for position in range(len(WHOLE)):
+        damaged = bytearray(WHOLE)
+        damaged[position] ^= 1 << bit
+        with pytest.raises(SnapshotRefused):
+            parse_snapshot(bytes(damaged), settings=SETTINGS)
+
+
+def test_every_cut_and_every_octet_too_many_is_refused() -> None:
+    for end in range(len(WHOLE)):
+        with pytest.raises(SnapshotRefused):
+            parse_snapshot(WHOLE[:end], settings=SETTINGS)
+    for number in range(256):
+        with pytest.raises(SnapshotRefused):
+            parse_snapshot(WHOLE + bytes([number]), settings=SETTINGS)
+
+
+@given(st.binary(max_size=300))
+def test_garbage_is_refused_and_nothing_else_happens(garbage: bytes) -> None:
+    for octets in (garbage, WHOLE[:200] + garbage, signed(head(), garbage), signed(garbage)):
+        try:
+            parse_snapshot(octets, settings=SETTINGS)
+        except SnapshotRefused:
+            continue
+        assert not garbage.strip()
+
+
+@pytest.mark.parametrize(
+    ("octets", "reason"),
+    [
+        pytest.param(b"", "no snapshot at all", id="empty"),
+        pytest.param(b"\0" * 4096, "no snapshot at all", id="zeros, as after a crash of the machine"),
+        pytest.param(b"{}\n", "no snapshot at all", id="other JSON"),
+        pytest.param(b'{"format":"x","version":1}\n', "it is no snapshot", id="another format"),
+        pytest.param(b'{"a":' * 60_000, "no snapshot at all", id="a head without end"),
+        pytest.param(b'{"a":' * 10_000 + b"\n", "no snapshot at all", id="a head too deep"),
+        pytest.param(WHOLE[:-1], "cut short", id="the last octet missing"),
+        pytest.param(WHOLE[: len(WHOLE) // 2], "cut short", id="half"),
+        pytest.param(WHOLE.replace(b"api.", b"apj."), "its checksum does not fit", id="one letter"),
+        pytest.param(WHOLE.replace(b"sha256 ", b"SHA256 "), "cut short", id="another checksum"),
+        pytest.param(signed(head(version=VERSION + 1)), "the newer form 2, and this", id="newer"),
+        pytest.param(signed(head(version=0)), "the older form 0, and this", id="older"),
+        pytest.param(
+            b'{"format":"switchback-snapshot","version":99}\n', "the newer form 99", id="newer, with another checksum"
+        ),
+        pytest.param(signed(head(shape=["Claim.hostname"])), "another version of this program", id="another claim"),
+        pytest.param(signed(head(taken=-1)), "it is damaged", id="a time before the epoch"),
+        pytest.param(signed(head(taken=1e300)), "it is damaged", id="a time that no calendar has"),
+        pytest.param(signed(head(taken="now")), "it is damaged", id="a time that is none"),
+        pytest.param(signed(head(settings=[])), "it is damaged", id="settings that are none"),
+        pytest.param(signed(head(), {"source": "Ingress", "key": "x"}), "it is damaged", id="no claims"),
+        pytest.param(signed(head(), b"[" * 100_000), "it is damaged", id="a line too deep"),
+        pytest.param(
+            signed(head(), {"source": "Ingress", "key": "x", "claims": [{"hostname": "a", "reach": "every"}]}),
+            "it is damaged",
+            id="a reach that is none",
+        ),
+    ],
+)
+def test_the_reason_is_said(octets: bytes, reason: str) -> None:
+    with pytest.raises(SnapshotRefused) as caught:
+        parse_snapshot(octets, settings=SETTINGS)
+    assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        pytest.param(
+            {**SETTINGS, "ingress classes": "traefik"},
+            "ingress classes was nginx, and is traefik",
+            id="another class",
+        ),
+        pytest.param({**SETTINGS, "ingress classes": ""}, "was nginx, and is not set", id="no class"),
+        pytest.param({"API server": SETTINGS["API server"]}, "was nginx, and is not set", id="a setting fewer"),
+        pytest.param({**SETTINGS, "gateway": "yes"}, "gateway was not set, and is yes", id="one source more"),
+        pytest.param(
+            {**SETTINGS, "API server": "https://192.0.2.2:6443"}, "API server was https://192.0.2.1", id="other cluster"
+        ),
+    ],
+)
+def test_another_setting_is_named(settings: dict[str, str], reason: str) -> None:
+    with pytest.raises(SnapshotRefused) as caught:
+        parse_snapshot(WHOLE, settings=settings)
+    assert reason in str(caught.value)
+
+
+def test_every_option_of_a_source_is_a_setting() -> None:
+    assert settings_of("ingress", IngressOptions(frozenset({"b", "a"}), tls_only=True)) == {
+        "ingress classes": "a,b",
+        "ingress tls_only": "yes",
+    }
+    assert settings_of("ingress", IngressOptions()) == {"ingress classes": "", "ingress tls_only": "no"}
+
+
+def test_options_of_any_plain_type_are_told_apart() -> None:
+    @dataclass(frozen=True)
+    class Options:
+        classes: tuple[str, ...] = ()
+        limit: int | None = None
+
+    assert settings_of("x", Options(("b", "a"), 3)) == {"x classes": "a,b", "x limit": "3"}
+    assert settings_of("x", Options()) == {"x classes": "", "x limit": ""}
+
+
+def test_the_shape_names_all_that_a_claim_consists_of() -> None:
+    assert {"Claim.hostname", "Claim.origin", "Origin.created"} <= set(claim_shape())
+
+
+def store_with(count: int, *, per_object: int = 1) -> ClaimStore:
+    store = ClaimStore()
+    for number in range(count):
+        hosts = [claim(f"h{index}.o{number}.example.org") for index in range(per_object)]
+        store.replace("Ingress", f"shop/{number}", hosts)
+    return store
+
+
+def test_only_the_sources_that_are_asked_for_are_walked() -> None:
+    store = store_with(2)
+    store.replace("hosts file", "", [claim("static.example.org")])
+    assert {one.source for one in walk_objects(store, ["Ingress", "HTTPRoute"])} == {"Ingress"}
+    assert list(walk_objects(store, [])) == []
+
+
+def test_an_object_of_many_hosts_is_walked_in_parts_and_read_as_one() -> None:
+    store = store_with(2, per_object=1000)
+    parts = list(walk_objects(store, ["Ingress"]))
+    assert len(parts) > 2
+    assert max(len(part.claims) for part in parts) <= 200
+    snapshot = parse_snapshot(octets_of(*parts), settings=SETTINGS)
+    assert {one.key: one.claims for one in snapshot.objects} == {
+        f"shop/{number}": store.claims_at("Ingress", f"shop/{number}") for number in range(2)
+    }
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda store: store.replace("Ingress", "shop/999", []), id="an object goes"),
+        pytest.param(lambda store: store.replace("Ingress", "new", [claim("new.example.org")]), id="one comes"),
+        pytest.param(lambda store: store.replace("Ingress", "shop/999", [claim("x.example.org")]), id="one changes"),
+    ],
+)
+def test_the_store_may_change_between_two_pieces(change: Callable[[ClaimStore], object]) -> None:
+    store = store_with(1000)
+    pieces = format_snapshot(walk_objects(store, ["Ingress"]), taken=TAKEN, settings=SETTINGS)
+    octets = next(pieces) + next(pieces)
+    change(store)
+    snapshot = parse_snapshot(octets + b"".join(pieces), settings=SETTINGS)
+    for one in snapshot.objects:
+        assert one.claims == store.claims_at(one.source, one.key)
+
+
+def test_no_piece_holds_much() -> None:
+    objects = walk_objects(store_with(5000), ["Ingress"])
+    pieces = list(format_snapshot(objects, taken=TAKEN, settings=SETTINGS))
+    assert max(piece.count(b"\n") for piece in pieces) <= 201
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        pytest.param(-5, "0 s", id="a clock that was set back"),
+        pytest.param(0, "0 s", id="now"),
+        pytest.param(119, "119 s", id="seconds"),
+        pytest.param(120, "2 min", id="minutes"),
+        pytest.param(3 * 3600 + 5, "3 h", id="hours"),
+        pytest.param(86_400 * 12.4, "12 days", id="days"),
+    ],
+)
+def test_an_age_has_one_unit(seconds: float, shown: str) -> None:
+    assert format_age(seconds) == shown
