@@ -9,12 +9,14 @@ import click
 from dnsproxy.demo.command import demo
 from dnsproxy.install.command import install, uninstall
 from dnsproxy.serve_command import serve
+from dnsproxy.table_command import explain, table
 from sidecar.options import Group
 
 EPILOG = """\b
 Examples:
   dnsproxy demo                  the whole story on this computer
   dnsproxy serve --host app.example.org=192.0.2.10
+  dnsproxy explain app.example.org
   dnsproxy install --file Corefile --address 10.96.0.53
 """
 
@@ -25,5 +27,5 @@ def main() -> None:
     """Let pods reach their own cluster's public hostnames."""
 
 
-for _command in (demo, serve, install, uninstall):
+for _command in (demo, serve, table, explain, install, uninstall):
     main.add_command(_command)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from dnsproxy.claims import Claim, Reach, Rejection
-from dnsproxy.guards import Guards
+from dnsproxy.guards import Guards, refusal
 from dnsproxy.names import is_wildcard
 from dnsproxy.plan import Lost, Targets, Verdict, judge
 from dnsproxy.sources.store import ClaimStore
@@ -30,6 +30,15 @@ class Registry:
         """Hostnames that are kept out by name, from wildcards too."""
         return self._guards.deny
 
+    @property
+    def targets(self) -> Targets:
+        """Where names without addresses of their own point."""
+        return self._targets
+
+    def refusal(self, hostname: str) -> str | None:
+        """Why nobody's claim to this hostname would be taken, or None where one may be."""
+        return refusal(hostname, self._guards)
+
     def replace(self, source: str, key: str, claims: Sequence[Claim], rejections: Sequence[Rejection] = ()) -> None:
         """Set what one object of one source claims; nothing where it is gone."""
         self.touch(self.store.replace(source, key, claims, rejections))
@@ -42,7 +51,7 @@ class Registry:
         """What has become of each hostname touched since the last call; without addresses it goes out of the table."""
         while self._touched:
             hostname = self._touched.popitem()[0]
-            for reach in _reaches(hostname):
+            for reach in reaches(hostname):
                 yield Host(hostname, reach, self.verdict(hostname, reach).addresses)
 
     def verdict(self, hostname: str, reach: Reach) -> Verdict:
@@ -56,5 +65,6 @@ class Registry:
         return [lost for row in rows for lost in self.verdict(*row).lost]
 
 
-def _reaches(hostname: str) -> tuple[Reach, ...]:
+def reaches(hostname: str) -> tuple[Reach, ...]:
+    """The reaches that claims to a hostname can have."""
     return (Reach.ONE_LABEL, Reach.ANY_LABELS) if is_wildcard(hostname) else (Reach.NAME,)

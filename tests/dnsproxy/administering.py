@@ -1,0 +1,39 @@
+"""A real admin port with the pages of a registry, for the time of a block."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+
+import trio
+from prometheus_client import CollectorRegistry
+
+from dnsproxy.admin_pages import table_routes
+from dnsproxy.registry import Registry
+from sidecar.admin import Readiness, serve_admin
+from sidecar.endpoints import Endpoint
+from sidecar.listeners import bound_endpoint, listen_tcp
+
+
+async def _ready() -> Readiness:
+    return Readiness(ready=True, reason="ready")
+
+
+@asynccontextmanager
+async def administered(registry: Registry, *, notes: Callable[[], Sequence[str]] = tuple) -> AsyncIterator[Endpoint]:
+    """Where the pages are."""
+    listener = listen_tcp(Endpoint("127.0.0.1", 0), flag="--admin")
+    endpoint = bound_endpoint(listener)
+    serve = partial(
+        serve_admin,
+        [listener],
+        readiness=_ready,
+        registry=CollectorRegistry(),
+        page=str,
+        routes=table_routes(registry, ttl=5, notes=notes),
+    )
+    async with trio.open_nursery() as nursery:
+        await nursery.start(serve)
+        yield endpoint
+        nursery.cancel_scope.cancel()
