@@ -11,7 +11,7 @@ UV_VERSION := $(shell sed -n '/^name = "uv"$$/,/^version/s/^version = "\(.*\)"/\
 # ASYNC9xx: optional rules of checkpoints, off as by default.
 ASYNC_OFF := ASYNC109,ASYNC114,ASYNC124,ASYNC128,ASYNC9
 
-.PHONY: help demo test check format peers bench bench-dns clean
+.PHONY: help demo test check format peers bench bench-dns soak clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -44,6 +44,9 @@ bench-dns: $(VENV)/.synced ## measure the DNS server beside the others that are 
 	$(BIN)/python -m tests.bench.dns $(ARGS)
 
 bench: bench-dns ## all benchmarks
+
+soak: $(VENV)/.synced ## run the DNS server in mixed traffic and faults for 20 minutes and see whether it grows (ARGS=--help)
+	$(BIN)/python -m tests.soak $(ARGS)
 
 peers: ## fetch and build the real programs that judge us (root, Debian packages, Go)
 	scripts/peers.sh

@@ -5,30 +5,25 @@ The law: it measures and says so; a slow figure is a figure and no failure.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from sidecar.options import Command, StartError
 from sidecar.program import INTERRUPTED
+from tests.bench.command import COULD_NOT, look_around, write_json
 from tests.bench.dns.disturbing import DISTURBANCES, Disturbance
 from tests.bench.dns.peers import missing_programs
 from tests.bench.dns.report import format_table, to_json
 from tests.bench.dns.run import Options, run_bench
 from tests.bench.dns.workloads import WORKLOADS, Workload
 from tests.peers.programs import find_program
-
-_COULD_NOT: Final = 3
-_CROWDED: Final = 0.5
-"""The load average per processor above which a machine has other things to do."""
 
 EPILOG = """\b
 Workloads:
@@ -81,7 +76,7 @@ def main(json_file: Path, **values: Any) -> None:
     options = make_options(**values)
     dnsperf = _find_dnsperf(options)
     missing = _tell_missing()
-    surroundings = _look_around()
+    surroundings = look_around()
     try:
         with _ending_on_sigterm():
             found = run_bench(options, dnsperf=dnsperf)
@@ -89,9 +84,9 @@ def main(json_file: Path, **values: Any) -> None:
         raise SystemExit(INTERRUPTED) from None
     click.echo("\n\n".join([format_table(found.rows), *found.profiles]), nl=False)
     how = {"rounds": options.rounds, "seconds": options.seconds, "pinned": options.pin, "missing": missing}
-    _write_json(json_file, to_json(found.rows, **how, **surroundings))
+    write_json(json_file, to_json(found.rows, **how, **surroundings))
     if not found.has_ours:
-        raise StartError("nothing of ours was measured", status=_COULD_NOT)
+        raise StartError("nothing of ours was measured", status=COULD_NOT)
 
 
 def make_options(*, workload: Sequence[str], disturb: Sequence[str], **how: Any) -> Options:
@@ -107,7 +102,7 @@ def make_options(*, workload: Sequence[str], disturb: Sequence[str], **how: Any)
 def _find_dnsperf(options: Options) -> str:
     program = find_program("dnsperf")
     if program is None and options.workloads:
-        raise StartError("dnsperf is not installed (`make peers` brings it)", status=_COULD_NOT)
+        raise StartError("dnsperf is not installed (`make peers` brings it)", status=COULD_NOT)
     return program or "dnsperf"
 
 
@@ -116,25 +111,9 @@ def _tell_missing() -> list[str]:
     if missing:
         text = f"not installed and left out: {', '.join(missing)} (`make peers` brings them)"
         if os.environ.get("REQUIRE_PEERS") == "1":
-            raise StartError(text, status=_COULD_NOT)
+            raise StartError(text, status=COULD_NOT)
         click.echo(text, err=True)
     return missing
-
-
-def _look_around() -> dict[str, Any]:
-    """What the figures depend on, and a word where it is no good."""
-    cpus, load = len(os.sched_getaffinity(0)), os.getloadavg()[0]
-    if load > _CROWDED * cpus:
-        click.echo(f"this machine is busy (load {load:.1f} on {cpus} processors): the figures will be rough", err=True)
-    return {"python": sys.version.split()[0], "cpus": cpus, "load": load}
-
-
-def _write_json(path: Path, content: dict[str, Any]) -> None:
-    try:
-        path.write_text(json.dumps(content, indent=1) + "\n")
-    except OSError as error:
-        raise StartError(f"--json {path}: {error.strerror}", status=_COULD_NOT) from error
-    click.echo(f"\nall figures: {path}")
 
 
 @contextmanager

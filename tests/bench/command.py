@@ -1,0 +1,35 @@
+"""What every command that measures does: look at the machine it is on, and write all its figures to a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from sidecar.options import StartError
+
+COULD_NOT: Final = 3
+"""The exit status where nothing was found out."""
+_CROWDED: Final = 0.5
+"""The load average per processor above which a machine has other things to do."""
+
+
+def look_around() -> dict[str, Any]:
+    """What the figures depend on, and a word where it is no good."""
+    cpus, load = len(os.sched_getaffinity(0)), os.getloadavg()[0]
+    if load > _CROWDED * cpus:
+        click.echo(f"this machine is busy (load {load:.1f} on {cpus} processors): the figures will be rough", err=True)
+    return {"python": sys.version.split()[0], "cpus": cpus, "load": load}
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write the figures and say where they are. Raises StartError."""
+    try:
+        path.write_text(json.dumps(content, indent=1) + "\n")
+    except OSError as error:
+        raise StartError(f"--json {path}: {error.strerror}", status=COULD_NOT) from error
+    click.echo(f"\nall figures: {path}")

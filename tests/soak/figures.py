@@ -1,0 +1,58 @@
+"""What is sampled of a server, and how much growth of each is noise. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tests.soak.flatness import Allowance, Verdict, judge
+
+Sample = Mapping[str, float]
+"""Figures by name; one that the server does not tell is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure."""
+
+    name: str
+    unit: str
+    allowance: Allowance
+    metric: str | None = None
+    """Where /metrics has it; else it is of /proc."""
+
+
+FIGURES: Final = (
+    Figure("memory", "MiB resident", Allowance(share=0.02, least=1.0)),
+    # Both follow the connections that happen to be open.
+    Figure("descriptors", "open", Allowance(share=0.05, least=5)),
+    Figure("tasks", "living", Allowance(share=0.1, least=10), "dnsproxy_tasks"),
+    Figure("threads", "", Allowance()),
+    # It follows the upstreams' faults.
+    Figure("outstanding", "forwarded queries", Allowance(share=0.25, least=20), "dnsproxy_forward_outstanding"),
+    Figure("names", "in the table", Allowance(), "dnsproxy_table_names"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A figure over the whole time."""
+
+    figure: Figure
+    verdict: Verdict | None
+    """None where the server does not tell the figure."""
+    lowest: float = 0.0
+    highest: float = 0.0
+
+
+def judge_samples(samples: Sequence[Sample]) -> list[Judged]:
+    """Every figure. Raises TooFew."""
+    return [_judge_figure(figure, samples) for figure in FIGURES]
+
+
+def _judge_figure(figure: Figure, samples: Sequence[Sample]) -> Judged:
+    values = [sample[figure.name] for sample in samples if figure.name in sample]
+    if not values and samples:
+        return Judged(figure, None)
+    return Judged(figure, judge(values, figure.allowance), min(values), max(values))

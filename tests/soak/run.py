@@ -1,0 +1,156 @@
+"""One soak: a real server and its upstreams, the traffic on it, and a sample of it now and then.
+
+The law: what the server does is found and told, whatever it is; where there is nothing to be found, StartError says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from sidecar.options import StartError
+from tests.bench.command import COULD_NOT
+from tests.bench.progress import Progress
+from tests.dnsproxy.faulty_upstream import FaultyUpstream, faulty_upstream, refusing_upstream
+from tests.peers.processes import StartFailed
+from tests.peers.serving import Serving, serving
+from tests.soak.chances import chance_of
+from tests.soak.faults import DATAGRAM_FAULTS, STREAM_FAULTS, faulty
+from tests.soak.figures import Sample
+from tests.soak.sampling import Gone, take_sample
+from tests.soak.tally import Tally
+from tests.soak.traffic import Site, Traffic, replace_hosts
+
+_SEED: Final = 4
+"""The same traffic and the same faults in every run."""
+_MOST_BETWEEN: Final = 5.0
+_SAMPLES: Final = 40
+"""At least, so that a quarter is more than a moment."""
+_SETTLE: Final = 45.0
+"""Seconds that the server has to come to rest when the traffic is over: more than any idle timer of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How long, and how much."""
+
+    seconds: float
+    rate: float
+    """Questions a second, of all kinds."""
+
+    @property
+    def every(self) -> float:
+        """Seconds between two samples."""
+        return min(_MOST_BETWEEN, self.seconds / _SAMPLES)
+
+    @property
+    def samples(self) -> int:
+        return int(self.seconds / self.every)
+
+
+@dataclass
+class Found:
+    """What came out."""
+
+    options: Options
+    tally: Tally = field(default_factory=Tally)
+    samples: list[Sample] = field(default_factory=list)
+    before: Sample = field(default_factory=dict)
+    """The server before the traffic."""
+    after: Sample = field(default_factory=dict)
+    """The server when it has come to rest again."""
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    """Its own counters at the end."""
+    gone: str = ""
+    """Why it could not be sampled any more; empty where it could to the end."""
+    status: int | None = None
+    """Its exit status after SIGTERM."""
+
+
+async def run_soak(options: Options, folder: Path, progress: Progress) -> Found:
+    """Soak a server. Raises StartError where it does not start."""
+    found = Found(options)
+    with ExitStack() as stack:
+        async with _upstreams() as (upstreams, endpoints):
+            hosts = folder / "hosts"
+            replace_hosts(hosts, 0)
+            flags = [flag for endpoint in endpoints for flag in ("--upstream", endpoint)]
+            server = await trio.to_thread.run_sync(_start, stack, folder, ["--hosts-file", str(hosts), *flags])
+            site = Site(server.port, hosts, upstreams[0], upstreams)
+            await _soak(server, site, found, progress)
+            if found.gone:
+                found.gone += f"; its exit status: {server.process.poll()}"
+            else:
+                found.status = await trio.to_thread.run_sync(server.terminate)
+    return found
+
+
+def _start(stack: ExitStack, folder: Path, flags: list[str]) -> Serving:
+    try:
+        return stack.enter_context(serving(folder, *flags))
+    except StartFailed as error:
+        raise StartError(f"the server does not start: {error}", status=COULD_NOT) from None
+
+
+@asynccontextmanager
+async def _upstreams() -> AsyncIterator[tuple[tuple[FaultyUpstream, ...], list[str]]]:
+    """One that refuses, one with all faults, and one that is well, in the order in which they are to be asked."""
+    chance = chance_of(_SEED)
+    scripts = faulty(DATAGRAM_FAULTS, chance), faulty(STREAM_FAULTS, chance)
+    with refusing_upstream() as refusing:
+        async with faulty_upstream(*scripts) as faults, faulty_upstream() as well:
+            yield (faults, well), [str(refusing), str(faults.endpoint), str(well.endpoint)]
+
+
+async def _soak(server: Serving, site: Site, found: Found, progress: Progress) -> None:
+    found.before, _ = await _sample(server)
+    chance = chance_of(_SEED)
+    traffic = Traffic(site, rate=found.options.rate, tally=found.tally, chance=chance)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(traffic.run)
+        await _take_samples(server, found, progress)
+        nursery.cancel_scope.cancel()
+    if not found.gone:
+        progress.step("the traffic is over; waiting for the server to come to rest")
+        await _settle(server, found)
+
+
+async def _take_samples(server: Serving, found: Found, progress: Progress) -> None:
+    options, begun = found.options, trio.current_time()
+    for number in range(1, options.samples + 1):
+        await trio.sleep_until(begun + number * options.every)
+        try:
+            sample, found.metrics = await _sample(server)
+        except Gone as gone:
+            found.gone = str(gone)
+            return
+        found.samples.append(sample)
+        progress.step(format_progress(sample, asked=found.tally.asked, seconds=trio.current_time() - begun))
+
+
+async def _settle(server: Serving, found: Found) -> None:
+    """Wait until the server has no more tasks than before, or its time for that is over."""
+    with trio.move_on_after(_SETTLE):
+        while found.after.get("tasks", float("inf")) > found.before.get("tasks", 0):
+            await trio.sleep(found.options.every)
+            try:
+                found.after, found.metrics = await _sample(server)
+            except Gone as gone:
+                found.gone = str(gone)
+                return
+
+
+async def _sample(server: Serving) -> tuple[Sample, Mapping[str, float]]:
+    return await trio.to_thread.run_sync(take_sample, server.process.pid, server.admin)
+
+
+def format_progress(sample: Sample, *, asked: int, seconds: float) -> str:
+    """A sample in a line."""
+    figures = ", ".join(f"{name} {value:.4g}" for name, value in sample.items() if name != "names")
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d} {figures}, {asked / seconds:.0f} answers/s"

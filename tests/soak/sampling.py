@@ -1,0 +1,46 @@
+"""A sample of a running server: what the kernel knows of the process (proc(5)), and what it tells itself."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from tests.peers.scraping import scrape
+from tests.soak.figures import FIGURES, Sample
+
+_KIB_PER_MIB: Final = 1024
+
+
+class Gone(Exception):
+    """The server does not run any more, or its admin port does not answer."""
+
+
+def take_sample(process: int, admin: str) -> tuple[Sample, Mapping[str, float]]:
+    """The figures of a process, and all metrics of its admin port. Raises Gone."""
+    try:
+        metrics = scrape(admin)
+        return {**read_process(Path("/proc") / str(process)), **pick_metrics(metrics)}, metrics
+    except OSError as error:
+        raise Gone(str(error)) from error
+
+
+def read_process(folder: Path) -> Sample:
+    """The figures that the kernel has, from a folder of /proc. Raises OSError."""
+    return {**parse_status((folder / "status").read_text()), "descriptors": float(len(os.listdir(folder / "fd")))}
+
+
+def parse_status(text: str) -> Sample:
+    """Memory and threads from /proc/PID/status. Raises OSError for a process that is only waited for any more."""
+    fields = dict(re.findall(r"^(\w+):\s+(\d+)", text, re.MULTILINE))
+    if "VmRSS" not in fields:
+        raise ProcessLookupError("it has no memory any more")
+    return {"memory": int(fields["VmRSS"]) / _KIB_PER_MIB, "threads": float(fields["Threads"])}
+
+
+def pick_metrics(metrics: Mapping[str, float]) -> Sample:
+    """The figures that a server tells itself."""
+    told = {figure.name: metrics.get(figure.metric) for figure in FIGURES if figure.metric is not None}
+    return {name: value for name, value in told.items() if value is not None}

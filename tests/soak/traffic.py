@@ -1,0 +1,176 @@
+"""All that a soak does to a server, side by side, at a steady rate.
+
+The law: what one kind of traffic meets ends nothing else, and all of it ends with run(). Of what a busy machine is late
+with, nothing is made up for, so that there are no bursts.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from tests.bench.dns import abuse
+from tests.bench.dns.crowd import Crowd
+from tests.dnsproxy.faulty_upstream import FaultyUpstream, silence
+from tests.dnsproxy.upstream_replies import framed
+from tests.soak.connections import MOST_PIPELINED, Connections
+from tests.soak.datagrams import Datagrams
+from tests.soak.questions import format_hosts, malformed_message, outside_question, table_question
+from tests.soak.tally import Kind, Result, Tally
+
+TICK: Final = 0.02
+"""Seconds between two looks at what is due."""
+TABLE_SHARE, OUTSIDE_SHARE, STREAM_SHARE, MALFORMED_SHARE = 0.55, 0.25, 0.12, 0.08
+"""Of the rate."""
+DROPPED_SHARE: Final = 0.005
+"""Connections that are opened and dropped, beside the rate."""
+KEPT: Final = 4
+"""Connections that are kept, with a question now and then."""
+SLOW, UNREAD = 12, 2
+"""Connections that send an octet a second, and that send much and read nothing."""
+SWAP_EVERY: Final = 3.0
+OUTAGE_EVERY, OUTAGE = 60.0, 5.0
+"""Seconds from one outage of an upstream to the next, and how long each lasts."""
+_FLOOD: Final = 500
+"""Queries on a connection that is not read."""
+_ENDLESS: Final = 1 << 40
+
+
+@dataclass(frozen=True)
+class Site:
+    """What the traffic goes to and what it plays with."""
+
+    port: int
+    hosts: Path
+    outages: FaultyUpstream
+    """The upstream that is silent now and then."""
+    upstreams: tuple[FaultyUpstream, ...]
+
+
+class Traffic:
+    """The traffic on one server."""
+
+    def __init__(self, site: Site, *, rate: float, tally: Tally, chance: random.Random) -> None:
+        self._site = site
+        self._rate = rate
+        self._tally = tally
+        self._chance = chance
+        self._datagrams = Datagrams(site.port, tally, chance)
+        self._connections = Connections(site.port, tally, chance)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        connections = self._connections
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._datagrams.run)
+            nursery.start_soon(self._ask_datagrams)
+            nursery.start_soon(self._send_malformed)
+            conversations = self._rate * STREAM_SHARE / ((1 + MOST_PIPELINED) / 2)
+            nursery.start_soon(self._start_often, connections.converse, conversations)
+            nursery.start_soon(self._start_often, connections.drop, self._rate * DROPPED_SHARE)
+            for _ in range(KEPT):
+                nursery.start_soon(connections.keep)
+            nursery.start_soon(self._crowd)
+            nursery.start_soon(self._swap_hosts)
+            nursery.start_soon(self._make_outages)
+            nursery.start_soon(self._forget_what_upstreams_were_asked)
+
+    async def _ask_datagrams(self) -> None:
+        table, outside = _Due(self._rate * TABLE_SHARE), _Due(self._rate * OUTSIDE_SHARE)
+        async for _ in ticks(TICK):
+            for _ in range(table.take()):
+                self._datagrams.ask(table_question(self._chance))
+            for _ in range(outside.take()):
+                self._datagrams.ask(outside_question(self._chance))
+
+    async def _send_malformed(self) -> None:
+        malformed, sender = _Due(self._rate * MALFORMED_SHARE), abuse.Datagrams(self._site.port)
+        with sender.socket:
+            async for _ in ticks(TICK):
+                for _ in range(malformed.take()):
+                    sender.send(malformed_message(self._chance))
+                    self._tally.note(Kind.MALFORMED, Result.RIGHT)
+                sender.discard()
+
+    async def _start_often(self, block: Callable[[], Awaitable[None]], rate: float) -> None:
+        due = _Due(rate)
+        async with trio.open_nursery() as nursery:
+            async for _ in ticks(TICK):
+                for _ in range(due.take()):
+                    nursery.start_soon(block)
+
+    async def _crowd(self) -> None:
+        """Connections that cost the server time and room and never get anywhere."""
+        question = framed(table_question(self._chance).message)
+        port = self._site.port
+        with (
+            Crowd(port, size=SLOW, octets=lambda: question, most=_ENDLESS) as slow,
+            Crowd(port, size=UNREAD, octets=lambda: question * _FLOOD, most=_ENDLESS) as unread,
+        ):
+            async for _ in ticks(1.0):
+                slow.press(1)
+                unread.press(1 << 16)
+                self._tally.events["slow connections"] = slow.opened
+                self._tally.events["connections that read nothing"] = unread.opened
+
+    async def _swap_hosts(self) -> None:
+        for version in itertools.count(1):
+            await trio.sleep(SWAP_EVERY)
+            replace_hosts(self._site.hosts, version)
+            self._tally.events["hosts files"] += 1
+
+    async def _make_outages(self) -> None:
+        upstream = self._site.outages
+        well = upstream.datagrams, upstream.streams
+        while True:
+            await trio.sleep(OUTAGE_EVERY - OUTAGE)
+            upstream.datagrams = upstream.streams = silence
+            await trio.sleep(OUTAGE)
+            upstream.datagrams, upstream.streams = well
+            self._tally.events["upstream outages"] += 1
+
+    async def _forget_what_upstreams_were_asked(self) -> None:
+        """They note every query, for tests; here that would only fill our own memory."""
+        async for _ in ticks(1.0):
+            for upstream in self._site.upstreams:
+                self._tally.events["upstream datagrams"] += len(upstream.asked_datagrams)
+                self._tally.events["upstream stream queries"] += len(upstream.asked_streams)
+                upstream.asked_datagrams.clear()
+                upstream.asked_streams.clear()
+
+
+def replace_hosts(path: Path, version: int) -> None:
+    """Put a version of the hosts file in place of another, whole."""
+    fresh = path.with_suffix(".new")
+    fresh.write_text(format_hosts(version))
+    os.replace(fresh, path)
+
+
+async def ticks(every: float) -> AsyncIterator[int]:
+    """Numbers on a steady clock; what is late is left out."""
+    begun = trio.current_time()
+    while True:
+        number = int((trio.current_time() - begun) / every)
+        yield number
+        await trio.sleep_until(begun + (number + 1) * every)
+
+
+class _Due:
+    """How many of something are due, at a rate a second; no more than one tick's worth at a time."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        self._rest = 0.0
+
+    def take(self) -> int:
+        self._rest += self._rate * TICK
+        count = int(self._rest)
+        self._rest -= count
+        return count
