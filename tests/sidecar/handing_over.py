@@ -1,0 +1,48 @@
+"""Starts a program as systemd does: with sockets at descriptors 3 and on, and the variables that say so."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+ROOT: Final = Path(__file__).parents[2]
+
+# In the process that becomes the program, because LISTEN_PID must name it. The originals go away, so that nothing is
+# there but what was handed over.
+_LAUNCH: Final = """
+import fcntl, os, sys
+handed = [int(one) for one in sys.argv[1].split(",") if one]
+copies = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, 64) for one in handed]
+os.closerange(3, 64)
+for position, copy in enumerate(copies):
+    os.dup2(copy, 3 + position)
+own = {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": str(len(handed))}
+os.execve(sys.executable, [sys.executable, *sys.argv[2:]], {**own, **os.environ})
+"""
+
+
+class HasDescriptor(Protocol):
+    """A socket or a file."""
+
+    def fileno(self) -> int:
+        """Its descriptor."""
+
+
+def start_with(
+    handed: Sequence[HasDescriptor], *arguments: str, variables: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
+    """Start Python with these arguments; `variables` replace LISTEN_PID and LISTEN_FDS as systemd would set them."""
+    descriptors = [one.fileno() for one in handed]
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("LISTEN_")}
+    return subprocess.Popen(
+        [sys.executable, "-c", _LAUNCH, ",".join(map(str, descriptors)), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        pass_fds=descriptors,
+        env={**plain, "PYTHONPATH": str(ROOT), **(variables or {})},
+    )
