@@ -13,7 +13,7 @@ import trio
 
 from dnsproxy.sources.ingress import INGRESSES
 from dnsproxy.sources.ingress_class import INGRESS_CLASSES
-from dnsproxy.sources.ingress_source import IngressOptions, IngressSource
+from dnsproxy.sources.ingress_source import SOURCE, IngressOptions, IngressSource
 from dnsproxy.sources.store import ClaimStore
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import follow
@@ -47,7 +47,8 @@ async def follow_ingresses(
     """Keep the claims of the cluster's Ingresses in `store` until cancelled.
 
     `on_claims` gets the hostnames whose claims have just changed (never an empty set), many at once where many
-    changed together. `on_synced` is called after each whole list of either kind, once both are in step.
+    changed together. `on_synced` is called after each whole list of either kind, once both are in step. What the store
+    has from a snapshot counts until then, and a first list that has next to nothing of it is confirmed by a second one.
     """
     status = status or IngressStatus()
     source = IngressSource(store, options=options)
@@ -58,6 +59,7 @@ async def follow_ingresses(
 
     def tell_synced() -> None:
         if status.synced:
+            tell(store.forget_restored(SOURCE))
             on_synced()
 
     async with trio.open_nursery() as nursery:
@@ -77,5 +79,6 @@ async def follow_ingresses(
             on_change=lambda changes: tell(source.change_ingresses(changes)),
             on_synced=tell_synced,
             status=status.ingresses,
+            expected=store.restored(SOURCE),
             pace=pace,
         )

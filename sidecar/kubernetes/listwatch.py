@@ -44,6 +44,7 @@ async def follow(
     on_change: Callable[[Changes[T]], None],
     on_synced: Callable[[], None] = lambda: None,
     status: Status | None = None,
+    expected: int = 0,
     pace: Pace = DEFAULT_PACE,
     draw: Callable[[], float] = random.random,
 ) -> NoReturn:
@@ -51,9 +52,11 @@ async def follow(
 
     Changes that arrive together are told together, at most `pace.slice_size` at once; between two calls, other tasks
     run. `on_synced` is called whenever a whole list has been told; from the first time on, what was told is the state
-    of the cluster. An exception from either ends the follower: it is a fault of the program.
+    of the cluster. An exception from either ends the follower: it is a fault of the program. `expected` is how many
+    objects an earlier run knew, about: a first list with next to none of them is confirmed by a second one.
     """
-    follower = _Follower(client, collection, on_change, on_synced, status or Status(), pace, draw)
+    store: Store[T] = Store(expected=expected)
+    follower = _Follower(client, collection, store, on_change, on_synced, status or Status(), pace, draw)
     await follower.run()
 
 
@@ -62,6 +65,7 @@ class _Follower(Generic[T]):
         self,
         client: ApiClient,
         collection: Collection[T],
+        store: Store[T],
         on_change: Callable[[Changes[T]], None],
         on_synced: Callable[[], None],
         status: Status,
@@ -75,7 +79,7 @@ class _Follower(Generic[T]):
         self.status = status
         self.pace = pace
         self.draw = draw
-        self.store: Store[T] = Store()
+        self.store = store
         self.decoder = Decoder(collection.type)
         self.reported: str | None = None
         status.kind = collection.kind
@@ -96,7 +100,7 @@ class _Follower(Generic[T]):
         if error is not None and not self.means_empty(error):
             return self.fail(position, error, version="", lasted=0.0)
         if relist.is_doubtful and not position.doubted:
-            return self.doubt(position)
+            return self.doubt(position, relist)
         await self.finish(relist, started)
         position = steps.after_list(position, version=version, now=trio.current_time())
         return position if error is None else self.fail(position, error, version="", lasted=0.0)
@@ -123,9 +127,9 @@ class _Follower(Generic[T]):
         hidden = isinstance(error, Forbidden) and self.collection.optional and not self.status.synced
         return isinstance(error, NotFound) or hidden
 
-    def doubt(self, position: Position) -> Position:
+    def doubt(self, position: Position, relist: Relist[T]) -> Position:
         self.status.doubted = True
-        _log.warning("list lost nearly everything, asking again", kind=self.collection.kind, held=len(self.store))
+        _log.warning("list lost nearly everything, asking again", kind=self.collection.kind, held=relist.held)
         return steps.after_doubt(position, pace=self.pace)
 
     async def finish(self, relist: Relist[T], started: float) -> None:
@@ -133,6 +137,7 @@ class _Follower(Generic[T]):
         await self.tell(self.store.apply(relist.missing()))
         first, self.status.synced = not self.status.synced, True
         self.status.doubted = False
+        self.store.expected = 0
         self.status.lists += 1
         self.status.synced_time = time.time()
         self.on_synced()

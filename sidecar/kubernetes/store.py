@@ -24,8 +24,10 @@ _LITTLE_LEFT: Final = 10
 class Store(Generic[T]):
     """What one kind's lists and watches add up to."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, expected: int = 0) -> None:
         self._versions: dict[str, str] = {}
+        self.expected = expected
+        """How many objects an earlier run knew, until a list is believed: the first one is judged by them too."""
 
     def __len__(self) -> int:
         return len(self._versions)
@@ -56,7 +58,8 @@ class Relist(Generic[T]):
 
     def __init__(self, store: Store[T]) -> None:
         self._store = store
-        self._held = len(store)
+        self.held = max(len(store), store.expected)
+        """How many objects there should be, more or less."""
         self._present: set[str] = set()
 
     def take(self, entries: list[Entry[T]]) -> dict[str, T | Unreadable | None]:
@@ -71,7 +74,7 @@ class Relist(Generic[T]):
         Empty lists have come from API servers that were starting, upgrading or losing their storage.
         """
         left = len(self._present)
-        return (left == 0 < self._held) or (self._held >= _FEW and left * _LITTLE_LEFT < self._held)
+        return (left == 0 < self.held) or (self.held >= _FEW and left * _LITTLE_LEFT < self.held)
 
     def missing(self) -> list[Entry[T]]:
         """Once the list is complete and believed: the deletions that it implies, to be applied."""

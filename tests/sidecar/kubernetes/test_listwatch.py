@@ -99,7 +99,7 @@ class Seen:
 
 @asynccontextmanager
 async def following(
-    api: FaultyApi, *, pace: Pace = DEFAULT_PACE, things: Collection[Thing] = THINGS
+    api: FaultyApi, *, pace: Pace = DEFAULT_PACE, things: Collection[Thing] = THINGS, expected: int = 0
 ) -> AsyncIterator[Seen]:
     seen = Seen()
     async with client_in_memory(api) as client, trio.open_nursery() as nursery:
@@ -110,6 +110,7 @@ async def following(
                 on_change=seen.change,
                 on_synced=seen.synced,
                 status=seen.status,
+                expected=expected,
                 pace=pace,
                 draw=lambda: 0.0,
             )
@@ -335,6 +336,26 @@ async def test_list_that_lost_everything_is_confirmed_by_a_second(autojump_clock
         assert not seen.objects
         assert not seen.status.doubted
     assert api.listed[2].time - api.listed[1].time == pytest.approx(DEFAULT_PACE.confirm, abs=0.01)
+
+
+async def test_first_list_without_what_an_earlier_run_knew_is_confirmed_by_a_second(autojump_clock: MockClock) -> None:
+    """And then believed: the next list is judged by what there is."""
+    api = FaultyApi([page(), page(), page()], [failure(410, "Gone"), watch(SILENCE)])
+    async with following(api, expected=3) as seen:
+        await seen.until(lambda: seen.status.doubted)
+        assert seen.syncs == 0
+        await seen.until(lambda: seen.syncs == 2)
+        assert not seen.status.doubted
+    assert api.listed[1].time - api.listed[0].time == pytest.approx(DEFAULT_PACE.confirm, abs=0.01)
+    assert api.listed[2].time - api.listed[1].time == pytest.approx(0, abs=0.01)
+
+
+async def test_kind_that_is_gone_since_an_earlier_run_is_confirmed_by_a_second_look(autojump_clock: MockClock) -> None:
+    """A discovery that failed for a moment says the same."""
+    api = FaultyApi([failure(404, "NotFound"), page(thing("a"))])
+    async with following(api, expected=1) as seen:
+        await seen.until(lambda: seen.status.synced)
+        assert seen.names == {"a"}
 
 
 @pytest.mark.parametrize("left", [0, 2])

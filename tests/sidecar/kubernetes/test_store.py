@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -110,3 +111,23 @@ def test_only_heavy_losses_are_doubted() -> None:
     assert not is_doubted(0, 0)
     assert not is_doubted(19, 1)
     assert not is_doubted(100, 10)
+
+
+@pytest.mark.parametrize(
+    ("expected", "held", "left", "doubted"),
+    [
+        pytest.param(100, 0, 0, True, id="the first list is empty"),
+        pytest.param(100, 0, 9, True, id="the first list has next to nothing"),
+        pytest.param(100, 0, 10, False, id="the first list has enough"),
+        pytest.param(100, 30, 0, True, id="a list was cut before"),
+        pytest.param(1, 100, 9, True, id="more are held than were expected"),
+        pytest.param(0, 0, 0, False, id="nothing was expected"),
+    ],
+)
+def test_what_an_earlier_run_knew_is_missed_too(expected: int, held: int, left: int, doubted: bool) -> None:
+    """Until a list is believed."""
+    store: Store[Thing] = Store(expected=expected)
+    store.apply([entry(str(number), "1") for number in range(held)])
+    relist = store.relist()
+    relist.take([entry(str(number), "1") for number in range(left)])
+    assert relist.is_doubtful is doubted
