@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from datetime import UTC, datetime
 from typing import Annotated, Any, Final, TypeVar, get_args, get_type_hints
 
 import msgspec
@@ -130,6 +131,12 @@ def parse_snapshot(octets: bytes, *, settings: Settings) -> Snapshot:
 def claim_shape() -> tuple[str, ...]:
     """The fields of a claim and of what it consists of: where they differ, a stored claim means something else."""
     return tuple(sorted(_walk_fields(Claim)))
+
+
+def format_restored(taken: float, *, now: float) -> str:
+    """What people should know of names that a snapshot gave; both times in seconds since the epoch."""
+    when = datetime.fromtimestamp(taken, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"the cluster's names are from a snapshot, {format_age(now - taken)} old (taken {when})"
 
 
 def format_age(seconds: float) -> str:

@@ -20,6 +20,7 @@ from dnsproxy.snapshot import (
     SnapshotRefused,
     claim_shape,
     format_age,
+    format_restored,
     format_snapshot,
     parse_snapshot,
     settings_of,
@@ -255,3 +256,12 @@ def test_no_piece_holds_much() -> None:
 )
 def test_an_age_has_one_unit(seconds: float, shown: str) -> None:
     assert format_age(seconds) == shown
+
+
+@pytest.mark.parametrize("taken", [0.0, 1_780_000_000.25, 253_402_300_799.9], ids=["the first", "some", "the last"])
+def test_any_time_that_is_read_can_be_told(taken: float) -> None:
+    year = {0.0: "1970-01-01T00:00:00Z", 1_780_000_000.25: "2026-05-28T20:26:40Z"}.get(taken, "9999-12-31T23:59:59Z")
+    assert parse_snapshot(octets_of(taken=taken), settings=SETTINGS).taken == taken
+    assert format_restored(taken, now=taken + 7200) == (
+        f"the cluster's names are from a snapshot, 2 h old (taken {year})"
+    )
