@@ -5,6 +5,7 @@ The law: only the loop's one thread writes here; metrics.py turns the numbers in
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
 
 BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
@@ -24,11 +25,7 @@ class Durations:
     def observe(self, seconds: float, *, times: int = 1) -> None:
         """Count `times` requests that took this long."""
         self.total += seconds * times
-        for index, bound in enumerate(BUCKETS):
-            if seconds <= bound:
-                self.counts[index] += times
-                return
-        self.counts[-1] += times
+        self.counts[bisect_left(BUCKETS, seconds)] += times
 
 
 @dataclass(slots=True)
@@ -52,6 +49,8 @@ class Counters:
     forward_errors: int = 0
     forward_mismatches: int = 0
     """Datagrams from an upstream that answered nothing we asked."""
+    forward_joined: int = 0
+    """Queries that waited for the reply to an equal one."""
     forward_overload: int = 0
     tcp_connections: int = 0
     tcp_refused: int = 0

@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import socket
 import sys
-from collections.abc import Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from collections.abc import Hashable, Sequence
+from typing import Any, Final, Protocol
 
 BATCH: Final = 64
 """Datagrams a batch at most: more gains nothing and holds up the other tasks."""
@@ -27,12 +27,10 @@ _SO_RCVBUFFORCE = 33
 _IP_PKTINFO = 8  # linux/in.h; the socket module lacks it too
 
 
-class Sender(NamedTuple):
-    """Where a later reply goes: opaque to all but the port that made it."""
-
-    address: Any
-    local: Any
-    """The address that was asked, where the socket is bound to all."""
+Sender = tuple[Any, Any, Hashable]
+"""Where a later reply goes: the address, the local address that was asked (where the socket is bound to all), and what
+all senders at that address have in common. Opaque to all but the port that made it, the last item aside; plain, as each
+forwarded query makes one."""
 
 
 class DatagramPort(Protocol):
@@ -51,8 +49,14 @@ class DatagramPort(Protocol):
     def sender(self, position: int) -> Sender:
         """The sender of a datagram of the last batch, for answering after the next."""
 
-    def reply(self, message: bytes, sender: Sender) -> None:
-        """Answer one datagram later."""
+    def post(self, message: bytes, sender: Sender) -> None:
+        """Answer one datagram after its batch, with the next flush()."""
+
+    def flush(self) -> None:
+        """Send what was posted."""
+
+    def source_port(self, sender: Sender) -> int:
+        """The UDP port that a datagram came from."""
 
 
 def open_port(sock: socket.socket) -> DatagramPort:
@@ -109,23 +113,33 @@ class SinglePort:
             while len(messages) < BATCH:
                 message, ancillary, _, address = self.socket.recvmsg(MESSAGE, CONTROL if self._local else 0)
                 messages.append(message)
-                self._senders.append(Sender(address, _source_only(ancillary)))
+                self._senders.append((address, _source_only(ancillary), address[0]))
         return messages
 
     def send(self, replies: Sequence[bytes | None]) -> None:
         """See DatagramPort."""
         for reply, sender in zip(replies, self._senders, strict=True):
             if reply is not None:
-                self.reply(reply, sender)
+                self._reply(reply, sender)
 
     def sender(self, position: int) -> Sender:
         """See DatagramPort."""
         return self._senders[position]
 
-    def reply(self, message: bytes, sender: Sender) -> None:
+    def post(self, message: bytes, sender: Sender) -> None:
         """See DatagramPort."""
+        self._reply(message, sender)
+
+    def flush(self) -> None:
+        """See DatagramPort; what was posted has left already."""
+
+    def source_port(self, sender: Sender) -> int:
+        """See DatagramPort."""
+        return int(sender[0][1])
+
+    def _reply(self, message: bytes, sender: Sender) -> None:
         try:
-            self.socket.sendmsg([message], sender.local, 0, sender.address)
+            self.socket.sendmsg([message], sender[1], 0, sender[0])
         except OSError:
             self.send_errors += 1
 

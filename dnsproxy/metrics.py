@@ -119,6 +119,9 @@ def _forwarding(counters: Counters, outstanding: int) -> Iterator[Metric]:
     yield _counter(
         "dnsproxy_forward_mismatches", "Datagrams that answer nothing we asked.", counters.forward_mismatches
     )
+    yield _counter(
+        "dnsproxy_forward_joined", "Queries that waited for the reply to an equal one.", counters.forward_joined
+    )
     yield _counter("dnsproxy_forward_overload", "Queries refused over the cap.", counters.forward_overload)
 
 

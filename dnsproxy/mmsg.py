@@ -15,11 +15,13 @@ import socket
 from collections.abc import Sequence
 
 from dnsproxy.datagrams import BATCH, CONTROL, MESSAGE, Sender, ask_for_destination
-from dnsproxy.message_headers import Headers, IoVector, SingleHeader, chosen, pinned
+from dnsproxy.late_replies import Late, LateReplies
+from dnsproxy.message_headers import Headers, chosen, pinned
 
 _NAME = 28  # sizeof(struct sockaddr_in6), the larger of the two
 _CMSG_HEADER = 16
-_LARGEST = 65535
+# struct sockaddr_in and sockaddr_in6 begin alike: family, port, and then the address.
+_PORT_START, _PORT_END = 2, 4
 
 
 class BatchPort:
@@ -32,8 +34,9 @@ class BatchPort:
         self._local = ask_for_destination(sock)
         # PyDLL keeps the interpreter lock: these calls never wait, and giving it up costs more than they take.
         library = ctypes.PyDLL(None, use_errno=True)
-        self._recvmmsg, self._sendmmsg, self._sendmsg = library.recvmmsg, library.sendmmsg, library.sendmsg
-        self._late = _Late()
+        self._recvmmsg, self._sendmmsg = library.recvmmsg, library.sendmmsg
+        self._late = LateReplies(sock, local=self._local)
+        self._posted: list[Late] = []
         self._lay_headers()
         self._starts = range(0, MESSAGE * BATCH, MESSAGE)
         self._in_order = True
@@ -87,8 +90,8 @@ class BatchPort:
             present = [reply for reply in replies if reply is not None]
         octets = b"".join(present)
         if len(octets) > len(self._output):
-            for reply, position in zip(present, taken, strict=True):
-                self.reply(reply, self.sender(position))
+            late = [(reply, self.sender(position)) for reply, position in zip(present, taken, strict=True)]
+            self.send_errors += self._late.send(late)
         elif present:
             self._output[: len(octets)] = octets
             self._lay_out(present, taken)
@@ -148,38 +151,24 @@ class BatchPort:
 
     def sender(self, position: int) -> Sender:
         """See DatagramPort."""
-        name_length = self._incoming.name_lengths[position]
-        address = bytes(self._names[position * _NAME : position * _NAME + name_length])
+        start = position * _NAME
+        address = self._names[start : start + self._incoming.name_lengths[position]].tobytes()
         if not self._local:
-            return Sender(address, b"")
-        control_length = self._incoming.control_lengths[position]
+            return address, b"", address[_PORT_END:]
         self._interfaces[position] = 0
-        return Sender(address, bytes(self._controls[position * CONTROL : position * CONTROL + control_length]))
+        start = position * CONTROL
+        control = self._controls[start : start + self._incoming.control_lengths[position]].tobytes()
+        return address, control, address[_PORT_END:]
 
-    def reply(self, message: bytes, sender: Sender) -> None:
+    def post(self, message: bytes, sender: Sender) -> None:
         """See DatagramPort."""
-        late = self._late
-        if len(message) > _LARGEST:
-            self.send_errors += 1
-            return
-        late.name[: len(sender.address)] = sender.address
-        late.header.name_length = len(sender.address)
-        late.control[: len(sender.local)] = sender.local
-        late.header.control_length = len(sender.local)
-        late.message[: len(message)] = message
-        late.vector.length = len(message)
-        if self._sendmsg(self._descriptor, late.pointer, socket.MSG_DONTWAIT) < 0:
-            self.send_errors += 1
+        self._posted.append((message, sender))
 
+    def flush(self) -> None:
+        """See DatagramPort."""
+        posted, self._posted = self._posted, []
+        self.send_errors += self._late.send(posted)
 
-class _Late:
-    """One message header over buffers of its own, for replies that come after their batch."""
-
-    def __init__(self) -> None:
-        self.name, name = pinned(_NAME)
-        self.control, control = pinned(CONTROL)
-        self.message, base = pinned(_LARGEST)
-        self.vector = IoVector(base=base)
-        vector = ctypes.addressof(self.vector)
-        self.header = SingleHeader(name=name, vector=vector, vector_length=1, control=control)
-        self.pointer = ctypes.byref(self.header)
+    def source_port(self, sender: Sender) -> int:
+        """See DatagramPort."""
+        return int.from_bytes(sender[0][_PORT_START:_PORT_END], "big")

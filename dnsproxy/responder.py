@@ -17,7 +17,7 @@ from dnsproxy.wire import Fault, Query, Rcode, Type
 _QUICK_OPTS: Final = records.quick_opts()
 _OPT_SIZE: Final = 11
 _SHORTEST: Final = 17  # a header and the shortest question: the root
-_TRANSFERS: Final = (Type.AXFR, Type.IXFR)
+_TRANSFERS: Final = frozenset({int(Type.AXFR), int(Type.IXFR)})
 
 
 class Answer(NamedTuple):

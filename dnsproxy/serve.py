@@ -17,6 +17,7 @@ import trio
 
 from dnsproxy.claims import Claim, Rejection
 from dnsproxy.datagrams import open_port
+from dnsproxy.forward.resolvconf_follower import follow_resolv_conf
 from dnsproxy.hosts_follower import Mark, file_mark, follow_hosts_file, read_hosts_file
 from dnsproxy.keeper import TableKeeper
 from dnsproxy.metrics import ServerCollector, make_registry
@@ -30,6 +31,7 @@ from dnsproxy.table import HostTable
 from sidecar.admin import Readiness, serve_admin
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
+from sidecar.inherited import Inherited, take_inherited
 from sidecar.kubernetes.config import Cluster, ClusterConfigError, load_cluster
 from sidecar.kubernetes.http import ApiClient
 from sidecar.listeners import bound_endpoint, listen_tcp, listen_udp
@@ -54,7 +56,7 @@ async def run_serve(settings: ServeSettings) -> int:
     async def until(stopping: trio.Event) -> None:
         await serve(settings, stopping=stopping)
 
-    return await run_until_signal(until, grace=settings.drain)
+    return await run_until_signal(until, grace=settings.lameduck + settings.drain)
 
 
 async def serve(
@@ -63,7 +65,7 @@ async def serve(
     stopping: trio.Event,
     task_status: trio.TaskStatus[Bound] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Serve until `stopping` is set, then answer what is under way. Raises StartError."""
+    """Serve until `stopping` is set and for the lame duck's time, then answer what is under way. Raises StartError."""
     cluster = await _load_cluster(settings.cluster) if settings.cluster else None
     async with trio.open_nursery() as nursery:
         service = _Service(settings)
@@ -71,8 +73,11 @@ async def serve(
         log.info("serving", dns=[str(endpoint) for endpoint in bound.dns], admin=str(bound.admin or "off"))
         task_status.started(bound)
         await stopping.wait()
-        # Not ready first, so that no new work is sent here; then what is under way.
+        # Not ready first, but answering as before: whoever sends queries here needs some time to learn of it.
         service.stopping = True
+        if settings.lameduck:
+            log.info("not ready any more, still answering", seconds=settings.lameduck)
+            await trio.sleep(settings.lameduck)
         await service.server.drain()
         nursery.cancel_scope.cancel()
 
@@ -94,7 +99,11 @@ class _Service:
         self._load_static()
         await self.keeper.swap()
         with ExitStack() as sockets:
-            streams, datagrams = _listen(settings.listen, sockets)
+            streams, datagrams = _listen(settings, sockets)
+            # One kind of socket alone may have been inherited.
+            listening = tuple(dict.fromkeys(map(bound_endpoint, (*streams, *datagrams))))
+            # Again, because only now is it known which sockets were inherited.
+            settings.refuse_loop(listening)
             admin = [sockets.enter_context(listen_tcp(settings.admin, flag="--admin"))] if settings.admin else []
             async with trio.open_nursery() as nursery:
                 listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(stream)) for stream in streams]
@@ -104,9 +113,11 @@ class _Service:
                     nursery.start_soon(self._follow_hosts_file, settings.hosts_file, mark)
                 if cluster is not None and settings.cluster is not None:
                     nursery.start_soon(self._follow_cluster, cluster, settings.cluster)
+                if settings.resolv_conf:
+                    nursery.start_soon(self._follow_resolv_conf, settings.resolv_conf, listening)
                 if admin:
                     nursery.start_soon(self._serve_admin, admin)
-                task_status.started(Bound(tuple(map(bound_endpoint, streams)), *map(bound_endpoint, admin)))
+                task_status.started(Bound(listening, *map(bound_endpoint, admin)))
 
     def _publish(self, table: HostTable) -> None:
         self.server.table = table
@@ -133,6 +144,10 @@ class _Service:
 
     async def _follow_hosts_file(self, path: Path, mark: Mark) -> None:
         await follow_hosts_file(path, seen=mark, tell=self._tell_hosts)
+
+    async def _follow_resolv_conf(self, path: Path, listening: Sequence[Endpoint]) -> None:
+        used = self.settings.forwarding
+        await follow_resolv_conf(path, used=used, listening=listening, tell=self.server.replace_upstreams)
 
     async def _follow_cluster(self, cluster: Cluster, settings: ClusterSettings) -> None:
         registry = self.keeper.registry
@@ -191,8 +206,11 @@ async def _load_cluster(settings: ClusterSettings) -> Cluster:
         raise StartError(f"--source ingress: {error}") from error
 
 
-def _listen(endpoints: Sequence[Endpoint], sockets: ExitStack) -> tuple[list[socket.socket], list[socket.socket]]:
-    """TCP and UDP on each endpoint; with port 0, UDP takes the port that TCP got."""
-    streams = [sockets.enter_context(listen_tcp(endpoint, flag="--listen")) for endpoint in endpoints]
+def _listen(settings: ServeSettings, sockets: ExitStack) -> tuple[list[socket.socket], list[socket.socket]]:
+    """TCP and UDP on each endpoint, with port 0 UDP on the port that TCP got; and what is inherited, whatever it is."""
+    inherited = take_inherited(flag="--listen") if settings.inherit else Inherited([], [])
+    for one in (*inherited.streams, *inherited.datagrams):
+        sockets.enter_context(one)
+    streams = [sockets.enter_context(listen_tcp(endpoint, flag="--listen")) for endpoint in settings.listen]
     datagrams = [sockets.enter_context(listen_udp(bound_endpoint(stream), flag="--listen")) for stream in streams]
-    return streams, datagrams
+    return streams + inherited.streams, datagrams + inherited.datagrams

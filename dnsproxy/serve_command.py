@@ -11,30 +11,34 @@ from typing import Any
 import click
 
 from dnsproxy.claims import Claim
+from dnsproxy.forward.address import parse_upstream
 from dnsproxy.names import parse_hostname
-from dnsproxy.resolvconf import find_cluster_domain, parse_nameservers, parse_search
+from dnsproxy.resolvconf import find_cluster_domain, parse_search
 from dnsproxy.static import parse_host_flag
 from dnsproxy.targets import parse_addresses
 from sidecar.checked_type import CheckedType
 from sidecar.options import (
     Command,
     Endpoint,
-    EndpointType,
+    Seconds,
     StartError,
     admin_option,
     log_options,
+    parse_endpoint,
     run_program,
 )
 
-_DNS_PORT = 53
 _DEFAULT_CLUSTER_DOMAIN = "cluster.local"
 _TTL = (1, 3600)
+_WAITING = (1, 1_000_000)
+_SYSTEMD = "systemd"
 
 EPILOG = """\b
 Examples:
   dnsproxy serve --host app.example.org=192.0.2.10 --upstream 192.0.2.53
   dnsproxy serve --hosts-file ./hosts --listen 0.0.0.0:1053 --listen [::]:1053
-  dnsproxy serve --source ingress --target 10.96.7.7
+  dnsproxy serve --source ingress --target 10.96.7.7 --upstream tls://192.0.2.53#dns.example.org
+  dnsproxy serve --hosts-file /etc/hosts --listen systemd    (ExecStart= of a unit with a .socket)
   dig @127.0.0.1 -p 1053 app.example.org
 """
 
@@ -47,6 +51,11 @@ def parse_target_for(text: str) -> tuple[str, tuple[str, ...]]:
     return name, parse_addresses(addresses)
 
 
+def parse_listen(text: str) -> Endpoint | str:
+    """`ADDR:PORT`, or the word `systemd`. Raises ValueError."""
+    return _SYSTEMD if text.strip() == _SYSTEMD else parse_endpoint(text)
+
+
 HOSTNAME = CheckedType("name", parse_hostname)
 ADDRESSES = CheckedType("ip[,ip]", parse_addresses)
 
@@ -54,19 +63,37 @@ ADDRESSES = CheckedType("ip[,ip]", parse_addresses)
 @click.command(cls=Command, epilog=EPILOG)
 @click.option(
     "--listen",
-    type=EndpointType(),
+    type=CheckedType("endpoint", parse_listen),
+    metavar="ADDR:PORT|systemd",
     multiple=True,
     default=["127.0.0.1:1053"],
-    help="Where to answer, UDP and TCP.",
+    help="Where to answer, UDP and TCP; `systemd`: on the sockets of a .socket unit.",
 )
 @click.option(
-    "--upstream", type=EndpointType(_DNS_PORT), multiple=True, help="Where to forward what is not ours, in order."
+    "--upstream",
+    type=CheckedType("addr[:port]", parse_upstream),
+    multiple=True,
+    help="Where to forward what is not ours, in order; tls://ADDR[:PORT]#NAME over TLS.",
 )
 @click.option(
     "--resolv-conf",
     type=click.Path(path_type=Path),
     default="/etc/resolv.conf",
-    help="Whose nameservers to forward to where no --upstream is given.",
+    help="Whose nameservers and options count where no --upstream is given; read again when it changes.",
+)
+@click.option(
+    "--outstanding",
+    type=click.IntRange(*_WAITING),
+    metavar="N",
+    default=10_000,
+    help="How many queries may wait for upstreams; more are REFUSED.",
+)
+@click.option(
+    "--outstanding-per-client",
+    type=click.IntRange(*_WAITING),
+    metavar="N",
+    default=1_000,
+    help="The same for one client address.",
 )
 @click.option(
     "--host",
@@ -81,10 +108,12 @@ ADDRESSES = CheckedType("ip[,ip]", parse_addresses)
     "--source", type=click.Choice(["ingress"]), multiple=True, help="What to watch in a cluster for hostnames."
 )
 @click.option(
-    "--kubeconfig", help="How to reach the API server.  [default: KUBECONFIG, the pod's own account, ~/.kube/config]"
+    "--kubeconfig",
+    metavar="FILE",
+    help="How to reach the API server.  [default: KUBECONFIG, the pod's own account, ~/.kube/config]",
 )
-@click.option("--context", help="Which context of the kubeconfig.")
-@click.option("--ingress-class", multiple=True, help="Take only Ingresses of this class.")
+@click.option("--context", metavar="NAME", help="Which context of the kubeconfig.")
+@click.option("--ingress-class", metavar="NAME", multiple=True, help="Take only Ingresses of this class.")
 @click.option("--tls-only", is_flag=True, help="Take only hosts of an Ingress's tls section.")
 @click.option("--target", type=ADDRESSES, help="What the cluster's hostnames are answered with: the relay's addresses.")
 @click.option(
@@ -96,10 +125,14 @@ ADDRESSES = CheckedType("ip[,ip]", parse_addresses)
 @click.option("--zone", type=HOSTNAME, multiple=True, help="Answer only names at or below this one.")
 @click.option("--deny", type=HOSTNAME, multiple=True, help="Never answer this name.")
 @click.option("--cluster-domain", type=HOSTNAME, help="Never answer names below it.  [default: found in --resolv-conf]")
-@click.option("--ttl", type=click.IntRange(*_TTL), default=5, help="Seconds an answer may be kept.")
+@click.option("--ttl", type=click.IntRange(*_TTL), metavar="SECONDS", default=5, help="Seconds an answer may be kept.")
 @click.option(
-    "--drain", type=click.FloatRange(0, 3600), default=5.0, help="Seconds to answer what is under way at the end."
+    "--lameduck",
+    type=Seconds(),
+    default=5.0,
+    help="Seconds after SIGTERM in which /readyz says no and all is still answered; 0 for none.",
 )
+@click.option("--drain", type=Seconds(), default=5.0, help="Seconds after those to answer what is under way.")
 @admin_option("127.0.0.1:8081")
 @log_options
 def serve(log_format: str | None, log_level: str, **values: Any) -> None:
@@ -114,20 +147,16 @@ def serve(log_format: str | None, log_level: str, **values: Any) -> None:
 
 def make_settings(**values: Any) -> Any:
     """ServeSettings from the command's values. Raises StartError for what only fails together."""
-    from dnsproxy.forward.settings import ForwardSettings  # noqa: PLC0415
     from dnsproxy.guards import Guards  # noqa: PLC0415
     from dnsproxy.plan import Targets  # noqa: PLC0415
     from dnsproxy.settings import ServeSettings  # noqa: PLC0415
 
     resolv_conf: Path = values["resolv_conf"]
-    upstreams: tuple[Endpoint, ...] = values["upstream"] or _read_upstreams(resolv_conf)
-    listen: tuple[Endpoint, ...] = values["listen"]
-    _refuse_loop(listen, upstreams)
     _refuse_without_target(values)
     hosts: tuple[Claim, ...] = values["host"]
-    return ServeSettings(
-        listen=listen,
-        forwarding=ForwardSettings(upstreams),
+    settings = ServeSettings(
+        listen=tuple(one for one in values["listen"] if one != _SYSTEMD),
+        forwarding=_forward_settings(values),
         targets=Targets(values["target"] or (), dict(values["target_for"])),
         guards=Guards(
             cluster_domain=values["cluster_domain"] or _cluster_domain(resolv_conf),
@@ -139,8 +168,21 @@ def make_settings(**values: Any) -> Any:
         hosts_file=values["hosts_file"],
         cluster=_cluster_settings(values) if values["source"] else None,
         admin=values["admin"],
+        inherit=_SYSTEMD in values["listen"],
+        resolv_conf=None if values["upstream"] else resolv_conf,
+        lameduck=values["lameduck"],
         drain=values["drain"],
     )
+    settings.refuse_loop(settings.listen)
+    return settings
+
+
+def _forward_settings(values: dict[str, Any]) -> Any:
+    from dnsproxy.forward.resolvconf_follower import read_forwarding  # noqa: PLC0415
+    from dnsproxy.forward.settings import ForwardSettings  # noqa: PLC0415
+
+    plain = ForwardSettings(values["upstream"], values["outstanding"], values["outstanding_per_client"])
+    return plain if plain.upstreams else read_forwarding(values["resolv_conf"], plain=plain)
 
 
 def _cluster_settings(values: dict[str, Any]) -> Any:
@@ -154,22 +196,6 @@ def _cluster_settings(values: dict[str, Any]) -> Any:
 def _refuse_without_target(values: dict[str, Any]) -> None:
     if values["source"] and not values["target"] and not values["target_for"]:
         raise StartError("--source needs --target IP: the address that the cluster's hostnames are answered with")
-
-
-def _refuse_loop(listen: tuple[Endpoint, ...], upstreams: tuple[Endpoint, ...]) -> None:
-    for endpoint in upstreams:
-        if endpoint in listen:
-            raise StartError(f"--upstream {endpoint} is where we listen ourselves; queries would go round for ever")
-
-
-def _read_upstreams(path: Path) -> tuple[Endpoint, ...]:
-    try:
-        addresses = parse_nameservers(path.read_text(encoding="utf-8", errors="replace"))
-    except OSError as error:
-        raise StartError(f"--resolv-conf {path}: {error.strerror}; name servers with --upstream ADDR") from error
-    if not addresses:
-        raise StartError(f"--resolv-conf {path} names no nameserver; name one with --upstream ADDR")
-    return tuple(Endpoint(address, _DNS_PORT) for address in addresses)
 
 
 def _cluster_domain(path: Path) -> str:

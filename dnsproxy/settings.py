@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from dnsproxy.claims import Claim
+from dnsproxy.forward.nameservers import refuse_loop
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.guards import Guards
 from dnsproxy.plan import Targets
 from dnsproxy.sources.ingress_source import IngressOptions
 from sidecar.endpoints import Endpoint
+from sidecar.errors import StartError
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,7 @@ class ServeSettings:
     """All that a server is told."""
 
     listen: tuple[Endpoint, ...]
+    """May be empty where sockets are inherited."""
     forwarding: ForwardSettings
     targets: Targets
     guards: Guards
@@ -36,5 +40,19 @@ class ServeSettings:
     cluster: ClusterSettings | None = None
     """None: no source in a cluster."""
     admin: Endpoint | None = None
+    inherit: bool = False
+    """Answer on the sockets that systemd opened, too."""
+    resolv_conf: Path | None = None
+    """The file that `forwarding` was read from and that is followed; None: upstreams were named otherwise."""
+    lameduck: float = 5.0
+    """Seconds after the first signal in which all is answered as before, while /readyz says no."""
     drain: float = 5.0
-    """Seconds for what is under way after the first signal."""
+    """Seconds after those for what is under way."""
+
+    def refuse_loop(self, listening: Iterable[Endpoint]) -> None:
+        """Raises StartError, naming the flag, for an upstream that is one of the endpoints that we listen at."""
+        try:
+            refuse_loop(self.forwarding.upstreams, listening=listening)
+        except ValueError as error:
+            flag = f"--resolv-conf {self.resolv_conf}: nameserver" if self.resolv_conf else "--upstream"
+            raise StartError(f"{flag} {error}") from error

@@ -6,6 +6,7 @@ raises. Any octets give a Query, or a Fault that names what a server does with t
 
 from __future__ import annotations
 
+import struct
 from enum import Enum, IntEnum
 from typing import Final, NamedTuple
 
@@ -102,6 +103,13 @@ class Query(NamedTuple):
     def question(self) -> bytes:
         """The question section as it came, for echoing bit for bit."""
         return self.message[HEADER : self.end]
+
+
+def plain_query(name: bytes, rtype: int) -> Query:
+    """A query of our own for a lower-cased wire name: ID 0, RD set, no OPT."""
+    question = name + struct.pack("!HH", rtype, CLASS_IN)
+    message = struct.pack("!HHHHHH", 0, RD, 1, 0, 0, 0) + question
+    return Query(message, name, rtype, CLASS_IN, len(message), None)
 
 
 def scan_query(message: bytes) -> Query | Fault:

@@ -20,8 +20,8 @@ READABLE: Final = select.EPOLLIN | select.EPOLLRDHUP
 WRITABLE: Final = select.EPOLLOUT
 BROKEN: Final = select.EPOLLERR | select.EPOLLHUP
 
-# Enough that a busy moment is one call; few enough that other tasks get their turn between two batches.
-_BATCH: Final = 256
+BATCH: Final = 256
+"""Handlers called in one go: enough that a busy moment is one call; few enough that other tasks get their turn soon."""
 
 Handler = Callable[[int], None]
 """Called with the event mask of one descriptor."""
@@ -30,7 +30,8 @@ Handler = Callable[[int], None]
 class Poller:
     """Watches descriptors and calls their handlers; a context manager that owns its epoll instance."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, batch: int = BATCH) -> None:
+        self._batch = batch
         self._epoll = select.epoll()
         self._handlers: dict[int, Handler] = {}
 
@@ -59,16 +60,18 @@ class Poller:
     def __len__(self) -> int:
         return len(self._handlers)
 
-    async def run(self) -> None:
-        """Wait and dispatch until cancelled."""
+    async def run(self, *, after: Callable[[], None] | None = None) -> None:
+        """Wait and dispatch until cancelled; `after` is called behind each batch, for what handlers leave to be done."""
         while True:
             await trio.lowlevel.wait_readable(self._epoll.fileno())
             self.dispatch()
+            if after is not None:
+                after()
 
     def dispatch(self) -> None:
         """Call the handler of each descriptor that is ready now, at most one batch of them."""
         handlers = self._handlers
-        for descriptor, events in self._epoll.poll(0, _BATCH):
+        for descriptor, events in self._epoll.poll(0, self._batch):
             # An earlier handler of this batch may have removed it.
             handler = handlers.get(descriptor)
             if handler is not None:

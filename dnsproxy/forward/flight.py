@@ -1,4 +1,4 @@
-"""A flight: one forwarded query on its way, and the moments at which something happens to it.
+"""A flight: one forwarded query on its way, everybody who waits for it, and the moments at which something happens.
 
 The law: a flight is plain state. The forwarder moves it, upstream sockets remember it by the IDs it left under.
 """
@@ -6,13 +6,16 @@ The law: a flight is plain state. The forwarder moves it, upstream sockets remem
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from enum import Enum
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dnsproxy.datagrams import DatagramPort, Sender
 from dnsproxy.responder import Forward
+from dnsproxy.wire import HEADER
 
 if TYPE_CHECKING:
-    from dnsproxy.forward.upstream import Upstream, UpstreamSocket
+    from dnsproxy.forward.upstream import Upstream
+    from dnsproxy.forward.upstream_socket import UpstreamSocket
 
 TICK: Final = 0.05
 """Seconds between two looks at all flights."""
@@ -24,48 +27,97 @@ GIVE_UP: Final = 1.7
 """Seconds before SERVFAIL; with a tick on top it leaves before CoreDNS's two seconds are over."""
 PROBE_GIVE_UP: Final = 0.5
 """The same for `. NS`, which is CoreDNS's health probe: any answer within a second means that we are alive."""
+IMPATIENT: Final = 0.25
+"""Seconds after which an equal query counts as a retry of its client, and has the next upstream asked."""
 
 _ROOT_NS = b"\0\0\2\0\1"  # the question of CoreDNS's probe
 
 
-class Flight:
-    """One forwarded query on its way."""
+class Step(Enum):
+    """What happens to a flight that is still up."""
 
-    __slots__ = (
-        "attempts",
-        "forward",
-        "give_up",
-        "port",
-        "query",
-        "retry_at",
-        "route",
-        "sender",
-        "started",
-        "streamed",
-        "tries",
-        "unreachable",
-    )
+    RETRY = "ask the next upstream"
+    STREAM = "try TCP beside it"
+    GIVE_UP = "SERVFAIL"
+
+
+Steps = tuple[tuple[float, Step], ...]
+_STEPS: Final[Steps] = (
+    (RETRY, Step.RETRY),
+    (STREAM_AFTER, Step.STREAM),
+    (2 * RETRY, Step.RETRY),
+    (GIVE_UP, Step.GIVE_UP),
+)
+_PROBE_STEPS: Final[Steps] = ((PROBE_GIVE_UP, Step.GIVE_UP),)
+
+
+Recipient = tuple[DatagramPort, Sender, bytes]
+"""Somebody who waits for a flight: port, sender and message ID. Plain, for each query makes one."""
+
+
+class Try(NamedTuple):
+    """An upstream that was asked over a stream; stands where a UDP socket does."""
+
+    upstream: Upstream
+    waiting: dict[bytes, Flight]
+
+
+class Flight:
+    """One forwarded query on its way. What few flights ever need is set when it is needed."""
+
+    tries: tuple[tuple[UpstreamSocket | Try, bytes], ...] = ()
+    """Where a reply can come from."""
+    others: tuple[Recipient, ...] = ()
+    """Who asked the same while it was on its way."""
+    attempts = 0
+    """Upstreams asked so far."""
+    asked_at = 0.0
+    """When the last of them was, if it was not at departure."""
+    steps: Steps = _STEPS
+    step = 0
+    streamed = False
+    unreachable = False
+    """Whether the network said that an upstream cannot be reached."""
+    landed = False
 
     def __init__(
-        self, forward: Forward, port: DatagramPort, sender: Sender, *, route: Sequence[Upstream], started: float
+        self, forward: Forward, recipient: Recipient, key: bytes, route: Sequence[Upstream], started: float
     ) -> None:
-        self.forward = forward
-        self.query = forward.query
-        self.port = port
-        self.sender = sender
+        self.query, self.shields = query, _ = forward
+        self.key = key
+        """The query without its ID: equal queries are one flight."""
+        self.question = question = query.message[HEADER : query.end]
+        self.recipient = recipient
         # Fixed at departure: were an upstream's health to change the order on the way, one could be asked four times
         # and another never.
         self.route = route
         self.started = started
-        self.retry_at = started + RETRY
-        self.give_up = started + (PROBE_GIVE_UP if self.query.question == _ROOT_NS else GIVE_UP)
-        self.attempts = 0
-        self.tries: list[tuple[UpstreamSocket, bytes]] = []
-        self.streamed = False
-        self.unreachable = False
+        self.due = started + RETRY
+        """When the next step is to happen."""
+        if question == _ROOT_NS:
+            self.steps = _PROBE_STEPS
+            self.due = started + PROBE_GIVE_UP
+
+    @property
+    def give_up(self) -> float:
+        """When it ends without a reply."""
+        return self.started + self.steps[-1][0]
+
+    def next_step(self) -> Step:
+        """The step that is due; the one behind it is the next."""
+        step = self.steps[self.step][1]
+        self.step += 1
+        if self.step < len(self.steps):
+            self.due = self.started + self.steps[self.step][0]
+        return step
+
+    def has(self, sender: Sender, message_id: bytes) -> bool:
+        """Whether this very query waits already: its client has sent it again."""
+        asked = (sender, message_id)
+        return any((one, its_id) == asked for _, one, its_id in (self.recipient, *self.others))
 
     def waits(self) -> bool:
-        """Whether a reply over UDP can still come."""
+        """Whether a reply can still come."""
         return any(sock.waiting.get(key) is self for sock, key in self.tries)
 
     def hold_silence_against(self) -> None:

@@ -9,35 +9,39 @@ The law: only the very name that is out on its way counts; 128 random bits keep 
 from __future__ import annotations
 
 import secrets
-import struct
+from collections.abc import Callable
 from typing import Final
 
 from dnsproxy import names, wire
+from dnsproxy.wire import Query
 
 _SUFFIX: Final = names.to_wire("loop-probe.switchback.invalid")
 _TXT: Final = 16
 
+CameBack = Callable[[], None]
+
 
 class LoopProbes:
-    """The probes that are on their way, one an upstream at most."""
+    """The probes that are on their way, and whom to tell when one comes back."""
 
     def __init__(self) -> None:
-        self._out: dict[bytes, int] = {}
+        self.out: dict[bytes, CameBack] = {}
+        """By lower-cased wire name; nearly always empty."""
 
-    def __len__(self) -> int:
-        return len(self._out)
-
-    def make(self, upstream: int) -> bytes:
-        """A probe for an upstream, as a message without its ID; an earlier one for it no longer counts."""
-        self._out = {name: index for name, index in self._out.items() if index != upstream}
+    def make(self, came_back: CameBack) -> Query:
+        """A fresh probe, under ID 0."""
         name = b"\x20" + secrets.token_hex(16).encode() + _SUFFIX
-        self._out[name] = upstream
-        return struct.pack("!HHHHH", wire.RD, 1, 0, 0, 0) + name + struct.pack("!HH", _TXT, wire.CLASS_IN)
+        self.out[name] = came_back
+        return wire.plain_query(name, _TXT)
 
-    def seen(self, name: bytes) -> int | None:
-        """The upstream that brought back the probe of this lower-cased wire name; None for any other name."""
-        return self._out.get(name)
+    def caught(self, name: bytes) -> bool:
+        """Whether this lower-cased wire name is that of a probe on its way; if so, its upstream is told."""
+        came_back = self.out.get(name)
+        if came_back is None:
+            return False
+        came_back()
+        return True
 
-    def forget(self, upstream: int) -> None:
+    def forget(self, probe: Query) -> None:
         """A probe's time is over."""
-        self._out = {name: index for name, index in self._out.items() if index != upstream}
+        self.out.pop(probe.name, None)

@@ -17,7 +17,7 @@ import trio
 from dnsproxy import stream_frames
 from dnsproxy.forward import replies
 from dnsproxy.forward.address import TlsEndpoint
-from dnsproxy.forward.upstream import random_ids
+from dnsproxy.forward.upstream_socket import random_ids
 from dnsproxy.wire import Query
 from sidecar.endpoints import Endpoint
 

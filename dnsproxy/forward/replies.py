@@ -22,15 +22,22 @@ def belongs(reply: bytes, question: bytes) -> bool:
     """
     if len(reply) < HEADER or reply[2] & 0xF8 != 0x80:  # noqa: PLR2004  # QR set, opcode QUERY
         return False
-    if reply[4:6] == b"\0\1":
-        sent_back = reply[HEADER : HEADER + len(question)]
-        return sent_back == question or _same_question(sent_back, question)
-    return is_bare_error(reply)
+    if reply[4:6] != b"\0\1":
+        return is_bare_error(reply)
+    return reply.startswith(question, HEADER) or _same_question(reply[HEADER : HEADER + len(question)], question)
 
 
 def is_bare_error(reply: bytes) -> bool:
-    """Whether a reply is no more than a header with an error code."""
-    return len(reply) == HEADER and reply[4:6] == b"\0\0" and reply[3] & 0xF in _ERRORS_WITHOUT_QUESTION
+    """Whether a reply is no more than a header with an error code, and perhaps an OPT record."""
+    counts = reply[4:HEADER]
+    nothing = counts == bytes(8) and len(reply) == HEADER
+    only_opt = counts == b"\0\0\0\0\0\0\0\1" and reply[HEADER : HEADER + 3] == b"\0\0\x29"
+    return (nothing or only_opt) and reply[3] & 0xF in _ERRORS_WITHOUT_QUESTION
+
+
+def is_truncated(reply: bytes) -> bool:
+    """Whether a reply says that it is not whole."""
+    return bool(reply[2] & wire.TC >> 8)
 
 
 def _same_question(one: bytes, other: bytes) -> bool:
@@ -39,7 +46,7 @@ def _same_question(one: bytes, other: bytes) -> bool:
 
 def pass_on(reply: bytes, query: Query, *, shields: bool, limit: int) -> bytes:
     """What the client gets for a reply that belongs to its query."""
-    if is_bare_error(reply):
+    if reply[4:6] == b"\0\0" and is_bare_error(reply):
         # CoreDNS gives its client FORMERR for a reply without the question.
         return responder.refuse(query, Rcode(reply[3] & 0xF)).message
     if shields and reply[3] & 0xF == Rcode.NXDOMAIN:

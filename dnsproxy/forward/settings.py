@@ -23,3 +23,5 @@ class ForwardSettings:
     """Datagrams that one upstream gets for a query at most; 1 or 2."""
     use_tcp: bool = False
     """Ask over TCP from the start (`options use-vc`)."""
+    detect_loops: bool = True
+    """Ask each upstream now and then for a name that only we can be asked for."""

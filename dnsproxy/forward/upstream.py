@@ -1,111 +1,70 @@
-"""Upstreams: the servers that queries are forwarded to, and the UDP sockets we ask them from.
+"""An upstream: a server that queries are forwarded to, the ways to it, and what is known of its health.
 
-The law: sockets are connected, so that the kernel drops what comes from elsewhere; a query leaves from one of many
-rotating random ports under a random ID (RFC 5452 sections 4 and 9). Which upstream is asked next, and when, is the
-forwarder's business.
+The law: health is judged by outcomes, and what is left out is looked at again until it is well. Which upstream is asked
+next, and when, is the forwarder's business.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
 import socket
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
+import structlog
 import trio
 
+from dnsproxy import wire
+from dnsproxy.forward import replies
+from dnsproxy.forward.address import TlsEndpoint
+from dnsproxy.forward.batches import Batches
+from dnsproxy.forward.loop import LoopProbes
+from dnsproxy.forward.pipeline import Pipeline
+from dnsproxy.forward.source_ports import SourcePorts, family_of
+from dnsproxy.forward.upstream_socket import Receiver, random_ids
+from dnsproxy.wire import Query
 from sidecar.endpoints import Endpoint
-from sidecar.poller import BROKEN, Poller
+from sidecar.poller import Poller
 
-if TYPE_CHECKING:
-    from dnsproxy.forward.flight import Flight
+PROBE_EVERY: Final = 0.5
+"""Seconds between two looks at an upstream that is unwell, and the patience of each."""
+LOOP_EVERY: Final = 30.0
+"""Seconds between two probes for a loop."""
+LOOPING_EVERY: Final = 5.0
+"""The same while there is one."""
 
-SOCKETS: Final = 64
-"""Ports in use at a time for one upstream."""
-
-_USES = 4096  # queries from one port before it is given up for a fresh one
+_LOOP_TIMEOUT = 2.0
 _LARGEST = 65535
-_ID_BLOCK = 4096
 _UNWELL = 3  # unanswered datagrams in a row after which an upstream goes behind the others
-_PROBE = b"\x01\0\0\1\0\0\0\0\0\0\0\0\2\0\1"  # behind the ID: RD, one question, `. IN NS`
-
-
-def random_ids() -> Iterator[bytes]:
-    """Message IDs from the system's random source, two octets each, for ever."""
-    while True:
-        block = os.urandom(_ID_BLOCK)
-        for index in range(0, _ID_BLOCK, 2):
-            yield block[index : index + 2]
-
-
-class UpstreamSocket:
-    """One connected socket and the queries that wait for a reply on it, by message ID."""
-
-    __slots__ = ("_arrived", "_broken", "_buffer", "_ids", "sock", "upstream", "uses", "waiting")
-
-    def __init__(self, upstream: Upstream, sock: socket.socket) -> None:
-        self.upstream = upstream
-        self.sock = sock
-        self.waiting: dict[bytes, Flight] = {}
-        self.uses = 0
-        self._ids = upstream.ids
-        self._buffer = upstream.buffer
-        self._arrived = upstream.arrived
-        self._broken = upstream.broken
-
-    def send(self, flight: Flight) -> bytes:
-        """Send a query under a fresh ID and remember who waits. Raises OSError where the kernel refuses."""
-        message_id = next(self._ids)
-        while message_id in self.waiting:
-            message_id = next(self._ids)
-        datagram = message_id + flight.query.message[2:]
-        try:
-            self.sock.send(datagram)
-        except ConnectionRefusedError:
-            # The kernel reports here that an *earlier* datagram was refused (udp(7)); this one was not sent.
-            self.sock.send(datagram)
-        self.waiting[message_id] = flight
-        self.uses += 1
-        return message_id
-
-    def on_event(self, events: int) -> None:
-        """Take one datagram; level-triggered, the next has its own turn."""
-        try:
-            size = self.sock.recv_into(self._buffer)
-        except BlockingIOError:
-            return
-        except OSError:
-            self._broken(self)
-            return
-        self._arrived(self, bytes(self._buffer[:size]))
-        if events & BROKEN:
-            self._broken(self)
+_PROBE: Final = wire.plain_query(b"\0", 2)  # `. IN NS`, as CoreDNS asks
 
 
 class Upstream:
-    """One server and a rotating set of sockets towards it."""
+    """One server. run() must be running for its streams and its health."""
 
     def __init__(
         self,
         endpoint: Endpoint,
         *,
         poller: Poller,
-        arrived: Callable[[UpstreamSocket, bytes], None],
-        broken: Callable[[UpstreamSocket], None],
+        batches: Batches,
+        receiver: Receiver,
+        use_tcp: bool = False,
+        looped: Callable[[], None] = lambda: None,
     ) -> None:
         self.endpoint = endpoint
-        self.arrived = arrived
-        self.broken = broken
+        self.pipeline = Pipeline(endpoint)
+        self.stream_only = use_tcp or isinstance(endpoint, TlsEndpoint)
+        """Whether it is never asked over UDP."""
         self.ids = random_ids()
-        self.buffer = memoryview(bytearray(_LARGEST))
         self.misses = 0
-        """Datagrams in a row that it left unanswered."""
-        self._poller = poller
-        self._sockets: list[UpstreamSocket] = []
-        self._retired: list[UpstreamSocket] = []
-        self._next = 0
-        self._family = socket.AF_INET6 if ":" in endpoint.host else socket.AF_INET
+        """Queries in a row that it left unanswered."""
+        self.life = trio.CancelScope()
+        """What run() lives in."""
+        self.looping = False
+        """Whether it leads back to us; then it is not asked."""
+        self.ports = SourcePorts(self, poller=poller, batches=batches, receiver=receiver)
+        self._looped = looped
+        self._log = structlog.get_logger("dnsproxy.upstream")
 
     def __str__(self) -> str:
         return str(self.endpoint)
@@ -115,69 +74,63 @@ class Upstream:
         """Whether it goes behind the others."""
         return self.misses >= _UNWELL
 
-    @property
-    def waiting(self) -> int:
-        """Replies that its sockets wait for."""
-        return sum(len(sock.waiting) for sock in self._sockets + self._retired)
+    async def run(self, loops: LoopProbes | None) -> None:
+        """Keep its streams and look after its health until cancelled; without LoopProbes it is trusted not to loop."""
+        with self.life:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self.pipeline.run)
+                nursery.start_soon(self._watch_health)
+                if loops is not None:
+                    nursery.start_soon(self._watch_loop, loops)
 
-    async def probe(self, *, timeout: float) -> None:
-        """Ask for the root's servers as CoreDNS does; whatever comes back shows that it is well."""
-        query = next(self.ids) + _PROBE
-        with trio.move_on_after(timeout), contextlib.suppress(OSError):
-            with trio.socket.socket(self._family, socket.SOCK_DGRAM) as sock:
-                await sock.connect((self.endpoint.host, self.endpoint.port))
-                await sock.send(query)
-                while (await sock.recv(_LARGEST))[:2] != query[:2]:
-                    pass
-            self.misses = 0
+    async def _watch_health(self) -> None:
+        """An upstream that has gone behind the others gets no queries that could show it well again: ask it."""
+        while True:
+            await trio.sleep(PROBE_EVERY)
+            if self.unwell and await self._ask_in_time(_PROBE, timeout=PROBE_EVERY):
+                self.misses = 0
 
-    def socket(self) -> UpstreamSocket:
-        """The socket for the next query. Raises OSError where none can be had."""
-        if len(self._sockets) < SOCKETS:
+    async def _watch_loop(self, loops: LoopProbes) -> None:
+        while True:
+            came_back = trio.Event()
+            probe = loops.make(came_back.set)
             try:
-                self._sockets.append(self._open())
-            except OSError:
-                # Out of descriptors, most likely: those that are open serve as well.
-                if not self._sockets:
-                    raise
-            else:
-                return self._sockets[-1]
-        self._next = (self._next + 1) % len(self._sockets)
-        chosen = self._sockets[self._next]
-        return self._renew(self._next) if chosen.uses >= _USES else chosen
+                await self._ask_in_time(probe, timeout=_LOOP_TIMEOUT)
+            finally:
+                loops.forget(probe)
+            self._note_loop(came_back.is_set())
+            await trio.sleep(LOOPING_EVERY if self.looping else LOOP_EVERY)
 
-    def _renew(self, index: int) -> UpstreamSocket:
-        """Give a port up for a fresh one; where none can be had, go on with the old."""
-        with contextlib.suppress(OSError):
-            fresh = self._open()
-            self._retired.append(self._sockets[index])
-            self._sockets[index] = fresh
-        return self._sockets[index]
+    def _note_loop(self, looping: bool) -> None:
+        if looping and not self.looping:
+            self._log.error(
+                "this upstream leads back to us; it is left out until it does not. In a pod, use dnsPolicy: Default, "
+                "or name other servers with --upstream",
+                upstream=str(self),
+            )
+        elif self.looping and not looping:
+            self._log.info("this upstream no longer leads back to us", upstream=str(self))
+        if looping != self.looping:
+            self.looping = looping
+            self._looped()
 
-    def close_retired(self) -> None:
-        """Close the sockets that were given up and have nothing to wait for."""
-        for done in [sock for sock in self._retired if not sock.waiting]:
-            self._retired.remove(done)
-            self._close(done)
+    async def _ask_in_time(self, query: Query, *, timeout: float) -> bool:
+        """Whether anything comes back."""
+        with trio.move_on_after(timeout):
+            ask = self.pipeline.ask if self.stream_only else self.ask_datagram
+            return await ask(query) is not None
+        return False
 
-    def close(self) -> None:
-        """Close every socket."""
-        for sock in self._sockets + self._retired:
-            self._close(sock)
-        self._sockets, self._retired = [], []
-
-    def _open(self) -> UpstreamSocket:
-        sock = socket.socket(self._family, socket.SOCK_DGRAM)
+    async def ask_datagram(self, query: Query) -> bytes | None:
+        """Ask over UDP from a port of its own: the reply, its ID still ours; None where the kernel refuses."""
+        message_id = next(self.ids)
         try:
-            sock.setblocking(False)
-            sock.connect((self.endpoint.host, self.endpoint.port))
-            opened = UpstreamSocket(self, sock)
-            self._poller.add(sock.fileno(), opened.on_event, edge=False)
+            with trio.socket.socket(family_of(self.endpoint), socket.SOCK_DGRAM) as sock:
+                await sock.connect((self.endpoint.host, self.endpoint.port))
+                await sock.send(message_id + query.message[2:])
+                while True:
+                    reply = await sock.recv(_LARGEST)
+                    if reply[:2] == message_id and replies.belongs(reply, query.question):
+                        return reply
         except OSError:
-            sock.close()
-            raise
-        return opened
-
-    def _close(self, sock: UpstreamSocket) -> None:
-        self._poller.remove(sock.sock.fileno())
-        sock.sock.close()
+            return None

@@ -1,0 +1,112 @@
+"""The ports that one upstream is asked from: connected UDP sockets, a rotating set of them.
+
+The law: a query leaves from one of many random ports (RFC 5452 section 9.2), each given up for a fresh one after some
+thousand queries. Those that are posted together leave together, from one port, in one system call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from typing import TYPE_CHECKING, Final
+
+from dnsproxy.forward.batches import Batches
+from dnsproxy.forward.upstream_socket import Receiver, UpstreamSocket
+from sidecar.endpoints import Endpoint
+from sidecar.poller import Poller
+
+if TYPE_CHECKING:
+    from dnsproxy.forward.flight import Flight
+    from dnsproxy.forward.upstream import Upstream
+
+SOCKETS: Final = 64
+"""Ports in use at a time."""
+_USES = 4096  # queries from one port before it is given up
+
+
+class SourcePorts:
+    """Opens, rotates and closes the sockets of one upstream."""
+
+    def __init__(self, upstream: Upstream, *, poller: Poller, batches: Batches, receiver: Receiver) -> None:
+        self._upstream = upstream
+        self._endpoint = upstream.endpoint
+        self._poller = poller
+        self._batches = batches
+        self._receiver = receiver
+        self._sockets: list[UpstreamSocket] = []
+        self._retired: list[UpstreamSocket] = []
+        self._posting: UpstreamSocket | None = None
+        self._next = 0
+
+    @property
+    def waiting(self) -> int:
+        """Replies that the sockets wait for."""
+        return sum(len(sock.waiting) for sock in self._sockets + self._retired)
+
+    def post(self, flight: Flight) -> None:
+        """Put a query into the outbox. Raises OSError where no socket can be had."""
+        posting = self._posting
+        if posting is None:
+            posting = self._posting = self._socket()
+        posting.post(flight)
+
+    def flush(self) -> list[Flight]:
+        """Send the outbox; gives the flights whose query the kernel would not send."""
+        posting, self._posting = self._posting, None
+        return posting.flush() if posting is not None else []
+
+    def _socket(self) -> UpstreamSocket:
+        """The socket for the next batch. Raises OSError where none can be had."""
+        if len(self._sockets) < SOCKETS:
+            try:
+                self._sockets.append(self._open())
+            except OSError:
+                # Out of descriptors, most likely: those that are open serve as well.
+                if not self._sockets:
+                    raise
+            else:
+                return self._sockets[-1]
+        self._next = (self._next + 1) % len(self._sockets)
+        chosen = self._sockets[self._next]
+        return self._renew(self._next) if chosen.uses >= _USES else chosen
+
+    def _renew(self, index: int) -> UpstreamSocket:
+        """Give a port up for a fresh one; where none can be had, go on with the old."""
+        with contextlib.suppress(OSError):
+            fresh = self._open()
+            self._retired.append(self._sockets[index])
+            self._sockets[index] = fresh
+        return self._sockets[index]
+
+    def close_retired(self) -> None:
+        """Close the sockets that were given up and have nothing to wait for."""
+        for done in [sock for sock in self._retired if not sock.waiting]:
+            self._retired.remove(done)
+            self._close(done)
+
+    def close(self) -> None:
+        """Close every socket."""
+        for sock in self._sockets + self._retired:
+            self._close(sock)
+        self._sockets, self._retired, self._posting = [], [], None
+
+    def _open(self) -> UpstreamSocket:
+        sock = socket.socket(family_of(self._endpoint), socket.SOCK_DGRAM)
+        try:
+            sock.setblocking(False)
+            sock.connect((self._endpoint.host, self._endpoint.port))
+            opened = UpstreamSocket(self._upstream, sock, batches=self._batches, receiver=self._receiver)
+            self._poller.add(sock.fileno(), opened.on_event, edge=False)
+        except OSError:
+            sock.close()
+            raise
+        return opened
+
+    def _close(self, sock: UpstreamSocket) -> None:
+        self._poller.remove(sock.sock.fileno())
+        sock.sock.close()
+
+
+def family_of(endpoint: Endpoint) -> socket.AddressFamily:
+    """The address family of an endpoint."""
+    return socket.AF_INET6 if ":" in endpoint.host else socket.AF_INET

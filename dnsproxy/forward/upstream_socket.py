@@ -1,0 +1,121 @@
+"""One connected UDP socket towards an upstream, and the queries that wait for a reply on it.
+
+The law: connected, so that the kernel drops what comes from elsewhere; each query under a random ID that none of the
+others there has (RFC 5452 sections 4 and 9). What a reply means is the forwarder's business.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, Protocol
+
+from dnsproxy.datagrams import BATCH
+from sidecar.poller import BROKEN
+
+if TYPE_CHECKING:
+    from dnsproxy.forward.batches import Batches
+    from dnsproxy.forward.flight import Flight
+    from dnsproxy.forward.upstream import Upstream
+
+_ID_BLOCK: Final = 4096
+
+
+def random_ids() -> Iterator[bytes]:
+    """Message IDs from the system's random source, two octets each, for ever."""
+    while True:
+        block = os.urandom(_ID_BLOCK)
+        for index in range(0, _ID_BLOCK, 2):
+            yield block[index : index + 2]
+
+
+class Receiver(Protocol):
+    """Whom the sockets tell."""
+
+    def arrived(self, sock: UpstreamSocket, replies: list[bytes]) -> None:
+        """Datagrams came."""
+
+    def broken(self, sock: UpstreamSocket) -> None:
+        """The kernel says that datagrams did not reach the server."""
+
+
+class UpstreamSocket:
+    """One socket and who waits on it, by message ID."""
+
+    __slots__ = ("_batches", "_ids", "_outbox", "_receiver", "sock", "strays", "upstream", "uses", "waiting")
+
+    def __init__(self, upstream: Upstream, sock: socket.socket, *, batches: Batches, receiver: Receiver) -> None:
+        self.upstream = upstream
+        self.sock = sock
+        self.waiting: dict[bytes, Flight] = {}
+        self.uses = 0
+        """Queries that left from it."""
+        self.strays = 0
+        """Datagrams that came to it and answered nothing."""
+        self._ids = upstream.ids
+        self._outbox: list[bytes] = []
+        self._batches = batches
+        self._receiver = receiver
+
+    def post(self, flight: Flight) -> None:
+        """Put a query under a fresh ID into the outbox and remember who waits."""
+        waiting = self.waiting
+        message_id = next(self._ids)
+        while message_id in waiting:
+            message_id = next(self._ids)
+        waiting[message_id] = flight
+        flight.tries += ((self, message_id),)
+        self._outbox.append(message_id + flight.key)
+        self.uses += 1
+
+    def flush(self) -> list[Flight]:
+        """Send the outbox; gives the flights whose query the kernel would not send."""
+        outbox, self._outbox = self._outbox, []
+        if len(outbox) == 1:
+            return [] if self._send_one(outbox[0]) else self._forget(outbox)
+        failed: list[bytes] = []
+        while outbox:
+            sent, error = self._batches.send(self.sock.fileno(), outbox[:BATCH])
+            if not error:
+                outbox = outbox[sent:]
+            else:
+                # ECONNREFUSED is of an *earlier* datagram (udp(7)); this one was not sent and has its own turn.
+                if error != errno.ECONNREFUSED or not self._send_one(outbox[0]):
+                    failed.append(outbox[0])
+                outbox = outbox[1:]
+        return self._forget(failed)
+
+    def _send_one(self, datagram: bytes) -> bool:
+        try:
+            try:
+                self.sock.send(datagram)
+            except ConnectionRefusedError:
+                self.sock.send(datagram)
+        except OSError:
+            return False
+        return True
+
+    def _forget(self, datagrams: list[bytes]) -> list[Flight]:
+        return [self.waiting.pop(datagram[:2]) for datagram in datagrams if datagram[:2] in self.waiting]
+
+    def on_event(self, events: int) -> None:
+        """Take a batch; level-triggered, the next has its own turn."""
+        try:
+            replies = self._batches.receive(self.sock.fileno())
+        except BlockingIOError:
+            replies = []
+        except OSError:
+            self._receiver.broken(self)
+            return
+        if replies:
+            self._receiver.arrived(self, replies)
+        if events & BROKEN and not self._is_sound():
+            self._receiver.broken(self)
+
+    def _is_sound(self) -> bool:
+        with contextlib.suppress(OSError):
+            return not self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        return False

@@ -1,0 +1,147 @@
+"""The upstreams in use, in the order in which a query is to ask them.
+
+The law: those that are unwell go behind the others and those that lead back to us are left out, but no query waits to
+find out. They may be replaced at any time; what is on its way then still lands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+import trio
+
+from dnsproxy.forward import replies
+from dnsproxy.forward.batches import Batches
+from dnsproxy.forward.flight import GIVE_UP
+from dnsproxy.forward.loop import LoopProbes
+from dnsproxy.forward.race import first_answer
+from dnsproxy.forward.settings import ForwardSettings
+from dnsproxy.forward.upstream import Upstream
+from dnsproxy.forward.upstream_socket import Receiver
+from dnsproxy.wire import Query
+from sidecar.endpoints import Endpoint
+from sidecar.poller import Poller
+
+_PATIENCE: Final = GIVE_UP / 4  # seconds of silence before the next way is tried beside those that are under way
+
+
+class Upstreams:
+    """Makes, keeps and closes upstreams. run() must be running for their streams and their health."""
+
+    def __init__(self, settings: ForwardSettings, *, poller: Poller, receiver: Receiver) -> None:
+        self._poller = poller
+        self._receiver = receiver
+        self._batches = Batches()
+        self._settings = settings
+        self.used: list[Upstream] = [self._make(endpoint) for endpoint in settings.upstreams]
+        """In the order of the settings."""
+        self._usable = self.used
+        self._replaced: list[Upstream] = []
+        self._turn = 0
+        self._loops: LoopProbes | None = None
+        self._nursery: trio.Nursery | None = None
+
+    @property
+    def most_tries(self) -> int:
+        """How often one upstream may be asked for a query."""
+        return self._settings.attempts
+
+    async def run(self, loops: LoopProbes) -> None:
+        """Keep the upstreams until cancelled."""
+        async with trio.open_nursery() as nursery:
+            # Kept so that upstreams of later settings live here too; they all end with run().
+            self._nursery = nursery
+            self._loops = loops if self._settings.detect_loops else None
+            for upstream in self.used:
+                nursery.start_soon(upstream.run, self._loops)
+            try:
+                await trio.sleep_forever()
+            finally:
+                self._nursery = None
+
+    def replace(self, settings: ForwardSettings) -> None:
+        """Use other upstreams from now on; one that stays keeps its sockets, its connection and its health."""
+        same_ways = settings.use_tcp == self._settings.use_tcp
+        kept = {upstream.endpoint: upstream for upstream in self.used if same_ways}
+        self._settings = settings
+        before, self.used = (
+            self.used,
+            [kept.get(endpoint) or self._start(endpoint) for endpoint in settings.upstreams],
+        )
+        self._refresh()
+        for upstream in before:
+            if upstream not in self.used:
+                self._retire(upstream)
+
+    def _refresh(self) -> None:
+        self._usable = [upstream for upstream in self.used if not upstream.looping]
+
+    def route(self) -> Sequence[Upstream]:
+        """The upstreams for one query, first first."""
+        used = self._usable
+        if self._settings.rotate and len(used) > 1:
+            self._turn = (self._turn + 1) % len(used)
+            used = used[self._turn :] + used[: self._turn]
+        if not used or not used[0].unwell:
+            return used
+        return sorted(used, key=lambda upstream: upstream.unwell)
+
+    async def exchange(self, query: Query) -> bytes | None:
+        """A reply for a client that came over TCP: by TCP (RFC 5625 section 4.4.1), by UDP where that fails."""
+        route = self.route()
+        asks = [partial(upstream.pipeline.ask, query) for upstream in route]
+        asks += [partial(_ask_whole, upstream, query) for upstream in route if not upstream.stream_only]
+        return await first_answer(asks, patience=_PATIENCE)
+
+    def close_retired(self) -> None:
+        """Close what is no longer used and has nothing to wait for."""
+        for upstream in self.used:
+            upstream.ports.close_retired()
+
+    def close(self) -> None:
+        """Close every socket."""
+        for upstream in self.used + self._replaced:
+            upstream.ports.close()
+
+    def _make(self, endpoint: Endpoint) -> Upstream:
+        return Upstream(
+            endpoint,
+            poller=self._poller,
+            batches=self._batches,
+            receiver=self._receiver,
+            use_tcp=self._settings.use_tcp,
+            looped=self._refresh,
+        )
+
+    def _start(self, endpoint: Endpoint) -> Upstream:
+        upstream = self._make(endpoint)
+        if self._nursery is not None:
+            self._nursery.start_soon(upstream.run, self._loops)
+        return upstream
+
+    def _retire(self, upstream: Upstream) -> None:
+        if self._nursery is None:
+            upstream.ports.close()
+        else:
+            self._replaced.append(upstream)
+            self._nursery.start_soon(self._end, upstream)
+
+    async def _end(self, upstream: Upstream) -> None:
+        # A flight that has it on its route ends before this, whatever happens to it.
+        await trio.sleep(2 * GIVE_UP)
+        self._replaced.remove(upstream)
+        upstream.ports.close()
+        upstream.life.cancel()
+
+
+async def ask_streams(route: Sequence[Upstream], query: Query) -> bytes | None:
+    """The reply of the first upstream of a route that answers over a stream. The deadline is the caller's."""
+    return await first_answer([partial(upstream.pipeline.ask, query) for upstream in route], patience=_PATIENCE)
+
+
+async def _ask_whole(upstream: Upstream, query: Query) -> bytes | None:
+    """Ask over UDP for a client that has no use for a cut reply."""
+    reply = await upstream.ask_datagram(query)
+    return None if reply is None or replies.is_truncated(reply) else reply
