@@ -6,35 +6,37 @@ The law: a file that cannot be read any more changes nothing; what was read last
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Final
 
 import structlog
 import trio
 
-from dnsproxy.claims import Claim, Rejection
-from dnsproxy.static import parse_hosts_file
+from dnsproxy.static import HostsFile, parse_hosts_file
 from sidecar.errors import StartError
+from sidecar.slices import in_slices
 
 LARGEST: Final = 64 << 20
 """Octets; a file beyond this is no hosts file."""
 
 _LOOK_EVERY = 0.5  # seconds; mounted ConfigMaps change by a swapped link, which inotify on the file never sees
+_NO_TEXT = re.compile("[\udc80-\udcff]")
 
 Mark = tuple[int, ...]
-Told = Callable[[Sequence[Claim], Sequence[Rejection]], None]
+Tell = Callable[[HostsFile], Awaitable[None]]
 
 
-def read_hosts_file(path: Path) -> tuple[list[Claim], list[Rejection]]:
-    """The claims of a file. Raises StartError that names it."""
+async def read_hosts_file(path: Path) -> HostsFile:
+    """What a file says. Raises StartError that names it."""
     try:
-        return _read(path)
+        return await _read(path)
     except (OSError, ValueError) as error:
         raise StartError(f"--hosts-file {path}: {_reason(error)}") from error
 
 
-async def follow_hosts_file(path: Path, *, seen: Mark, tell: Told) -> None:
+async def follow_hosts_file(path: Path, *, seen: Mark, tell: Tell) -> None:
     """Tell of every change since the state `seen` until cancelled."""
     log = structlog.get_logger("dnsproxy.hosts_file")
     broken = False
@@ -47,15 +49,17 @@ async def follow_hosts_file(path: Path, *, seen: Mark, tell: Told) -> None:
         if mark != before or (mark == seen and not broken):
             continue
         try:
-            claims, rejections = _read(path)
+            found = await _read(path)
         except (OSError, ValueError) as error:
             if not broken:
                 log.warning("cannot read the hosts file; its last contents stay", path=str(path), cause=_reason(error))
             broken = True
             continue
+        if file_mark(path) != mark:
+            continue  # written while it was read
         seen, broken = mark, False
-        log.info("hosts file read", path=str(path), names=len(claims), faults=len(rejections))
-        tell(claims, rejections)
+        log.info("hosts file read", path=str(path), names=len(found.claims), faults=len(found.rejections))
+        await tell(found)
 
 
 def file_mark(path: Path) -> Mark:
@@ -67,13 +71,21 @@ def file_mark(path: Path) -> Mark:
     return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
 
 
-def _read(path: Path) -> tuple[list[Claim], list[Rejection]]:
-    if path.stat().st_size > LARGEST:
-        raise ValueError(f"larger than {LARGEST >> 20} MiB")
-    return parse_hosts_file(path.read_text(encoding="utf-8"), path=str(path))
+async def _read(path: Path) -> HostsFile:
+    return await in_slices(parse_hosts_file(_lines(path), path=str(path)))
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """The lines of a file. Raises OSError, and ValueError for a large one or at the first line that is not UTF-8."""
+    # Octets that are no UTF-8 come as surrogates: so it can be said where they are, without reading all at once.
+    with path.open(encoding="utf-8", errors="surrogateescape") as file:
+        if os.fstat(file.fileno()).st_size > LARGEST:
+            raise ValueError(f"larger than {LARGEST >> 20} MiB")
+        for number, line in enumerate(file, 1):
+            if _NO_TEXT.search(line):
+                raise ValueError(f"line {number} is not UTF-8")
+            yield line
 
 
 def _reason(error: OSError | ValueError) -> str:
-    if isinstance(error, UnicodeDecodeError):
-        return f"octet {error.start} is not UTF-8"
     return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -7,7 +7,7 @@ slice. Until each source has reported once, the server is not ready.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import Final
 
 import structlog
@@ -16,10 +16,12 @@ import trio
 from dnsproxy.registry import Registry
 from dnsproxy.table import HostTable
 from dnsproxy.writer import TableWriter
+from sidecar.slices import in_slices
 
-_SLICE: Final = 100  # names judged and written in about a millisecond
 _GATHER: Final = 0.01
 """Seconds after a swap in which further changes are gathered: one swap serves a burst of events."""
+_REST: Final = 10
+"""Times as long as it took to publish a table, nothing is published: it is the one step that grows with the table."""
 
 
 class TableKeeper:
@@ -59,23 +61,30 @@ class TableKeeper:
         while True:
             await self._changed.wait()
             self._changed = trio.Event()
-            await self.swap()
-            await trio.sleep(_GATHER)
+            took = await self.swap()
+            await trio.sleep(max(_GATHER, _REST * took))
 
-    async def swap(self) -> None:
-        """Bring the table up to what the registry holds."""
+    async def swap(self) -> float:
+        """Bring the table up to what the registry holds; the seconds that its last step, publishing, took."""
         reported, self._unpublished = self._unpublished, set()
-        changed = 0
-        for host in self.registry.changes():
-            self._writer.put(host)
-            changed += 1
-            if changed % _SLICE == 0:
-                await trio.lowlevel.checkpoint()
+        changed = await in_slices(self._take_in())
+        begun = time.perf_counter()
         table = self._writer.publish()
+        self._publish(table)
+        took = time.perf_counter() - begun
         self.names = len(table)
         self.swapped_time = time.time()
-        self._publish(table)
         for source in reported:
             self._unsynced.pop(source, None)
         if changed or reported:
             self._log.info("table swapped", names=self.names, changed=changed, waiting_for=list(self._unsynced))
+        return took
+
+    def _take_in(self) -> Generator[None, None, int]:
+        """Judge and write every name that was touched, a step a name; how many they are."""
+        changed = 0
+        for host in self.registry.changes():
+            self._writer.put(host)
+            changed += 1
+            yield
+        return changed

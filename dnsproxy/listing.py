@@ -116,13 +116,7 @@ def format_hosts(rows: Iterable[Row]) -> Iterator[str]:
 def escaped_json(value: object, *, indent: int | None = None) -> str:
     """JSON in printable ASCII."""
     # The one control character that JSON lets through.
-    return json.dumps(value, indent=indent, default=_plain).replace("\x7f", "\\u007f")
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Reach):
-        return value.value
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
+    return json.dumps(value, indent=indent, default=msgspec.to_builtins).replace("\x7f", "\\u007f")
 
 
 def _rows_of(registry: Registry, hostname: str) -> Iterator[Row]:

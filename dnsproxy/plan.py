@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+import msgspec
+
 from dnsproxy.claims import Claim
 from dnsproxy.guards import Guards, refusal
 from dnsproxy.targets import is_address
@@ -43,16 +45,14 @@ class Targets:
         return tuple(target.split(","))
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(msgspec.Struct, frozen=True, gc=False):
     """A claim that is not answered, and why."""
 
     claim: Claim
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True, gc=False):
     """What becomes of one hostname."""
 
     winner: Claim | None

@@ -6,8 +6,9 @@ query is taken.
 
 from __future__ import annotations
 
+import gc
 import socket
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,11 @@ from pathlib import Path
 import structlog
 import trio
 
-from dnsproxy.claims import Claim, Rejection
+from dnsproxy.claims import Rejection
 from dnsproxy.datagrams import open_port
 from dnsproxy.forward.resolvconf_follower import follow_resolv_conf
 from dnsproxy.hosts_follower import Mark, file_mark, follow_hosts_file, read_hosts_file
+from dnsproxy.hosts_source import HostsSource
 from dnsproxy.keeper import TableKeeper
 from dnsproxy.metrics import ServerCollector, make_registry
 from dnsproxy.page import format_page
@@ -27,6 +29,7 @@ from dnsproxy.server import DnsServer
 from dnsproxy.settings import ClusterSettings, ServeSettings
 from dnsproxy.sources.cluster import IngressStatus, follow_ingresses
 from dnsproxy.sources.ingress_source import SOURCE as INGRESS
+from dnsproxy.static import HostsFile
 from dnsproxy.table import HostTable
 from sidecar.admin import Readiness, serve_admin
 from sidecar.endpoints import Endpoint
@@ -36,6 +39,7 @@ from sidecar.kubernetes.config import Cluster, ClusterConfigError, load_cluster
 from sidecar.kubernetes.http import ApiClient
 from sidecar.listeners import bound_endpoint, listen_tcp, listen_udp
 from sidecar.shutdown import run_until_signal
+from sidecar.slices import in_slices
 
 STATIC = "static"
 
@@ -72,6 +76,9 @@ async def serve(
         bound = await nursery.start(service.run, cluster)
         log.info("serving", dns=[str(endpoint) for endpoint in bound.dns], admin=str(bound.admin or "off"))
         task_status.started(bound)
+        # What is loaded now, modules above all, lives to the end: a search for garbage among it takes 20 ms and more.
+        gc.collect()
+        gc.freeze()
         await stopping.wait()
         # Not ready first, but answering as before: whoever sends queries here needs some time to learn of it.
         service.stopping = True
@@ -91,12 +98,13 @@ class _Service:
         sources = [STATIC, INGRESS] if settings.cluster else [STATIC]
         registry = Registry(targets=settings.targets, guards=settings.guards)
         self.keeper = TableKeeper(registry, ttl=settings.ttl, publish=self._publish, sources=sources)
+        self._hosts = HostsSource(registry)
         self._told: set[Rejection] = set()
 
     async def run(self, cluster: Cluster | None, *, task_status: trio.TaskStatus[Bound]) -> None:
         settings = self.settings
         mark = file_mark(settings.hosts_file) if settings.hosts_file else ()
-        self._load_static()
+        await self._load_static()
         await self.keeper.swap()
         with ExitStack() as sockets:
             streams, datagrams = _listen(settings, sockets)
@@ -122,25 +130,28 @@ class _Service:
     def _publish(self, table: HostTable) -> None:
         self.server.table = table
 
-    def _load_static(self) -> None:
-        registry = self.keeper.registry
+    async def _load_static(self) -> None:
         for claim in self.settings.hosts:
-            registry.replace("flag", claim.origin.name, [claim])
+            self.keeper.registry.replace("flag", claim.origin.name, [claim])
         if self.settings.hosts_file:
-            self._tell_hosts(*read_hosts_file(self.settings.hosts_file))
+            await self._tell_hosts(await read_hosts_file(self.settings.hosts_file))
         self.keeper.synced(STATIC)
 
-    def _tell_hosts(self, claims: Sequence[Claim], rejections: Sequence[Rejection]) -> None:
-        self.keeper.registry.replace("hosts file", "", claims, rejections)
-        self._tell_rejections()
+    async def _tell_hosts(self, found: HostsFile) -> None:
+        await in_slices(self._hosts.replace(found))
         self.keeper.wake()
+        await in_slices(self._tell_rejections())
 
-    def _tell_rejections(self) -> None:
-        """Each fault is told once, however often its source is read again."""
-        current = set(self.keeper.registry.store.rejections())
-        for rejection in sorted(current - self._told, key=str):
-            log.warning("left out", origin=str(rejection.origin), reason=rejection.reason)
-        self._told = current
+    def _tell_rejections(self) -> Generator[None, None, None]:
+        """Each fault is told once, however often its source is read again; a step a fault."""
+        current = set()
+        for rejection in list(self.keeper.registry.store.rejections()):
+            current.add(rejection)
+            if rejection not in self._told:
+                self._told.add(rejection)
+                log.warning("left out", origin=str(rejection.origin), reason=rejection.reason)
+            yield
+        self._told &= current
 
     async def _follow_hosts_file(self, path: Path, mark: Mark) -> None:
         await follow_hosts_file(path, seen=mark, tell=self._tell_hosts)
@@ -157,11 +168,11 @@ class _Service:
             self.keeper.wake()
 
         def on_synced() -> None:
-            self._tell_rejections()
+            telling.start_soon(in_slices, self._tell_rejections())
             if self.ingress.synced:
                 self.keeper.synced(INGRESS)
 
-        async with ApiClient(cluster) as client:
+        async with ApiClient(cluster) as client, trio.open_nursery() as telling:
             await follow_ingresses(
                 client,
                 registry.store,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, TypeVar, get_args, get_type_hints
 
@@ -198,10 +198,10 @@ def _format_value(value: object) -> str:
 
 
 def _walk_fields(kind: Any) -> Iterator[str]:
-    if not is_dataclass(kind):
+    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
         for argument in get_args(kind):
             yield from _walk_fields(argument)
         return
     for name, hint in get_type_hints(kind).items():
-        yield f"{kind.__name__}.{name}"  # type: ignore[union-attr]
+        yield f"{kind.__name__}.{name}"
         yield from _walk_fields(hint)

@@ -5,7 +5,9 @@ The law: a line that cannot be used is reported with its number, and the rest of
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
 
 from dnsproxy.claims import Claim, Origin, Reach, Rejection
 from dnsproxy.names import BadName, is_wildcard, parse_hostname
@@ -13,6 +15,9 @@ from dnsproxy.targets import parse_address, parse_addresses
 
 # Every hosts(5) file begins with these; they are each host's own business and no mistake of the writer's.
 _OWN_NAMES = frozenset(("localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback", "broadcasthost"))
+
+# Many lines share a few addresses, and to parse one takes as long as all the rest of its line.
+_parse_address = lru_cache(maxsize=1024)(parse_address)
 
 
 def parse_host_flag(text: str) -> Claim:
@@ -23,31 +28,46 @@ def parse_host_flag(text: str) -> Claim:
     return static_claim(parse_hostname(name), parse_addresses(addresses), Origin("flag", f"--host {text}"))
 
 
-def parse_hosts_file(content: str, *, path: str) -> tuple[list[Claim], list[Rejection]]:
-    """The claims of a hosts file: `ADDRESS NAME...`, `#` begins a comment, lines of one name add up."""
-    addresses: dict[str, dict[str, None]] = {}
-    origins: dict[str, Origin] = {}
-    rejections: list[Rejection] = []
-    # Not splitlines(): it also ends a line at U+0085 and the like, and would take what follows out of a comment.
-    for number, line in enumerate(content.split("\n"), 1):
+class HostsFile(NamedTuple):
+    """What a hosts file says."""
+
+    claims: dict[str, Claim]
+    """By hostname, in the order of the file."""
+    rejections: list[Rejection]
+
+
+def parse_hosts_file(lines: Iterable[str], *, path: str) -> Generator[None, None, HostsFile]:
+    """The claims of a hosts file: `ADDRESS NAME...`, `#` begins a comment, lines of one name add up.
+
+    A generator that returns them: it yields after every name and every line, because there can be 100,000.
+    """
+    found = HostsFile({}, [])
+    for number, line in enumerate(lines, 1):
         fields = line.partition("#")[0].split()
-        if not fields:
-            continue
-        origin = Origin("hosts file", f"{path}:{number}")
-        for hostname, address in _parse_line(fields, origin, rejections):
-            addresses.setdefault(hostname, {})[address] = None
-            origins.setdefault(hostname, origin)
-    claims = [static_claim(name, tuple(addresses[name]), origins[name]) for name in addresses]
-    return claims, rejections
+        if fields:
+            origin = Origin("hosts file", f"{path}:{number}")
+            for hostname, address in _parse_line(fields, origin, found.rejections):
+                _add(found.claims, hostname, address, origin)
+                yield
+        yield
+    return found
 
 
-def _parse_line(fields: list[str], origin: Origin, rejections: list[Rejection]) -> Iterable[tuple[str, str]]:
+def _add(claims: dict[str, Claim], hostname: str, address: str, origin: Origin) -> None:
+    known = claims.get(hostname)
+    if known is None:
+        claims[hostname] = static_claim(hostname, (address,), origin)
+    elif address not in known.addresses:
+        claims[hostname] = static_claim(hostname, (*known.addresses, address), known.origin)
+
+
+def _parse_line(fields: list[str], origin: Origin, rejections: list[Rejection]) -> Iterator[tuple[str, str]]:
     wanted = [name for name in fields[1:] if not _is_own_name(name.lower())]
     if fields[1:] and not wanted:
         # Before the address is looked at: the lines of every system have multicast ones, as in `ff02::1 ip6-allnodes`.
         return
     try:
-        address = parse_address(fields[0])
+        address = _parse_address(fields[0])
     except ValueError as error:
         rejections.append(Rejection(origin, str(error)))
         return

@@ -7,7 +7,6 @@ publishing costs a copy of three dicts, so a change among 100,000 names does not
 from __future__ import annotations
 
 from collections.abc import Iterable
-from weakref import WeakValueDictionary
 
 from dnsproxy import names
 from dnsproxy.claims import Reach
@@ -24,13 +23,13 @@ class TableWriter:
         self._above: dict[bytes, int] = {}
         # A name that is denied as a wildcard is that wildcard, which the registry leaves out.
         self._never = frozenset(names.to_wire(name) for name in never if not names.is_wildcard(name))
-        # Weak, as addresses come and go for as long as the service runs.
-        self._shared: WeakValueDictionary[tuple[str, ...], Answers] = WeakValueDictionary()
+        self._shared: dict[tuple[str, ...], Answers] = {}
+        self._uses: dict[tuple[str, ...], int] = {}
 
     def put(self, host: Host) -> None:
         """Set the addresses of a host; with none, the name is taken out."""
         wire = names.to_wire(host.hostname)
-        answers = self._answers(host.addresses) if host.addresses else None
+        answers = self._use(host.addresses) if host.addresses else None
         if host.reach is Reach.NAME:
             self._put_exact(wire, answers)
         else:
@@ -40,26 +39,38 @@ class TableWriter:
         """The table of all that was put so far."""
         return HostTable(self._exact.copy(), self._wildcards.copy(), self._above.copy(), self._never)
 
-    def _answers(self, addresses: tuple[str, ...]) -> Answers:
+    def _use(self, addresses: tuple[str, ...]) -> Answers:
+        """The answers that all names with these addresses share."""
         answers = self._shared.get(addresses)
         if answers is None:
             answers = self._shared[addresses] = build_answers(addresses, ttl=self._ttl)
+        self._uses[addresses] = self._uses.get(addresses, 0) + 1
         return answers
 
+    def _leave(self, answers: Answers | None) -> None:
+        """One name less has these: addresses come and go for as long as the service runs."""
+        if answers is None:
+            return
+        self._uses[answers.addresses] -= 1
+        if not self._uses[answers.addresses]:
+            del self._uses[answers.addresses], self._shared[answers.addresses]
+
     def _put_exact(self, wire: bytes, answers: Answers | None) -> None:
-        known = wire in self._exact
+        before = self._exact.pop(wire, None) if answers is None else self._exact.get(wire)
         if answers is not None:
             self._exact[wire] = answers
-        elif known:
-            del self._exact[wire]
-        self._count(names.ancestors(wire), (answers is not None) - known)
+        if (answers is None) != (before is None):
+            self._count(names.ancestors(wire), 1 if before is None else -1)
+        self._leave(before)
 
     def _put_wildcard(self, wire: bytes, reach: Reach, answers: Answers | None) -> None:
         before = self._wildcards.get(wire, Wildcard(None, None))
         if reach is Reach.ONE_LABEL:
             after = before._replace(one_label=answers)
+            self._leave(before.one_label)
         else:
             after = before._replace(any_labels=answers)
+            self._leave(before.any_labels)
         self._wildcards[wire] = after
         if after == (None, None):
             del self._wildcards[wire]

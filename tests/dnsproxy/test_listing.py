@@ -24,8 +24,8 @@ from dnsproxy.listing import (
 from dnsproxy.names import is_wildcard
 from dnsproxy.plan import Targets
 from dnsproxy.registry import Registry
-from dnsproxy.static import parse_hosts_file
 from dnsproxy.table import Host
+from tests.dnsproxy.stepping import parse_hosts
 from tests.dnsproxy.test_registry import Following, object_claims
 from tests.dnsproxy.test_writer import contents, write
 
@@ -118,16 +118,16 @@ addresses = st.lists(st.sampled_from(["192.0.2.1", "192.0.2.2", "2001:db8::1"]),
 @given(st.dictionaries(names, addresses, max_size=10))
 def test_a_hosts_file_reads_back_as_the_same_names(hosts: dict[str, tuple[str, ...]]) -> None:
     rows = [row(name, *found) for name, found in hosts.items()]
-    claims, rejections = parse_hosts_file("\n".join(format_hosts(rows)), path="hosts")
+    claims, rejections = parse_hosts("\n".join(format_hosts(rows)))
     assert not rejections
-    assert {(claim.hostname, claim.reach): claim.addresses for claim in claims} == {
+    assert {(claim.hostname, claim.reach): claim.addresses for claim in claims.values()} == {
         (one.hostname, one.reach): one.addresses for one in rows
     }
 
 
 def test_a_wildcard_of_one_label_does_not_grow_in_a_hosts_file() -> None:
     (line,) = format_hosts([row("*.example.org", reach=Reach.ONE_LABEL)])
-    assert parse_hosts_file(line, path="hosts") == ([], [])
+    assert parse_hosts(line) == ({}, [])
     assert "192.0.2.10 *.example.org" in line
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from dnsproxy.claims import Claim, Origin, Reach
 from dnsproxy.guards import Guards
@@ -36,7 +37,9 @@ LINE = Claim(HOST, Reach.NAME, Origin("hosts file", "names:1"), ("192.0.2.9",))
         pytest.param(LINE, claim("a", created=""), id="a static name before the cluster's"),
         pytest.param(FLAG, LINE, id="a flag before a file"),
         pytest.param(
-            claim("z", created=NEW), replace(claim("a"), routed=False), id="who routes it before a mere listener"
+            claim("z", created=NEW),
+            replace(claim("a"), routed=False),
+            id="who routes it before a mere listener",
         ),
         pytest.param(LINE, replace(claim("a"), routed=False), id="a static name before a listener"),
         pytest.param(
@@ -87,14 +90,16 @@ STATUS = ("192.0.2.3", "lb.example.org", "2001:db8::3")
 )
 def test_the_target_an_object_chose_goes_before_that_of_its_class(target: str, addresses: tuple[str, ...]) -> None:
     chosen = replace(claim("a", ingress_class="inner"), target=target, status=STATUS)
-    targets = replace(TARGETS, services={"edge/relay": ("192.0.2.5",)})
+    targets = dataclasses.replace(TARGETS, services={"edge/relay": ("192.0.2.5",)})
     assert judge([chosen], targets=targets, guards=Guards()).addresses == addresses
 
 
 @pytest.mark.parametrize("target", ["service:edge/gone", "service:edge", "status"])
 def test_a_chosen_target_without_address_is_named_and_no_other_takes_its_place(target: str) -> None:
     chosen = replace(claim("a", ingress_class="inner"), target=target, status=("lb.example.org",))
-    verdict = judge([chosen], targets=replace(TARGETS, services={"edge/relay": ("192.0.2.5",)}), guards=Guards())
+    verdict = judge(
+        [chosen], targets=dataclasses.replace(TARGETS, services={"edge/relay": ("192.0.2.5",)}), guards=Guards()
+    )
     assert (verdict.winner, verdict.addresses) == (None, ())
     assert [lost.reason for lost in verdict.lost] == [f"its target has no address ({target})"]
 

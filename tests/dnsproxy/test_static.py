@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dnsproxy.claims import Origin, Reach
 from dnsproxy.static import parse_host_flag, parse_hosts_file
+from tests.dnsproxy.stepping import parse_hosts
 
 Names = dict[str, tuple[str, ...]]
 
@@ -28,14 +29,14 @@ fe80::1%lo0 localhost
 
 def read(content: str) -> tuple[Names, dict[int, str]]:
     """The addresses of each name, and the reason at each bad line."""
-    claims, rejections = parse_hosts_file(content, path="names")
-    assert len({claim.hostname for claim in claims}) == len(claims)
+    claims, rejections = parse_hosts(content, path="names")
+    assert [claim.hostname for claim in claims.values()] == list(claims)
     faults: dict[int, str] = {}
     for rejection in rejections:
         path, _, number = rejection.origin.name.rpartition(":")
         assert (rejection.origin.kind, path) == ("hosts file", "names")
         faults[int(number)] = rejection.reason
-    return {claim.hostname: claim.addresses for claim in claims}, faults
+    return {hostname: claim.addresses for hostname, claim in claims.items()}, faults
 
 
 @pytest.mark.parametrize(
@@ -118,9 +119,16 @@ def test_a_bad_name_leaves_the_others_of_its_line() -> None:
 
 
 def test_a_name_comes_from_the_first_line_that_has_it() -> None:
-    (claim,), _ = parse_hosts_file("\n192.0.2.1 a.example.org\n192.0.2.2 a.example.org", path="/etc/names")
+    claims, _ = parse_hosts("\n192.0.2.1 a.example.org\n192.0.2.2 a.example.org", path="/etc/names")
+    claim = claims["a.example.org"]
     assert claim.origin == Origin("hosts file", "/etc/names:2")
     assert claim.reach is Reach.NAME
+
+
+def test_there_is_a_step_for_every_name_and_every_line() -> None:
+    """Whoever runs them can leave after each."""
+    lines = ["192.0.2.1 " + " ".join(f"a{number}.example.org" for number in range(100)), "# comment", "", "bad line"]
+    assert sum(1 for _ in parse_hosts_file(lines, path="names")) == 100 + 4
 
 
 @given(st.text() | st.text("12.:# \n\tab*é\0", max_size=60))

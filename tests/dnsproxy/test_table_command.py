@@ -19,9 +19,9 @@ from dnsproxy.cli import main
 from dnsproxy.guards import Guards
 from dnsproxy.plan import Targets
 from dnsproxy.registry import Registry
-from dnsproxy.static import parse_hosts_file
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy.administering import administered
+from tests.dnsproxy.stepping import parse_hosts
 
 OLD, YOUNG = "2025-01-01T00:00:00Z", "2026-01-01T00:00:00Z"
 COLOURLESS: Final = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
@@ -71,9 +71,11 @@ async def test_the_table_is_columns_on_stdout_and_what_is_said_beside_it_on_stde
 
 async def test_a_hosts_file_of_the_table_reads_back() -> None:
     status, output, _ = await ask_shop("table", "--output", "hosts", "--zone", "Example.ORG.")
-    claims, rejections = parse_hosts_file(output, path="hosts")
+    claims, rejections = parse_hosts(output)
     assert (status, rejections) == (0, [])
-    assert {one.hostname: one.addresses for one in claims} == {"app.example.org": ("192.0.2.10", "2001:db8::10")}
+    assert {one.hostname: one.addresses for one in claims.values()} == {
+        "app.example.org": ("192.0.2.10", "2001:db8::10")
+    }
 
 
 async def test_json_has_the_chosen_rows_and_nothing_beside_it_is_said() -> None:

@@ -5,9 +5,9 @@ import struct
 import pytest
 
 from dnsproxy.responder import Answer, Forward, decide
-from dnsproxy.static import parse_hosts_file
 from tests.dnsproxy import upstream_replies
 from tests.dnsproxy.messages import A, record, scanned, table_of
+from tests.dnsproxy.stepping import parse_hosts
 from tests.soak import questions
 from tests.soak.chances import chance_of
 from tests.soak.questions import Question, format_hosts, malformed_message, outside_question, table_question
@@ -38,7 +38,7 @@ def reply_with(question: Question, address: bytes, *, rcode: int = 0) -> bytes:
 
 @pytest.mark.parametrize("version", range(4))
 def test_every_version_of_the_hosts_file_is_read_without_a_fault(version: int) -> None:
-    claims, rejections = parse_hosts_file(format_hosts(version), path="hosts")
+    claims, rejections = parse_hosts(format_hosts(version))
     assert (len(claims), rejections) == (questions.NAMES + questions.PASSING + 1, [])
 
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.static import parse_hosts_file
 from tests.bench.dns.configs import format_hosts
 from tests.bench.dns.prober import read_queries
 from tests.bench.dns.workloads import (
@@ -15,6 +14,7 @@ from tests.bench.dns.workloads import (
     make_zone,
 )
 from tests.dnsproxy.messages import scanned
+from tests.dnsproxy.stepping import parse_hosts
 
 ALL = pytest.mark.parametrize("workload", [*WORKLOADS, BEHIND_FORWARD], ids=lambda workload: workload.name)
 
@@ -60,9 +60,9 @@ def test_a_zone_that_nobody_knows_is_an_error() -> None:
 
 def test_our_hosts_file_says_what_the_zone_says() -> None:
     zone = make_zone("wildcard")
-    claims, rejections = parse_hosts_file(format_hosts(zone, wildcard=True), path="hosts")
+    claims, rejections = parse_hosts(format_hosts(zone, wildcard=True))
     assert not rejections
-    assert {claim.hostname: claim.addresses for claim in claims} == {
+    assert {claim.hostname: claim.addresses for claim in claims.values()} == {
         **{name: (address,) for name, address in zone.hosts},
         f"*.{WILDCARD_SUFFIX}": ("192.0.2.255",),
     }
