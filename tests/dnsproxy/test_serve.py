@@ -6,68 +6,19 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
-import dnslib
 import pytest
 import trio
 
-from dnsproxy.forward.settings import ForwardSettings
-from dnsproxy.guards import Guards
 from dnsproxy.plan import Targets
-from dnsproxy.serve import Bound, serve
-from dnsproxy.settings import ClusterSettings, ServeSettings
+from dnsproxy.serve import serve
+from dnsproxy.settings import ClusterSettings
 from dnsproxy.sources.ingress_source import IngressOptions
-from dnsproxy.static import parse_host_flag
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
 from tests.dnsproxy import messages
-
-LOOPBACK = Endpoint("127.0.0.1", 0)
-DEAD = Endpoint("127.0.0.1", 9)
-
-
-def settings(**changes: object) -> ServeSettings:
-    plain = ServeSettings(
-        listen=(LOOPBACK,),
-        forwarding=ForwardSettings((DEAD,)),
-        targets=Targets(),
-        guards=Guards(),
-        hosts=(parse_host_flag("app.example.org=192.0.2.10"),),
-        admin=LOOPBACK,
-    )
-    return replace(plain, **changes)  # type: ignore[arg-type]
-
-
-@asynccontextmanager
-async def serving(wanted: ServeSettings) -> AsyncIterator[Bound]:
-    stopping = trio.Event()
-    async with trio.open_nursery() as nursery:
-        yield await nursery.start(lambda task_status: serve(wanted, stopping=stopping, task_status=task_status))
-        stopping.set()
-
-
-async def ask(server: Endpoint, name: str) -> bytes:
-    with trio.socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
-        await client.connect((server.host, server.port))
-        await client.send(messages.query(name))
-        return await client.recv(4096)
-
-
-def addresses_in(reply: bytes) -> list[str]:
-    return [str(record.rdata) for record in dnslib.DNSRecord.parse(reply).rr]
-
-
-async def get(admin: Endpoint | None, path: str) -> tuple[int, str]:
-    assert admin is not None
-    async with await trio.open_tcp_stream(admin.host, admin.port) as stream:
-        await stream.send_all(f"GET {path} HTTP/1.1\r\nHost: admin\r\n\r\n".encode())
-        received = b"".join([bytes(chunk) async for chunk in stream])
-    head, _, body = received.partition(b"\r\n\r\n")
-    return int(head.split()[1]), body.decode()
+from tests.dnsproxy.serving import addresses_in, ask, get, serving, settings
 
 
 async def test_a_static_name_is_answered_from_the_first_query_on() -> None:
@@ -151,7 +102,8 @@ async def test_a_garbage_datagram_and_a_cut_message_end_nothing() -> None:
 
 
 def start(*arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "dnsproxy", "serve", "--upstream", "127.0.0.1:9", "--admin", "off", *arguments]
+    command = [sys.executable, "-m", "dnsproxy", "serve", "--upstream", "127.0.0.1:9", "--admin", "off"]
+    command += ["--lameduck", "0", *arguments]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 

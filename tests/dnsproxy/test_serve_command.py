@@ -11,6 +11,8 @@ from click.testing import CliRunner
 
 from dnsproxy import serve_command
 from dnsproxy.cli import main
+from dnsproxy.forward.address import TlsEndpoint
+from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.settings import ServeSettings
 from sidecar.endpoints import Endpoint
 
@@ -41,19 +43,23 @@ def test_the_defaults_are_those_of_the_design(made: list[ServeSettings]) -> None
     assert settings.forwarding.upstreams == (Endpoint("192.0.2.53", 53),)
     assert settings.admin == Endpoint("127.0.0.1", 8081)
     assert (settings.ttl, settings.cluster, settings.hosts) == (5, None, ())
+    assert (settings.forwarding.outstanding, settings.forwarding.per_client) == (10_000, 1_000)
+    assert (settings.inherit, settings.resolv_conf) == (False, None)
+    assert (settings.lameduck, settings.drain) == (5.0, 5.0)
 
 
 def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path: Path) -> None:
     hosts = tmp_path / "hosts"
     hosts.touch()
     result = invoke(
-        *("--listen", "[::1]:5353", "--listen", "127.0.0.1:5354"),
+        *("--listen", "[::1]:5353", "--listen", "127.0.0.1:5354", "--listen", "systemd"),
         *("--upstream", "[2001:db8::53]:5300", *UPSTREAM),
         *("--host", "App.Example.org.=192.0.2.10,2001:db8::10", "--hosts-file", str(hosts)),
         *("--source", "ingress", "--kubeconfig", "k", "--context", "c", "--ingress-class", "a", "--tls-only"),
         *("--target", "192.0.2.20", "--target-for", "internal=192.0.2.21"),
         *("--zone", "example.org", "--deny", "no.example.org", "--cluster-domain", "k8s.example.org"),
-        *("--ttl", "30", "--drain", "1", "--admin", "off"),
+        *("--ttl", "30", "--lameduck", "2.5", "--drain", "1", "--admin", "off"),
+        *("--outstanding", "500", "--outstanding-per-client", "50"),
     )
     assert result.exit_code == 0, result.output
     (settings,) = made
@@ -71,7 +77,9 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
     assert settings.guards.zones == ("example.org",)
     assert settings.guards.deny == ("no.example.org",)
     assert settings.guards.cluster_domain == "k8s.example.org"
-    assert (settings.ttl, settings.drain, settings.admin, settings.hosts_file) == (30, 1.0, None, hosts)
+    assert (settings.ttl, settings.admin, settings.hosts_file) == (30, None, hosts)
+    assert (settings.lameduck, settings.drain, settings.inherit) == (2.5, 1.0, True)
+    assert (settings.forwarding.outstanding, settings.forwarding.per_client) == (500, 50)
 
 
 @pytest.mark.parametrize(
@@ -81,6 +89,37 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
         pytest.param(("--ttl", "soon"), "--ttl: 'soon'", id="ttl not a number"),
         pytest.param(("--listen", "localhost:53"), "--listen: 'localhost' is not an IP address", id="listen on a name"),
         pytest.param(("--listen", "127.0.0.1:65536"), "--listen: ", id="no such port"),
+        pytest.param(("--listen", "Systemd"), "--listen: 'Systemd' is not ADDR:PORT", id="systemd in other case"),
+        pytest.param(("--listen", "systemd:53"), "--listen: 'systemd' is not an IP address", id="systemd with a port"),
+        pytest.param(
+            ("--upstream", "tls://192.0.2.53"),
+            "--upstream: 'tls://192.0.2.53' does not say whose",
+            id="tls and no name",
+        ),
+        pytest.param(("--upstream", "https://192.0.2.53/"), "is ADDR[:PORT] or tls://ADDR[:PORT]#NAME", id="https"),
+        *(
+            pytest.param((flag, value), f"{flag}: {complaint}", id=f"{flag} {value}")
+            for flag in ("--outstanding", "--outstanding-per-client")
+            for value, complaint in [
+                ("0", "0 is not in the range"),
+                ("-1", "-1 is not in the range"),
+                ("1000001", "1000001 is not in the range"),
+                ("many", "'many' is not a valid integer"),
+                ("1.5", "'1.5' is not a valid integer"),
+                ("", "'' is not a valid integer"),
+            ]
+        ),
+        *(
+            pytest.param((flag, value), f"{flag}: {complaint}", id=f"{flag} {value}")
+            for flag in ("--lameduck", "--drain")
+            for value, complaint in [
+                ("-1", "-1.0 is not in the range"),
+                ("86401", "86401.0 is not in the range"),
+                ("nan", "'nan' is not a number of seconds"),
+                ("inf", "inf is not in the range"),
+                ("5s", "'5s' is not a number of seconds"),
+            ]
+        ),
         pytest.param(("--upstream", "dns.example.org"), "--upstream: 'dns.example.org'", id="upstream by name"),
         pytest.param(
             ("--host", "app.example.org"), "--host: 'app.example.org' is not NAME=IP", id="host without address"
@@ -144,6 +183,63 @@ def test_upstreams_and_cluster_domain_come_from_resolv_conf(made: list[ServeSett
     assert invoke("--resolv-conf", str(path)).exit_code == 0
     assert [str(one) for one in made[0].forwarding.upstreams] == ["192.0.2.1:53", "[2001:db8::1]:53"]
     assert made[0].guards.cluster_domain == "k8s.test"
+    assert made[0].resolv_conf == path
+
+
+def test_the_options_of_resolv_conf_count_and_the_limits_stay_those_of_the_flags(
+    made: list[ServeSettings], tmp_path: Path
+) -> None:
+    path = tmp_path / "resolv.conf"
+    path.write_text("nameserver 192.0.2.1\noptions ndots:5 rotate use-vc attempts:1 timeout:1 edns0\n")
+    assert invoke("--resolv-conf", str(path), "--outstanding", "9").exit_code == 0
+    assert made[0].forwarding == ForwardSettings(
+        (Endpoint("192.0.2.1", 53),), outstanding=9, rotate=True, attempts=1, use_tcp=True
+    )
+
+
+def test_a_named_upstream_leaves_resolv_conf_alone(made: list[ServeSettings], tmp_path: Path) -> None:
+    path = tmp_path / "resolv.conf"
+    path.write_text("nameserver 192.0.2.1\noptions rotate use-vc\n")
+    assert invoke("--resolv-conf", str(path), *UPSTREAM).exit_code == 0
+    assert made[0].forwarding == ForwardSettings((Endpoint("192.0.2.53", 53),))
+    assert made[0].resolv_conf is None
+
+
+def test_a_resolv_conf_that_names_us_is_a_loop(tmp_path: Path) -> None:
+    path = tmp_path / "resolv.conf"
+    path.write_text("nameserver 192.0.2.1\nnameserver 127.0.0.1\n")
+    result = invoke("--resolv-conf", str(path), "--listen", "127.0.0.1:53")
+    assert result.exit_code == 2
+    assert f"--resolv-conf {path}: nameserver 127.0.0.1:53 is where we listen ourselves" in result.stderr
+
+
+def test_upstreams_over_tls_stand_beside_others(made: list[ServeSettings]) -> None:
+    assert invoke("--upstream", "tls://192.0.2.53#dns.example.org", *UPSTREAM).exit_code == 0
+    assert made[0].forwarding.upstreams == (
+        TlsEndpoint("192.0.2.53", 853, "dns.example.org"),
+        Endpoint("192.0.2.53", 53),
+    )
+
+
+def test_systemd_alone_binds_nothing_else(made: list[ServeSettings]) -> None:
+    assert invoke(*UPSTREAM, "--listen", "systemd").exit_code == 0
+    assert (made[0].listen, made[0].inherit) == ((), True)
+
+
+def test_variables_set_sockets_upstreams_and_limits(made: list[ServeSettings]) -> None:
+    result = invoke(
+        DNSPROXY_LISTEN="systemd 127.0.0.1:5353",
+        DNSPROXY_UPSTREAM="tls://192.0.2.53#dns.example.org",
+        DNSPROXY_OUTSTANDING="7",
+        DNSPROXY_OUTSTANDING_PER_CLIENT="3",
+        DNSPROXY_LAMEDUCK="0",
+    )
+    assert result.exit_code == 0, result.output
+    (settings,) = made
+    assert (settings.inherit, settings.listen) == (True, (Endpoint("127.0.0.1", 5353),))
+    tls = TlsEndpoint("192.0.2.53", 853, "dns.example.org")
+    assert settings.forwarding == ForwardSettings((tls,), outstanding=7, per_client=3)
+    assert settings.lameduck == 0
 
 
 def test_no_flag_can_be_set_by_what_kubernetes_injects() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -32,17 +33,20 @@ class HasDescriptor(Protocol):
         """Its descriptor."""
 
 
-def start_with(
+@contextmanager
+def started_with(
     handed: Sequence[HasDescriptor], *arguments: str, variables: Mapping[str, str] | None = None
-) -> subprocess.Popen[str]:
-    """Start Python with these arguments; `variables` replace LISTEN_PID and LISTEN_FDS as systemd would set them."""
+) -> Iterator[subprocess.Popen[str]]:
+    """Python with these arguments, killed at the end; `variables` replace what systemd would set."""
     descriptors = [one.fileno() for one in handed]
     plain = {name: value for name, value in os.environ.items() if not name.startswith("LISTEN_")}
-    return subprocess.Popen(
-        [sys.executable, "-c", _LAUNCH, ",".join(map(str, descriptors)), *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        pass_fds=descriptors,
-        env={**plain, "PYTHONPATH": str(ROOT), **(variables or {})},
-    )
+    command = [sys.executable, "-c", _LAUNCH, ",".join(map(str, descriptors)), *arguments]
+    environment = {**plain, "PYTHONPATH": str(ROOT), **(variables or {})}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, stdout=pipe, stderr=pipe, text=True, pass_fds=descriptors, env=environment
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()

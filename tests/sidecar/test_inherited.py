@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from sidecar.inherited import inherited_count
-from tests.sidecar.handing_over import HasDescriptor, start_with
+from tests.sidecar.handing_over import HasDescriptor, started_with
 
 US = 4321
 
@@ -80,7 +80,7 @@ else:
 
 def take(handed: list[HasDescriptor], **variables: str) -> list[str]:
     """What a process that was handed these prints about what it took."""
-    with start_with(handed, "-c", TAKE, variables=variables) as process:
+    with started_with(handed, "-c", TAKE, variables=variables) as process:
         output, errors = process.communicate(timeout=60)
     assert not errors
     assert process.returncode == 0
