@@ -23,26 +23,29 @@ class Targets:
     """Where names without addresses of their own point."""
 
     default: tuple[str, ...] = ()
+    """Addresses, or one of `service:NAMESPACE/NAME` and `status`."""
     by_class: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     services: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By `NAMESPACE/NAME`, for objects that chose one."""
+    """The addresses of Services, by `NAMESPACE/NAME`."""
 
     def addresses_for(self, claim: Claim) -> tuple[str, ...]:
         """The addresses a claim is answered with; empty where there are none."""
         if claim.addresses:
             return claim.addresses
+        target = self.target_of(claim)
+        if target == ("status",):
+            return tuple(filter(is_address, claim.status))
+        if target and target[0].startswith("service:"):
+            return self.services.get(target[0].removeprefix("service:"), ())
+        return target
+
+    def target_of(self, claim: Claim) -> tuple[str, ...]:
+        """The target that applies to a claim: the object's own, that of its class, or the default."""
         if claim.target is not None:
-            return self._chosen(claim.target, claim)
+            return tuple(claim.target.split(","))
         if claim.ingress_class is not None and claim.ingress_class in self.by_class:
             return self.by_class[claim.ingress_class]
         return self.default
-
-    def _chosen(self, target: str, claim: Claim) -> tuple[str, ...]:
-        if target == "status":
-            return tuple(filter(is_address, claim.status))
-        if target.startswith("service:"):
-            return self.services.get(target.removeprefix("service:"), ())
-        return tuple(target.split(","))
 
 
 class Lost(msgspec.Struct, frozen=True, gc=False):
@@ -71,7 +74,7 @@ def judge(claims: Iterable[Claim], *, targets: Targets, guards: Guards) -> Verdi
     addresses = targets.addresses_for(winner)
     if addresses:
         return Verdict(winner, addresses, lost)
-    chosen = "--target" if winner.target is None else winner.target
+    chosen = ",".join(targets.target_of(winner)) or "--target"
     return Verdict(None, (), (Lost(winner, f"its target has no address ({chosen})"), *lost))
 
 

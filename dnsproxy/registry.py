@@ -6,7 +6,8 @@ whatever the order of the changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dnsproxy.claims import Claim, Reach, Rejection
 from dnsproxy.guards import Guards, refusal
@@ -34,6 +35,11 @@ class Registry:
     def targets(self) -> Targets:
         """Where names without addresses of their own point."""
         return self._targets
+
+    def set_services(self, addresses: Mapping[str, tuple[str, ...]]) -> None:
+        """The addresses of the Services that targets name, by `NAMESPACE/NAME`; every name is judged again."""
+        self._targets = dataclasses.replace(self._targets, services=addresses)
+        self.touch(self.store.names())
 
     def refusal(self, hostname: str) -> str | None:
         """Why nobody's claim to this hostname would be taken, or None where one may be."""

@@ -53,6 +53,7 @@ class Collection(Generic[T]):
     type: type[T]
     """The struct that an object is decoded into."""
     label_selector: str = ""
+    field_selector: str = ""
     optional: bool = False
     """Whether a collection that RBAC does not let us see counts as empty, instead of holding up the first sync."""
 

@@ -71,5 +71,5 @@ async def read_watch(
 
 
 def _params(collection: Collection[T], **params: str) -> dict[str, str]:
-    selector = collection.label_selector
-    return params | ({"labelSelector": selector} if selector else {})
+    selectors = {"labelSelector": collection.label_selector, "fieldSelector": collection.field_selector}
+    return params | {name: selector for name, selector in selectors.items() if selector}
