@@ -1,0 +1,178 @@
+"""Facts: what is kept of a Gateway, a ListenerSet or a route, read once, for as long as the object lives.
+
+The law: two versions of an object that serve the same names give equal facts, so that the many changes which only
+report a status cost a comparison. A part that we can't read is a fault in words, and takes no other part with it.
+
+Structs and not dataclasses: 100,000 of them would hold up the loop whenever the garbage collector walked them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from sys import intern
+from typing import Final
+
+import msgspec
+
+from dnsproxy.claims import Origin
+from dnsproxy.names import BadName, parse_hostname
+from dnsproxy.sources.gateway import structs
+from dnsproxy.sources.gateway.admission import NOBODY, Admission, BadScope, parse_admission
+from dnsproxy.sources.gateway.kinds import GATEWAY, GROUP, GROUPS, LISTENER_SETS, Ref
+from dnsproxy.sources.gateway.listeners import Listener, parse_listeners
+from dnsproxy.sources.gateway.marks import Marks, read_marks
+from dnsproxy.sources.gateway.selectors import BadSelector
+from dnsproxy.targets import parse_address
+from sidecar.kubernetes.objects import ObjectMeta, Unreadable
+
+_PARENTS: Final = frozenset((GROUPS[kind], kind) for kind in (GATEWAY, *LISTENER_SETS))
+
+
+class ParentRef(msgspec.Struct, frozen=True, gc=False):
+    """One of the parents that a route names."""
+
+    parent: Ref
+    section: str | None = None
+    """The one listener that is meant; None: all."""
+    port: int | None = None
+    """The listeners on this port; None: on any."""
+
+
+class GatewayFacts(msgspec.Struct, frozen=True, gc=False):
+    """A Gateway."""
+
+    origin: Origin
+    marks: Marks
+    faults: tuple[str, ...]
+    class_name: str
+    listeners: tuple[Listener, ...]
+    listener_sets: Admission
+    status: tuple[str, ...]
+    """Its addresses and hostnames, in the form of Claim.status."""
+
+
+class ListenerSetFacts(msgspec.Struct, frozen=True, gc=False):
+    """A ListenerSet or XListenerSet."""
+
+    origin: Origin
+    marks: Marks
+    faults: tuple[str, ...]
+    gateway: Ref | None
+    """None where the parent is something else."""
+    listeners: tuple[Listener, ...]
+
+
+class RouteFacts(msgspec.Struct, frozen=True, gc=False):
+    """A route of any kind."""
+
+    origin: Origin
+    marks: Marks
+    faults: tuple[str, ...]
+    parents: tuple[ParentRef, ...]
+    """Gateways and ListenerSets alone: a Service as parent is the business of a mesh."""
+    hostnames: tuple[str, ...] | None
+    """In normal form; None takes those of the listeners. Empty where each of them is a fault."""
+
+
+class UnreadableFacts(msgspec.Struct, frozen=True, gc=False):
+    """An object that is not of its kind's shape."""
+
+    origin: Origin
+    reason: str
+
+
+Facts = GatewayFacts | ListenerSetFacts | RouteFacts | UnreadableFacts
+Object = structs.Gateway | structs.ListenerSet | structs.Route
+
+
+def read_facts(kind: str, one: Object | Unreadable) -> Facts:
+    """The facts of an object of a kind."""
+    origin = _origin_of(kind, one.metadata)
+    match one:
+        case structs.Gateway():
+            return _read_gateway(origin, one)
+        case structs.ListenerSet():
+            return _read_listener_set(origin, one)
+        case structs.Route():
+            return _read_route(origin, one)
+        case Unreadable():
+            return UnreadableFacts(origin, f"unreadable: {one.reason}")
+
+
+def parents_of(facts: Facts) -> Iterator[Ref]:
+    """The objects on which the names of this one depend, directly."""
+    match facts:
+        case RouteFacts():
+            yield from (ref.parent for ref in facts.parents)
+        case ListenerSetFacts(gateway=Ref() as gateway):
+            yield gateway
+
+
+def _read_gateway(origin: Origin, gateway: structs.Gateway) -> GatewayFacts:
+    spec = gateway.spec
+    marks = read_marks(gateway.metadata)
+    listeners, faults = parse_listeners(spec.listeners)
+    allowed = spec.allowed_listeners
+    try:
+        admission = parse_admission(allowed.namespaces if allowed is not None else None, default="None")
+    except (BadScope, BadSelector) as error:
+        admission = NOBODY
+        faults.append(f"allowedListeners: {error}")
+    status = tuple(dict.fromkeys(_read_addresses(gateway.status)))
+    return GatewayFacts(origin, marks, (*marks.faults, *faults), spec.gateway_class_name, listeners, admission, status)
+
+
+def _read_listener_set(origin: Origin, one: structs.ListenerSet) -> ListenerSetFacts:
+    marks = read_marks(one.metadata)
+    listeners, faults = parse_listeners(one.spec.listeners)
+    ref = _parse_parent(one.spec.parent_ref, origin.namespace)
+    gateway = ref.parent if ref is not None and ref.parent.kind == GATEWAY else None
+    return ListenerSetFacts(origin, marks, (*marks.faults, *faults), gateway, listeners)
+
+
+def _read_route(origin: Origin, route: structs.Route) -> RouteFacts:
+    marks = read_marks(route.metadata)
+    refs = (_parse_parent(ref, origin.namespace) for ref in route.spec.parent_refs or () if ref is not None)
+    parents = tuple(dict.fromkeys(ref for ref in refs if ref is not None))
+    hostnames, faults = _parse_hostnames(route.spec.hostnames or ())
+    takes_listeners = not route.spec.hostnames
+    return RouteFacts(origin, marks, (*marks.faults, *faults), parents, None if takes_listeners else hostnames)
+
+
+def _parse_parent(ref: structs.ParentReference, home: str) -> ParentRef | None:
+    """None for a parent that is neither Gateway nor ListenerSet."""
+    # Only an absent group is the Gateway API's: a Service is referred to with an empty one.
+    group = GROUP if ref.group is None else ref.group
+    kind = GATEWAY if ref.kind is None else ref.kind
+    if (group, kind) not in _PARENTS:
+        return None
+    parent = Ref(intern(kind), intern(ref.namespace or home), intern(ref.name))
+    return ParentRef(parent, intern(ref.section_name) if ref.section_name else None, ref.port or None)
+
+
+def _parse_hostnames(texts: Iterable[str | None]) -> tuple[tuple[str, ...], list[str]]:
+    hostnames: dict[str, None] = {}
+    faults = []
+    for text in texts:
+        try:
+            hostnames[parse_hostname(text or "")] = None
+        except BadName as error:
+            faults.append(str(error))
+    return tuple(hostnames), faults
+
+
+def _read_addresses(status: structs.GatewayStatus | None) -> Iterator[str]:
+    """What is neither an address nor a hostname tells us nothing; a controller may write what it likes."""
+    for address in (status.addresses if status is not None else None) or ():
+        try:
+            match address:
+                case structs.Address(type=None | "IPAddress"):
+                    yield parse_address(address.value)
+                case structs.Address(type="Hostname"):
+                    yield parse_hostname(address.value)
+        except ValueError:
+            continue
+
+
+def _origin_of(kind: str, metadata: ObjectMeta) -> Origin:
+    return Origin(kind, metadata.name, intern(metadata.namespace or ""), metadata.creation_timestamp or "")

@@ -1,0 +1,77 @@
+"""Listeners: the doors of a Gateway or ListenerSet, with the specification's defaults filled in.
+
+The law: a listener that we can't read in part is shut in that part, and its neighbours stand open.
+https://gateway-api.sigs.k8s.io/reference/spec/#listener
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dnsproxy.names import BadName, parse_hostname, shown
+from dnsproxy.sources.gateway import structs
+from dnsproxy.sources.gateway.admission import NOBODY, Admission, BadScope, parse_admission
+from dnsproxy.sources.gateway.kinds import GROUP, GROUPS, ROUTES, ROUTES_OF_PROTOCOL
+from dnsproxy.sources.gateway.selectors import BadSelector
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """One listener as far as names go."""
+
+    name: str
+    port: int
+    hostname: str | None
+    """In normal form; None: every name."""
+    kinds: frozenset[str]
+    """Of the routes it takes."""
+    admission: Admission
+
+
+def parse_listeners(listeners: Iterable[structs.Listener | None] | None) -> tuple[tuple[Listener, ...], list[str]]:
+    """The listeners, and what is wrong with them. One with a hostname that can't be served is left out."""
+    parsed = []
+    faults: list[str] = []
+    for listener in listeners or ():
+        if listener is None:
+            continue
+        try:
+            hostname = _parse_hostname(listener)
+        except BadName as error:
+            faults.append(f"listener {shown(listener.name)}: {error}")
+        else:
+            kinds = _route_kinds(listener)
+            parsed.append(Listener(listener.name, listener.port, hostname, kinds, _admission(listener, faults)))
+    return tuple(parsed), faults
+
+
+def _parse_hostname(listener: structs.Listener) -> str | None:
+    """None for TCP and UDP: the specification has their hostname ignored."""
+    if not listener.hostname or listener.protocol in ("TCP", "UDP"):
+        return None
+    return parse_hostname(listener.hostname)
+
+
+def _route_kinds(listener: structs.Listener) -> frozenset[str]:
+    """Those named, as far as they fit the protocol; all that fit where none is named.
+
+    What fits a protocol of the implementation's own is its own business, so that everything does.
+    """
+    fitting = ROUTES_OF_PROTOCOL.get(listener.protocol, frozenset(ROUTES))
+    allowed = listener.allowed_routes
+    named = [kind for kind in (allowed.kinds if allowed is not None else None) or () if kind is not None]
+    if not named:
+        return fitting
+    # An absent group is the Gateway API's, an empty one the core group's.
+    groups = {(GROUP if kind.group is None else kind.group, kind.kind) for kind in named}
+    return frozenset(kind for kind in fitting if (GROUPS[kind], kind) in groups)
+
+
+def _admission(listener: structs.Listener, faults: list[str]) -> Admission:
+    allowed = listener.allowed_routes
+    try:
+        return parse_admission(allowed.namespaces if allowed is not None else None, default="Same")
+    except (BadScope, BadSelector) as error:
+        faults.append(f"listener {shown(listener.name)}: allowedRoutes: {error}")
+        return NOBODY

@@ -1,0 +1,158 @@
+"""Structs: the fields of the Gateway API's objects that say which hostnames are served, through which Gateway.
+
+The law: as the API server sends them and no more; what is absent stays None here, and facts.py puts the
+specification's default in its place. https://gateway-api.sigs.k8s.io/reference/spec/
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from sidecar.kubernetes.objects import ObjectMeta
+
+
+class Marks(msgspec.Struct, frozen=True, gc=False):
+    """What annotations or labels say to us."""
+
+    ignore: str | None = msgspec.field(default=None, name="switchback.dev/ignore")
+    target: str | None = msgspec.field(default=None, name="switchback.dev/target")
+
+
+class Metadata(ObjectMeta, frozen=True, gc=False, rename="camel"):
+    """Who the object is, and our marks on it."""
+
+    annotations: Marks | None = None
+    labels: Marks | None = None
+
+
+class LabelRequirement(msgspec.Struct, frozen=True, gc=False):
+    """meta/v1 LabelSelectorRequirement."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] | None = None
+
+
+class LabelSelector(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """meta/v1 LabelSelector."""
+
+    match_labels: dict[str, str] | None = None
+    match_expressions: tuple[LabelRequirement, ...] | None = None
+
+
+class Namespaces(msgspec.Struct, frozen=True, gc=False):
+    """RouteNamespaces of a listener, ListenerNamespaces of a Gateway."""
+
+    from_: str | None = msgspec.field(default=None, name="from")
+    selector: LabelSelector | None = None
+
+
+class RouteKind(msgspec.Struct, frozen=True, gc=False):
+    """RouteGroupKind."""
+
+    kind: str
+    group: str | None = None
+
+
+class AllowedRoutes(msgspec.Struct, frozen=True, gc=False):
+    """Which routes may attach to a listener."""
+
+    namespaces: Namespaces | None = None
+    kinds: tuple[RouteKind | None, ...] | None = None
+
+
+class Listener(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """Listener of a Gateway, ListenerEntry of a ListenerSet."""
+
+    name: str
+    protocol: str
+    port: int = 0
+    """Absent in an XListenerSet that leaves the choice to its controller."""
+    hostname: str | None = None
+    allowed_routes: AllowedRoutes | None = None
+
+
+class AllowedListeners(msgspec.Struct, frozen=True, gc=False):
+    """Which ListenerSets may attach to a Gateway."""
+
+    namespaces: Namespaces | None = None
+
+
+class GatewaySpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The part of it that is needed."""
+
+    gateway_class_name: str
+    listeners: tuple[Listener | None, ...] | None = None
+    allowed_listeners: AllowedListeners | None = None
+
+
+class Address(msgspec.Struct, frozen=True, gc=False):
+    """GatewayStatusAddress."""
+
+    value: str = ""
+    type: str | None = None
+
+
+class GatewayStatus(msgspec.Struct, frozen=True, gc=False):
+    """The part of it that is needed: its conditions and counts change with every route, and say nothing of names."""
+
+    addresses: tuple[Address | None, ...] | None = None
+
+
+class Gateway(msgspec.Struct, frozen=True, gc=False):
+    """gateway.networking.k8s.io Gateway."""
+
+    metadata: Metadata
+    spec: GatewaySpec
+    status: GatewayStatus | None = None
+
+
+class ParentReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """ParentReference of a route; without section and port, also the ParentGatewayReference of a ListenerSet."""
+
+    name: str
+    group: str | None = None
+    kind: str | None = None
+    namespace: str | None = None
+    section_name: str | None = None
+    port: int | None = None
+
+
+class ListenerSetSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The part of it that is needed."""
+
+    parent_ref: ParentReference
+    listeners: tuple[Listener | None, ...] | None = None
+
+
+class ListenerSet(msgspec.Struct, frozen=True, gc=False):
+    """gateway.networking.k8s.io ListenerSet, and its forerunner XListenerSet in gateway.networking.x-k8s.io."""
+
+    metadata: Metadata
+    spec: ListenerSetSpec
+
+
+class RouteSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """What HTTPRouteSpec, GRPCRouteSpec and TLSRouteSpec have in common."""
+
+    parent_refs: tuple[ParentReference | None, ...] | None = None
+    hostnames: tuple[str | None, ...] | None = None
+
+
+class Route(msgspec.Struct, frozen=True, gc=False):
+    """HTTPRoute, GRPCRoute or TLSRoute: which of them, the collection knows."""
+
+    metadata: Metadata
+    spec: RouteSpec = RouteSpec()
+
+
+class NamespaceMetadata(ObjectMeta, frozen=True, gc=False, rename="camel"):
+    """With all its labels: any of them may be selected by."""
+
+    labels: dict[str, str] | None = None
+
+
+class Namespace(msgspec.Struct, frozen=True, gc=False):
+    """v1 Namespace."""
+
+    metadata: NamespaceMetadata

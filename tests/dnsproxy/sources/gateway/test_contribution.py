@@ -1,0 +1,324 @@
+"""What one object claims, given all others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dnsproxy.claims import Claim, Reach, Rejection
+from dnsproxy.sources.gateway.contribution import contribution
+from dnsproxy.sources.gateway.facts import read_facts
+from dnsproxy.sources.gateway.kinds import GATEWAY, GRPC_ROUTE, HTTP_ROUTE, LISTENER_SET, TLS_ROUTE, Ref
+from dnsproxy.sources.gateway.marks import IGNORE, TARGET
+from dnsproxy.sources.gateway.state import State
+from sidecar.kubernetes.objects import ObjectMeta, Unreadable
+from tests.dnsproxy.sources.gateway.objects import (
+    ALL_SETS,
+    NEW,
+    TO_GATEWAY,
+    TO_SET,
+    gateway,
+    listener,
+    listener_set,
+    parent_ref,
+    route,
+)
+
+STATUS = {"addresses": [{"value": "192.0.2.7"}, {"type": "Hostname", "value": "lb.example.org"}]}
+
+
+def contribute(*objects: Any, classes: tuple[str, ...] = ()) -> tuple[list[Claim], list[Rejection]]:
+    """Of the first object."""
+    state = State()
+    for kind, one in reversed(objects):
+        facts = read_facts(kind, one)
+        ref = Ref(kind, facts.origin.namespace, facts.origin.name)
+        state.put(ref, facts)
+    return contribution(ref, state, classes=frozenset(classes))
+
+
+def names(*objects: Any, classes: tuple[str, ...] = ()) -> list[str]:
+    return [claim.hostname for claim in contribute(*objects, classes=classes)[0]]
+
+
+def reasons(*objects: Any, classes: tuple[str, ...] = ()) -> list[str]:
+    return [rejection.reason for rejection in contribute(*objects, classes=classes)[1]]
+
+
+@pytest.mark.parametrize(
+    ("own", "doors", "expected"),
+    [
+        pytest.param(["a.example.org"], ["a.example.org"], ["a.example.org"], id="equal"),
+        pytest.param(["a.b.example.org"], ["*.example.org"], ["a.b.example.org"], id="two labels below a wildcard"),
+        pytest.param(["*.example.org"], ["a.example.org"], ["a.example.org"], id="the listener is the narrower"),
+        pytest.param(["*.b.example.org"], ["*.example.org"], ["*.b.example.org"], id="two wildcards"),
+        pytest.param(["*.example.org"], ["*.b.example.org"], ["*.b.example.org"], id="two wildcards, turned"),
+        pytest.param(["*.example.org"], ["*.example.org"], ["*.example.org"], id="equal wildcards"),
+        pytest.param([], ["a.example.org", "*.b.org"], ["*.b.org", "a.example.org"], id="the listeners' own"),
+        pytest.param([], ["a.example.org", None], ["a.example.org"], id="the listeners' own, one without"),
+        pytest.param(["a.example.org"], [None], ["a.example.org"], id="a listener without hostname"),
+        pytest.param(["*.example.org"], [None], ["*.example.org"], id="wildcard, a listener without hostname"),
+        pytest.param(["a.org"], [None, "b.org"], ["a.org"], id="a listener without hostname beside another"),
+        pytest.param(["a.org", "b.org"], ["a.org", "b.org", "c.org"], ["a.org", "b.org"], id="several"),
+        pytest.param(["a.org"], ["a.org", "a.org"], ["a.org"], id="two listeners of one name"),
+        pytest.param(["*.org"], ["a.org", "*.b.org", "org"], ["*.b.org", "a.org"], id="one name, several listeners"),
+        pytest.param(["example.org"], ["*.example.org"], [], id="a wildcard leaves out its parent"),
+        pytest.param(["a.example.net"], ["*.example.org"], [], id="nothing in common"),
+        pytest.param(["*", "192.0.2.1"], [None, "a.example.org"], [], id="only bad names"),
+        pytest.param([], [None], [], id="every name"),
+        pytest.param([], [], [], id="no listener"),
+    ],
+)
+def test_a_route_claims_what_it_serves_with_its_listeners(
+    own: list[str], doors: list[str | None], expected: list[str]
+) -> None:
+    listeners = [listener(hostname, f"l{number}") for number, hostname in enumerate(doors)]
+    for kind in (HTTP_ROUTE, GRPC_ROUTE):
+        claims, rejections = contribute((kind, route(*own)), (GATEWAY, gateway(*listeners)))
+        assert sorted(claim.hostname for claim in claims) == expected
+        assert bool(claims or rejections)
+        assert all(claim.routed for claim in claims)
+
+
+def test_a_claim_has_the_reach_of_the_specification_and_the_class_and_status_of_its_gateway() -> None:
+    claims, rejections = contribute(
+        (HTTP_ROUTE, route("a.example.org", "*.example.org", created=NEW)),
+        (GATEWAY, gateway(listener(), class_name="inner", status=STATUS)),
+    )
+    origin = read_facts(HTTP_ROUTE, route(created=NEW)).origin
+    status = ("192.0.2.7", "lb.example.org")
+    assert claims == [
+        Claim("a.example.org", Reach.NAME, origin, ingress_class="inner", status=status),
+        Claim("*.example.org", Reach.ANY_LABELS, origin, ingress_class="inner", status=status),
+    ]
+    assert rejections == []
+
+
+def test_a_tls_route_is_served_by_tls_listeners_alone() -> None:
+    listeners = listener("a.example.org", "web"), listener("b.example.org", "tls", protocol="TLS")
+    assert names((TLS_ROUTE, route("*.example.org")), (GATEWAY, gateway(*listeners))) == ["b.example.org"]
+
+
+def test_the_first_parent_that_serves_a_name_gives_its_class() -> None:
+    """In the order of the route, so that its owner decides."""
+    others = [
+        (GATEWAY, gateway(listener("a.example.org"), class_name="outer")),
+        (GATEWAY, gateway(listener("*.example.org"), place="infra/inner", class_name="inner")),
+    ]
+    inner = parent_ref("infra/inner")
+    for parents, expected in (
+        ([inner, TO_GATEWAY], {"a.example.org": "inner", "b.example.org": "inner"}),
+        ([TO_GATEWAY, inner], {"a.example.org": "outer", "b.example.org": "inner"}),
+        ([TO_GATEWAY | {"sectionName": "x"}, inner], {"a.example.org": "inner", "b.example.org": "inner"}),
+    ):
+        claims, rejections = contribute((HTTP_ROUTE, route("a.example.org", "b.example.org", parents=parents)), *others)
+        assert {claim.hostname: claim.ingress_class for claim in claims} == expected
+        assert rejections == []
+
+
+def test_a_route_without_names_takes_each_from_the_first_parent_that_has_it() -> None:
+    others = [
+        (GATEWAY, gateway(listener("a.example.org"), class_name="outer")),
+        (GATEWAY, gateway(listener("a.example.org"), place="infra/inner", class_name="inner")),
+    ]
+    (claim,), _ = contribute((HTTP_ROUTE, route(parents=[parent_ref("infra/inner"), TO_GATEWAY])), *others)
+    assert claim.ingress_class == "inner"
+
+
+def test_a_route_reaches_a_listener_set_through_itself_alone() -> None:
+    others = [
+        (GATEWAY, gateway(listener("a.example.org"), allowedListeners=ALL_SETS)),
+        (LISTENER_SET, listener_set(listener("b.example.org"))),
+    ]
+    assert names((HTTP_ROUTE, route("*.example.org")), *others) == ["a.example.org"]
+    assert names((HTTP_ROUTE, route("*.example.org", parents=[TO_SET])), *others) == ["b.example.org"]
+    both = route("*.example.org", parents=[TO_SET, TO_GATEWAY])
+    assert sorted(names((HTTP_ROUTE, both), *others)) == ["a.example.org", "b.example.org"]
+
+
+@pytest.mark.parametrize(
+    ("listeners", "expected"),
+    [
+        pytest.param([listener("a.example.org")], ["a.example.org"], id="exact"),
+        pytest.param([listener("a.org", "a"), listener("a.org", "b", protocol="HTTP")], ["a.org"], id="twice"),
+        pytest.param([listener("a.org", protocol="TLS")], ["a.org"], id="TLS"),
+        pytest.param([listener("a.org", protocol="example.org/quic")], ["a.org"], id="a protocol of its own"),
+        pytest.param([listener("a.org", allowedRoutes=None)], ["a.org"], id="whoever may attach"),
+        pytest.param([listener("*.example.org")], [], id="a wildcard is what may be served"),
+        pytest.param([listener("a.org", protocol="TCP")], [], id="TCP"),
+        pytest.param([listener()], [], id="none"),
+        pytest.param([listener("*")], [], id="bad"),
+        pytest.param([], [], id="no listener"),
+    ],
+)
+def test_a_listener_claims_its_exact_name_as_a_mere_listener(listeners: list[Any], expected: list[str]) -> None:
+    for place, one in (
+        (GATEWAY, gateway(*listeners, allowedListeners=ALL_SETS)),
+        (LISTENER_SET, listener_set(*listeners)),
+    ):
+        claims, _ = contribute(
+            (place, one), *([] if place == GATEWAY else [(GATEWAY, gateway(allowedListeners=ALL_SETS))])
+        )
+        assert [claim.hostname for claim in claims] == expected
+        assert not any(claim.routed for claim in claims)
+        assert all(claim.ingress_class == "public" for claim in claims)
+
+
+@pytest.mark.parametrize(
+    ("objects", "reason"),
+    [
+        pytest.param([(HTTP_ROUTE, route("a.org"))], "a.org: Gateway infra/main is not there", id="no Gateway"),
+        pytest.param(
+            [(HTTP_ROUTE, route("a.org")), (GATEWAY, gateway(listener("b.org")))],
+            "a.org: no listener of Gateway infra/main that takes the route has it",
+            id="outside",
+        ),
+        pytest.param(
+            [(HTTP_ROUTE, route("a.org", "b.org")), (GATEWAY, gateway(listener("b.org")))],
+            "a.org: no listener",
+            id="half",
+        ),
+        pytest.param(
+            [(HTTP_ROUTE, route("a.org", parents=[TO_GATEWAY | {"sectionName": "x"}])), (GATEWAY, gateway(listener()))],
+            "a.org: Gateway infra/main has no listener 'x'",
+            id="section",
+        ),
+        pytest.param(
+            [(HTTP_ROUTE, route()), (GATEWAY, gateway(listener()))],
+            "it serves every name: give the route or the listener a hostname",
+            id="every name",
+        ),
+        pytest.param([(HTTP_ROUTE, route())], "Gateway infra/main is not there", id="no names and no Gateway"),
+        pytest.param([(HTTP_ROUTE, route("a*.org"))], "'a*.org': a label 'a*' is no host label", id="bad name"),
+        pytest.param(
+            [(HTTP_ROUTE, route("a.org", annotations={TARGET: "?"})), (GATEWAY, gateway(listener()))],
+            "switchback.dev/target: '?' is not an IP address",
+            id="bad mark",
+        ),
+        pytest.param([(GATEWAY, gateway(listener("a*.org")))], "listener 'https': 'a*.org'", id="bad listener"),
+        pytest.param(
+            [(LISTENER_SET, listener_set(listener("a.org"))), (GATEWAY, gateway())],
+            "a.org: Gateway infra/main refuses ListenerSet web/extra",
+            id="refused set",
+        ),
+        pytest.param(
+            [(HTTP_ROUTE, Unreadable(ObjectMeta("app", "web"), "Expected `str`"))],
+            "unreadable: Expected",
+            id="unreadable",
+        ),
+    ],
+)
+def test_what_is_not_served_is_told_with_the_name_and_the_reason(objects: list[Any], reason: str) -> None:
+    rejections = contribute(*objects)[1]
+    assert any(one.reason.startswith(reason) and not one.deliberate for one in rejections)
+    assert all(one.reason.isprintable() for one in rejections)
+    assert all(one.origin == read_facts(*objects[0]).origin for one in rejections)
+
+
+@pytest.mark.parametrize(
+    ("objects", "classes", "reason"),
+    [
+        pytest.param(
+            [(HTTP_ROUTE, route("a.org", labels={IGNORE: "true"})), (GATEWAY, gateway(listener()))],
+            (),
+            "a.org: it is ignored (switchback.dev/ignore)",
+            id="ignored route",
+        ),
+        pytest.param(
+            [(HTTP_ROUTE, route("a.org")), (GATEWAY, gateway(listener(), annotations={IGNORE: "true"}))],
+            (),
+            "a.org: Gateway infra/main is ignored (switchback.dev/ignore)",
+            id="ignored Gateway",
+        ),
+        pytest.param(
+            [(GATEWAY, gateway(listener("a.org"), annotations={IGNORE: "true"}))],
+            (),
+            "a.org: Gateway infra/main is ignored",
+            id="its own names",
+        ),
+        pytest.param(
+            [(HTTP_ROUTE, route("a.org")), (GATEWAY, gateway(listener()))],
+            ("inner",),
+            "a.org: Gateway infra/main has class public, which --gateway-class leaves out",
+            id="class",
+        ),
+        pytest.param([(HTTP_ROUTE, route("a.org", parents=[]))], (), "a.org: it has no Gateway", id="no parent"),
+        pytest.param(
+            [(HTTP_ROUTE, route(parents=[TO_GATEWAY | {"kind": "Service", "group": ""}]))],
+            (),
+            "it has no Gateway or ListenerSet as its parent",
+            id="mesh",
+        ),
+    ],
+)
+def test_what_somebody_left_out_is_no_fault(objects: list[Any], classes: tuple[str, ...], reason: str) -> None:
+    claims, (rejection,) = contribute(*objects, classes=classes)
+    assert claims == []
+    assert rejection.reason.startswith(reason)
+    assert rejection.deliberate
+
+
+def test_a_fault_beside_what_was_left_out_is_a_fault() -> None:
+    parents = [TO_GATEWAY, parent_ref("infra/gone")]
+    (rejection,) = contribute((HTTP_ROUTE, route("a.org", parents=parents)), (GATEWAY, gateway()), classes=("inner",))[
+        1
+    ]
+    assert "has class public" in rejection.reason
+    assert "Gateway infra/gone is not there" in rejection.reason
+    assert not rejection.deliberate
+
+
+def test_a_bad_name_harms_no_other() -> None:
+    claims, rejections = contribute(
+        (HTTP_ROUTE, route("*", "a.org", "b\n.org")), (GATEWAY, gateway(listener("*.", "x"), listener()))
+    )
+    assert [claim.hostname for claim in claims] == ["a.org"]
+    assert len(rejections) == 2
+
+
+def test_a_served_name_is_not_rejected_because_another_parent_refused_it() -> None:
+    one = route("a.org", parents=[parent_ref("infra/gone"), TO_GATEWAY])
+    assert contribute((HTTP_ROUTE, one), (GATEWAY, gateway(listener())))[1] == []
+
+
+def test_reasons_of_many_parents_are_cut() -> None:
+    """32 parents times 1024 hostnames would be a message of megabytes."""
+    one = route("a.org", parents=[parent_ref(f"infra/g{number}") for number in range(32)])
+    (reason,) = reasons((HTTP_ROUTE, one))
+    assert reason.endswith("; and 29 more")
+    assert reason.count("is not there") == 3
+
+
+@pytest.mark.parametrize(
+    ("own", "of_gateway", "expected"),
+    [
+        (None, None, None),
+        ("192.0.2.1", None, "192.0.2.1"),
+        (None, "status", "status"),
+        ("192.0.2.1", "status", "192.0.2.1"),
+    ],
+)
+def test_the_target_of_a_route_goes_before_that_of_its_gateway(own: Any, of_gateway: Any, expected: Any) -> None:
+    others = [(GATEWAY, gateway(listener(), annotations={TARGET: of_gateway}))]
+    (claim,), _ = contribute((HTTP_ROUTE, route("a.org", annotations={TARGET: own})), *others)
+    assert claim.target == expected
+
+
+@pytest.mark.parametrize("label", [IGNORE, TARGET])
+def test_an_unreadable_mark_leaves_the_object_out(label: str) -> None:
+    """The mark is told, and the names for which it counts."""
+    claims, rejections = contribute(
+        (HTTP_ROUTE, route("a.org", annotations={label: "?"})), (GATEWAY, gateway(listener()))
+    )
+    assert claims == []
+    assert [one.reason.partition(":")[0] for one in rejections] == [label, "a.org"]
+    assert names((GATEWAY, gateway(listener("a.org"), annotations={label: "?"}))) == []
+    assert names((HTTP_ROUTE, route("a.org")), (GATEWAY, gateway(listener(), annotations={label: "?"}))) == []
+    assert reasons((HTTP_ROUTE, route("a.org")), (GATEWAY, gateway(labels={label: "?"}))) == [
+        "a.org: Gateway infra/main has a mark that can't be read"
+    ]
+
+
+def test_a_stranger_of_an_object_claims_nothing() -> None:
+    assert contribution(Ref(HTTP_ROUTE, "web", "gone"), State(), classes=frozenset()) == ([], [])

@@ -1,0 +1,97 @@
+"""What annotations and labels say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dnsproxy.sources.gateway import structs
+from dnsproxy.sources.gateway.marks import IGNORE, NO_MARKS, TARGET, BadTarget, Marks, parse_target, read_marks
+
+
+def read(annotations: Any = None, labels: Any = None) -> Marks:
+    metadata = {"name": "app", "annotations": annotations, "labels": labels}
+    return read_marks(msgspec.convert(metadata, structs.Metadata))
+
+
+@pytest.mark.parametrize(
+    ("annotations", "labels", "expected"),
+    [
+        pytest.param(None, None, NO_MARKS, id="none"),
+        pytest.param({}, {"app": "web"}, NO_MARKS, id="others"),
+        pytest.param({IGNORE: "true"}, None, Marks(ignored=True), id="ignored by annotation"),
+        pytest.param(None, {IGNORE: "true"}, Marks(ignored=True), id="ignored by label"),
+        pytest.param({IGNORE: "false"}, {IGNORE: "true"}, NO_MARKS, id="the annotation goes first"),
+        pytest.param({TARGET: "192.0.2.1"}, {TARGET: "status"}, Marks(target="192.0.2.1"), id="for the target too"),
+        pytest.param({TARGET: "status"}, {IGNORE: "true"}, Marks(ignored=True, target="status"), id="one of each"),
+    ],
+)
+def test_marks_are_read_from_annotations_and_labels(annotations: Any, labels: Any, expected: Marks) -> None:
+    assert read(annotations, labels) == expected
+
+
+@pytest.mark.parametrize(
+    ("annotations", "named"),
+    [
+        ({IGNORE: "True"}, "'True'"),
+        ({IGNORE: "yes"}, "'yes'"),
+        ({IGNORE: ""}, "''"),
+        ({IGNORE: "\n"}, IGNORE),
+        ({TARGET: ""}, TARGET),
+        ({TARGET: "relay.example.org"}, "'relay.example.org'"),
+        ({TARGET: "192.0.2.1:80"}, "'192.0.2.1:80'"),
+        ({TARGET: "0.0.0.0"}, "'0.0.0.0'"),
+        ({TARGET: "service:relay"}, "NAMESPACE/NAME"),
+    ],
+)
+def test_a_mark_that_cannot_be_read_is_a_fault(annotations: Any, named: str) -> None:
+    marks = read(annotations)
+    assert (marks.ignored, marks.target) == (False, None)
+    (fault,) = marks.faults
+    assert named in fault
+    assert fault.isprintable()
+
+
+def test_two_bad_marks_are_two_faults() -> None:
+    assert len(read({IGNORE: "yes", TARGET: "?"}).faults) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        (" 192.0.2.1 , 2001:DB8::0:1 ", "192.0.2.1,2001:db8::1"),
+        ("status", "status"),
+        ("service:edge/relay", "service:edge/relay"),
+        ("service:edge-2/relay-3", "service:edge-2/relay-3"),
+    ],
+)
+def test_a_target_gets_one_form(text: str, expected: str) -> None:
+    assert parse_target(text) == expected
+    assert parse_target(expected) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", ",", "Status", "service:", "service:edge", "service:/relay", "service:edge/", "service:edge/relay/80",
+     "service:Edge/relay", "service:edge/-relay", "service:edge/relay,192.0.2.1", "192.0.2.1,service:edge/relay",
+     "status,192.0.2.1", "service:" + "a" * 64 + "/relay", "192.0.2.0/24", "[2001:db8::1]", "fe80::1%eth0", "::",
+     "app.example.org", "service:edge/relay\n/x", "\uff1192.0.2.1"],
+)  # fmt: skip
+def test_what_is_no_target_is_refused(text: str) -> None:
+    with pytest.raises(BadTarget) as caught:
+        parse_target(text)
+    assert str(caught.value).isprintable()
+
+
+@given(st.text())
+def test_any_text_is_a_target_or_refused(text: str) -> None:
+    try:
+        target = parse_target(text)
+    except BadTarget:
+        return
+    assert parse_target(target) == target
