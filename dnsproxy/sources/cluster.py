@@ -52,6 +52,7 @@ async def follow_ingresses(
     """
     status = status or IngressStatus()
     source = IngressSource(store, options=options)
+    in_step = trio.Event()
 
     def tell(hostnames: frozenset[str]) -> None:
         if hostnames:
@@ -59,10 +60,17 @@ async def follow_ingresses(
 
     def tell_synced() -> None:
         if status.synced:
-            tell(store.forget_restored(SOURCE))
+            in_step.set()
             on_synced()
 
+    async def forget() -> None:
+        await in_step.wait()
+        for hostnames in store.forget_restored(SOURCE):
+            tell(hostnames)
+            await trio.lowlevel.checkpoint()
+
     async with trio.open_nursery() as nursery:
+        nursery.start_soon(forget)
         nursery.start_soon(
             lambda: follow(
                 client,

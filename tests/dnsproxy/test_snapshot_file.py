@@ -324,5 +324,6 @@ def test_what_is_restored_is_answered_until_its_source_has_told_all(tmp_path: Pa
         "b.example.org": (),
     }
     registry.replace("Ingress", "shop/b.example.org", [claim("b.example.org")])
-    registry.touch(registry.store.forget_restored("Ingress"))
+    for hostnames in registry.store.forget_restored("Ingress"):
+        registry.touch(hostnames)
     assert {host.hostname: host.addresses for host in registry.changes()} == {"a.example.org": ()}

@@ -71,16 +71,16 @@ def test_what_was_restored_counts_until_its_source_speaks_of_the_object() -> Non
     assert store.replace("Ingress", "same", [claim("same", "same")]) == frozenset()
     assert store.replace("Ingress", "other", [claim("new", "other")]) == {"other", "new"}
     assert store.restored("Ingress") == 1
-    assert store.forget_restored("Ingress") == {"gone"}
+    assert list(store.forget_restored("Ingress")) == [{"gone"}]
     assert sorted(store.names()) == ["new", "same"]
-    assert store.forget_restored("Ingress") == frozenset()
+    assert list(store.forget_restored("Ingress")) == []
 
 
 def test_what_one_source_has_told_forgets_nothing_of_another() -> None:
     store = ClaimStore()
     store.restore("Ingress", "x", [claim("a")])
     store.restore("HTTPRoute", "x", [claim("b")])
-    assert store.forget_restored("HTTPRoute") == {"b"}
+    assert list(store.forget_restored("HTTPRoute")) == [{"b"}]
     assert store.names() == ["a"]
     assert store.restored("Ingress") == 1
 
@@ -89,7 +89,23 @@ def test_an_object_that_claims_nothing_any_more_is_not_forgotten_twice() -> None
     store = ClaimStore()
     store.restore("Ingress", "x", [claim("a")])
     assert store.replace("Ingress", "x", []) == {"a"}
-    assert (store.restored("Ingress"), store.forget_restored("Ingress")) == (0, frozenset())
+    assert (store.restored("Ingress"), list(store.forget_restored("Ingress"))) == (0, [])
+
+
+def test_much_is_forgotten_in_slices_and_what_is_spoken_of_in_between_stays() -> None:
+    store = ClaimStore()
+    for number in range(1000):
+        store.restore("Ingress", str(number), [claim(str(number))])
+    slices = store.forget_restored("Ingress")
+    told = set(next(slices))
+    assert len(told) == 100
+    (kept, *_) = store.names()
+    store.replace("Ingress", kept, [claim(kept), claim("new")])
+    for part in slices:
+        assert len(part) <= 100
+        told |= part
+    assert sorted(store.names()) == sorted({kept, "new"})
+    assert len(told) == 999
 
 
 def test_places_and_names_stay_as_they_were_while_the_store_changes() -> None:
