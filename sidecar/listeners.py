@@ -12,6 +12,7 @@ from typing import Final
 
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
+from sidecar.socket_address import endpoint_of, socket_address
 
 _ADVICE: Final = {
     errno.EADDRINUSE: "the address is in use; stop the program that has it, or choose another port",
@@ -44,8 +45,7 @@ def listen_udp(endpoint: Endpoint, *, flag: str) -> socket.socket:
 
 def bound_endpoint(bound: socket.socket) -> Endpoint:
     """Where a socket is bound: the port that the operating system chose for port 0 included."""
-    host, port = bound.getsockname()[:2]
-    return Endpoint(str(host), int(port))
+    return endpoint_of(bound.getsockname())
 
 
 def _bind(endpoint: Endpoint, kind: socket.SocketKind, flag: str) -> socket.socket:
@@ -67,7 +67,7 @@ def _bind_one(endpoint: Endpoint, kind: socket.SocketKind) -> socket.socket:
         if family == socket.AF_INET6:
             # The sysctl net.ipv6.bindv6only must not decide what [::] means.
             opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, endpoint.host != "::")
-        opened.bind((endpoint.host, endpoint.port))
+        opened.bind(socket_address(endpoint))
     except BaseException:
         opened.close()
         raise
