@@ -48,6 +48,8 @@ async def follow_file(path: Path, *, read: Callable[[Path], Value], tell: Callab
                 log.warning("cannot use a file; what it said before stays", path=str(path), cause=cause)
             trouble = cause
             continue
+        if file_mark(path) != mark:
+            continue  # written while it was read
         seen, trouble = mark, ""
         tell(value)
 

@@ -33,7 +33,9 @@ def path(tmp_path: Path) -> Path:
 class Following:
     """A follower under way, what it has told and what it has complained of; time passes only in `look`."""
 
-    def __init__(self, path: Path, nursery: trio.Nursery, clock: MockClock) -> None:
+    def __init__(
+        self, path: Path, nursery: trio.Nursery, clock: MockClock, *, read: Callable[[Path], str] = read
+    ) -> None:
         self.told: list[str] = []
         self._clock = clock
         nursery.start_soon(partial(follow_file, path, read=read, tell=self.told.append))
@@ -101,6 +103,22 @@ async def test_a_file_that_is_still_being_written_is_left_until_it_rests(
     assert following.told == ["first"]
     await following.look()
     assert following.told == ["first", "x" * 70]
+
+
+async def test_what_was_written_over_while_it_was_read_is_not_told(
+    path: Path, nursery: trio.Nursery, mock_clock: MockClock
+) -> None:
+    following = Following(path, nursery, mock_clock, read=read_and_write_over)
+    await following.look()
+    assert following.told == ["second"]
+
+
+def read_and_write_over(path: Path) -> str:
+    """What the file said; what it said first, it says no longer."""
+    content = path.read_text()
+    if content == "first":
+        path.write_text("second")
+    return content
 
 
 def remove(path: Path) -> None:
