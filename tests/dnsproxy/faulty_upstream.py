@@ -1,4 +1,4 @@
-"""A scripted faulty upstream on loopback: UDP and TCP on one port, and every fault a server or a path can have.
+"""A scripted faulty upstream on loopback: UDP and TCP or TLS on one port, and every fault a server or a path can have.
 
 A script is a function from a query's octets to the steps that answer it. No steps are loss (UDP) or silence (TCP);
 plain octets are a reply; the classes below are the rest. Steps run one after another, those of different queries side
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -93,6 +94,10 @@ class FaultyUpstream:
     """Steps for a connection before any query."""
     asked_datagrams: list[Asked] = field(default_factory=list)
     asked_streams: list[Asked] = field(default_factory=list)
+    connections: int = 0
+    """How many were opened."""
+    secured: ssl.SSLContext | None = None
+    """What streams speak TLS with."""
     life: trio.CancelScope = field(default_factory=trio.CancelScope)
     dead: trio.Event = field(default_factory=trio.Event)
     _news: trio.Event = field(default_factory=trio.Event)
@@ -115,11 +120,16 @@ class FaultyUpstream:
 
 @asynccontextmanager
 async def faulty_upstream(
-    datagrams: Script = answer, streams: Script = answer, *, host: str = "127.0.0.1", port: int = 0
+    datagrams: Script = answer,
+    streams: Script = answer,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    secured: ssl.SSLContext | None = None,
 ) -> AsyncIterator[FaultyUpstream]:
     """Run an upstream for the time of the block."""
     udp, tcp = _bind_both(host, port)
-    upstream = FaultyUpstream(Endpoint(host, udp.getsockname()[1]), datagrams, streams)
+    upstream = FaultyUpstream(Endpoint(host, udp.getsockname()[1]), datagrams, streams, secured=secured)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_serve, upstream, udp, tcp)
         yield upstream
@@ -193,37 +203,63 @@ async def _play_datagram(steps: Iterable[Step], sock: trio.socket.SocketType, so
 
 
 async def _serve_streams(upstream: FaultyUpstream, listener: trio.SocketListener) -> None:
-    async def serve(stream: trio.SocketStream) -> None:
-        with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
-            await _play_stream(upstream.greeting, stream)
+    async def serve(transport: trio.SocketStream) -> None:
+        upstream.connections += 1
+        try:
+            source = transport.socket.getpeername()
+        except OSError:
+            return  # gone before we looked
+        connection = _Connection(transport, upstream.secured)
+        await _play_stream(upstream.greeting, connection)
+        async with trio.open_nursery() as nursery:
             received = bytearray()
-            async for chunk in stream:
-                received += chunk
-                while len(received) >= 2 and len(received) >= (end := 2 + int.from_bytes(received[:2], "big")):
-                    message = bytes(received[2:end])
-                    del received[:end]
-                    upstream.note(upstream.asked_streams, message, stream.socket.getpeername())
-                    await _play_stream(upstream.streams(message), stream)
+            with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+                async for chunk in connection.stream:
+                    received += chunk
+                    while len(received) >= 2 and len(received) >= (end := 2 + int.from_bytes(received[:2], "big")):
+                        message = bytes(received[2:end])
+                        del received[:end]
+                        upstream.note(upstream.asked_streams, message, source)
+                        nursery.start_soon(_play_stream, upstream.streams(message), connection)
 
     await trio.serve_listeners(serve, [listener])
 
 
-async def _play_stream(steps: Iterable[Step], stream: trio.SocketStream) -> None:
-    for step in steps:
-        match step:
-            case bytes():
-                await stream.send_all(upstream_replies.framed(step))
-            case Part(octets):
-                await stream.send_all(octets)
-                # So that the next piece is a segment of its own.
-                await trio.testing.wait_all_tasks_blocked(0.001)
-            case Close():
-                await stream.aclose()
-            case Reset():
-                stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-                await stream.aclose()
-            case _:
-                await _wait(step)
+class _Connection:
+    """What a client opened, with or without TLS."""
+
+    def __init__(self, transport: trio.SocketStream, secured: ssl.SSLContext | None) -> None:
+        self.transport = transport
+        self.writing = trio.Lock()
+        self.stream: trio.SocketStream | trio.SSLStream[trio.SocketStream] = transport
+        if secured is not None:
+            self.stream = trio.SSLStream(transport, secured, server_side=True, https_compatible=True)
+
+
+async def _play_stream(steps: Iterable[Step], connection: _Connection) -> None:
+    # The other side, or another query's steps, may have ended the connection.
+    with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+        for step in steps:
+            match step:
+                case bytes() | Part():
+                    async with connection.writing:
+                        await _write(step, connection)
+                case Close():
+                    await connection.stream.aclose()
+                case Reset():
+                    connection.transport.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+                    await connection.transport.aclose()
+                case _:
+                    await _wait(step)
+
+
+async def _write(step: bytes | Part, connection: _Connection) -> None:
+    if isinstance(step, bytes):
+        await connection.stream.send_all(upstream_replies.framed(step))
+        return
+    await connection.stream.send_all(step.octets)
+    # So that the next piece is a segment of its own.
+    await trio.testing.wait_all_tasks_blocked(0.001)
 
 
 async def _wait(step: Step) -> None:

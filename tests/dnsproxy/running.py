@@ -6,7 +6,7 @@ import os
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import trio
 
@@ -25,6 +25,8 @@ from tests.dnsproxy.upstream_replies import framed
 OURS = "app.example.org"
 """The name in the table of a server that is given none."""
 OURS_AT = "192.0.2.80"
+TRUSTING = ForwardSettings((), detect_loops=False)
+"""Upstreams that are asked for nothing but what a test asks."""
 REPLY_SECONDS = 10
 """More than any reply may take; a test that waits so long has failed."""
 
@@ -44,7 +46,7 @@ class Running:
     @property
     def waiting(self) -> int:
         """Replies that upstream sockets still wait for."""
-        return sum(upstream.waiting for upstream in self.forwarder.upstreams)
+        return sum(upstream.ports.waiting for upstream in self.forwarder.upstreams.used)
 
     async def ask(self, message: bytes) -> bytes:
         """Ask over UDP and give the first reply."""
@@ -77,12 +79,12 @@ async def running(
     *upstreams: Endpoint,
     table: HostTable | None = None,
     limits: StreamLimits | None = None,
-    outstanding: int = 10_000,
+    forwarding: ForwardSettings = TRUSTING,
     port: Callable[[socket.socket], DatagramPort] = open_port,
     at: Endpoint | None = None,
 ) -> AsyncIterator[Running]:
     """Serve on loopback with these upstreams; `at` binds a known port."""
-    server = DnsServer(forwarding=ForwardSettings(upstreams, outstanding=outstanding), limits=limits)
+    server = DnsServer(forwarding=replace(forwarding, upstreams=upstreams), limits=limits)
     server.table = table_of(f"{OURS} {OURS_AT}") if table is None else table
     udp, tcp = _listen_both(at or Endpoint("127.0.0.1", 0))
     with udp:

@@ -208,7 +208,8 @@ class TestLateReplies:
         second.send(b"fast")
         world.receive(1)
         world.port.send([b"fast reply"])
-        world.port.reply(b"slow reply", sender)
+        world.port.post(b"slow reply", sender)
+        world.port.flush()
         assert (first.receive()[0], second.receive()[0]) == (b"slow reply", b"fast reply")
 
     def test_senders_of_a_whole_batch_are_kept_apart(self, world: World) -> None:
@@ -219,7 +220,8 @@ class TestLateReplies:
         senders = [world.port.sender(position) for position in range(BATCH)]
         world.port.send([None] * BATCH)
         for position in reversed(range(BATCH)):
-            world.port.reply(b"%d" % position, senders[position])
+            world.port.post(b"%d" % position, senders[position])
+        world.port.flush()
         assert [int(client.receive()[0]) for client in clients] == list(range(BATCH))
 
     def test_a_long_late_reply_leaves_no_trace_in_a_short_one(self, world: World) -> None:
@@ -227,8 +229,10 @@ class TestLateReplies:
         client.send(b"query")
         world.receive(1)
         sender = world.port.sender(0)
-        world.port.reply(b"a" * 5000, sender)
-        world.port.reply(b"b", sender)
+        world.port.post(b"a" * 5000, sender)
+        world.port.flush()
+        world.port.post(b"b", sender)
+        world.port.flush()
         assert [client.receive()[0], client.receive()[0]] == [b"a" * 5000, b"b"]
 
     def test_a_late_reply_that_is_refused_is_counted(self, world: World) -> None:
@@ -236,9 +240,11 @@ class TestLateReplies:
         client.send(b"query")
         world.receive(1)
         sender = world.port.sender(0)
-        world.port.reply(bytes(65_530), sender)
+        world.port.post(bytes(65_530), sender)
+        world.port.flush()
         assert world.port.send_errors == 1
-        world.port.reply(b"reply", sender)
+        world.port.post(b"reply", sender)
+        world.port.flush()
         assert client.receive()[0] == b"reply"
 
 
@@ -269,7 +275,8 @@ class TestWildcardAddress:
         other.send(b"query")
         world.receive(1)
         world.port.send([b"other"])
-        world.port.reply(b"reply", sender)
+        world.port.post(b"reply", sender)
+        world.port.flush()
         assert client.receive() == (b"reply", source)
         assert other.receive() == (b"other", "127.0.0.3")
 
@@ -401,7 +408,8 @@ def test_whatever_the_pattern_each_client_gets_its_own_reply(make_port: Port, ba
                     late.append((expected[position], world.port.sender(position)))
             world.port.send(replies)
             for reply, sender in late:
-                world.port.reply(reply, sender)
+                world.port.post(reply, sender)
+            world.port.flush()
             refused += batch.count("refused")
             assert world.port.send_errors == refused
             for number, (client, outcome) in enumerate(zip(asking, batch, strict=True)):

@@ -7,6 +7,7 @@ import resource
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 import trio
@@ -32,6 +33,7 @@ from tests.dnsproxy.running import (
     OURS,
     OURS_AT,
     REPLY_SECONDS,
+    TRUSTING,
     Running,
     open_descriptors,
     read_message,
@@ -137,26 +139,27 @@ async def test_beyond_the_cap_queries_are_refused_and_table_answers_go_on() -> N
     script: Script = lambda asked: [Until(gate), upstream.right(asked)]  # noqa: E731
     async with (
         faulty_upstream(script, script) as there,
-        running(there.endpoint, outstanding=5) as world,
+        running(there.endpoint, forwarding=replace(TRUSTING, outstanding=8)) as world,
         world.client() as client,
         await world.connect() as stream,
     ):
+        for number in range(3):
+            await stream.send_all(framed(query(f"t{number}.example.net", ident=number)))
+        await there.wait_asked(streams=3)
         for number in range(8):
-            await client.send(query("www.example.net", ident=number))
+            await client.send(query(f"u{number}.example.net", ident=number))
         refused = [await client.recv(512) for _ in range(3)]
         assert [(reply[:2], upstream.rcode_of(reply)) for reply in refused] == [
             (number.to_bytes(2, "big"), upstream.REFUSED) for number in range(5, 8)
         ]
-        for number in range(5):
-            await stream.send_all(framed(query("www.example.net", ident=number)))
-        await there.wait_asked(datagrams=5, streams=5)
         await stream.send_all(framed(ASKED))
         assert upstream.rcode_of(await read_message(stream)) == upstream.REFUSED
         assert world.server.counters.forward_overload == 4
-        assert world.server.outstanding == 10
+        assert world.server.outstanding == 8
         assert addresses(await world.ask(OUR_QUERY)) == {OURS_AT}
         gate.set()
         assert {(await client.recv(512))[:2] for _ in range(5)} == {number.to_bytes(2, "big") for number in range(5)}
+        assert {(await read_message(stream))[:2] for _ in range(3)} == {bytes([0, number]) for number in range(3)}
         assert await world.ask(ASKED) == upstream.right(ASKED)
 
 
@@ -259,7 +262,7 @@ async def test_a_server_that_is_cancelled_in_the_middle_closes_everything() -> N
         await world.connect() as stream,
     ):
         for number in range(100):
-            await client.send(query("www.example.net", ident=number))
+            await client.send(query(f"h{number}.example.net", ident=number))
         await stream.send_all(framed(ASKED))
         await there.wait_asked(datagrams=100, streams=1)
 
@@ -296,7 +299,7 @@ async def test_with_few_descriptors_left_every_query_is_still_answered() -> None
 async def test_with_no_descriptor_left_forwarding_fails_by_the_query_and_recovers() -> None:
     async with faulty_upstream() as there, running(there.endpoint) as world, world.client() as client:
         with descriptors_left(0):
-            await client.send(ASKED)
+            await client.send(query("failing.example.net"))
             assert upstream.rcode_of(await client.recv(512)) == upstream.SERVFAIL
             await client.send(OUR_QUERY)
             ours = await client.recv(512)
@@ -366,9 +369,9 @@ async def test_a_client_that_left_before_its_reply_harms_nobody() -> None:
         faulty_upstream(lambda asked: [Until(gate), upstream.right(asked)]) as there,
         running(there.endpoint) as world,
     ):
-        for _ in range(20):
+        for number in range(20):
             async with world.client() as client:
-                await client.send(ASKED)
+                await client.send(query(f"h{number}.example.net"))
         await there.wait_asked(datagrams=20)
         gate.set()
         await wait_until(lambda: len(world.forwarder) == 0)

@@ -8,8 +8,8 @@ from functools import partial
 import pytest
 import trio
 
-from dnsproxy.forward import replies
-from dnsproxy.forward.flight import GIVE_UP, PROBE_GIVE_UP, RETRY, TICK
+from dnsproxy.forward import replies, source_ports
+from dnsproxy.forward.flight import GIVE_UP, PROBE_GIVE_UP, RETRY, TICK, Flight
 from dnsproxy.wire import Rcode
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy import upstream_replies as upstream
@@ -94,7 +94,7 @@ async def test_whatever_upstream_says_passes_unchanged_and_is_a_sign_of_life(
     async with faulty_upstream(lambda asked: [reply(asked)]) as server, running(server.endpoint) as world:
         for _ in range(3):
             assert await world.ask(ASKED) == reply(ASKED)
-        assert not world.forwarder.upstreams[0].misses
+        assert not world.forwarder.upstreams.used[0].misses
         assert world.server.counters.upstream_by_rcode[upstream.rcode_of(reply(ASKED))] == 3
 
 
@@ -176,7 +176,7 @@ async def test_a_forged_or_malformed_reply_is_passed_over_and_the_right_one_serv
         assert await world.ask(ASKED) == upstream.right(ASKED)
         # The first reply that fitted was taken: nobody was asked again, and the upstream is not blamed.
         assert len(server.asked_datagrams) == 1
-        assert not world.forwarder.upstreams[0].misses
+        assert not world.forwarder.upstreams.used[0].misses
         await assert_nothing_is_left(world)
 
 
@@ -188,10 +188,26 @@ async def test_a_thousand_wrong_ids_do_not_keep_the_right_reply_out() -> None:
             waves += [upstream.wrong_id(asked)] * 50 + [Pause(0)]
         return [*waves, upstream.right(asked)]
 
-    async with faulty_upstream(script) as server, running(server.endpoint) as world:
+    async with faulty_upstream(script, silence) as server, running(server.endpoint) as world:
         assert await world.ask(ASKED) == upstream.right(ASKED)
         assert world.server.counters.forward_mismatches == 1000
-        assert not world.forwarder.upstreams[0].misses
+        assert not world.forwarder.upstreams.used[0].misses
+        # However often somebody guesses, TCP is tried once.
+        assert len(server.asked_streams) == 1
+        await assert_nothing_is_left(world)
+
+
+async def test_a_query_whose_id_is_guessed_at_is_answered_over_tcp() -> None:
+    """A forger has so many guesses a port; then the query takes a way that he cannot guess himself into."""
+    async with (
+        faulty_upstream(lambda asked: [upstream.wrong_id(asked)] * 8) as server,
+        running(server.endpoint) as world,
+    ):
+        assert await world.ask(ASKED) == upstream.right(ASKED)
+        assert len(server.asked_datagrams) == 1
+        assert [asked.message[2:] for asked in server.asked_streams] == [ASKED[2:]]
+        assert not world.forwarder.upstreams.used[0].misses
+        await assert_nothing_is_left(world)
 
 
 async def test_replies_that_come_twice_or_late_are_dropped_without_a_trace() -> None:
@@ -234,14 +250,6 @@ async def test_replies_in_another_order_each_reach_their_query() -> None:
             assert await client.recv(512) == upstream.right(queries[name])
 
 
-async def test_equal_queries_under_one_id_are_each_answered() -> None:
-    async with faulty_upstream() as server, running(server.endpoint) as world, world.client() as client:
-        for _ in range(50):
-            await client.send(ASKED)
-        assert [await client.recv(512) for _ in range(50)] == [upstream.right(ASKED)] * 50
-        assert len({asked.message[:2] for asked in server.asked_datagrams}) > 40
-
-
 async def test_a_silent_upstream_gives_way_to_the_second_after_the_retry_time() -> None:
     async with (
         faulty_upstream(silence) as first,
@@ -274,17 +282,17 @@ async def test_an_upstream_that_leaves_queries_to_the_second_goes_behind_it_and_
         running(first.endpoint, second.endpoint) as world,
         world.client() as client,
     ):
-        for _ in range(3):
-            await client.send(ASKED)
+        for number in range(3):
+            await client.send(query(f"h{number}.example.net"))
         for _ in range(3):
             await client.recv(512)
-        assert world.forwarder.upstreams[0].unwell
+        assert world.forwarder.upstreams.used[0].unwell
         asked_first = len(first.asked_datagrams)
         await world.ask(ASKED)
         assert [asked.message for asked in first.asked_datagrams[asked_first:] if len(asked.message) > 17] == []
         back = trio.current_time()
         first.datagrams = answer
-        await wait_until(lambda: not world.forwarder.upstreams[0].unwell)
+        await wait_until(lambda: not world.forwarder.upstreams.used[0].unwell)
         assert trio.current_time() - back < 1.5
         asked_second = len(second.asked_datagrams)
         await world.ask(ASKED)
@@ -293,7 +301,7 @@ async def test_an_upstream_that_leaves_queries_to_the_second_goes_behind_it_and_
 
 async def test_several_dead_upstreams_are_probed_side_by_side() -> None:
     async with faulty_upstream(silence) as server, running(*[server.endpoint] * 8) as world:
-        for known in world.forwarder.upstreams:
+        for known in world.forwarder.upstreams.used:
             known.misses = 100
         await server.wait_asked(datagrams=8)
         times = [asked.at for asked in server.asked_datagrams[:8]]
@@ -331,7 +339,7 @@ async def test_refusals_everywhere_are_servfail_at_once_after_two_sends_each(hos
         async with running(first, second) as world:
             for number in range(1, 6):
                 began = trio.current_time()
-                reply = await world.ask(ASKED_EDNS)
+                reply = await world.ask(query(f"h{number}.example.net", additional=(opt_record(),)))
                 assert trio.current_time() - began < RETRY
                 assert (upstream.rcode_of(reply), extended_error(reply)) == (upstream.SERVFAIL, _NETWORK_ERROR)
                 assert world.server.counters.forward_sends <= 4 * number
@@ -342,10 +350,10 @@ async def test_an_upstream_that_becomes_unwell_on_the_way_is_not_asked_in_place_
     """The order changes with health; a query on its way keeps the order it left with."""
     with refusing_upstream() as refusing:
         async with faulty_upstream() as second, running(refusing, second.endpoint) as world:
-            world.forwarder.upstreams[0].misses = 2
+            world.forwarder.upstreams.used[0].misses = 2
             sends = world.server.counters.forward_sends
             assert await world.ask(ASKED) == upstream.right(ASKED)
-            assert world.forwarder.upstreams[0].unwell
+            assert world.forwarder.upstreams.used[0].unwell
             assert world.server.counters.forward_sends - sends == 2
 
 
@@ -358,20 +366,20 @@ async def test_an_address_without_a_route_sends_the_query_to_the_next_upstream_a
         assert world.server.counters.forward_errors == 1
 
 
-async def test_a_flight_that_waits_twice_on_one_port_survives_its_refusal() -> None:
-    """With 128 queries over 64 ports the second attempt of a query comes round to the port of its first."""
+async def test_a_flight_that_waits_twice_on_one_port_survives_its_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_ports, "SOCKETS", 1)
     async with (
-        faulty_upstream(silence) as server,
+        faulty_upstream(silence, silence) as server,
         running(server.endpoint) as world,
         world.client() as client,
     ):
-        for number in range(128):
-            await client.send(query("www.example.net", ident=number))
-        await server.wait_asked(datagrams=2 * 128)
+        await client.send(ASKED)
+        await server.wait_asked(datagrams=2)
+        assert len({asked.source for asked in server.asked_datagrams}) == 1
+        assert world.waiting == 2
         await server.die()
-        for number in range(64):
-            await client.send(query("late.example.net", ident=1000 + number))
-        replies_seen = [await client.recv(512) for _ in range(128 + 64)]
+        await client.send(query("late.example.net"))
+        replies_seen = [await client.recv(512) for _ in range(2)]
         assert {upstream.rcode_of(reply) for reply in replies_seen} == {upstream.SERVFAIL}
         await assert_nothing_is_left(world)
         assert read_dnspython(await world.ask(query("app.example.org"))).rcode == upstream.NOERROR
@@ -387,12 +395,12 @@ async def test_a_query_that_no_longer_fits_the_kernel_goes_to_the_next_upstream(
     ):
         await world.ask(ASKED)
         with monkeypatch.context() as patched:
-            patched.setattr(world.forwarder.upstreams[0], "socket", no_buffer_space)
+            patched.setattr(world.forwarder.upstreams.used[0].ports, "post", no_buffer_space)
             assert await world.ask(ASKED) == upstream.right(ASKED)
         assert len(second.asked_datagrams) == 1
 
 
-def no_buffer_space() -> None:
+def no_buffer_space(_: Flight) -> None:
     raise OSError(105, "No buffer space available")
 
 
@@ -442,8 +450,8 @@ async def test_a_bug_met_by_one_reply_is_servfail_for_one_query(monkeypatch: pyt
     async with faulty_upstream() as server, running(server.endpoint) as world:
         with monkeypatch.context() as patched:
             patched.setattr(replies, "pass_on", fail)
-            assert upstream.rcode_of(await world.ask(ASKED)) == upstream.SERVFAIL
-            assert upstream.rcode_of(await world.ask_stream(ASKED)) == upstream.SERVFAIL
+            assert upstream.rcode_of(await world.ask(query("broken.example.net"))) == upstream.SERVFAIL
+            assert upstream.rcode_of(await world.ask_stream(query("broken.example.net"))) == upstream.SERVFAIL
         assert world.server.counters.failures == 2
         assert await world.ask(ASKED) == upstream.right(ASKED)
         await assert_nothing_is_left(world)
