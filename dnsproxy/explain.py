@@ -182,11 +182,12 @@ def _reasons(registry: Registry, hostname: str, left_out: Sequence[LeftOut]) -> 
 def _target_of(claim: Claim, targets: Targets) -> str:
     if claim.addresses:
         return "its own addresses"
+    target = ",".join(targets.target_of(claim))
     if claim.target is not None:
-        return f"{claim.target}, which the object chose"
+        return f"{target}, which the object chose"
     if claim.ingress_class is not None and claim.ingress_class in targets.by_class:
-        return f"--target-for {claim.ingress_class}"
-    return "--target"
+        return f"--target-for {claim.ingress_class}={target}"
+    return f"--target {target}"
 
 
 def _mention_of(text: str) -> Callable[[Rejection], bool]:

@@ -100,15 +100,23 @@ def test_the_rule_that_matched_is_named(name: str, rule: str, address: str) -> N
 @pytest.mark.parametrize(
     ("claim", "target"),
     [
-        pytest.param(ingress("a.example.org"), "--target", id="default"),
-        pytest.param(ingress("a.example.org", ingress_class="inner"), "--target-for inner", id="of the class"),
-        pytest.param(ingress("a.example.org", ingress_class="other"), "--target", id="of no known class"),
+        pytest.param(ingress("a.example.org"), f"--target {RELAY}", id="default"),
+        pytest.param(
+            ingress("a.example.org", ingress_class="inner"), "--target-for inner=192.0.2.20", id="of the class"
+        ),
+        pytest.param(ingress("a.example.org", ingress_class="other"), f"--target {RELAY}", id="of no known class"),
         pytest.param(ingress("a.example.org", target="192.0.2.7"), "192.0.2.7, which the object chose", id="its own"),
+        pytest.param(
+            ingress("a.example.org", target="service:edge/relay"),
+            "service:edge/relay, which the object chose",
+            id="a Service",
+        ),
         pytest.param(static("a.example.org"), "its own addresses", id="static"),
     ],
 )
 def test_the_target_is_named_as_it_was_set(claim: Claim, target: str) -> None:
-    registry = registry_of(claim, targets=Targets((RELAY,), {"inner": ("192.0.2.20",)}))
+    services = {"edge/relay": ("192.0.2.30",)}
+    registry = registry_of(claim, targets=Targets((RELAY,), {"inner": ("192.0.2.20",)}, services))
     assert explained(registry, "a.example.org").target == target
     assert f"  target  {target}\n" in text_of(registry, "a.example.org")
 
@@ -268,7 +276,7 @@ def test_the_document_is_json_of_all_that_is_known() -> None:
         "origin": {"kind": "Ingress", "name": "web", "namespace": "shop", "created": OLD},
         "class_name": "nginx",
     }
-    assert (document["target"], document["ttl"], document["left_out"]) == ("--target", 5, [])
+    assert (document["target"], document["ttl"], document["left_out"]) == (f"--target {RELAY}", 5, [])
 
 
 @pytest.mark.parametrize(
