@@ -6,7 +6,7 @@ come from outside and have no bound.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import trio
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
@@ -25,10 +25,12 @@ _HEADER_RCODES = 16
 class ServerCollector(Collector):
     """Reads the numbers of one server at each scrape."""
 
-    def __init__(self, server: DnsServer, keeper: TableKeeper, statuses: Iterable[Status] = ()) -> None:
+    def __init__(
+        self, server: DnsServer, keeper: TableKeeper, statuses: Callable[[], Iterable[Status]] = tuple
+    ) -> None:
         self._server = server
         self._keeper = keeper
-        self._statuses = tuple(statuses)
+        self._statuses = statuses
 
     def collect(self) -> Iterator[Metric]:
         """See prometheus_client."""
@@ -51,7 +53,7 @@ class ServerCollector(Collector):
         tasks = trio.lowlevel.current_statistics().tasks_living
         yield GaugeMetricFamily("dnsproxy_tasks", "Tasks of the event loop: one that leaks shows here.", value=tasks)
         yield GaugeMetricFamily("dnsproxy_table_names", "Names in the table.", value=self._keeper.names)
-        yield from _freshness(self._keeper, self._statuses)
+        yield from _freshness(self._keeper, self._statuses())
 
 
 def make_registry(collector: ServerCollector) -> CollectorRegistry:

@@ -15,7 +15,13 @@ _SHOWN = 200
 
 
 def format_page(
-    *, names: int, waiting_for: Iterable[str], sources: Iterable[Status], outstanding: int, lost: list[Lost]
+    *,
+    names: int,
+    waiting_for: Iterable[str],
+    sources: Iterable[Status],
+    outstanding: int,
+    lost: list[Lost],
+    notes: Iterable[str] = (),
 ) -> str:
     """The page."""
     rows = [
@@ -23,6 +29,7 @@ def format_page(
         ("Waiting for a first sync", ", ".join(waiting_for) or "nothing"),
         *((source.kind, f"{source.describe()}, {source.objects} objects") for source in sources),
         ("Queries waiting for an upstream", str(outstanding)),
+        *(("Note", note) for note in notes),
     ]
     table = "".join(f"<tr><th scope=row>{escape(name)}<td>{escape(value)}" for name, value in rows)
     left_out = "".join(
@@ -34,5 +41,5 @@ def format_page(
         "<meta name=color-scheme content='light dark'>"
         f"<h1>dnsproxy</h1><table>{table}</table>"
         f"<h2>Left out: {len(lost)}</h2><table>{left_out}</table>"
-        "<p><a href=/metrics>metrics</a> <a href=/readyz>readiness</a>\n"
+        "<p><a href=/table>table</a> <a href=/metrics>metrics</a> <a href=/readyz>readiness</a>\n"
     )

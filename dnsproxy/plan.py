@@ -39,6 +39,10 @@ class Targets:
             return self.services.get(target[0].removeprefix("service:"), ())
         return target
 
+    def named(self) -> list[str]:
+        """Every part of every target."""
+        return [*self.default, *(part for target in self.by_class.values() for part in target)]
+
     def target_of(self, claim: Claim) -> tuple[str, ...]:
         """The target that applies to a claim: the object's own, that of its class, or the default."""
         if claim.target is not None:

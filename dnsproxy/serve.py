@@ -7,8 +7,10 @@ query is taken.
 from __future__ import annotations
 
 import gc
+import logging
 import socket
-from collections.abc import Generator, Sequence
+import time
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +18,9 @@ from pathlib import Path
 import structlog
 import trio
 
+from dnsproxy.admin_pages import table_routes
 from dnsproxy.claims import Rejection
+from dnsproxy.cluster_sources import ClusterSources
 from dnsproxy.datagrams import open_port
 from dnsproxy.forward.resolvconf_follower import follow_resolv_conf
 from dnsproxy.hosts_follower import Mark, file_mark, follow_hosts_file, read_hosts_file
@@ -27,8 +31,8 @@ from dnsproxy.page import format_page
 from dnsproxy.registry import Registry
 from dnsproxy.server import DnsServer
 from dnsproxy.settings import ClusterSettings, ServeSettings
-from dnsproxy.sources.cluster import IngressStatus, follow_ingresses
-from dnsproxy.sources.ingress_source import SOURCE as INGRESS
+from dnsproxy.snapshot import format_restored
+from dnsproxy.snapshot_file import SnapshotStatus, keep_snapshot, restore_snapshot
 from dnsproxy.static import HostsFile
 from dnsproxy.table import HostTable
 from sidecar.admin import Readiness, serve_admin
@@ -36,7 +40,7 @@ from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
 from sidecar.inherited import Inherited, take_inherited
 from sidecar.kubernetes.config import Cluster, ClusterConfigError, load_cluster
-from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.status import Status
 from sidecar.listeners import bound_endpoint, listen_tcp, listen_udp
 from sidecar.shutdown import run_until_signal
 from sidecar.slices import in_slices
@@ -94,17 +98,24 @@ class _Service:
         self.settings = settings
         self.stopping = False
         self.server = DnsServer(forwarding=settings.forwarding)
-        self.ingress = IngressStatus()
-        sources = [STATIC, INGRESS] if settings.cluster else [STATIC]
+        sources = [STATIC, *(ClusterSources.reports(settings.cluster) if settings.cluster else [])]
         registry = Registry(targets=settings.targets, guards=settings.guards)
         self.keeper = TableKeeper(registry, ttl=settings.ttl, publish=self._publish, sources=sources)
+        self.cluster: ClusterSources | None = None
+        if settings.cluster:
+            self.cluster = ClusterSources(settings.cluster, self.keeper, on_synced=self._note_synced)
         self._hosts = HostsSource(registry)
+        self._snapshot = SnapshotStatus()
         self._told: set[Rejection] = set()
+        self._to_tell = trio.Event()
 
     async def run(self, cluster: Cluster | None, *, task_status: trio.TaskStatus[Bound]) -> None:
         settings = self.settings
         mark = file_mark(settings.hosts_file) if settings.hosts_file else ()
         await self._load_static()
+        if settings.snapshot and settings.cluster:
+            made_with = settings.cluster.shown()
+            self._snapshot = restore_snapshot(settings.snapshot, self.keeper.registry, settings=made_with)
         await self.keeper.swap()
         with ExitStack() as sockets:
             streams, datagrams = _listen(settings, sockets)
@@ -117,10 +128,12 @@ class _Service:
                 listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(stream)) for stream in streams]
                 nursery.start_soon(self.server.run, [open_port(bound) for bound in datagrams], listeners)
                 nursery.start_soon(self.keeper.run)
+                nursery.start_soon(self._tell_when_synced)
                 if settings.hosts_file:
                     nursery.start_soon(self._follow_hosts_file, settings.hosts_file, mark)
-                if cluster is not None and settings.cluster is not None:
-                    nursery.start_soon(self._follow_cluster, cluster, settings.cluster)
+                if cluster is not None and self.cluster is not None:
+                    nursery.start_soon(self.cluster.run, cluster)
+                    nursery.start_soon(self._keep_snapshot, self.cluster)
                 if settings.resolv_conf:
                     nursery.start_soon(self._follow_resolv_conf, settings.resolv_conf, listening)
                 if admin:
@@ -129,6 +142,15 @@ class _Service:
 
     def _publish(self, table: HostTable) -> None:
         self.server.table = table
+
+    def _note_synced(self) -> None:
+        self._to_tell.set()
+
+    async def _tell_when_synced(self) -> None:
+        while True:
+            await self._to_tell.wait()
+            self._to_tell = trio.Event()
+            await in_slices(self._tell_rejections())
 
     async def _load_static(self) -> None:
         for claim in self.settings.hosts:
@@ -149,7 +171,8 @@ class _Service:
             current.add(rejection)
             if rejection not in self._told:
                 self._told.add(rejection)
-                log.warning("left out", origin=str(rejection.origin), reason=rejection.reason)
+                level = logging.DEBUG if rejection.deliberate else logging.WARNING
+                log.log(level, "left out", origin=str(rejection.origin), reason=rejection.reason)
             yield
         self._told &= current
 
@@ -160,50 +183,63 @@ class _Service:
         used = self.settings.forwarding
         await follow_resolv_conf(path, used=used, listening=listening, tell=self.server.replace_upstreams)
 
-    async def _follow_cluster(self, cluster: Cluster, settings: ClusterSettings) -> None:
-        registry = self.keeper.registry
-
-        def on_claims(hostnames: frozenset[str]) -> None:
-            registry.touch(hostnames)
-            self.keeper.wake()
-
-        def on_synced() -> None:
-            telling.start_soon(in_slices, self._tell_rejections())
-            if self.ingress.synced:
-                self.keeper.synced(INGRESS)
-
-        async with ApiClient(cluster) as client, trio.open_nursery() as telling:
-            await follow_ingresses(
-                client,
-                registry.store,
-                options=settings.ingress,
-                on_claims=on_claims,
-                on_synced=on_synced,
-                status=self.ingress,
+    async def _keep_snapshot(self, cluster: ClusterSources) -> None:
+        if self.settings.snapshot and self.settings.cluster:
+            await keep_snapshot(
+                self.settings.snapshot,
+                self.keeper.registry.store,
+                sources=cluster.kinds(self.settings.cluster),
+                settings=self.settings.cluster.shown(),
+                in_step=lambda: cluster.in_step,
+                status=self._snapshot,
             )
 
     async def _serve_admin(self, listeners: Sequence[socket.socket]) -> None:
-        statuses = [self.ingress.ingresses, self.ingress.classes] if self.settings.cluster else []
+        registry = self.keeper.registry
         await serve_admin(
             listeners,
             readiness=self._readiness,
-            registry=make_registry(ServerCollector(self.server, self.keeper, statuses)),
+            registry=make_registry(ServerCollector(self.server, self.keeper, self._statuses)),
             page=lambda: format_page(
                 names=self.keeper.names,
                 waiting_for=self.keeper.waiting_for,
-                sources=statuses,
+                sources=self._statuses(),
                 outstanding=self.server.outstanding,
-                lost=self.keeper.registry.lost(),
+                notes=self._notes(),
+                lost=registry.lost(),
             ),
+            routes=table_routes(registry, ttl=self.settings.ttl, notes=self._notes),
         )
+
+    def _statuses(self) -> list[Status]:
+        return self.cluster.statuses if self.cluster else []
+
+    def _notes(self) -> list[str]:
+        """What one should know of the data."""
+        waiting = self.keeper.waiting_for
+        return [
+            *([f"waiting for the first sync of: {', '.join(waiting)}"] if waiting else []),
+            *([self._restored] if waiting and self._restored else []),
+            *(f"target service:{key}: {fault}" for key, fault in self._faults().items()),
+        ]
+
+    @property
+    def _restored(self) -> str:
+        """Where the names are from that the cluster has not confirmed yet; empty where there are none."""
+        taken = self._snapshot.restored
+        return "" if taken is None else format_restored(taken, now=time.time())
+
+    def _faults(self) -> Mapping[str, str]:
+        return self.cluster.faults if self.cluster else {}
 
     async def _readiness(self) -> Readiness:
         if self.stopping:
             return Readiness(False, "stopping")
         waiting = self.keeper.waiting_for
-        if waiting:
-            return Readiness(False, f"waiting for the first sync of: {', '.join(waiting)}")
-        return Readiness(True, f"ready, {self.keeper.names} names")
+        if not waiting:
+            return Readiness(True, f"ready, {self.keeper.names} names")
+        waits = f"waiting for the first sync of: {', '.join(waiting)}"
+        return Readiness(True, f"ready, {self._restored}; {waits}") if self._restored else Readiness(False, waits)
 
 
 async def _load_cluster(settings: ClusterSettings) -> Cluster:
@@ -214,7 +250,7 @@ async def _load_cluster(settings: ClusterSettings) -> Cluster:
         # It may run a credential plugin, which may take its time.
         return await trio.to_thread.run_sync(load)
     except ClusterConfigError as error:
-        raise StartError(f"--source ingress: {error}") from error
+        raise StartError(f"--source: {error}") from error
 
 
 def _listen(settings: ServeSettings, sockets: ExitStack) -> tuple[list[socket.socket], list[socket.socket]]:

@@ -15,7 +15,7 @@ from dnsproxy.forward.address import parse_upstream
 from dnsproxy.names import parse_hostname
 from dnsproxy.resolvconf import find_cluster_domain, parse_search
 from dnsproxy.static import parse_host_flag
-from dnsproxy.targets import parse_addresses
+from dnsproxy.targets import parse_target
 from sidecar.checked_type import CheckedType
 from sidecar.options import (
     Command,
@@ -44,11 +44,16 @@ Examples:
 
 
 def parse_target_for(text: str) -> tuple[str, tuple[str, ...]]:
-    """`CLASS=ADDRESS[,ADDRESS]`. Raises ValueError."""
-    name, equals, addresses = text.partition("=")
+    """`CLASS=TARGET`. Raises ValueError."""
+    name, equals, target = text.partition("=")
     if not equals or not name:
-        raise ValueError(f"{text!a} is not CLASS=IP[,IP], for example internal=192.0.2.20")
-    return name, parse_addresses(addresses)
+        raise ValueError(f"{text!a} is not CLASS=TARGET, for example internal=192.0.2.20")
+    return name, split_target(target)
+
+
+def split_target(text: str) -> tuple[str, ...]:
+    """A target in the form of Targets: addresses, or `service:NAMESPACE/NAME`, or `status`. Raises ValueError."""
+    return tuple(parse_target(text).split(","))
 
 
 def parse_listen(text: str) -> Endpoint | str:
@@ -57,7 +62,7 @@ def parse_listen(text: str) -> Endpoint | str:
 
 
 HOSTNAME = CheckedType("name", parse_hostname)
-ADDRESSES = CheckedType("ip[,ip]", parse_addresses)
+TARGET = CheckedType("target", split_target)
 
 
 @click.command(cls=Command, epilog=EPILOG)
@@ -105,7 +110,10 @@ ADDRESSES = CheckedType("ip[,ip]", parse_addresses)
     "--hosts-file", type=click.Path(path_type=Path), help="Static names, as in /etc/hosts; read again when it changes."
 )
 @click.option(
-    "--source", type=click.Choice(["ingress"]), multiple=True, help="What to watch in a cluster for hostnames."
+    "--source",
+    type=click.Choice(["ingress", "gateway"]),
+    multiple=True,
+    help="What to watch in a cluster for hostnames; gateway: the Gateway API's Gateways, ListenerSets and routes.",
 )
 @click.option(
     "--kubeconfig",
@@ -114,13 +122,26 @@ ADDRESSES = CheckedType("ip[,ip]", parse_addresses)
 )
 @click.option("--context", metavar="NAME", help="Which context of the kubeconfig.")
 @click.option("--ingress-class", metavar="NAME", multiple=True, help="Take only Ingresses of this class.")
+@click.option("--gateway-class", metavar="NAME", multiple=True, help="Take only Gateways of this class.")
 @click.option("--tls-only", is_flag=True, help="Take only hosts of an Ingress's tls section.")
-@click.option("--target", type=ADDRESSES, help="What the cluster's hostnames are answered with: the relay's addresses.")
+@click.option(
+    "--target",
+    type=TARGET,
+    metavar="IP[,IP]|service:NS/NAME|status",
+    help="What the cluster's hostnames are answered with: addresses, a Service's (the relay's), or those in each "
+    "object's own status.",
+)
 @click.option(
     "--target-for",
-    type=CheckedType("class=ip[,ip]", parse_target_for),
+    type=CheckedType("class=target", parse_target_for),
+    metavar="CLASS=TARGET",
     multiple=True,
-    help="The same for one ingress class.",
+    help="The same for one ingress class or gateway class.",
+)
+@click.option(
+    "--snapshot",
+    type=click.Path(path_type=Path),
+    help="A file to keep the cluster's names in: a restart without the API server answers from it at once.",
 )
 @click.option("--zone", type=HOSTNAME, multiple=True, help="Answer only names at or below this one.")
 @click.option("--deny", type=HOSTNAME, multiple=True, help="Never answer this name.")
@@ -170,6 +191,7 @@ def make_settings(**values: Any) -> Any:
         admin=values["admin"],
         inherit=_SYSTEMD in values["listen"],
         resolv_conf=None if values["upstream"] else resolv_conf,
+        snapshot=values["snapshot"],
         lameduck=values["lameduck"],
         drain=values["drain"],
     )
@@ -187,15 +209,23 @@ def _forward_settings(values: dict[str, Any]) -> Any:
 
 def _cluster_settings(values: dict[str, Any]) -> Any:
     from dnsproxy.settings import ClusterSettings  # noqa: PLC0415
+    from dnsproxy.sources.gateway.source import GatewayOptions  # noqa: PLC0415
     from dnsproxy.sources.ingress_source import IngressOptions  # noqa: PLC0415
 
-    options = IngressOptions(frozenset(values["ingress_class"]), tls_only=values["tls_only"])
-    return ClusterSettings(options, values["kubeconfig"], values["context"])
+    sources = values["source"]
+    ingress = IngressOptions(frozenset(values["ingress_class"]), tls_only=values["tls_only"])
+    gateway = GatewayOptions(frozenset(values["gateway_class"]))
+    return ClusterSettings(
+        ingress=ingress if "ingress" in sources else None,
+        gateway=gateway if "gateway" in sources else None,
+        kubeconfig=values["kubeconfig"],
+        context=values["context"],
+    )
 
 
 def _refuse_without_target(values: dict[str, Any]) -> None:
     if values["source"] and not values["target"] and not values["target_for"]:
-        raise StartError("--source needs --target IP: the address that the cluster's hostnames are answered with")
+        raise StartError("--source needs --target: what the cluster's hostnames are answered with")
 
 
 def _cluster_domain(path: Path) -> str:

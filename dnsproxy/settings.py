@@ -11,6 +11,8 @@ from dnsproxy.forward.nameservers import refuse_loop
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.guards import Guards
 from dnsproxy.plan import Targets
+from dnsproxy.snapshot import settings_of
+from dnsproxy.sources.gateway.source import GatewayOptions
 from dnsproxy.sources.ingress_source import IngressOptions
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
@@ -20,9 +22,19 @@ from sidecar.errors import StartError
 class ClusterSettings:
     """How to reach the API server and what to read from it."""
 
-    ingress: IngressOptions
+    ingress: IngressOptions | None = None
+    gateway: GatewayOptions | None = None
     kubeconfig: str | None = None
     context: str | None = None
+
+    def shown(self) -> dict[str, str]:
+        """What decides which claims the cluster makes, for a snapshot to be compared by."""
+        sources = {"ingress": self.ingress, "gateway": self.gateway}
+        given = {name: options for name, options in sources.items() if options is not None}
+        flags = {"sources": ",".join(given)}
+        return flags | {
+            key: text for name, options in given.items() for key, text in settings_of(name, options).items()
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +54,8 @@ class ServeSettings:
     admin: Endpoint | None = None
     inherit: bool = False
     """Answer on the sockets that systemd opened, too."""
+    snapshot: Path | None = None
+    """Where to keep what the cluster claims, for a start without its API server."""
     resolv_conf: Path | None = None
     """The file that `forwarding` was read from and that is followed; None: upstreams were named otherwise."""
     lameduck: float = 5.0

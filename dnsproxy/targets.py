@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import ipaddress
+import re
+from typing import Final
 
 from dnsproxy.names import shown
+
+_SERVICE: Final = re.compile(r"service:[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+
+
+class BadTarget(ValueError):
+    """A text that is no target; the message names it."""
 
 
 def parse_addresses(text: str) -> tuple[str, ...]:
@@ -36,3 +44,16 @@ def is_address(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def parse_target(text: str) -> str:
+    """`ADDRESS[,ADDRESS]...` in canonical form, `service:NAMESPACE/NAME` or `status`. Raises BadTarget."""
+    text = text.strip()
+    if text == "status" or _SERVICE.fullmatch(text):
+        return text
+    if text.startswith("service:"):
+        raise BadTarget(f"{shown(text)} is not service:NAMESPACE/NAME")
+    try:
+        return ",".join(parse_addresses(text))
+    except ValueError as error:
+        raise BadTarget(f"{error}; it may also be service:NAMESPACE/NAME, or status") from None

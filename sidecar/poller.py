@@ -61,7 +61,7 @@ class Poller:
         return len(self._handlers)
 
     async def run(self, *, after: Callable[[], None] | None = None) -> None:
-        """Wait and dispatch until cancelled; `after` is called behind each batch, for what handlers leave to be done."""
+        """Wait and dispatch until cancelled; `after` is called behind each batch, for what handlers left undone."""
         while True:
             await trio.lowlevel.wait_readable(self._epoll.fileno())
             self.dispatch()

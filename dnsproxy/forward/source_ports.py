@@ -14,6 +14,7 @@ from dnsproxy.forward.batches import Batches
 from dnsproxy.forward.upstream_socket import Receiver, UpstreamSocket
 from sidecar.endpoints import Endpoint
 from sidecar.poller import Poller
+from sidecar.socket_address import socket_address
 
 if TYPE_CHECKING:
     from dnsproxy.forward.flight import Flight
@@ -94,7 +95,7 @@ class SourcePorts:
         sock = socket.socket(family_of(self._endpoint), socket.SOCK_DGRAM)
         try:
             sock.setblocking(False)
-            sock.connect((self._endpoint.host, self._endpoint.port))
+            sock.connect(socket_address(self._endpoint))
             opened = UpstreamSocket(self._upstream, sock, batches=self._batches, receiver=self._receiver)
             self._poller.add(sock.fileno(), opened.on_event, edge=False)
         except OSError:

@@ -24,6 +24,7 @@ from dnsproxy.forward.upstream_socket import Receiver, random_ids
 from dnsproxy.wire import Query
 from sidecar.endpoints import Endpoint
 from sidecar.poller import Poller
+from sidecar.socket_address import socket_address
 
 PROBE_EVERY: Final = 0.5
 """Seconds between two looks at an upstream that is unwell, and the patience of each."""
@@ -126,7 +127,7 @@ class Upstream:
         message_id = next(self.ids)
         try:
             with trio.socket.socket(family_of(self.endpoint), socket.SOCK_DGRAM) as sock:
-                await sock.connect((self.endpoint.host, self.endpoint.port))
+                await sock.connect(socket_address(self.endpoint))
                 await sock.send(message_id + query.message[2:])
                 while True:
                     reply = await sock.recv(_LARGEST)

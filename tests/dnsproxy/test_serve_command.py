@@ -14,6 +14,7 @@ from dnsproxy.cli import main
 from dnsproxy.forward.address import TlsEndpoint
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.settings import ServeSettings
+from dnsproxy.sources.ingress_source import IngressOptions
 from sidecar.endpoints import Endpoint
 
 UPSTREAM = ("--upstream", "192.0.2.53")
@@ -70,8 +71,8 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
     ]
     assert settings.cluster is not None
     assert (settings.cluster.kubeconfig, settings.cluster.context) == ("k", "c")
-    assert settings.cluster.ingress.classes == {"a"}
-    assert settings.cluster.ingress.tls_only
+    assert settings.cluster.ingress == IngressOptions(frozenset({"a"}), tls_only=True)
+    assert settings.cluster.gateway is None
     assert settings.targets.default == ("192.0.2.20",)
     assert settings.targets.by_class == {"internal": ("192.0.2.21",)}
     assert settings.guards.zones == ("example.org",)
@@ -135,7 +136,7 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
         pytest.param(("--source", "gateways"), "--source: 'gateways'", id="unknown source"),
         pytest.param(("--target", "0.0.0.0"), "--target: '0.0.0.0' is not an address", id="unspecified target"),
         pytest.param(
-            ("--target-for", "192.0.2.1"), "--target-for: '192.0.2.1' is not CLASS=IP", id="class without target"
+            ("--target-for", "192.0.2.1"), "--target-for: '192.0.2.1' is not CLASS=TARGET", id="class without target"
         ),
         pytest.param(("--zone", "-bad-"), "--zone: '-bad-'", id="bad zone"),
         pytest.param(("--admin", "8081"), "--admin: ", id="admin without address"),

@@ -6,13 +6,14 @@ not there is off, the others unmoved, and what the server could not be asked abo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from functools import partial
 from typing import Any, Final
 
 import structlog
 import trio
 
+from dnsproxy.sources.gateway.kinds import SOURCES
 from dnsproxy.sources.gateway.source import GatewayOptions, GatewaySource
 from dnsproxy.sources.gateway.versions import (
     GROUP_VERSIONS,
@@ -62,6 +63,7 @@ class GatewayFollower:
         discover_every: float = DISCOVER_EVERY,
     ) -> None:
         self._client = client
+        self._store = store
         self._source = GatewaySource(store, options=options)
         self._on_claims = on_claims
         self._on_synced = on_synced
@@ -70,6 +72,7 @@ class GatewayFollower:
         self._kinds: dict[str, _Kind] = {}
         self._namespaces = Status(NAMESPACES.kind)
         self._discovered = False
+        self._read_once = False
         self._changed = trio.Event()
         self._log = structlog.get_logger("dnsproxy.gateway")
 
@@ -81,7 +84,11 @@ class GatewayFollower:
     @property
     def synced(self) -> bool:
         """Whether the claims are the cluster's."""
-        return self._discovered and all(status.synced for status in self.statuses) and self._source.is_settled
+        return self._read_once and self._all_read and self._source.is_settled
+
+    @property
+    def _all_read(self) -> bool:
+        return self._discovered and all(status.synced for status in self.statuses)
 
     async def run(self) -> None:
         """Follow until cancelled."""
@@ -130,13 +137,13 @@ class GatewayFollower:
 
     async def _follow(self, kind: _Kind) -> None:
         with kind.life:
-            await follow(
+            await follow(  # type: ignore[misc]  # a union of collections, each of one type
                 self._client,
-                kind.collection,  # type: ignore[arg-type]  # a union of collections, each of one type
+                kind.collection,
                 on_change=partial(self._take, kind),
                 on_synced=partial(self._note_synced, kind),
                 status=kind.status,
-                expected=len(kind.before),
+                expected=len(kind.before) or self._store.restored(kind.collection.kind),
                 pace=self._pace,
             )
 
@@ -175,16 +182,33 @@ class GatewayFollower:
         while True:
             await self._changed.wait()
             self._changed = trio.Event()
+            self._read_once = self._read_once or self._all_read
+            if not self._read_once:
+                # A route without its Gateway would claim nothing, and take out what a snapshot remembers of it.
+                continue
             await in_slices(self._settle_each())
+            if self.synced:
+                await in_slices(self._forget_restored())
             self._tell_synced()
 
-    def _settle_each(self) -> Any:
+    def _settle_each(self) -> Generator[None, None, None]:
         while not self._source.is_settled:
-            hostnames = self._source.settle(1)
-            if hostnames:
-                self._on_claims(hostnames)
+            self._tell_claims(self._source.settle(1))
             yield
+
+    def _forget_restored(self) -> Generator[None, None, None]:
+        """What a snapshot had and the cluster, now that all is read, has not."""
+        for kind in SOURCES:
+            for hostnames in self._store.forget_restored(kind):
+                self._tell_claims(hostnames)
+                yield
+
+    def _tell_claims(self, hostnames: frozenset[str]) -> None:
+        if hostnames:
+            self._on_claims(hostnames)
 
     def _tell_synced(self) -> None:
         if self.synced:
             self._on_synced()
+        elif self._all_read:
+            self._changed.set()

@@ -6,22 +6,15 @@ its owner wanted something other than what we would do.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Final
 
 from dnsproxy.names import shown
 from dnsproxy.sources.gateway import structs
-from dnsproxy.targets import parse_addresses
+from dnsproxy.targets import BadTarget, parse_target
 
 IGNORE: Final = "switchback.dev/ignore"
 TARGET: Final = "switchback.dev/target"
-
-_SERVICE: Final = re.compile(r"service:[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-
-
-class BadTarget(ValueError):
-    """A text that is no target; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +46,3 @@ def read_marks(metadata: structs.Metadata) -> Marks:
         target = None
         faults.append(f"{TARGET}: {error}")
     return Marks(ignore == "true", target, tuple(faults)) if faults or ignore == "true" or target else NO_MARKS
-
-
-def parse_target(text: str) -> str:
-    """`ADDRESS[,ADDRESS]...` in canonical form, `service:NAMESPACE/NAME` or `status`. Raises BadTarget."""
-    text = text.strip()
-    if text == "status" or _SERVICE.fullmatch(text):
-        return text
-    if text.startswith("service:"):
-        raise BadTarget(f"{shown(text)} is not service:NAMESPACE/NAME")
-    try:
-        return ",".join(parse_addresses(text))
-    except ValueError as error:
-        raise BadTarget(f"{error}; it may also be service:NAMESPACE/NAME, or status") from None

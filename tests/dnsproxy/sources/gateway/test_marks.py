@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnsproxy.sources.gateway import structs
-from dnsproxy.sources.gateway.marks import IGNORE, NO_MARKS, TARGET, BadTarget, Marks, parse_target, read_marks
+from dnsproxy.sources.gateway.marks import IGNORE, NO_MARKS, TARGET, Marks, read_marks
+from dnsproxy.targets import BadTarget, parse_target
 
 
 def read(annotations: Any = None, labels: Any = None) -> Marks:
