@@ -14,6 +14,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import structlog
 import trio
@@ -258,6 +259,7 @@ def _listen(settings: ServeSettings, sockets: ExitStack) -> tuple[list[socket.so
     inherited = take_inherited(flag="--listen") if settings.inherit else Inherited([], [])
     for one in (*inherited.streams, *inherited.datagrams):
         sockets.enter_context(one)
-    streams = [sockets.enter_context(listen_tcp(endpoint, flag="--listen")) for endpoint in settings.listen]
-    datagrams = [sockets.enter_context(listen_udp(bound_endpoint(stream), flag="--listen")) for stream in streams]
+    how: dict[str, Any] = {"flag": "--listen", "shared": settings.shared}
+    streams = [sockets.enter_context(listen_tcp(endpoint, **how)) for endpoint in settings.listen]
+    datagrams = [sockets.enter_context(listen_udp(bound_endpoint(stream), **how)) for stream in streams]
     return streams + inherited.streams, datagrams + inherited.datagrams

@@ -74,6 +74,7 @@ TARGET = CheckedType("target", split_target)
     default=["127.0.0.1:1053"],
     help="Where to answer, UDP and TCP; `systemd`: on the sockets of a .socket unit.",
 )
+@click.option("--share-ports", is_flag=True, help="Let several processes share the ports of --listen, a core each.")
 @click.option(
     "--upstream",
     type=CheckedType("addr[:port]", parse_upstream),
@@ -189,6 +190,7 @@ def make_settings(**values: Any) -> Any:
         hosts_file=values["hosts_file"],
         cluster=_cluster_settings(values) if values["source"] else None,
         admin=values["admin"],
+        shared=values["share_ports"],
         inherit=_SYSTEMD in values["listen"],
         resolv_conf=None if values["upstream"] else resolv_conf,
         snapshot=values["snapshot"],

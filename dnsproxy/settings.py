@@ -52,6 +52,8 @@ class ServeSettings:
     cluster: ClusterSettings | None = None
     """None: no source in a cluster."""
     admin: Endpoint | None = None
+    shared: bool = False
+    """Let other processes listen on the same ports."""
     inherit: bool = False
     """Answer on the sockets that systemd opened, too."""
     snapshot: Path | None = None

@@ -23,12 +23,13 @@ _ADVICE: Final = {
 }
 
 
-def listen_tcp(endpoint: Endpoint, *, flag: str, backlog: int = 4096) -> socket.socket:
+def listen_tcp(endpoint: Endpoint, *, flag: str, backlog: int = 4096, shared: bool = False) -> socket.socket:
     """A non-blocking TCP socket that listens. Raises StartError naming flag and address.
 
-    `[::]` is every address, the IPv4 ones included, also where the kernel has no IPv6.
+    `[::]` is every address, the IPv4 ones included, also where the kernel has no IPv6. `shared` lets other processes of
+    this user listen there too; the kernel deals what comes out among them (SO_REUSEPORT, socket(7)).
     """
-    bound = _bind(endpoint, socket.SOCK_STREAM, flag)
+    bound = _bind(endpoint, socket.SOCK_STREAM, flag, shared)
     try:
         bound.listen(backlog)
     except OSError as error:
@@ -38,9 +39,9 @@ def listen_tcp(endpoint: Endpoint, *, flag: str, backlog: int = 4096) -> socket.
     return bound
 
 
-def listen_udp(endpoint: Endpoint, *, flag: str) -> socket.socket:
-    """A non-blocking UDP socket that is bound. Raises StartError naming flag and address; `[::]` as in listen_tcp."""
-    return _bind(endpoint, socket.SOCK_DGRAM, flag)
+def listen_udp(endpoint: Endpoint, *, flag: str, shared: bool = False) -> socket.socket:
+    """A non-blocking UDP socket that is bound. Raises StartError naming flag and address; the rest as in listen_tcp."""
+    return _bind(endpoint, socket.SOCK_DGRAM, flag, shared)
 
 
 def bound_endpoint(bound: socket.socket) -> Endpoint:
@@ -48,22 +49,24 @@ def bound_endpoint(bound: socket.socket) -> Endpoint:
     return endpoint_of(bound.getsockname())
 
 
-def _bind(endpoint: Endpoint, kind: socket.SocketKind, flag: str) -> socket.socket:
+def _bind(endpoint: Endpoint, kind: socket.SocketKind, flag: str, shared: bool) -> socket.socket:
     try:
-        return _bind_one(endpoint, kind)
+        return _bind_one(endpoint, kind, shared)
     except OSError as error:
         if endpoint.host == "::" and error.errno in {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL}:
-            return _bind(Endpoint("0.0.0.0", endpoint.port), kind, flag)
+            return _bind(Endpoint("0.0.0.0", endpoint.port), kind, flag, shared)
         raise _start_error(endpoint, flag, error) from error
 
 
-def _bind_one(endpoint: Endpoint, kind: socket.SocketKind) -> socket.socket:
+def _bind_one(endpoint: Endpoint, kind: socket.SocketKind, shared: bool) -> socket.socket:
     family = socket.AF_INET6 if ":" in endpoint.host else socket.AF_INET
     opened = socket.socket(family, kind | socket.SOCK_NONBLOCK)
     try:
         if kind == socket.SOCK_STREAM:
             # A restart must not wait for connections in TIME-WAIT.
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         if family == socket.AF_INET6:
             # The sysctl net.ipv6.bindv6only must not decide what [::] means.
             opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, endpoint.host != "::")

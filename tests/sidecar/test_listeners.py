@@ -66,10 +66,10 @@ def test_every_address_is_every_ipv4_address_where_there_is_no_ipv6(
 ) -> None:
     bind_one = listeners._bind_one
 
-    def without_ipv6(endpoint: Endpoint, kind: socket.SocketKind) -> socket.socket:
+    def without_ipv6(endpoint: Endpoint, kind: socket.SocketKind, shared: bool) -> socket.socket:
         if ":" in endpoint.host:
             raise OSError(errno.EAFNOSUPPORT, "")
-        return bind_one(endpoint, kind)
+        return bind_one(endpoint, kind, shared)
 
     monkeypatch.setattr(listeners, "_bind_one", without_ipv6)
     with listen(Endpoint("::", 0), flag="--listen") as opened:
@@ -89,3 +89,13 @@ def test_one_ipv6_address_leaves_ipv4_alone() -> None:
         listen_tcp(Endpoint("127.0.0.1", bound_endpoint(six).port), flag="--listen") as four,
     ):
         assert bound_endpoint(four).port == bound_endpoint(six).port
+
+
+@both
+def test_a_shared_port_can_be_had_twice_but_not_unasked(listen: Listen) -> None:
+    with listen(Endpoint("127.0.0.1", 0), flag="--listen", shared=True) as first:
+        place = bound_endpoint(first)
+        with listen(place, flag="--listen", shared=True) as second:
+            assert bound_endpoint(second) == place
+        with pytest.raises(StartError, match="in use"):
+            listen(place, flag="--listen")
