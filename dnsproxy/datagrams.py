@@ -24,10 +24,12 @@ CONTROL: Final = 64
 _RECEIVE_BUFFER = 4 << 20
 # A linux/socket.h constant that the socket module lacks: it lifts the limit of net.core.rmem_max for root.
 _SO_RCVBUFFORCE = 33
-_IP_PKTINFO = 8  # linux/in.h; the socket module lacks it too
+_IP_PKTINFO = 8  # linux/in.h; the socket module lacks these too
+_MTU_DISCOVER = {socket.IPPROTO_IP: 10, socket.IPPROTO_IPV6: 23}
+_PMTUDISC_OMIT = 5
 
 
-Sender = tuple[Any, Any, Hashable]
+Sender = tuple[Hashable, Hashable, Hashable]
 """Where a later reply goes: the address, the local address that was asked (where the socket is bound to all), and what
 all senders at that address have in common. Opaque to all but the port that made it, the last item aside; plain, as each
 forwarded query makes one."""
@@ -62,6 +64,7 @@ class DatagramPort(Protocol):
 def open_port(sock: socket.socket) -> DatagramPort:
     """The fastest port that this system has for a bound, non-blocking UDP socket."""
     _ask_for_room(sock)
+    ignore_path_mtu(sock)
     if sys.platform == "linux":
         from dnsproxy.mmsg import BatchPort  # noqa: PLC0415  # only Linux's C libraries have what it binds
 
@@ -76,6 +79,14 @@ def _ask_for_room(sock: socket.socket) -> None:
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
             sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER)
+
+
+def ignore_path_mtu(sock: socket.socket) -> None:
+    """Take no forged ICMP's word for how small a packet must be: fragments are what poisoners work on (RFC 9715)."""
+    if sys.platform == "linux":
+        level = socket.IPPROTO_IPV6 if sock.family == socket.AF_INET6 else socket.IPPROTO_IP
+        with contextlib.suppress(OSError):
+            sock.setsockopt(level, _MTU_DISCOVER[level], _PMTUDISC_OMIT)
 
 
 def ask_for_destination(sock: socket.socket) -> bool:
@@ -144,7 +155,7 @@ class SinglePort:
             self.send_errors += 1
 
 
-def _source_only(ancillary: list[tuple[int, int, bytes]]) -> list[tuple[int, int, bytes]]:
+def _source_only(ancillary: list[tuple[int, int, bytes]]) -> tuple[tuple[int, int, bytes], ...]:
     """Packet information for a reply: the address asked, but not the interface, so that routing stays the kernel's."""
     kept = []
     for level, kind, data in ancillary:
@@ -152,4 +163,4 @@ def _source_only(ancillary: list[tuple[int, int, bytes]]) -> list[tuple[int, int
             kept.append((level, kind, bytes(4) + data[4:]))
         elif (level, kind) == (socket.IPPROTO_IPV6, socket.IPV6_PKTINFO):
             kept.append((level, kind, data[:16] + bytes(4)))
-    return kept
+    return tuple(kept)

@@ -44,6 +44,7 @@ class ServerCollector(Collector):
         yield _responses(counters)
         yield _durations(counters)
         yield from _forwarding(counters, self._server.outstanding)
+        yield _upstreams(self._server)
         yield _counter("dnsproxy_dns_dropped", "Messages that got no reply, responses among them.", counters.dropped)
         yield _counter(
             "dnsproxy_dns_failures", "Queries and connections that met an unforeseen fault.", counters.failures
@@ -125,6 +126,18 @@ def _forwarding(counters: Counters, outstanding: int) -> Iterator[Metric]:
         "dnsproxy_forward_joined", "Queries that waited for the reply to an equal one.", counters.forward_joined
     )
     yield _counter("dnsproxy_forward_overload", "Queries refused over the cap.", counters.forward_overload)
+
+
+def _upstreams(server: DnsServer) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(
+        "dnsproxy_forward_upstream_healthy",
+        "1: asked in its turn; 0: asked after the others, or left out because it leads back here.",
+        labels=["upstream"],
+    )
+    if server.forwarder is not None:
+        for upstream in server.forwarder.upstreams.used:
+            family.add_metric([str(upstream)], not (upstream.unwell or upstream.looping))
+    return family
 
 
 def _freshness(keeper: TableKeeper, statuses: Iterable[Status]) -> Iterator[Metric]:

@@ -10,6 +10,7 @@ import contextlib
 import socket
 from typing import TYPE_CHECKING, Final
 
+from dnsproxy.datagrams import ignore_path_mtu
 from dnsproxy.forward.batches import Batches
 from dnsproxy.forward.upstream_socket import Receiver, UpstreamSocket
 from sidecar.endpoints import Endpoint
@@ -95,6 +96,7 @@ class SourcePorts:
         sock = socket.socket(family_of(self._endpoint), socket.SOCK_DGRAM)
         try:
             sock.setblocking(False)
+            ignore_path_mtu(sock)
             sock.connect(socket_address(self._endpoint))
             opened = UpstreamSocket(self._upstream, sock, batches=self._batches, receiver=self._receiver)
             self._poller.add(sock.fileno(), opened.on_event, edge=False)

@@ -430,3 +430,15 @@ def test_a_port_asks_the_kernel_for_room_for_a_burst() -> None:
         before = sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
         open_port(sock)
         assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) > before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the option")
+@pytest.mark.parametrize(
+    ("host", "level", "option"),
+    [("127.0.0.1", socket.IPPROTO_IP, 10), ("::1", socket.IPPROTO_IPV6, 23)],
+    ids=["4", "6"],
+)
+def test_a_port_believes_no_icmp_that_wants_smaller_packets(host: str, level: int, option: int) -> None:
+    with listen_udp(Endpoint(host, 0), flag="test") as sock:
+        open_port(sock)
+        assert sock.getsockopt(level, option) == 5
