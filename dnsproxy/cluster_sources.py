@@ -77,8 +77,12 @@ class ClusterSources:
 
     def _followers(self, client: ApiClient) -> list[Callable[[], Awaitable[None]]]:
         registry = self._keeper.registry
-        self._targets = ServiceTargets(client, on_change=self._set_services, on_synced=self._note_targets)
-        self._targets.want(service_keys(registry.targets.named()))
+        self._targets = ServiceTargets(
+            client, on_change=self._set_services, on_synced=self._note_targets, known=registry.targets.services
+        )
+        # Beside the flags' targets those that objects of a snapshot chose.
+        chosen = (claim.target for claim in registry.store.claims() if claim.target)
+        self._targets.want(service_keys((*registry.targets.named(), *chosen)))
         self._note_targets()
         followers: list[Callable[[], Awaitable[None]]] = [self._targets.run]
         if self._settings.ingress is not None:

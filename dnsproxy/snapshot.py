@@ -1,4 +1,6 @@
-"""The snapshot: what the sources of a cluster claimed when they were last in step with it, as octets for a file.
+"""The snapshot: what was known of a cluster when its sources were last in step with it, as octets for a file.
+
+That is what its objects claim, and the addresses of the Services that targets name.
 
 The law: octets that are not exactly what was written, for just these settings and by a program that means the same by
 a claim, are refused with the reason, and nothing is taken from them in part.
@@ -25,7 +27,8 @@ LARGEST: Final = 1 << 30
 """Octets; 100,000 names are 26 MB."""
 
 _FORMAT: Final = "switchback-snapshot"
-_LONGEST_HEAD: Final = 65_536
+_LONGEST_HEAD: Final = 16 << 20
+"""With the addresses of 100,000 Services."""
 _TRAILER: Final = len(b"sha256 \n") + 64
 _SLICE: Final = 200
 """Claims made into octets at once, in a third of a millisecond."""
@@ -57,6 +60,8 @@ class Snapshot:
     """Seconds since the epoch."""
     objects: tuple[ObjectClaims, ...]
     """Each object once."""
+    services: Mapping[str, tuple[str, ...]]
+    """The addresses of the Services that targets name, by `NAMESPACE/NAME`."""
 
 
 class _Format(msgspec.Struct, frozen=True):
@@ -68,6 +73,7 @@ class _Head(_Format, frozen=True):
     taken: Annotated[float, msgspec.Meta(ge=0, lt=_YEAR_10000)]
     settings: dict[str, str]
     shape: tuple[str, ...]
+    services: dict[str, tuple[str, ...]]
 
 
 _FORMAT_DECODER: Final = msgspec.json.Decoder(_Format)
@@ -89,9 +95,11 @@ def walk_objects(store: ClaimStore, sources: Iterable[str]) -> Iterator[ObjectCl
             yield ObjectClaims(source, key, claims[start : start + _SLICE])
 
 
-def format_snapshot(objects: Iterable[ObjectClaims], *, taken: float, settings: Settings) -> Iterator[bytes]:
+def format_snapshot(
+    objects: Iterable[ObjectClaims], *, taken: float, settings: Settings, services: Mapping[str, tuple[str, ...]]
+) -> Iterator[bytes]:
     """The octets, in pieces that each take less than a millisecond to make. `taken` in seconds since the epoch."""
-    head = _Head(_FORMAT, VERSION, taken, dict(settings), claim_shape())
+    head = _Head(_FORMAT, VERSION, taken, dict(settings), claim_shape(), dict(services))
     piece = msgspec.json.encode(head) + b"\n"
     digest = hashlib.sha256(piece)
     yield piece
@@ -125,7 +133,7 @@ def parse_snapshot(octets: bytes, *, settings: Settings) -> Snapshot:
     if head.settings != dict(settings):
         raise SnapshotRefused(_difference(head.settings, settings))
     objects = _decode(_OBJECT_DECODER.decode_lines, memoryview(body)[len(first_line) :])
-    return Snapshot(head.taken, tuple(_join(objects)))
+    return Snapshot(head.taken, tuple(_join(objects)), head.services)
 
 
 def claim_shape() -> tuple[str, ...]:

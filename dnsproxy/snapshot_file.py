@@ -10,7 +10,7 @@ import os
 import stat
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +32,9 @@ from dnsproxy.snapshot import (
 )
 from dnsproxy.snapshot_pace import DEFAULT_PACE, SnapshotPace, SnapshotSchedule
 from dnsproxy.sources.store import ClaimStore
+
+Services = Mapping[str, tuple[str, ...]]
+"""Addresses by `NAMESPACE/NAME`; never changed, but replaced."""
 
 _ABANDONED: Final = 3600
 """Seconds after which a temporary file belongs to a process that died."""
@@ -69,6 +72,7 @@ def restore_snapshot(path: Path, registry: Registry, *, settings: Settings) -> S
     snapshot = load_snapshot(path, settings=settings)
     if snapshot is None:
         return SnapshotStatus()
+    registry.set_services(snapshot.services)
     for one in snapshot.objects:
         registry.touch(registry.store.restore(one.source, one.key, one.claims))
     return SnapshotStatus(restored=snapshot.taken)
@@ -81,15 +85,16 @@ async def keep_snapshot(
     sources: Collection[str],
     settings: Settings,
     in_step: Callable[[], bool],
+    services: Callable[[], Services] = dict,
     status: SnapshotStatus | None = None,
     pace: SnapshotPace = DEFAULT_PACE,
 ) -> NoReturn:
     """Write the claims of `sources` whenever they changed, until cancelled.
 
     `in_step` says whether the claims are those of the cluster: every source has told all that it has, and none is in
-    doubt. While it gives False, nothing is written.
+    doubt. While it gives False, nothing is written. `services` gives the addresses of the Services that targets name.
     """
-    await _Keeper(path, store, sources, settings, in_step, status or SnapshotStatus(), pace).run()
+    await _Keeper(path, store, sources, settings, in_step, services, status or SnapshotStatus(), pace).run()
 
 
 class _Keeper:
@@ -100,6 +105,7 @@ class _Keeper:
         sources: Collection[str],
         settings: Settings,
         in_step: Callable[[], bool],
+        services: Callable[[], Services],
         status: SnapshotStatus,
         pace: SnapshotPace,
     ) -> None:
@@ -108,6 +114,7 @@ class _Keeper:
         self.sources = frozenset(sources)
         self.settings = settings
         self.in_step = in_step
+        self.services = services
         self.status = status
         self.pace = pace
         self.schedule = SnapshotSchedule(pace)
@@ -122,16 +129,20 @@ class _Keeper:
             started, pause = trio.current_time(), self.pace.interval
             empty = not self.store.holds(self.sources)
             if self.schedule.is_due(
-                version=self.store.version, in_step=self.in_step(), empty=empty, now=trio.current_time()
+                version=self.version(), in_step=self.in_step(), empty=empty, now=trio.current_time()
             ):
                 written = await self.write()
                 pause = self.schedule.pause(lasted=trio.current_time() - started, failed=not written)
 
+    def version(self) -> object:
+        return self.store.version, self.services()
+
     async def write(self) -> bool:
         """Write the claims as they are; whether that worked."""
-        version, taken = self.store.version, time.time()
+        version, taken = self.version(), time.time()
+        objects, services = walk_objects(self.store, self.sources), self.services()
         pieces = []
-        for piece in format_snapshot(walk_objects(self.store, self.sources), taken=taken, settings=self.settings):
+        for piece in format_snapshot(objects, taken=taken, settings=self.settings, services=services):
             pieces.append(piece)
             await trio.lowlevel.checkpoint()
         try:

@@ -32,15 +32,15 @@ class SnapshotSchedule:
 
     def __init__(self, pace: SnapshotPace) -> None:
         self._pace = pace
-        self._version: int | None = None
+        self._version: object = None
         self._written = -inf
         self._empty_since: float | None = None
 
-    def is_due(self, *, version: int, in_step: bool, empty: bool, now: float) -> bool:
+    def is_due(self, *, version: object, in_step: bool, empty: bool, now: float) -> bool:
         """Whether to write the claims as they are.
 
-        `version` grows with every change. `in_step` says whether the claims are the cluster's, and `empty` that there
-        are none: a list that was wrongly empty must not cost the snapshot.
+        `version` differs after every change. `in_step` says whether the claims are the cluster's, and `empty` that
+        there are none: a list that was wrongly empty must not cost the snapshot.
         """
         if not (in_step and empty):
             self._empty_since = None
@@ -50,7 +50,7 @@ class SnapshotSchedule:
             return False
         return version != self._version or now - self._written >= self._pace.refresh
 
-    def written(self, *, version: int, now: float) -> None:
+    def written(self, *, version: object, now: float) -> None:
         """The claims of this version are in the file."""
         self._version, self._written = version, now
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from types import MappingProxyType
 
 import structlog
 import trio
@@ -32,8 +33,10 @@ class ServiceTargets:
         *,
         on_change: Callable[[Addresses], None],
         on_synced: Callable[[], None] = lambda: None,
+        known: Addresses = MappingProxyType({}),
         pace: Pace = DEFAULT_PACE,
     ) -> None:
+        """`known` is what an earlier run knew; it counts until the API server has answered for each Service."""
         self.statuses: dict[str, Status] = {}
         self.faults: dict[str, str] = {}
         """Why a Service that is wanted has no address."""
@@ -41,7 +44,8 @@ class ServiceTargets:
         self._on_change = on_change
         self._on_synced = on_synced
         self._pace = pace
-        self._addresses: dict[str, tuple[str, ...]] = {}
+        self._addresses = dict(known)
+        self._remembered = set(known)
         self._wanted: dict[str, None] = {}
         self._nursery: trio.Nursery | None = None
         self._log = structlog.get_logger("dnsproxy.targets")
@@ -79,10 +83,12 @@ class ServiceTargets:
             on_change=partial(self._take, key),
             on_synced=partial(self._note_synced, key),
             status=status,
+            expected=int(key in self._remembered),
             pace=self._pace,
         )
 
     def _take(self, key: str, changes: Mapping[str, Service | Unreadable | None]) -> None:
+        self._remembered.discard(key)
         for service in changes.values():
             self._note_fault(key, fault_of(service))
             found = addresses_of(service)
@@ -92,6 +98,10 @@ class ServiceTargets:
                 self._on_change(dict(self._addresses))
 
     def _note_synced(self, key: str) -> None:
+        if key in self._remembered:
+            self._remembered.discard(key)
+            del self._addresses[key]
+            self._on_change(dict(self._addresses))
         if key not in self._addresses and key not in self.faults:
             self._note_fault(key, fault_of(None))
         self._on_synced()

@@ -26,10 +26,12 @@ from dnsproxy.snapshot import (
     settings_of,
     walk_objects,
 )
+from dnsproxy.snapshot_file import Services
 from dnsproxy.sources.ingress_source import IngressOptions
 from dnsproxy.sources.store import ClaimStore
 
 SETTINGS: Final = {"API server": "https://192.0.2.1:6443", "ingress classes": "nginx"}
+SERVICES: Final = {"edge/relay": ("192.0.2.10", "2001:db8::10")}
 TAKEN: Final = 1_780_000_000.25
 
 
@@ -43,8 +45,10 @@ OBJECTS: Final = (
 )
 
 
-def octets_of(*objects: ObjectClaims, taken: float = TAKEN, settings: dict[str, str] = SETTINGS) -> bytes:
-    return b"".join(format_snapshot(objects, taken=taken, settings=settings))
+def octets_of(
+    *objects: ObjectClaims, taken: float = TAKEN, settings: dict[str, str] = SETTINGS, services: Services = SERVICES
+) -> bytes:
+    return b"".join(format_snapshot(objects, taken=taken, settings=settings, services=services))
 
 
 WHOLE: Final = octets_of(*OBJECTS)
@@ -63,6 +67,7 @@ def head(**changes: object) -> dict[str, Any]:
         "taken": TAKEN,
         "settings": SETTINGS,
         "shape": claim_shape(),
+        "services": SERVICES,
     }
     return {**plain, **changes}
 
@@ -77,10 +82,17 @@ objects = st.lists(
 )
 
 
-@given(objects, st.floats(0, 1e11), st.dictionaries(text, text, max_size=3))
-def test_what_was_written_is_what_is_read(rows: list[ObjectClaims], taken: float, settings: dict[str, str]) -> None:
-    octets = octets_of(*rows, taken=taken, settings=settings)
-    assert parse_snapshot(octets, settings=settings) == Snapshot(taken, tuple(rows))
+@given(
+    objects,
+    st.floats(0, 1e11),
+    st.dictionaries(text, text, max_size=3),
+    st.dictionaries(text, st.lists(text, max_size=2).map(tuple), max_size=3),
+)
+def test_what_was_written_is_what_is_read(
+    rows: list[ObjectClaims], taken: float, settings: dict[str, str], services: dict[str, tuple[str, ...]]
+) -> None:
+    octets = octets_of(*rows, taken=taken, settings=settings, services=services)
+    assert parse_snapshot(octets, settings=settings) == Snapshot(taken, tuple(rows), services)
 
 
 @pytest.mark.parametrize("bit", range(8))
@@ -118,7 +130,7 @@ def test_garbage_is_refused_and_nothing_else_happens(garbage: bytes) -> None:
         pytest.param(b"\0" * 4096, "no snapshot at all", id="zeros, as after a crash of the machine"),
         pytest.param(b"{}\n", "no snapshot at all", id="other JSON"),
         pytest.param(b'{"format":"x","version":1}\n', "it is no snapshot", id="another format"),
-        pytest.param(b'{"a":' * 60_000, "no snapshot at all", id="a head without end"),
+        pytest.param(b'{"a":"' + b"a" * (16 << 20), "no snapshot at all", id="a head without end"),
         pytest.param(b'{"a":' * 10_000 + b"\n", "no snapshot at all", id="a head too deep"),
         pytest.param(WHOLE[:-1], "cut short", id="the last octet missing"),
         pytest.param(WHOLE[: len(WHOLE) // 2], "cut short", id="half"),
@@ -133,6 +145,7 @@ def test_garbage_is_refused_and_nothing_else_happens(garbage: bytes) -> None:
         pytest.param(signed(head(taken=-1)), "it is damaged", id="a time before the epoch"),
         pytest.param(signed(head(taken=1e300)), "it is damaged", id="a time that no calendar has"),
         pytest.param(signed(head(taken="now")), "it is damaged", id="a time that is none"),
+        pytest.param(signed(head(services={"a/b": "192.0.2.1"})), "it is damaged", id="services that are none"),
         pytest.param(signed(head(settings=[])), "it is damaged", id="settings that are none"),
         pytest.param(signed(head(), {"source": "Ingress", "key": "x"}), "it is damaged", id="no claims"),
         pytest.param(signed(head(), b"[" * 100_000), "it is damaged", id="a line too deep"),
@@ -229,7 +242,7 @@ def test_an_object_of_many_hosts_is_walked_in_parts_and_read_as_one() -> None:
 )
 def test_the_store_may_change_between_two_pieces(change: Callable[[ClaimStore], object]) -> None:
     store = store_with(1000)
-    pieces = format_snapshot(walk_objects(store, ["Ingress"]), taken=TAKEN, settings=SETTINGS)
+    pieces = format_snapshot(walk_objects(store, ["Ingress"]), taken=TAKEN, settings=SETTINGS, services={})
     octets = next(pieces) + next(pieces)
     change(store)
     snapshot = parse_snapshot(octets + b"".join(pieces), settings=SETTINGS)
@@ -239,7 +252,7 @@ def test_the_store_may_change_between_two_pieces(change: Callable[[ClaimStore], 
 
 def test_no_piece_holds_much() -> None:
     objects = walk_objects(store_with(5000), ["Ingress"])
-    pieces = list(format_snapshot(objects, taken=TAKEN, settings=SETTINGS))
+    pieces = list(format_snapshot(objects, taken=TAKEN, settings=SETTINGS, services={}))
     assert max(piece.count(b"\n") for piece in pieces) <= 201
 
 

@@ -23,6 +23,7 @@ from dnsproxy.plan import Targets
 from dnsproxy.registry import Registry
 from dnsproxy.snapshot import LARGEST, Snapshot, format_snapshot, parse_snapshot, walk_objects
 from dnsproxy.snapshot_file import (
+    Services,
     SnapshotStatus,
     keep_snapshot,
     load_snapshot,
@@ -56,8 +57,12 @@ def store_of(*hostnames: str) -> ClaimStore:
     return store
 
 
+SERVICES: Final = {"edge/relay": ("192.0.2.30",)}
+
+
 def write_snapshot(path: Path, store: ClaimStore, *, taken: float = 1e9) -> None:
-    write_file(path, format_snapshot(walk_objects(store, ["Ingress"]), taken=taken, settings=SETTINGS))
+    objects = walk_objects(store, ["Ingress"])
+    write_file(path, format_snapshot(objects, taken=taken, settings=SETTINGS, services=SERVICES))
 
 
 def read_back(path: Path) -> Snapshot:
@@ -75,6 +80,7 @@ class Keeping:
         self.path, self.store, self.pace, self.is_in_step = path, store, pace, in_step
         self.status = SnapshotStatus()
         self.looks = 0
+        self.services: Services = {}
 
     def in_step(self) -> bool:
         self.looks += 1
@@ -87,6 +93,7 @@ class Keeping:
             sources=["Ingress"],
             settings=SETTINGS,
             in_step=self.in_step,
+            services=lambda: self.services,
             status=self.status,
             pace=self.pace,
         )
@@ -107,6 +114,14 @@ async def test_claims_are_written_when_they_change_and_not_otherwise(tmp_path: P
     keeping.store.replace("Ingress", "shop/b", [claim("b.example.org")])
     await wait_until(lambda: hosts_in(keeping.path) == {"a.example.org", "b.example.org"})
     await wait_until(lambda: keeping.status.written == read_back(keeping.path).taken)
+
+
+async def test_a_service_that_moved_is_written_too(tmp_path: Path, nursery: trio.Nursery) -> None:
+    keeping = Keeping(tmp_path / "snapshot", store_of("a.example.org"))
+    nursery.start_soon(keeping.run)
+    await wait_until(keeping.path.exists)
+    keeping.services = SERVICES
+    await wait_until(lambda: read_back(keeping.path).services == SERVICES)
 
 
 async def test_unchanged_claims_are_written_again_so_that_their_age_is_known(
@@ -318,10 +333,10 @@ def test_a_snapshot_with_other_settings_is_refused_with_the_setting(tmp_path: Pa
 def test_what_is_restored_is_answered_until_its_source_has_told_all(tmp_path: Path) -> None:
     path = tmp_path / "snapshot"
     write_snapshot(path, store_of("a.example.org", "b.example.org"))
-    registry = Registry(targets=Targets(("192.0.2.10",)), guards=Guards(deny=("b.example.org",)))
+    registry = Registry(targets=Targets(("service:edge/relay",)), guards=Guards(deny=("b.example.org",)))
     assert restore_snapshot(path, registry, settings=SETTINGS) == SnapshotStatus(restored=1e9)
     assert {host.hostname: host.addresses for host in registry.changes()} == {
-        "a.example.org": ("192.0.2.10",),
+        "a.example.org": ("192.0.2.30",),
         "b.example.org": (),
     }
     registry.replace("Ingress", "shop/b.example.org", [claim("b.example.org")])
