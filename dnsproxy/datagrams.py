@@ -1,7 +1,8 @@
 """UDP ports: datagrams taken and answered in batches.
 
 The law: a port moves octets. It neither looks into a message nor waits: `receive` takes what is there, `send` answers
-the senders of that batch by position. Every port keeps this one contract, which the tests run on each.
+the senders of that batch by position. The first two octets of a message, its ID, stay with the port; what is behind
+them is the body. Every port keeps this one contract, which the tests run on each.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from typing import Any, Final, Protocol
 
 BATCH: Final = 64
 """Datagrams a batch at most: more gains nothing and holds up the other tasks."""
+
+ID: Final = 2
+"""Octets of a message that the port keeps to itself."""
 
 MESSAGE: Final = 4096
 """Octets taken of a datagram; a longer one arrives cut, and a cut query is malformed."""
@@ -43,10 +47,16 @@ class DatagramPort(Protocol):
     """Datagrams that the kernel refused to send."""
 
     def receive(self) -> list[bytes]:
-        """The datagrams that wait, BATCH at most; empty where none does."""
+        """The bodies of the datagrams that wait, BATCH at most; empty where none does."""
 
-    def send(self, replies: Sequence[bytes | None]) -> None:
-        """Answer the senders of the last batch, by position; None answers nothing."""
+    def message(self, position: int) -> bytes:
+        """A datagram of the last batch, whole."""
+
+    def send(self, bodies: Sequence[bytes | None]) -> None:
+        """Answer the senders of the last batch, by position, each under its ID; None answers nothing.
+
+        A datagram without a whole ID must not be answered.
+        """
 
     def sender(self, position: int) -> Sender:
         """The sender of a datagram of the last batch, for answering after the next."""
@@ -113,25 +123,30 @@ class SinglePort:
         self.socket = sock
         self.send_errors = 0
         self._local = ask_for_destination(sock)
+        self._messages: list[bytes] = []
         self._senders: list[Sender] = []
 
     def receive(self) -> list[bytes]:
         """See DatagramPort."""
         messages: list[bytes] = []
-        self._senders = []
+        self._messages, self._senders = messages, []
         # Nothing more waits, or it is an ICMP error for an earlier reply, which the kernel forgets once it is reported.
         with contextlib.suppress(OSError):
             while len(messages) < BATCH:
                 message, ancillary, _, address = self.socket.recvmsg(MESSAGE, CONTROL if self._local else 0)
                 messages.append(message)
                 self._senders.append((address, _source_only(ancillary), address[0]))
-        return messages
+        return [message[ID:] for message in messages]
 
-    def send(self, replies: Sequence[bytes | None]) -> None:
+    def message(self, position: int) -> bytes:
         """See DatagramPort."""
-        for reply, sender in zip(replies, self._senders, strict=True):
-            if reply is not None:
-                self._reply(reply, sender)
+        return self._messages[position]
+
+    def send(self, bodies: Sequence[bytes | None]) -> None:
+        """See DatagramPort."""
+        for body, message, sender in zip(bodies, self._messages, self._senders, strict=True):
+            if body is not None:
+                self._reply(message[:ID] + body, sender)
 
     def sender(self, position: int) -> Sender:
         """See DatagramPort."""

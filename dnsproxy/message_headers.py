@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import array
 import ctypes
+import mmap
 from collections.abc import Sequence
 from typing import Any
 
@@ -42,17 +43,22 @@ class MessageHeader(ctypes.Structure):
 
 
 class Headers:
-    """BATCH message headers, each with one vector, and views over single fields of all of them."""
+    """BATCH message headers, each with `parts` vectors, and views over single fields of all of them.
 
-    def __init__(self) -> None:
-        self.vectors = (IoVector * BATCH)()
+    Of the vectors the views show each header's last, and the first_... views its first.
+    """
+
+    def __init__(self, *, parts: int = 1) -> None:
+        self.vectors = (IoVector * (parts * BATCH))()
         self.headers = (MessageHeader * BATCH)()
         vectors = ctypes.addressof(self.vectors)
         for index, header in enumerate(self.headers):
-            header.vector = vectors + index * ctypes.sizeof(IoVector)
-            header.vector_length = 1
-        self.bases = _field_view(self.vectors, IoVector, "base", "Q")
-        self.sizes = _field_view(self.vectors, IoVector, "length", "Q")
+            header.vector = vectors + index * parts * ctypes.sizeof(IoVector)
+            header.vector_length = parts
+        bases = _field_view(self.vectors, IoVector, "base", "Q")
+        sizes = _field_view(self.vectors, IoVector, "length", "Q")
+        self.first_bases, self.bases = bases[::parts], bases[parts - 1 :: parts]
+        self.first_sizes, self.sizes = sizes[::parts], sizes[parts - 1 :: parts]
         self.names = _field_view(self.headers, MessageHeader, "name", "Q")
         self.name_lengths = _field_view(self.headers, MessageHeader, "name_length", "I")
         self.controls = _field_view(self.headers, MessageHeader, "control", "Q")
@@ -73,6 +79,19 @@ def pinned(size: int) -> tuple[memoryview, int]:
     return memoryview(buffer), ctypes.addressof(ctypes.c_char.from_buffer(buffer))
 
 
-def chosen(values: Any, code: str, places: Sequence[int]) -> array.array[int]:
-    """The values at some places, ready to be written into a view."""
-    return array.array(code, map(values.__getitem__, places))
+def mapped(size: int) -> tuple[mmap.mmap, int]:
+    """As `pinned`, of whole pages; a slice of it is bytes, and so costs half as much as a copy of a slice of a view."""
+    buffer = mmap.mmap(-1, size)
+    return buffer, ctypes.addressof(ctypes.c_char.from_buffer(buffer))
+
+
+def addresses(base: int, size: int) -> memoryview:
+    """Where the parts of a buffer begin, each of that size and one for each datagram."""
+    return memoryview(array.array("Q", range(base, base + size * BATCH, size)))
+
+
+def chosen(values: memoryview, places: Sequence[int]) -> Any:
+    """The values at some places, ready to be written into a view; a range of places is the first so many."""
+    if isinstance(places, range):
+        return values[: len(places)]
+    return array.array(values.format, map(values.__getitem__, places))

@@ -2,7 +2,8 @@
 
 The law: the contract of datagrams.DatagramPort, and nothing that the kernel does not do for a single datagram too.
 Buffers and headers are made once; between two system calls they are touched in bulk through strided views, because a
-Python statement per field and datagram would cost as much as the batch saves.
+Python statement per field and datagram would cost as much as the batch saves. A reply has two parts: its ID, which the
+kernel takes from where it laid the query, and its body.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import itertools
 import socket
 from collections.abc import Sequence
 
-from dnsproxy.datagrams import BATCH, CONTROL, MESSAGE, Sender, ask_for_destination
+from dnsproxy.datagrams import BATCH, CONTROL, ID, MESSAGE, Sender, ask_for_destination
 from dnsproxy.late_replies import Late, LateReplies
-from dnsproxy.message_headers import Headers, chosen, pinned
+from dnsproxy.message_headers import Headers, addresses, chosen, mapped, pinned
 
 _NAME = 28  # sizeof(struct sockaddr_in6), the larger of the two
 _CMSG_HEADER = 16
+_SLOT = MESSAGE + 64  # were it a power of two, the starts of all slots would compete for a few lines of the cache
 # struct sockaddr_in and sockaddr_in6 begin alike: family, port, and then the address.
 _PORT_START, _PORT_END = 2, 4
 
@@ -38,25 +40,30 @@ class BatchPort:
         self._late = LateReplies(sock, local=self._local)
         self._posted: list[Late] = []
         self._lay_headers()
-        self._starts = range(0, MESSAGE * BATCH, MESSAGE)
+        self._lengths: list[int] = []
         self._in_order = True
 
     def _lay_headers(self) -> None:
         """Make the buffers and lay the headers over them, once and for all."""
-        self._input, source = pinned(MESSAGE * BATCH)
+        self._input, source = mapped(_SLOT * BATCH)
         self._output, self._output_base = pinned(MESSAGE * BATCH)
         self._names, name = pinned(_NAME * BATCH)
         self._controls, control = pinned(CONTROL * BATCH)
-        self._incoming, self._outgoing = Headers(), Headers()
-        every = range(BATCH)
-        self._name_addresses = array.array("Q", [name + index * _NAME for index in every])
-        self._control_addresses = array.array("Q", [control + index * CONTROL for index in every])
+        self._incoming, self._outgoing = Headers(), Headers(parts=2)
+        self._starts = range(0, _SLOT * BATCH, _SLOT)
+        self._bodies = range(ID, _SLOT * BATCH, _SLOT)
+        self._id_addresses = addresses(source, _SLOT)
+        self._name_addresses = addresses(name, _NAME)
+        self._control_addresses = addresses(control, CONTROL)
         self._full_names = array.array("I", [_NAME] * BATCH)
         self._full_controls = array.array("Q", [CONTROL] * BATCH)
         self._no_interface = array.array("I", [0] * BATCH)
         incoming = self._incoming
-        incoming.bases[:] = array.array("Q", [source + index * MESSAGE for index in every])
+        incoming.bases[:] = self._id_addresses
         incoming.sizes[:] = array.array("Q", [MESSAGE] * BATCH)
+        # The kernel takes the ID of a reply from where it laid the query's.
+        self._outgoing.first_bases[:] = self._id_addresses
+        self._outgoing.first_sizes[:] = array.array("Q", [ID] * BATCH)
         for headers in (self._incoming, self._outgoing):
             headers.names[:] = self._name_addresses
             if self._local:
@@ -77,38 +84,52 @@ class BatchPort:
         if count <= 0:
             # -1 is EAGAIN, or an ICMP error for an earlier reply, which the kernel forgets once it is reported.
             return []
-        lengths = incoming.lengths[:count].tolist()
+        self._lengths = lengths = incoming.lengths[:count].tolist()
         octets = self._input
-        return [octets[start : start + length].tobytes() for start, length in zip(self._starts, lengths, strict=False)]
+        return [
+            octets[body : start + length]
+            for body, start, length in zip(self._bodies, self._starts, lengths, strict=False)
+        ]
 
-    def send(self, replies: Sequence[bytes | None]) -> None:
+    def message(self, position: int) -> bytes:
         """See DatagramPort."""
-        taken: Sequence[int] = range(len(replies))
-        present: Sequence[bytes] = replies  # type: ignore[assignment]
-        if None in replies:
-            taken = [position for position, reply in enumerate(replies) if reply is not None]
-            present = [reply for reply in replies if reply is not None]
-        octets = b"".join(present)
+        start = self._starts[position]
+        return self._input[start : start + self._lengths[position]]
+
+    def send(self, bodies: Sequence[bytes | None]) -> None:
+        """See DatagramPort."""
+        taken: Sequence[int] = range(len(bodies))
+        present: Sequence[bytes] = bodies  # type: ignore[assignment]
+        try:
+            octets = b"".join(present)
+        except TypeError:
+            # Cheaper than looking through each batch for a None.
+            taken = [position for position, body in enumerate(bodies) if body is not None]
+            present = [body for body in bodies if body is not None]
+            octets = b"".join(present)
         if len(octets) > len(self._output):
-            late = [(reply, self.sender(position)) for reply, position in zip(present, taken, strict=True)]
+            late = [
+                (self.message(position)[:ID] + body, self.sender(position))
+                for body, position in zip(present, taken, strict=True)
+            ]
             self.send_errors += self._late.send(late)
         elif present:
             self._output[: len(octets)] = octets
             self._lay_out(present, taken)
             self._transmit(len(present))
 
-    def _lay_out(self, replies: Sequence[bytes], taken: Sequence[int]) -> None:
+    def _lay_out(self, bodies: Sequence[bytes], taken: Sequence[int]) -> None:
         """Write the headers for sendmmsg; the n-th reply goes to sender taken[n]."""
-        count = len(replies)
+        count = len(bodies)
         outgoing, incoming = self._outgoing, self._incoming
-        lengths = array.array("Q", map(len, replies))
-        ends = itertools.accumulate(lengths, initial=self._output_base)
-        outgoing.sizes[:count] = lengths
-        outgoing.bases[:count] = array.array("Q", itertools.islice(ends, count))
-        outgoing.name_lengths[:count] = chosen(incoming.name_lengths, "I", taken)
+        lengths = list(map(len, bodies))
+        starts = list(itertools.accumulate(lengths, initial=self._output_base))
+        outgoing.sizes[:count] = array.array("Q", lengths)
+        outgoing.bases[:count] = array.array("Q", starts[:count])
+        outgoing.name_lengths[:count] = chosen(incoming.name_lengths, taken)
         if self._local:
             self._interfaces[:] = self._no_interface
-            outgoing.control_lengths[:count] = chosen(incoming.control_lengths, "Q", taken)
+            outgoing.control_lengths[:count] = chosen(incoming.control_lengths, taken)
         self._point(taken)
 
     def _point(self, taken: Sequence[int]) -> None:
@@ -118,9 +139,10 @@ class BatchPort:
             return
         places = range(BATCH) if in_order else taken
         count = len(places)
-        self._outgoing.names[:count] = chosen(self._name_addresses, "Q", places)
+        self._outgoing.first_bases[:count] = chosen(self._id_addresses, places)
+        self._outgoing.names[:count] = chosen(self._name_addresses, places)
         if self._local:
-            self._outgoing.controls[:count] = chosen(self._control_addresses, "Q", places)
+            self._outgoing.controls[:count] = chosen(self._control_addresses, places)
         self._in_order = in_order
 
     def _transmit(self, count: int) -> None:
@@ -144,8 +166,8 @@ class BatchPort:
     def _shift(self, done: int, left: int) -> None:
         """Move the headers of what is left to the front; the order of senders no longer is that of the batch."""
         moved = self._outgoing
-        addresses = (moved.names, moved.name_lengths, moved.controls, moved.control_lengths)
-        for view in (moved.sizes, moved.bases, *addresses):
+        sender = (moved.first_bases, moved.names, moved.name_lengths, moved.controls, moved.control_lengths)
+        for view in (moved.sizes, moved.bases, *sender):
             view[:left] = array.array(view.format, view[done : done + left].tolist())
         self._in_order = False
 

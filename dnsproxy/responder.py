@@ -1,8 +1,6 @@
 """The decision about one query: octets in, a named outcome out. No I/O, no clock, no exception.
 
-`decide` is the whole truth. `quick_answer` is the same truth for the queries that come by the hundred thousand:
-plain header, a name and type of the table, at most an OPT without options. Where it gives octets, decide gives the same
-(a law in the tests); where it gives None, decide has the word.
+The law: `decide` is the whole truth. quick.py gives the same replies to plain queries in less time.
 """
 
 from __future__ import annotations
@@ -14,9 +12,6 @@ from dnsproxy import records, wire
 from dnsproxy.table import HostTable, Records
 from dnsproxy.wire import Fault, Query, Rcode, Type
 
-_QUICK_OPTS: Final = records.quick_opts()
-_OPT_SIZE: Final = 11
-_SHORTEST: Final = 17  # a header and the shortest question: the root
 _TRANSFERS: Final = frozenset({int(Type.AXFR), int(Type.IXFR)})
 
 
@@ -48,32 +43,6 @@ class Drop(NamedTuple):
 
 
 Outcome = Answer | Refuse | Forward | Drop
-
-
-def quick_answer(message: bytes, table: HostTable) -> bytes | None:
-    """The reply to a plain query for a table name, or None for all that needs a second look."""
-    if len(message) < _SHORTEST:
-        return None
-    if message[11]:
-        opt = _QUICK_OPTS.get(message[-_OPT_SIZE:])
-        if opt is None:
-            return None
-        question = message[12:-_OPT_SIZE]
-    else:
-        opt = b""
-        question = message[12:]
-    name = question[:-4].lower()
-    found = table.exact.get(name) or table.match_wildcard(name)
-    if found is None:
-        return None
-    answer = found.quick.get(question[-4:])
-    if answer is None:
-        return None
-    heads, octets = answer
-    head = heads.get(message[2:12])
-    if head is None:
-        return None
-    return message[:2] + head + question + octets + opt
 
 
 def decide(message: bytes, table: HostTable, *, stream: bool, keepalive: float | None = None) -> Outcome:

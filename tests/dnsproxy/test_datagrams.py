@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import select
 import socket
 import sys
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dnsproxy.datagrams import BATCH, MESSAGE, DatagramPort, Sender, SinglePort, open_port
+from dnsproxy.datagrams import BATCH, ID, MESSAGE, DatagramPort, Sender, SinglePort, open_port
 from dnsproxy.mmsg import BatchPort
 from sidecar.endpoints import Endpoint
 from sidecar.listeners import listen_udp
@@ -34,6 +35,7 @@ class World:
 
     def __init__(self, make_port: Port, host: str) -> None:
         self._stack = ExitStack()
+        self._ids = itertools.count(0xFF00)
         self._socket = self._stack.enter_context(listen_udp(Endpoint(host, 0), flag="test"))
         self.number = self._socket.getsockname()[1]
         self.host = host
@@ -51,10 +53,10 @@ class World:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         sock = self._stack.enter_context(socket.socket(family, socket.SOCK_DGRAM))
         sock.settimeout(5)
-        return Client(sock, (host, self.number))
+        return Client(sock, (host, self.number), self._ids)
 
     def receive(self, count: int) -> list[bytes]:
-        """So many datagrams, each call's batch checked."""
+        """The bodies of so many datagrams, each call's batch checked."""
         received: list[bytes] = []
         while len(received) < count:
             assert select.select([self._socket], [], [], 5)[0], f"{len(received)} of {count} came"
@@ -65,18 +67,30 @@ class World:
 
 
 class Client:
-    def __init__(self, sock: socket.socket, to: tuple[str, int]) -> None:
+    """Asks under an ID that no other query has."""
+
+    def __init__(self, sock: socket.socket, to: tuple[str, int], ids: Iterator[int]) -> None:
         self._socket = sock
         self._to = to
+        self._ids = ids
+        self.asked: list[bytes] = []
+        self.answered: list[bytes] = []
+        """IDs, in the order in which they left and came back."""
 
-    def send(self, message: bytes) -> None:
-        self._socket.sendto(message, self._to)
+    def send(self, body: bytes) -> None:
+        self.asked.append(next(self._ids).to_bytes(3, "big")[-ID:])
+        self.send_octets(self.asked[-1] + body)
+
+    def send_octets(self, octets: bytes) -> None:
+        self._socket.sendto(octets, self._to)
 
     def receive(self) -> tuple[bytes, str]:
-        """A reply and the host that it came from."""
+        """The body of a reply, and the host that it came from."""
         message, source = self._socket.recvfrom(65_535)
         assert source[1] == self._to[1]
-        return message, source[0]
+        assert message[:ID] in self.asked
+        self.answered.append(message[:ID])
+        return message[ID:], source[0]
 
     def has_nothing(self) -> bool:
         self._socket.setblocking(False)
@@ -116,11 +130,23 @@ class TestBatches:
             client.send(b"%d" % number)
         sizes = []
         for _ in range(3):
-            messages = world.port.receive()
-            sizes.append(len(messages))
-            world.port.send(messages)
+            bodies = world.port.receive()
+            sizes.append(len(bodies))
+            world.port.send(bodies)
         assert sizes == [BATCH, BATCH, 5]
         assert [int(client.receive()[0]) for _ in range(BATCH * 2 + 5)] == list(range(BATCH * 2 + 5))
+        assert client.answered == client.asked
+
+    def test_a_message_of_the_batch_can_be_had_whole(self, world: World) -> None:
+        client = world.client()
+        for bodies in ([b"a long query", b"b", b""], [b"c"]):
+            for body in bodies:
+                client.send(body)
+            assert world.receive(len(bodies)) == bodies
+            asked = zip(client.asked[-len(bodies) :], bodies, strict=True)
+            assert [world.port.message(position) for position in range(len(bodies))] == [
+                message_id + body for message_id, body in asked
+            ]
 
     @pytest.mark.parametrize(
         "answered",
@@ -156,12 +182,14 @@ class TestBatches:
             ]
         assert first.has_nothing()
         assert second.has_nothing()
+        assert first.answered == first.asked[1:]
+        assert second.answered == [second.asked[turn] for turn in (0, 1, 3)]
 
 
 @on_every_port
 @on_both_families
 class TestSizes:
-    def test_an_empty_datagram_is_given_and_can_be_answered(self, world: World) -> None:
+    def test_an_empty_body_is_given_and_can_be_answered(self, world: World) -> None:
         client = world.client()
         client.send(b"")
         client.send(b"a")
@@ -170,12 +198,26 @@ class TestSizes:
         assert [client.receive()[0], client.receive()[0]] == [b"", b"b"]
         assert world.port.send_errors == 0
 
+    def test_a_datagram_without_a_whole_id_has_an_empty_body(self, world: World) -> None:
+        client = world.client()
+        client.send(b"a long query")
+        world.receive(1)
+        for octets in (b"", b"a"):
+            client.send_octets(octets)
+        client.send(b"query")
+        assert world.receive(3) == [b"", b"", b"query"]
+        assert [world.port.message(position) for position in range(2)] == [b"", b"a"]
+        world.port.send([None, None, b"reply"])
+        assert client.receive()[0] == b"reply"
+        assert client.answered == client.asked[1:]
+
     @pytest.mark.parametrize("size", [MESSAGE - 1, MESSAGE, MESSAGE + 1, 65_000])
     def test_what_is_longer_than_a_message_arrives_cut(self, world: World, size: int) -> None:
         client = world.client()
-        client.send(b"a" * size)
+        client.send(b"a" * (size - ID))
         client.send(b"next")
-        assert world.receive(2) == [b"a" * min(size, MESSAGE), b"next"]
+        assert world.receive(2) == [b"a" * (min(size, MESSAGE) - ID), b"next"]
+        assert len(world.port.message(0)) == min(size, MESSAGE)
 
     @pytest.mark.parametrize("size", [MESSAGE, MESSAGE + 1, 60_000])
     def test_a_reply_may_be_longer_than_a_query(self, world: World, size: int) -> None:
@@ -208,7 +250,7 @@ class TestLateReplies:
         second.send(b"fast")
         world.receive(1)
         world.port.send([b"fast reply"])
-        world.port.post(b"slow reply", sender)
+        world.port.post(first.asked[0] + b"slow reply", sender)
         world.port.flush()
         assert (first.receive()[0], second.receive()[0]) == (b"slow reply", b"fast reply")
 
@@ -220,7 +262,7 @@ class TestLateReplies:
         senders = [world.port.sender(position) for position in range(BATCH)]
         world.port.send([None] * BATCH)
         for position in reversed(range(BATCH)):
-            world.port.post(b"%d" % position, senders[position])
+            world.port.post(clients[position].asked[0] + b"%d" % position, senders[position])
         world.port.flush()
         assert [int(client.receive()[0]) for client in clients] == list(range(BATCH))
 
@@ -229,9 +271,9 @@ class TestLateReplies:
         client.send(b"query")
         world.receive(1)
         sender = world.port.sender(0)
-        world.port.post(b"a" * 5000, sender)
+        world.port.post(client.asked[0] + b"a" * 5000, sender)
         world.port.flush()
-        world.port.post(b"b", sender)
+        world.port.post(client.asked[0] + b"b", sender)
         world.port.flush()
         assert [client.receive()[0], client.receive()[0]] == [b"a" * 5000, b"b"]
 
@@ -243,7 +285,7 @@ class TestLateReplies:
         world.port.post(bytes(65_530), sender)
         world.port.flush()
         assert world.port.send_errors == 1
-        world.port.post(b"reply", sender)
+        world.port.post(client.asked[0] + b"reply", sender)
         world.port.flush()
         assert client.receive()[0] == b"reply"
 
@@ -275,7 +317,7 @@ class TestWildcardAddress:
         other.send(b"query")
         world.receive(1)
         world.port.send([b"other"])
-        world.port.post(b"reply", sender)
+        world.port.post(client.asked[0] + b"reply", sender)
         world.port.flush()
         assert client.receive() == (b"reply", source)
         assert other.receive() == (b"other", "127.0.0.3")
@@ -331,7 +373,7 @@ class TestRefusals:
                 assert len(port.receive()) == 5
             port.send([b"1", b"2", b"3", b"4", b"5"])
             assert port.send_errors == 3
-            assert [client.recv(10), client.recv(10)] == [b"2", b"5"]
+            assert [client.recv(10), client.recv(10)] == [b"qu2", b"qu5"]
 
     def test_a_full_buffer_loses_replies_counts_them_and_recovers(self, make_port: Port) -> None:
         with unix_socket() as listening, unix_socket() as client:
@@ -340,29 +382,29 @@ class TestRefusals:
             asked = 0
             for _ in range(200):
                 try:
-                    client.sendto(b"%d" % asked, listening.getsockname())
+                    client.sendto(b"id%d" % asked, listening.getsockname())
                     asked += 1
                 except BlockingIOError:
                     break
             sent = 0
-            while messages := port.receive():
+            while bodies := port.receive():
                 # Three replies each: more than the queue of a client that does not read.
                 for _ in range(3):
-                    port.send(messages)
-                    sent += len(messages)
+                    port.send(bodies)
+                    sent += len(bodies)
             for _ in range(2000):
                 if port.send_errors:
                     break
                 port.send([])
-                client.sendto(b"more", listening.getsockname())
+                client.sendto(b"id and more", listening.getsockname())
                 port.send(port.receive())
                 sent += 1
             assert port.send_errors > 0
             taken = drain(client)
             assert len(taken) + port.send_errors == sent
-            client.sendto(b"again", listening.getsockname())
+            client.sendto(b"id again", listening.getsockname())
             port.send(port.receive())
-            assert drain(client) == [b"again"]
+            assert drain(client) == [b"id again"]
 
 
 def unix_socket() -> socket.socket:
@@ -405,7 +447,7 @@ def test_whatever_the_pattern_each_client_gets_its_own_reply(make_port: Port, ba
             for position, outcome in enumerate(batch):
                 replies.append({"reply": expected[position], "refused": TOO_LARGE}.get(outcome))
                 if outcome == "late":
-                    late.append((expected[position], world.port.sender(position)))
+                    late.append((world.port.message(position)[:ID] + expected[position], world.port.sender(position)))
             world.port.send(replies)
             for reply, sender in late:
                 world.port.post(reply, sender)
@@ -415,6 +457,7 @@ def test_whatever_the_pattern_each_client_gets_its_own_reply(make_port: Port, ba
             for number, (client, outcome) in enumerate(zip(asking, batch, strict=True)):
                 if outcome in ("reply", "late"):
                     assert client.receive() == (expected[number], f"127.0.0.{number + 1}")
+                    assert client.answered[-1] == client.asked[-1]
         assert all(client.has_nothing() for client in clients)
 
 

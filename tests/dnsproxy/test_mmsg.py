@@ -82,29 +82,32 @@ def test_the_structures_are_those_of_the_c_compiler(tmp_path: Path) -> None:
 
 def test_a_batch_larger_than_the_output_buffer_is_sent_whole(port: BatchPort, client: socket.socket) -> None:
     """Such a batch once made Python move the buffer, and the kernel sent what had become of the old place."""
-    replies = [bytes([number]) * 60_000 for number in range(BATCH)]
+    bodies = [bytes([number]) * 60_000 for number in range(BATCH)]
+    replies = [b"id" + body for body in bodies]
     for _ in range(2):
         for start in range(0, BATCH, 2):
             # Two at a time, so that the client's queue holds all its replies.
-            client.send(b"query")
-            client.send(b"query")
+            client.send(b"id query")
+            client.send(b"id query")
             assert len(port.receive()) == 2
-            port.send(replies[start : start + 2])
+            port.send(bodies[start : start + 2])
             assert [client.recv(65_535), client.recv(65_535)] == replies[start : start + 2]
     for _ in range(5):
-        client.send(b"query")
+        client.send(b"id query")
     assert len(port.receive()) == 5
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-    port.send(replies[:5])
+    port.send(bodies[:5])
     assert port.send_errors == 0
     assert client.recv(65_535) == replies[0]
 
 
 def test_no_buffer_can_be_moved(port: BatchPort) -> None:
     late = port._late
-    for buffer in (port._input, port._output, port._names, port._controls, late._octets, late._names, late._controls):
+    for buffer in (port._output, port._names, port._controls, late._octets, late._names, late._controls):
         with pytest.raises(ValueError, match="different structures"):
             buffer[:1] = b"two"
+    with pytest.raises(IndexError, match="wrong size"):
+        port._input[:1] = b"two"
 
 
 def test_a_reply_that_no_datagram_can_hold_is_counted_and_not_sent(port: BatchPort, client: socket.socket) -> None:
@@ -121,10 +124,10 @@ def test_a_reply_that_no_datagram_can_hold_is_counted_and_not_sent(port: BatchPo
 
 def test_a_reply_holds_nothing_of_a_longer_one_before(port: BatchPort, client: socket.socket) -> None:
     for message in (b"a" * 4000, b"b", b"", b"c" * 10):
-        client.send(message)
+        client.send(b"id" + message)
         assert port.receive() == [message]
         port.send([message])
-        assert client.recv(65_535) == message
+        assert client.recv(65_535) == b"id" + message
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
@@ -154,7 +157,7 @@ def test_an_ipv4_and_an_ipv6_client_of_one_batch_keep_their_address_sizes() -> N
         port = BatchPort(sock)
         for client, host in ((four, "127.0.0.1"), (six, "::1"), (four, "127.0.0.1")):
             client.settimeout(5)
-            client.sendto(b"query", (host, sock.getsockname()[1]))
+            client.sendto(b"id query", (host, sock.getsockname()[1]))
         assert len(port.receive()) == 3
         port.send([b"1", b"2", b"3"])
-        assert [four.recv(9), six.recv(9), four.recv(9)] == [b"1", b"2", b"3"]
+        assert [four.recv(9), six.recv(9), four.recv(9)] == [b"id1", b"id2", b"id3"]

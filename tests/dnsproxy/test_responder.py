@@ -18,7 +18,6 @@ from dnsproxy.responder import (
     Forward,
     Refuse,
     decide,
-    quick_answer,
     refuse,
     reply_limit,
     server_failure,
@@ -62,7 +61,6 @@ from tests.dnsproxy.strategies import (
     Asked,
     case_of,
     mutate,
-    near_queries,
     octet_labels,
     table_names,
     table_queries,
@@ -426,7 +424,6 @@ def test_what_is_not_ours_to_answer_is_not_ours_to_judge(additional: tuple[bytes
 def test_a_denied_name_below_a_wildcard_is_forwarded() -> None:
     table = table_of("**.example.org 192.0.2.1", never=("intern.example.org",))
     message = query("intern.example.org")
-    assert quick_answer(message, table) is None
     assert decide(message, table, stream=False) == Forward(scanned(message), shields=False)
     assert addresses_in(answer(query("extern.example.org"), table)) == {"192.0.2.1"}
 
@@ -450,79 +447,12 @@ def test_octets_fold_in_ascii_only(octet: int) -> None:
     assert isinstance(outcome, Answer) == (octet in b"kK")
 
 
-# --- the quick road --------------------------------------------------------------------------------------------------
-
-
-def assert_same(message: bytes) -> None:
-    quick = quick_answer(message, TABLE)
-    if quick is not None:
-        assert decide(message, TABLE, stream=False) == Answer(quick)
-        assert decide(message, TABLE, stream=True) == Answer(quick)
-
-
-@settings(max_examples=500)
-@given(table_queries())
-def test_a_quick_answer_is_the_decision(asked: Asked) -> None:
-    assert_same(asked.message)
-
-
-@settings(max_examples=500)
-@given(near_queries())
-def test_a_quick_answer_to_nearly_a_query_is_the_decision(message: bytes) -> None:
-    assert_same(message)
-    assert_same(message[: len(message) // 2])
-
-
-@pytest.mark.parametrize("name", ["app.example.org", "APP.example.ORG", "x.one.example.org", "x.y.any.example.org"])
-@pytest.mark.parametrize("qtype", [A, AAAA, HTTPS, SVCB, ANY])
-@pytest.mark.parametrize("flags", [0, RD, RD | 0x20, RD | 0x10, 0x0170])
-@pytest.mark.parametrize(
-    "additional", [(), (opt_record(),), (opt_record(4096, flags=0x8000),)], ids=["plain", "OPT", "DO"]
-)
-def test_the_queries_of_real_clients_take_the_quick_road(
-    name: str, qtype: int, flags: int, additional: tuple[bytes, ...]
-) -> None:
-    message = query(name, qtype, flags=flags, additional=additional)
-    quick = quick_answer(message, TABLE)
-    assert quick is not None
-    assert_same(message)
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        pytest.param(b"", id="nothing"),
-        pytest.param(query("app.example.org")[:16], id="cut"),
-        pytest.param(query("app.example.org", flags=0x8100), id="response"),
-        pytest.param(query("app.example.org", flags=4 << 11), id="opcode"),
-        pytest.param(query("app.example.org", klass=3), id="class"),
-        pytest.param(query("app.example.org", MX), id="type"),
-        pytest.param(query("other.example.com"), id="name"),
-        pytest.param(query("app.example.org") + b"\0", id="octet behind"),
-        pytest.param(query("app.example.org") + opt_record(), id="an OPT that is not counted"),
-        pytest.param(header(counts=(1, 0, 0, 256)) + question("app.example.org"), id="ARCOUNT 256"),
-        pytest.param(header(counts=(1, 0, 0, 257)) + question("app.example.org") + opt_record(), id="ARCOUNT 257"),
-        pytest.param(header(counts=(2, 0, 0, 0)) + question("app.example.org"), id="QDCOUNT 2"),
-        pytest.param(query("app.example.org", additional=(opt_record(version=1),)), id="EDNS version 1"),
-        pytest.param(query("app.example.org", additional=(opt_record(owner=b"\1a\0"),)), id="OPT with an owner"),
-        pytest.param(query("hundreds.example.org", additional=(opt_record(),)), id="a large answer"),
-        pytest.param(header(counts=(1, 0, 0, 1)) + opt_record(), id="OPT and no question"),
-        pytest.param(header(counts=(1, 0, 0, 1)) + opt_record()[-5:], id="the end of an OPT in the header's place"),
-    ],
-)
-def test_all_else_needs_a_second_look(message: bytes) -> None:
-    assert quick_answer(message, TABLE) is None
-
-
 # --- any octets ------------------------------------------------------------------------------------------------------
 
 
 def assert_outcome(message: bytes, *, stream: bool) -> str:
     """Check what holds for the outcome of any octets, and name it."""
     outcome = decide(message, TABLE, stream=stream)
-    quick = quick_answer(message, TABLE)
-    if quick is not None:
-        assert outcome == Answer(quick)
     if isinstance(outcome, Drop):
         assert len(message) < 12 or message[2] & 0x80
         return "drop"

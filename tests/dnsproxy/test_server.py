@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import trio
@@ -16,6 +17,7 @@ import trio.testing
 from dnsproxy import responder, server
 from dnsproxy.datagrams import BATCH, DatagramPort, SinglePort
 from dnsproxy.mmsg import BatchPort
+from dnsproxy.quick import QuickAnswers
 from dnsproxy.server import DnsServer
 from tests.dnsproxy import upstream_replies as upstream
 from tests.dnsproxy.faulty_upstream import (
@@ -163,18 +165,13 @@ async def test_beyond_the_cap_queries_are_refused_and_table_answers_go_on() -> N
         assert await world.ask(ASKED) == upstream.right(ASKED)
 
 
-@pytest.mark.parametrize("place", ["quick_answer", "decide"])
-async def test_a_bug_met_by_one_query_is_servfail_and_service_goes_on(
-    monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
-    real = getattr(responder, place)
-
-    def fail_once(message: bytes, *arguments: object, **keywords: object) -> object:
+async def test_a_bug_met_by_one_query_is_servfail_and_service_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail_once(message: bytes, *arguments: Any, **keywords: Any) -> responder.Outcome:
         if b"broken" in message:
             raise RuntimeError("a bug")
-        return real(message, *arguments, **keywords)
+        return responder.decide(message, *arguments, **keywords)
 
-    monkeypatch.setattr(server, place, fail_once)
+    monkeypatch.setattr(server, "decide", fail_once)
     broken = query("broken.example.org")
     async with running() as world, world.client() as client:
         for message in (OUR_QUERY, broken, OUR_QUERY):
@@ -182,8 +179,35 @@ async def test_a_bug_met_by_one_query_is_servfail_and_service_goes_on(
         codes = [read_dnspython(await client.recv(512)).rcode for _ in range(3)]
         assert codes == [upstream.NOERROR, upstream.SERVFAIL, upstream.NOERROR]
         assert world.server.counters.failures == 1
-        if place == "decide":
-            assert read_dnspython(await world.ask_stream(broken)).rcode == upstream.SERVFAIL
+        assert read_dnspython(await world.ask_stream(broken)).rcode == upstream.SERVFAIL
+
+
+async def test_a_bug_in_the_quick_answers_costs_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_quick: QuickAnswers, _bodies: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(QuickAnswers, "answer", fail)
+    async with faulty_upstream() as there, running(there.endpoint) as world:
+        for _ in range(2):
+            assert addresses(await world.ask(OUR_QUERY)) == {OURS_AT}
+        assert await world.ask(ASKED) == upstream.right(ASKED)
+        counters = world.server.counters
+        assert (counters.failures, counters.requests_udp, counters.table_by_rcode[0]) == (3, 3, 2)
+
+
+async def test_the_counters_tell_quick_answers_from_others() -> None:
+    kinds = [OUR_QUERY, query(OURS, AAAA), query(OURS, klass=3), OUR_QUERY[:20], upstream.right(OUR_QUERY), b""]
+    async with running() as world, world.client() as client:
+        for message in kinds * 3:
+            await client.send(message)
+        for _ in range(4 * 3):
+            await client.recv(512)
+        counters = world.server.counters
+        await wait_until(lambda: counters.requests_udp == 6 * 3)
+        assert counters.table_by_rcode[upstream.NOERROR] == 2 * 3
+        assert (counters.own_by_rcode[upstream.REFUSED], counters.own_by_rcode[upstream.FORMERR]) == (3, 3)
+        assert counters.dropped == 2 * 3
+        assert sum(counters.table_seconds.counts) == 4 * 3
 
 
 async def test_a_table_swapped_while_serving_gives_old_or_new_answers_and_nothing_else() -> None:
