@@ -1,243 +1,336 @@
-"""Upstreams and their sockets: random IDs and ports, sockets that rotate, and what happens when none can be had."""
+"""An upstream: how it is looked after when it is unwell, and how a loop through it is found and ends."""
+
+# ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
 
 from __future__ import annotations
 
 import errno
+import itertools
 import socket
-from collections import Counter
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 import trio
+from structlog.testing import capture_logs
+from trio.testing import MockClock
 
-from dnsproxy.datagrams import SinglePort
-from dnsproxy.forward import upstream as upstreams
-from dnsproxy.forward.flight import Flight
-from dnsproxy.forward.upstream import SOCKETS, Upstream, UpstreamSocket, random_ids
-from dnsproxy.responder import Forward
+from dnsproxy.forward import upstream as upstream_module
+from dnsproxy.forward.address import TlsEndpoint
+from dnsproxy.forward.batches import Batches
+from dnsproxy.forward.loop import LoopProbes
+from dnsproxy.forward.upstream import LOOP_EVERY, LOOPING_EVERY, PROBE_EVERY, Upstream
 from sidecar.endpoints import Endpoint
-from sidecar.listeners import bound_endpoint, listen_udp
 from sidecar.poller import Poller
 from tests.dnsproxy import messages, upstream_replies
-from tests.dnsproxy.faulty_upstream import faulty_upstream, refusing_upstream, silence
+from tests.dnsproxy.faulty_upstream import Elsewhere, Script, Step, answer, faulty_upstream, refusing_upstream, silence
+from tests.dnsproxy.forward.flights import Noted
+
+ASKED = messages.scanned(messages.query("www.example.net"))
 
 
-class World:
-    """An upstream with a plain socket behind it, and what it reported."""
-
-    def __init__(self, poller: Poller, server: socket.socket) -> None:
-        self.poller = poller
-        self.server = server
-        self.arrived: list[bytes] = []
-        self.broken: list[UpstreamSocket] = []
-        self.upstream = Upstream(
-            bound_endpoint(server),
-            poller=poller,
-            arrived=lambda _sock, reply: self.arrived.append(reply),
-            broken=self.broken.append,
-        )
-
-    def asked(self) -> tuple[bytes, int]:
-        """A query that reached the server, and the port it came from."""
-        message, source = self.server.recvfrom(65_535)
-        return message, source[1]
+@pytest.fixture
+def clock() -> MockClock:
+    """Time that passes when everybody waits; the threshold leaves a datagram on loopback the time to arrive."""
+    return MockClock(autojump_threshold=0.02)
 
 
-@pytest.fixture(params=[pytest.param("127.0.0.1", id="IPv4"), pytest.param("::1", id="IPv6")])
-def world(request: pytest.FixtureRequest) -> Iterator[World]:
-    with Poller() as poller, listen_udp(Endpoint(request.param, 0), flag="test") as server:
-        server.settimeout(5)
-        made = World(poller, server)
-        yield made
-        made.upstream.close()
-        assert len(poller) == 0
+def made(endpoint: Endpoint, *, use_tcp: bool = False, looped: Callable[[], None] = lambda: None) -> Upstream:
+    """An upstream that opens no port of its own but for what a test asks."""
+    return Upstream(
+        endpoint,
+        poller=Poller.__new__(Poller),
+        batches=Batches(),
+        receiver=Noted(),
+        use_tcp=use_tcp,
+        looped=looped,
+    )
 
 
-def flight(sock: socket.socket) -> Flight:
-    query = messages.scanned(messages.query("www.example.net"))
-    port = SinglePort(sock)
-    return Flight(Forward(query, shields=False), port, None, route=(), started=0.0)  # type: ignore[arg-type]
+@asynccontextmanager
+async def alive(upstream: Upstream, loops: LoopProbes | None = None) -> AsyncIterator[Upstream]:
+    """Run it for the time of the block."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(upstream.run, loops)
+        yield upstream
+        nursery.cancel_scope.cancel()
 
 
-def test_ids_are_two_octets_and_evenly_spread() -> None:
-    """Chi-square over the 256 values of each octet: 99.9 % of fair sources stay below 330."""
-    ids = list(islice(random_ids(), 100_000))
-    assert {len(message_id) for message_id in ids} == {2}
-    for octet in range(2):
-        counts = Counter(message_id[octet] for message_id in ids)
-        expected = len(ids) / 256
-        assert sum((counts[value] - expected) ** 2 / expected for value in range(256)) < 400
+def unwell(endpoint: Endpoint, *, use_tcp: bool = False) -> Upstream:
+    upstream = made(endpoint, use_tcp=use_tcp)
+    upstream.misses = 100
+    return upstream
 
 
-def test_no_two_runs_give_the_same_ids() -> None:
-    assert list(islice(random_ids(), 100)) != list(islice(random_ids(), 100))
+def test_an_upstream_is_unwell_after_three_misses_in_a_row() -> None:
+    upstream = made(Endpoint("192.0.2.53", 53))
+    seen = []
+    for misses in range(5):
+        upstream.misses = misses
+        seen.append(upstream.unwell)
+    assert seen == [False, False, False, True, True]
 
 
-def test_queries_leave_from_many_ports_that_the_system_chose(world: World) -> None:
-    waiting = flight(world.server)
-    ports = set()
-    for _ in range(2 * SOCKETS):
-        world.upstream.socket().send(waiting)
-        ports.add(world.asked()[1])
-    assert len(ports) == SOCKETS
-    steps = {second - first for first, second in zip(sorted(ports), sorted(ports)[1:], strict=False)}
-    assert len(steps) > 5, "the ports stand in a row"
+@pytest.mark.parametrize(
+    ("endpoint", "use_tcp", "expected"),
+    [
+        pytest.param(Endpoint("192.0.2.53", 53), False, False, id="plain"),
+        pytest.param(Endpoint("192.0.2.53", 53), True, True, id="options use-vc"),
+        pytest.param(TlsEndpoint("192.0.2.53", 853, "dns.example.org"), False, True, id="TLS"),
+    ],
+)
+def test_what_is_never_asked_over_udp(endpoint: Endpoint, use_tcp: bool, expected: bool) -> None:
+    upstream = made(endpoint, use_tcp=use_tcp)
+    assert upstream.stream_only is expected
+    assert str(upstream) == str(endpoint)
 
 
-def test_a_query_goes_out_unchanged_but_for_its_id(world: World) -> None:
-    waiting = flight(world.server)
-    message_id = world.upstream.socket().send(waiting)
-    asked, _ = world.asked()
-    assert (asked[:2], asked[2:]) == (message_id, waiting.query.message[2:])
+# --- asking over UDP -------------------------------------------------------------------------------------------------
 
 
-def test_an_id_that_still_waits_is_not_used_again(world: World) -> None:
-    sock = world.upstream.socket()
-    sock._ids = iter([b"aa", b"aa", b"aa", b"bb"])
-    assert [sock.send(flight(world.server)) for _ in range(2)] == [b"aa", b"bb"]
-    assert world.upstream.waiting == 2
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+async def test_a_datagram_of_its_own_goes_out_unchanged_but_for_a_random_id(host: str) -> None:
+    async with faulty_upstream(host=host) as server:
+        upstream = made(server.endpoint)
+        replies = [await upstream.ask_datagram(ASKED) for _ in range(20)]
+        assert {reply and reply[2:] for reply in replies} == {upstream_replies.right(ASKED.message)[2:]}
+        assert {asked.message[2:] for asked in server.asked_datagrams} == {ASKED.message[2:]}
+        assert len({asked.message[:2] for asked in server.asked_datagrams}) > 15
+        assert len({asked.source[1] for asked in server.asked_datagrams}) > 15
 
 
-def test_a_port_is_given_up_after_its_share_of_queries_and_closed_when_nothing_waits(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(upstreams, "_USES", 2)
-    waiting = flight(world.server)
-    first = world.upstream.socket()
-    first.send(waiting)
-    for _ in range(3 * SOCKETS):
-        world.upstream.socket().send(waiting)
-    assert first not in world.upstream._sockets
-    world.upstream.close_retired()
-    assert first.sock.fileno() != -1
-    for sock in [*world.upstream._retired, *world.upstream._sockets]:
-        if sock is not first:
-            sock.waiting.clear()
-    world.upstream.close_retired()
-    assert [first] == world.upstream._retired
-    first.waiting.clear()
-    world.upstream.close_retired()
-    assert first.sock.fileno() == -1
-    assert len(world.poller) == SOCKETS
+async def test_the_right_reply_behind_wrong_ones_is_the_one_that_counts() -> None:
+    def script(asked: bytes) -> list[Step]:
+        return [
+            b"",
+            asked[:1],
+            upstream_replies.wrong_id(asked),
+            upstream_replies.other_question(asked),
+            upstream_replies.without_qr(asked),
+            Elsewhere(upstream_replies.right(asked, rcode=upstream_replies.REFUSED)),
+            upstream_replies.right(asked),
+        ]
+
+    async with faulty_upstream(script) as server:
+        reply = await made(server.endpoint).ask_datagram(ASKED)
+        assert reply is not None
+        assert reply[2:] == upstream_replies.right(ASKED.message)[2:]
 
 
-def test_a_reply_is_handed_over_and_a_stranger_is_not_heard(world: World) -> None:
-    world.upstream.socket().send(flight(world.server))
-    asked, port = world.asked()
-    with socket.socket(world.server.family, socket.SOCK_DGRAM) as stranger:
-        stranger.sendto(b"forged", (world.upstream.endpoint.host, port))
-    world.server.sendto(upstream_replies.right(asked), (world.upstream.endpoint.host, port))
-    world.poller.dispatch()
-    world.poller.dispatch()
-    assert world.arrived == [upstream_replies.right(asked)]
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+async def test_a_refusal_is_no_answer(host: str) -> None:
+    with refusing_upstream(host) as endpoint:
+        assert await made(endpoint).ask_datagram(ASKED) is None
 
 
-def test_the_largest_datagram_arrives_whole(world: World) -> None:
-    world.upstream.socket().send(flight(world.server))
-    asked, port = world.asked()
-    world.server.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
-    world.server.sendto(upstream_replies.sized(asked, 65_000), (world.upstream.endpoint.host, port))
-    world.poller.dispatch()
-    assert world.arrived == [upstream_replies.sized(asked, 65_000)]
+async def test_an_address_without_a_route_is_no_answer() -> None:
+    assert await made(Endpoint("255.255.255.255", 53)).ask_datagram(ASKED) is None
 
 
-def test_without_descriptors_the_open_sockets_serve_on(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = world.upstream.socket(), world.upstream.socket()
-    monkeypatch.setattr(socket, "socket", out_of_descriptors)
-    assert {world.upstream.socket() for _ in range(4)} == {first, second}
+async def test_a_query_that_no_datagram_holds_is_no_answer() -> None:
+    async with faulty_upstream() as server:
+        large = messages.scanned(upstream_replies.padded_query("www.example.net", 65_535))
+        assert await made(server.endpoint).ask_datagram(large) is None
 
 
-def test_without_descriptors_a_used_up_port_serves_on(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = {world.upstream.socket() for _ in range(SOCKETS)}
-    for sock in before:
-        sock.uses = 1 << 20
-    with monkeypatch.context() as patched:
-        patched.setattr(socket, "socket", out_of_descriptors)
-        assert world.upstream.socket() in before
-    assert world.upstream.socket() not in before
-
-
-def test_without_any_socket_the_error_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(socket, "socket", out_of_descriptors)
-    with pytest.raises(OSError, match="Too many open files"):
-        world.upstream.socket()
+async def test_without_descriptors_there_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trio.socket, "socket", out_of_descriptors)
+    assert await made(Endpoint("127.0.0.1", 53)).ask_datagram(ASKED) is None
 
 
 def out_of_descriptors(*_: object) -> socket.socket:
     raise OSError(errno.EMFILE, "Too many open files")
 
 
-def test_a_refusal_is_reported_and_the_socket_goes_on(world: World) -> None:
+# --- health ----------------------------------------------------------------------------------------------------------
+
+
+async def test_an_upstream_that_is_back_is_well_within_a_second(clock: MockClock) -> None:
+    async with faulty_upstream(silence) as server, alive(unwell(server.endpoint)) as upstream:
+        await server.wait_asked(datagrams=2)
+        assert upstream.unwell
+        server.datagrams = answer
+        back = trio.current_time()
+        while upstream.unwell:  # noqa: ASYNC110  # the clock jumps from probe to probe
+            await trio.sleep(PROBE_EVERY / 10)
+        assert trio.current_time() - back <= 1.0 + PROBE_EVERY / 10
+        question = upstream_replies.question_of(server.asked_datagrams[0].message)
+        assert question == messages.question("", messages.NS)
+
+
+async def test_an_upstream_that_is_well_is_not_probed(clock: MockClock) -> None:
+    async with faulty_upstream() as server, alive(made(server.endpoint)) as upstream:
+        upstream.misses = 2
+        await trio.sleep(20 * PROBE_EVERY)
+        assert not server.asked_datagrams
+
+
+@pytest.mark.parametrize(
+    ("script", "well"),
+    [
+        pytest.param(answer, True, id="an answer"),
+        pytest.param(lambda asked: [upstream_replies.header_only(asked, 2)], True, id="SERVFAIL"),
+        pytest.param(lambda asked: [upstream_replies.header_only(asked, 5)], True, id="REFUSED"),
+        pytest.param(lambda asked: [upstream_replies.wrong_id(asked), upstream_replies.right(asked)], True, id="both"),
+        pytest.param(lambda asked: [upstream_replies.wrong_id(asked)], False, id="a forged ID"),
+        pytest.param(lambda asked: [upstream_replies.other_question(asked)], False, id="another question"),
+        pytest.param(lambda asked: [Elsewhere(upstream_replies.right(asked))], False, id="a stranger"),
+        pytest.param(lambda _: [b""], False, id="an empty datagram"),
+        pytest.param(silence, False, id="silence"),
+    ],
+)
+async def test_what_shows_an_upstream_well(clock: MockClock, script: Script, well: bool) -> None:
+    async with faulty_upstream(script) as server, alive(unwell(server.endpoint)) as upstream:
+        await server.wait_asked(datagrams=1)
+        await trio.sleep(2 * PROBE_EVERY)
+        assert upstream.unwell is not well
+
+
+async def test_a_refusal_does_not_show_an_upstream_well(clock: MockClock) -> None:
     with refusing_upstream() as endpoint:
-        refusing = Upstream(endpoint, poller=world.poller, arrived=lambda *_: None, broken=world.broken.append)
-        sock = refusing.socket()
-        sock.send(flight(world.server))
-        world.poller.dispatch()
-        assert world.broken == [sock]
-        # The report of the datagram before must not make the next one fail.
-        sock.send(flight(world.server))
-        sock.send(flight(world.server))
-        refusing.close()
+        async with alive(unwell(endpoint)) as upstream:
+            await trio.sleep(10 * PROBE_EVERY)
+            assert upstream.unwell
 
 
-async def test_a_probe_that_is_answered_shows_that_an_upstream_is_well() -> None:
-    async with faulty_upstream() as server:
-        upstream = unwell(server.endpoint)
-        await upstream.probe(timeout=5)
+async def test_an_upstream_that_is_asked_over_tcp_alone_is_probed_so(clock: MockClock) -> None:
+    async with faulty_upstream(silence, answer) as server, alive(unwell(server.endpoint, use_tcp=True)) as upstream:
+        await trio.sleep(2 * PROBE_EVERY)
         assert not upstream.unwell
-        assert upstream_replies.question_of(server.asked_datagrams[0].message) == messages.question("", messages.NS)
+        assert (len(server.asked_datagrams), len(server.asked_streams)) == (0, 1)
 
 
-@pytest.mark.parametrize("rcode", [upstream_replies.SERVFAIL, upstream_replies.REFUSED])
-async def test_a_probe_takes_an_error_for_a_sign_of_life(rcode: int) -> None:
-    async with faulty_upstream(lambda asked: [upstream_replies.header_only(asked, rcode)]) as server:
-        upstream = unwell(server.endpoint)
-        await upstream.probe(timeout=5)
-        assert not upstream.unwell
+# --- loops -----------------------------------------------------------------------------------------------------------
 
 
-async def test_a_probe_does_not_take_a_forged_id_for_a_sign_of_life() -> None:
-    async with faulty_upstream(lambda asked: [upstream_replies.wrong_id(asked)]) as server:
-        upstream = unwell(server.endpoint)
-        await upstream.probe(timeout=0.05)
-        assert upstream.unwell
+def test_a_loop_costs_half_a_minute_at_most_and_no_more_than_a_few_probes() -> None:
+    assert (LOOP_EVERY, LOOPING_EVERY) == (30.0, 5.0)
 
 
-async def test_a_probe_waits_for_the_right_id_behind_a_forged_one() -> None:
-    async with faulty_upstream(
-        lambda asked: [b"", upstream_replies.wrong_id(asked), upstream_replies.right(asked)]
-    ) as server:
-        upstream = unwell(server.endpoint)
-        await upstream.probe(timeout=5)
-        assert not upstream.unwell
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Probes in such a pace that a test sees several of them."""
+    monkeypatch.setattr(upstream_module, "LOOP_EVERY", 6.0)
+    monkeypatch.setattr(upstream_module, "LOOPING_EVERY", 1.0)
 
 
-async def test_a_probe_into_silence_ends_in_time() -> None:
-    async with faulty_upstream(silence) as server:
-        upstream = unwell(server.endpoint)
-        await upstream.probe(timeout=0.05)
-        assert upstream.unwell
+class Turns:
+    """Whether an upstream leads back to us, and when it was noted."""
+
+    def __init__(self, loops: LoopProbes, *, leads_back: bool, passes_on: bool = True) -> None:
+        self.loops = loops
+        self.leads_back = leads_back
+        self.passes_on = passes_on
+        self.noted = 0
+
+    def script(self, asked: bytes) -> list[Step]:
+        """What a server does whose own upstream we are: the query comes back to us before it replies."""
+        caught = self.leads_back and self.loops.caught(messages.scanned(asked).name)
+        if not self.passes_on:
+            return []
+        return [upstream_replies.header_only(asked, upstream_replies.REFUSED if caught else upstream_replies.SERVFAIL)]
+
+    def note(self) -> None:
+        self.noted += 1
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
-async def test_a_probe_that_is_refused_fails_quietly(host: str) -> None:
-    with refusing_upstream(host) as endpoint:
-        upstream = unwell(endpoint)
-        await upstream.probe(timeout=5)
-        assert upstream.unwell
+async def until(condition: Callable[[], bool]) -> None:
+    while not condition():  # noqa: ASYNC110  # the clock jumps; a test has a deadline
+        await trio.sleep(0.5)
 
 
-async def test_a_probe_without_descriptors_fails_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trio.socket, "socket", out_of_descriptors)
-    upstream = unwell(Endpoint("127.0.0.1", 53))
-    await upstream.probe(timeout=5)
-    assert upstream.unwell
+@pytest.mark.parametrize("use_tcp", [False, True], ids=["UDP", "TCP"])
+@pytest.mark.parametrize("passes_on", [False, True], ids=["without a reply", "with a reply"])
+async def test_a_loop_is_found_told_once_and_over_when_it_is_over(
+    clock: MockClock, often: None, use_tcp: bool, passes_on: bool
+) -> None:
+    loops = LoopProbes()
+    turns = Turns(loops, leads_back=True, passes_on=passes_on)
+    with capture_logs() as logs:
+        async with (
+            faulty_upstream(turns.script, turns.script) as server,
+            alive(made(server.endpoint, use_tcp=use_tcp, looped=turns.note), loops) as upstream,
+        ):
+            asked = server.asked_streams if use_tcp else server.asked_datagrams
+            await until(lambda: upstream.looping)
+            await until(lambda: len(asked) >= 4)
+            assert (upstream.looping, turns.noted) == (True, 1)
+            turns.leads_back, turns.passes_on = False, True
+            await until(lambda: not upstream.looping)
+            assert turns.noted == 2
+            await until(lambda: len(asked) >= 8)
+            assert (upstream.looping, turns.noted) == (False, 2)
+    told = [line for line in logs if line["log_level"] in ("error", "info")]
+    assert [line["log_level"] for line in told] == ["error", "info"]
+    assert {line["upstream"] for line in told} == {str(server.endpoint)}
+    assert "dnsPolicy: Default" in told[0]["event"]
+    assert "--upstream" in told[0]["event"]
 
 
-def unwell(endpoint: Endpoint) -> Upstream:
-    """An upstream that went behind the others; it opens no socket but for a probe."""
-    upstream = Upstream(endpoint, poller=Poller.__new__(Poller), arrived=lambda *_: None, broken=lambda _: None)
-    upstream.misses = 100
-    assert upstream.unwell
-    return upstream
+async def test_probes_are_rare_and_more_frequent_while_there_is_a_loop(clock: MockClock, often: None) -> None:
+    loops = LoopProbes()
+    turns = Turns(loops, leads_back=False)
+    async with faulty_upstream(turns.script) as server, alive(made(server.endpoint), loops):
+        await server.wait_asked(datagrams=3)
+        turns.leads_back = True
+        await server.wait_asked(datagrams=6)
+        times = [asked.at for asked in server.asked_datagrams]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
+    assert gaps == pytest.approx([6.0] * 3 + [1.0] * 2, abs=0.1)
+
+
+async def test_each_probe_has_another_name_and_none_is_left_out(clock: MockClock, often: None) -> None:
+    loops = LoopProbes()
+    turns = Turns(loops, leads_back=True)
+    async with faulty_upstream(turns.script) as server, alive(made(server.endpoint), loops):
+        await server.wait_asked(datagrams=5)
+        await trio.sleep(1)
+        assert not loops.out
+    names = {upstream_replies.question_of(asked.message) for asked in server.asked_datagrams}
+    assert len(names) == len(server.asked_datagrams)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(answer, id="an answer"),
+        pytest.param(silence, id="silence"),
+        pytest.param(lambda asked: [upstream_replies.right(asked, rcode=3, answers=0)], id="NXDOMAIN"),
+        pytest.param(lambda asked: [asked], id="an echo"),
+    ],
+)
+async def test_whatever_an_upstream_says_it_does_not_loop_unless_we_are_asked(
+    clock: MockClock, often: None, script: Script
+) -> None:
+    loops = LoopProbes()
+    async with faulty_upstream(script) as server, alive(made(server.endpoint), loops) as upstream:
+        await server.wait_asked(datagrams=3)
+        assert not upstream.looping
+
+
+async def test_a_forged_probe_takes_no_upstream_away(clock: MockClock, often: None) -> None:
+    loops = LoopProbes()
+    turns = Turns(loops, leads_back=False)
+    async with faulty_upstream(turns.script) as server, alive(made(server.endpoint), loops) as upstream:
+        await server.wait_asked(datagrams=1)
+        await trio.sleep(1)
+        forged = messages.query("0" * 32 + ".loop-probe.switchback.invalid", messages.TXT)
+        overheard = server.asked_datagrams[0].message
+        assert [loops.caught(messages.scanned(message).name) for message in (forged, overheard)] == [False, False]
+        await server.wait_asked(datagrams=2)
+        assert not upstream.looping
+
+
+async def test_an_upstream_that_is_trusted_is_not_probed_for_loops(clock: MockClock, often: None) -> None:
+    async with faulty_upstream() as server, alive(made(server.endpoint), None):
+        await trio.sleep(30)
+        assert not server.asked_datagrams
+
+
+async def test_an_upstream_whose_life_ends_leaves_nothing_running(clock: MockClock, often: None) -> None:
+    async with faulty_upstream(silence) as server, trio.open_nursery() as nursery:
+        upstream = made(server.endpoint)
+        nursery.start_soon(partial(upstream.run, LoopProbes()))
+        await server.wait_asked(datagrams=1)
+        upstream.life.cancel()

@@ -1,0 +1,180 @@
+"""Batches on connected sockets: what leaves, what is refused, what arrives, and that nobody gets what is another's."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dnsproxy.datagrams import BATCH, MESSAGE
+from dnsproxy.forward.batches import Batches
+
+LARGEST = {socket.AF_INET: 65_507, socket.AF_INET6: 65_527}
+"""What the kernel takes for one datagram: 65,535 octets less the headers that count (RFC 791, RFC 8200)."""
+
+
+def connected(family: socket.AddressFamily) -> tuple[socket.socket, socket.socket]:
+    """Two UDP sockets on loopback that hear only one another."""
+    host = "::1" if family == socket.AF_INET6 else "127.0.0.1"
+    ours, theirs = (socket.socket(family, socket.SOCK_DGRAM) for _ in range(2))
+    for sock in (ours, theirs):
+        sock.bind((host, 0))
+        # Room for a batch: the kernel counts some 800 octets for the smallest datagram.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+        sock.setblocking(False)
+    ours.connect(theirs.getsockname())
+    theirs.connect(ours.getsockname())
+    return ours, theirs
+
+
+@pytest.fixture(params=[pytest.param(socket.AF_INET, id="IPv4"), pytest.param(socket.AF_INET6, id="IPv6")])
+def pair(request: pytest.FixtureRequest) -> Iterator[tuple[socket.socket, socket.socket]]:
+    ours, theirs = connected(request.param)
+    with ours, theirs:
+        yield ours, theirs
+
+
+@pytest.fixture(scope="module")
+def batches() -> Batches:
+    """One for all, as all upstream sockets share one."""
+    return Batches()
+
+
+def taken(sock: socket.socket) -> list[bytes]:
+    datagrams = []
+    while True:
+        try:
+            datagrams.append(sock.recv(65_536))
+        except BlockingIOError:
+            return datagrams
+
+
+@pytest.mark.parametrize("count", [1, 2, BATCH - 1, BATCH])
+def test_a_batch_leaves_whole_and_in_order(
+    batches: Batches, pair: tuple[socket.socket, socket.socket], count: int
+) -> None:
+    ours, theirs = pair
+    datagrams = [b"%d" % number for number in range(count)]
+    assert batches.send(ours.fileno(), datagrams) == (count, 0)
+    assert taken(theirs) == datagrams
+
+
+def test_a_batch_of_the_longest_queries_leaves_whole(
+    batches: Batches, pair: tuple[socket.socket, socket.socket]
+) -> None:
+    ours, theirs = pair
+    datagrams = [bytes([number]) * MESSAGE for number in range(BATCH)]
+    assert batches.send(ours.fileno(), datagrams) == (BATCH, 0)
+    assert taken(theirs) == datagrams
+
+
+@pytest.mark.parametrize("count", [1, 2, BATCH])
+def test_what_waits_is_taken_whole_and_in_order(
+    batches: Batches, pair: tuple[socket.socket, socket.socket], count: int
+) -> None:
+    ours, theirs = pair
+    for number in range(count):
+        theirs.send(b"%d" % number)
+    assert batches.receive(ours.fileno()) == [b"%d" % number for number in range(count)]
+
+
+def test_more_than_a_batch_is_taken_in_batches(batches: Batches, pair: tuple[socket.socket, socket.socket]) -> None:
+    ours, theirs = pair
+    for number in range(BATCH + 3):
+        theirs.send(b"%d" % number)
+    assert [len(batches.receive(ours.fileno())) for _ in range(2)] == [BATCH, 3]
+
+
+def test_a_reply_may_have_any_size_that_a_datagram_can_have(
+    batches: Batches, pair: tuple[socket.socket, socket.socket]
+) -> None:
+    ours, theirs = pair
+    sizes = [0, 1, MESSAGE, MESSAGE + 1, LARGEST[ours.family], 0, 1]
+    for number, size in enumerate(sizes):
+        theirs.send(bytes([number]) * size)
+    assert batches.receive(ours.fileno()) == [bytes([number]) * size for number, size in enumerate(sizes)]
+
+
+def test_where_nothing_waits_it_says_so(batches: Batches, pair: tuple[socket.socket, socket.socket]) -> None:
+    with pytest.raises(BlockingIOError):
+        batches.receive(pair[0].fileno())
+
+
+def test_a_refusal_is_told_once_and_with_its_name(batches: Batches, pair: tuple[socket.socket, socket.socket]) -> None:
+    ours, theirs = pair
+    theirs.close()
+    ours.send(b"to nobody")
+    with pytest.raises(ConnectionRefusedError):
+        batches.receive(ours.fileno())
+    with pytest.raises(BlockingIOError):
+        batches.receive(ours.fileno())
+
+
+def test_the_refusal_of_an_earlier_datagram_stops_a_batch_before_it_begins(
+    batches: Batches, pair: tuple[socket.socket, socket.socket]
+) -> None:
+    ours, theirs = pair
+    theirs.close()
+    ours.send(b"to nobody")
+    assert batches.send(ours.fileno(), [b"1", b"2"]) == (0, errno.ECONNREFUSED)
+
+
+@pytest.mark.parametrize(
+    ("refused", "expected"),
+    [(0, (0, errno.EMSGSIZE)), (1, (1, 0)), (5, (5, 0))],
+    ids=["the first", "the second", "the last"],
+)
+def test_a_datagram_that_is_refused_stops_the_batch_and_is_named_when_it_comes_first(
+    batches: Batches, pair: tuple[socket.socket, socket.socket], refused: int, expected: tuple[int, int]
+) -> None:
+    ours, theirs = pair
+    datagrams = [b"%d" % number for number in range(6)]
+    datagrams[refused] = bytes(65_600)
+    assert batches.send(ours.fileno(), datagrams) == expected
+    assert taken(theirs) == datagrams[:refused]
+    assert batches.send(ours.fileno(), datagrams[refused:])[1] == errno.EMSGSIZE
+
+
+def test_a_descriptor_that_is_closed_is_an_error_and_no_crash(batches: Batches) -> None:
+    assert batches.send(-1, [b"a"]) == (0, errno.EBADF)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        batches.receive(-1)
+
+
+def test_no_buffer_can_be_moved(batches: Batches) -> None:
+    """The kernel keeps their addresses."""
+    for buffer in (batches._input, batches._output):
+        with pytest.raises(ValueError, match="different structures"):
+            buffer[:1] = b"two"
+
+
+def test_sockets_that_share_the_buffers_do_not_hear_one_another(
+    batches: Batches, pair: tuple[socket.socket, socket.socket]
+) -> None:
+    ours, theirs = pair
+    others, strangers = connected(socket.AF_INET)
+    with others, strangers:
+        batches.send(ours.fileno(), [b"long for theirs", b"a"])
+        batches.send(others.fileno(), [b"b"])
+        assert (taken(theirs), taken(strangers)) == ([b"long for theirs", b"a"], [b"b"])
+        theirs.send(b"long for ours")
+        strangers.send(b"c")
+        assert (batches.receive(ours.fileno()), batches.receive(others.fileno())) == ([b"long for ours"], [b"c"])
+
+
+@settings(max_examples=60)
+@given(st.lists(st.lists(st.binary(max_size=200) | st.integers(0, MESSAGE).map(bytes), max_size=BATCH), max_size=4))
+def test_whatever_is_sent_arrives_octet_for_octet(turns: list[list[bytes]]) -> None:
+    batches = Batches()
+    ours, theirs = connected(socket.AF_INET)
+    with ours, theirs:
+        for datagrams in turns:
+            if not datagrams:
+                continue
+            assert batches.send(ours.fileno(), datagrams) == (len(datagrams), 0)
+            assert batches.receive(theirs.fileno()) == datagrams

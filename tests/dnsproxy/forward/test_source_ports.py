@@ -1,0 +1,169 @@
+"""The ports of an upstream: many, random, rotating, and what happens when none can be had."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from dnsproxy.datagrams import BATCH
+from dnsproxy.forward import source_ports
+from dnsproxy.forward.batches import Batches
+from dnsproxy.forward.flight import Flight
+from dnsproxy.forward.source_ports import SOCKETS, SourcePorts
+from dnsproxy.forward.upstream import Upstream
+from sidecar.endpoints import Endpoint
+from sidecar.listeners import bound_endpoint, listen_udp
+from sidecar.poller import Poller
+from tests.dnsproxy.forward.flights import Noted, flight, large_flight
+
+
+class World:
+    """The ports of an upstream that is a plain socket."""
+
+    def __init__(self, poller: Poller, server: socket.socket) -> None:
+        self.poller = poller
+        self.server = server
+        self.told = Noted()
+        upstream = Upstream(bound_endpoint(server), poller=poller, batches=Batches(), receiver=self.told)
+        self.ports = upstream.ports
+
+    def ask(self, count: int = 1) -> list[int]:
+        """Send a batch of so many queries; gives the port that each came from."""
+        for _ in range(count):
+            self.ports.post(flight())
+        assert self.ports.flush() == []
+        return [self.server.recvfrom(65_535)[1][1] for _ in range(count)]
+
+
+@pytest.fixture(params=[pytest.param("127.0.0.1", id="IPv4"), pytest.param("::1", id="IPv6")])
+def world(request: pytest.FixtureRequest) -> Iterator[World]:
+    with Poller() as poller, listen_udp(Endpoint(request.param, 0), flag="test") as server:
+        server.settimeout(5)
+        made = World(poller, server)
+        yield made
+        made.ports.close()
+        assert len(poller) == 0
+
+
+def test_queries_that_are_posted_together_leave_from_one_port(world: World) -> None:
+    assert len(set(world.ask(BATCH + 1))) == 1
+    assert world.ports.waiting == BATCH + 1
+
+
+def test_batches_leave_from_many_ports_that_the_system_chose(world: World) -> None:
+    ports = {world.ask()[0] for _ in range(2 * SOCKETS)}
+    assert len(ports) == SOCKETS
+    steps = {second - first for first, second in zip(sorted(ports), sorted(ports)[1:], strict=False)}
+    assert len(steps) > 5, "the ports stand in a row"
+
+
+def test_ports_in_use_take_turns(world: World) -> None:
+    first_round = [world.ask()[0] for _ in range(SOCKETS)]
+    later = [world.ask()[0] for _ in range(2 * SOCKETS)]
+    assert sorted(later[:SOCKETS]) == sorted(first_round)
+    assert later[:SOCKETS] == later[SOCKETS:]
+
+
+def test_a_flush_with_nothing_posted_opens_nothing(world: World) -> None:
+    assert world.ports.flush() == []
+    assert len(world.poller) == 0
+
+
+def test_what_the_kernel_refuses_is_given_back_by_the_flush(world: World) -> None:
+    too_large, fits = large_flight(), flight()
+    world.ports.post(too_large)
+    world.ports.post(fits)
+    assert world.ports.flush() == [too_large]
+    assert world.ports.waiting == 1
+
+
+def test_a_port_is_given_up_after_its_share_of_queries_and_closed_when_nothing_waits(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_ports, "_USES", 2)
+    monkeypatch.setattr(source_ports, "SOCKETS", 2)
+    ports = [world.ask()[0] for _ in range(10)]
+    assert len(set(ports)) >= 4
+    in_use, given_up = list(world.ports._sockets), list(world.ports._retired)
+    assert len(in_use) == 2
+    world.ports.close_retired()
+    assert world.ports._retired == given_up, "replies can still come there"
+    for sock in (*in_use, *given_up[1:]):
+        sock.waiting.clear()
+    world.ports.close_retired()
+    assert world.ports._retired == given_up[:1]
+    given_up[0].waiting.clear()
+    world.ports.close_retired()
+    assert [sock.sock.fileno() for sock in given_up] == [-1] * len(given_up)
+    assert len(world.poller) == 2
+    assert world.ask()[0]
+
+
+def test_a_batch_that_began_on_a_port_stays_on_it_beyond_its_share(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_ports, "_USES", 2)
+    assert len(set(world.ask(10))) == 1
+
+
+def test_without_descriptors_the_open_sockets_serve_on(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_ports = {world.ask()[0] for _ in range(2)}
+    with monkeypatch.context() as patched:
+        patched.setattr(socket, "socket", out_of_descriptors)
+        assert {world.ask()[0] for _ in range(4)} == open_ports
+    assert world.ask()[0] not in open_ports
+
+
+def test_without_descriptors_a_used_up_port_serves_on(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {world.ask()[0] for _ in range(SOCKETS)}
+    for sock in world.ports._sockets:
+        sock.uses = 1 << 20
+    with monkeypatch.context() as patched:
+        patched.setattr(socket, "socket", out_of_descriptors)
+        assert world.ask()[0] in before
+    assert world.ask()[0] not in before
+
+
+def test_without_any_socket_the_error_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "socket", out_of_descriptors)
+    with pytest.raises(OSError, match="Too many open files"):
+        world.ports.post(flight())
+
+
+def out_of_descriptors(*_: object) -> socket.socket:
+    raise OSError(errno.EMFILE, "Too many open files")
+
+
+def test_an_address_without_a_route_is_told_and_leaves_nothing_open(world: World) -> None:
+    nowhere = Upstream(Endpoint("255.255.255.255", 53), poller=world.poller, batches=Batches(), receiver=world.told)
+    for _ in range(3):
+        with pytest.raises(OSError, match=r"denied|unreachable"):
+            nowhere.ports.post(flight())
+    assert nowhere.ports.flush() == []
+    assert len(world.poller) == 0
+
+
+def test_after_the_end_nothing_is_left_and_nothing_leaves(world: World) -> None:
+    world.ask()
+    posted: list[Flight] = [flight(), flight()]
+    for one in posted:
+        world.ports.post(one)
+    world.ports.close()
+    world.ports.close()
+    assert (world.ports.flush(), world.ports.waiting, len(world.poller)) == ([], 0, 0)
+
+
+def test_ports_of_two_upstreams_are_kept_apart(world: World) -> None:
+    with listen_udp(Endpoint("127.0.0.1", 0), flag="test") as server:
+        server.settimeout(5)
+        other = World(world.poller, server)
+        world.ports.post(flight())
+        other.ports.post(flight())
+        assert (world.ports.flush(), other.ports.flush()) == ([], [])
+        assert [one.server.recv(512)[2:] for one in (world, other)] == [flight().key] * 2
+        other.ports.close()
+        assert isinstance(other.ports, SourcePorts)
+        assert world.ask()
