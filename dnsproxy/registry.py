@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from dnsproxy.claims import Claim, Reach, Rejection
 from dnsproxy.guards import Guards, refusal
@@ -25,6 +26,7 @@ class Registry:
         self._targets = targets
         self._guards = guards
         self._touched: list[Iterable[str]] = []
+        self._lost: dict[tuple[str, Reach], tuple[Lost, ...]] = {}
 
     @property
     def denied(self) -> tuple[str, ...]:
@@ -36,10 +38,13 @@ class Registry:
         """Where names without addresses of their own point."""
         return self._targets
 
-    def set_services(self, addresses: Mapping[str, tuple[str, ...]]) -> None:
-        """The addresses of the Services that targets name, by `NAMESPACE/NAME`; every name is judged again."""
+    def set_services(self, addresses: Mapping[str, tuple[str, ...]], *, touching: Iterable[str] | None = None) -> None:
+        """The addresses of the Services that targets name, by `NAMESPACE/NAME`.
+
+        The hostnames that this touches are judged again; None: all.
+        """
         self._targets = dataclasses.replace(self._targets, services=addresses)
-        self.touch(self.store.names())
+        self.touch(self.store.names() if touching is None else touching)
 
     def refusal(self, hostname: str) -> str | None:
         """Why nobody's claim to this hostname would be taken, or None where one may be."""
@@ -58,7 +63,9 @@ class Registry:
         while self._touched:
             for hostname in self._touched.pop():
                 for reach in reaches(hostname):
-                    yield Host(hostname, reach, self.verdict(hostname, reach).addresses)
+                    verdict = self.verdict(hostname, reach)
+                    self._remember_lost((hostname, reach), verdict.lost)
+                    yield Host(hostname, reach, verdict.addresses)
 
     def verdict(self, hostname: str, reach: Reach) -> Verdict:
         """Who has a hostname and who lost it."""
@@ -66,9 +73,14 @@ class Registry:
         return judge(claims, targets=self._targets, guards=self._guards)
 
     def lost(self) -> list[Lost]:
-        """Every claim that is not answered."""
-        rows = {(claim.hostname, claim.reach): None for claim in self.store.claims()}
-        return [lost for row in rows for lost in self.verdict(*row).lost]
+        """Every claim that is not answered, as of the last changes(): judging all names for a page would hold up DNS."""
+        return list(chain.from_iterable(self._lost.values()))
+
+    def _remember_lost(self, row: tuple[str, Reach], lost: tuple[Lost, ...]) -> None:
+        if lost:
+            self._lost[row] = lost
+        else:
+            self._lost.pop(row, None)
 
 
 def reaches(hostname: str) -> tuple[Reach, ...]:

@@ -115,7 +115,9 @@ def test_the_order_of_objects_and_of_their_claims_does_not_matter(steps: list[tu
 @given(changes)
 def test_every_claim_is_answered_or_lost_for_a_reason(steps: list[tuple[Key, tuple[Claim, ...]]]) -> None:
     state = final_state(steps)
-    registry = build(state).registry
+    following = build(state)
+    following.table()
+    registry = following.registry
     lost = registry.lost()
     claims = [one for claims in state.values() for one in claims]
     winners = [one for one in claims if registry.verdict(one.hostname, one.reach).winner == one]
