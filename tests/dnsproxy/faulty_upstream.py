@@ -126,9 +126,10 @@ async def faulty_upstream(
     host: str = "127.0.0.1",
     port: int = 0,
     secured: ssl.SSLContext | None = None,
+    listens: bool = True,
 ) -> AsyncIterator[FaultyUpstream]:
-    """Run an upstream for the time of the block."""
-    udp, tcp = _bind_both(host, port)
+    """Run an upstream for the time of the block; one that does not listen refuses every connection."""
+    udp, tcp = _bind_both(host, port, listen=listens)
     upstream = FaultyUpstream(Endpoint(host, udp.getsockname()[1]), datagrams, streams, secured=secured)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_serve, upstream, udp, tcp)
@@ -137,12 +138,12 @@ async def faulty_upstream(
 
 
 async def _serve(upstream: FaultyUpstream, udp: socket.socket, tcp: socket.socket) -> None:
-    with trio.socket.from_stdlib_socket(udp) as asked_socket:
-        listener = trio.SocketListener(trio.socket.from_stdlib_socket(tcp))
-        async with listener, trio.open_nursery() as nursery:
+    with trio.socket.from_stdlib_socket(udp) as asked_socket, trio.socket.from_stdlib_socket(tcp) as opened_socket:
+        async with trio.open_nursery() as nursery:
             upstream.life = nursery.cancel_scope
             nursery.start_soon(_serve_datagrams, upstream, asked_socket, nursery)
-            nursery.start_soon(_serve_streams, upstream, listener)
+            if opened_socket.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                nursery.start_soon(_serve_streams, upstream, trio.SocketListener(opened_socket))
     upstream.dead.set()
 
 
@@ -237,8 +238,8 @@ class _Connection:
 
 
 async def _play_stream(steps: Iterable[Step], connection: _Connection) -> None:
-    # The other side, or another query's steps, may have ended the connection.
-    with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+    # The other side, or another query's steps, may have ended the connection (OSError: its socket is closed).
+    with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError, OSError):
         for step in steps:
             match step:
                 case bytes() | Part():

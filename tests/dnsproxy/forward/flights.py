@@ -28,7 +28,10 @@ class NotedPort:
     def receive(self) -> list[bytes]:
         raise NotImplementedError
 
-    def send(self, replies: Sequence[bytes | None]) -> None:
+    def message(self, position: int) -> bytes:
+        raise NotImplementedError
+
+    def send(self, bodies: Sequence[bytes | None]) -> None:
         raise NotImplementedError
 
     def sender(self, position: int) -> Sender:

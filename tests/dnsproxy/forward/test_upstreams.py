@@ -1,0 +1,411 @@
+"""The upstreams in use: in which order they are asked, how they are replaced, and every way for a client over TCP."""
+
+# ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from dnsproxy.forward.address import TlsEndpoint
+from dnsproxy.forward.flight import GIVE_UP
+from dnsproxy.forward.loop import LoopProbes
+from dnsproxy.forward.settings import ForwardSettings
+from dnsproxy.forward.upstream import Upstream
+from dnsproxy.forward.upstreams import Upstreams, ask_streams
+from sidecar.endpoints import Endpoint
+from sidecar.poller import Poller
+from tests.dnsproxy import messages, upstream_replies
+from tests.dnsproxy.faulty_upstream import (
+    Close,
+    Pause,
+    Reset,
+    Script,
+    answer,
+    faulty_upstream,
+    refusing_upstream,
+    silence,
+)
+from tests.dnsproxy.forward.flights import Noted, flight
+from tests.dnsproxy.running import TRUSTING
+
+ASKED = messages.scanned(messages.query("www.example.net"))
+ENDPOINTS = tuple(Endpoint(f"192.0.2.{number}", 53) for number in range(1, 6))
+
+
+@pytest.fixture
+def clock() -> MockClock:
+    """Time that passes when everybody waits; the threshold leaves what is sent on loopback the time to arrive."""
+    return MockClock(autojump_threshold=0.02)
+
+
+@pytest.fixture
+def poller() -> Iterator[Poller]:
+    with Poller() as made:
+        yield made
+
+
+def made(poller: Poller, *endpoints: Endpoint, settings: ForwardSettings = TRUSTING) -> Upstreams:
+    return Upstreams(replace(settings, upstreams=endpoints), poller=poller, receiver=Noted())
+
+
+@asynccontextmanager
+async def alive(upstreams: Upstreams, loops: LoopProbes | None = None) -> AsyncIterator[Upstreams]:
+    """Run them for the time of the block."""
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(upstreams.run, loops or LoopProbes())
+        await wait_all_tasks_blocked()
+        yield upstreams
+        nursery.cancel_scope.cancel()
+    upstreams.close()
+
+
+def hosts(upstreams: Upstreams) -> list[str]:
+    """The last number of each address on a route."""
+    return [upstream.endpoint.host.rpartition(".")[2] for upstream in upstreams.route()]
+
+
+def without_id(message: bytes | None) -> bytes | None:
+    return None if message is None else message[2:]
+
+
+# --- the order -------------------------------------------------------------------------------------------------------
+
+
+def test_upstreams_are_asked_in_the_order_of_the_settings(poller: Poller) -> None:
+    upstreams = made(poller, *ENDPOINTS)
+    assert [hosts(upstreams) for _ in range(3)] == [list("12345")] * 3
+
+
+def test_without_upstreams_there_is_nobody_to_ask(poller: Poller) -> None:
+    assert hosts(made(poller)) == []
+    assert hosts(made(poller, settings=replace(TRUSTING, rotate=True))) == []
+
+
+def test_rotation_begins_with_each_as_often_and_keeps_the_order(poller: Poller) -> None:
+    upstreams = made(poller, *ENDPOINTS[:3], settings=replace(TRUSTING, rotate=True))
+    routes = ["".join(hosts(upstreams)) for _ in range(30)]
+    assert Counter(routes) == {"123": 10, "231": 10, "312": 10}
+
+
+@pytest.mark.parametrize("sick", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)], ids=str)
+def test_the_unwell_go_behind_the_others_wherever_they_stand(poller: Poller, sick: tuple[int, ...]) -> None:
+    upstreams = made(poller, *ENDPOINTS[:3])
+    for place in sick:
+        upstreams.used[place].misses = 3
+    assert hosts(upstreams) == sorted("123", key=lambda number: int(number) - 1 in sick)
+    assert [str(upstream.endpoint) for upstream in upstreams.used] == [str(endpoint) for endpoint in ENDPOINTS[:3]]
+
+
+def test_where_all_are_unwell_the_order_is_that_of_the_settings(poller: Poller) -> None:
+    upstreams = made(poller, *ENDPOINTS)
+    for upstream in upstreams.used:
+        upstream.misses = 99
+    assert hosts(upstreams) == list("12345")
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), st.booleans()), max_size=5),
+    st.booleans(),
+    st.integers(1, 8),
+)
+def test_a_route_holds_each_that_does_not_loop_once_and_the_unwell_last(
+    states: list[tuple[bool, bool]], rotate: bool, turns: int
+) -> None:
+    with Poller() as poller:
+        upstreams = made(poller, *ENDPOINTS[: len(states)], settings=replace(TRUSTING, rotate=rotate))
+        for upstream, (unwell, looping) in zip(upstreams.used, states, strict=True):
+            upstream.misses = 3 if unwell else 0
+            upstream._note_loop(looping)
+        expected = {upstream for upstream in upstreams.used if not upstream.looping}
+        for _ in range(turns):
+            route = upstreams.route()
+            assert set(route) == expected
+            assert len(route) == len(expected)
+            assert [upstream.unwell for upstream in route] == sorted(upstream.unwell for upstream in route)
+
+
+def test_one_that_leads_back_to_us_is_left_out_until_it_does_not(poller: Poller) -> None:
+    upstreams = made(poller, *ENDPOINTS[:2])
+    first, second = upstreams.used
+    first._note_loop(looping=True)
+    assert hosts(upstreams) == ["2"]
+    second._note_loop(looping=True)
+    assert hosts(upstreams) == []
+    first._note_loop(looping=False)
+    assert hosts(upstreams) == ["1"]
+
+
+def test_a_route_that_was_given_does_not_change_with_health_or_settings(poller: Poller) -> None:
+    upstreams = made(poller, *ENDPOINTS[:2])
+    route = upstreams.route()
+    before = list(route)
+    upstreams.used[0]._note_loop(looping=True)
+    upstreams.replace(replace(TRUSTING, upstreams=ENDPOINTS[3:]))
+    assert list(route) == before
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_how_often_one_may_be_asked_is_a_setting(poller: Poller, attempts: int) -> None:
+    upstreams = made(poller, settings=replace(TRUSTING, attempts=attempts))
+    assert upstreams.most_tries == attempts
+    upstreams.replace(replace(TRUSTING, attempts=3 - attempts))
+    assert upstreams.most_tries == 3 - attempts
+
+
+# --- replacing -------------------------------------------------------------------------------------------------------
+
+
+def settings(*endpoints: Endpoint, use_tcp: bool = False) -> ForwardSettings:
+    return replace(TRUSTING, upstreams=endpoints, use_tcp=use_tcp)
+
+
+def test_one_that_stays_keeps_its_sockets_and_its_health(poller: Poller) -> None:
+    upstreams = made(poller, *ENDPOINTS[:3])
+    second = upstreams.used[1]
+    second.misses = 2
+    upstreams.replace(settings(ENDPOINTS[3], ENDPOINTS[1]))
+    assert [upstream.endpoint for upstream in upstreams.used] == [ENDPOINTS[3], ENDPOINTS[1]]
+    assert upstreams.used[1] is second
+    assert second.misses == 2
+    assert hosts(upstreams) == ["4", "2"]
+
+
+def test_one_that_loops_and_stays_is_left_out_on(poller: Poller) -> None:
+    upstreams = made(poller, *ENDPOINTS[:2])
+    upstreams.used[0]._note_loop(looping=True)
+    upstreams.replace(settings(*ENDPOINTS[:3]))
+    assert hosts(upstreams) == ["2", "3"]
+
+
+def test_the_same_address_over_another_transport_is_another_upstream(poller: Poller) -> None:
+    plain = Endpoint("192.0.2.1", 853)
+    upstreams = made(poller, plain)
+    before = upstreams.used[0]
+    for other in (
+        settings(TlsEndpoint(plain.host, plain.port, "dns.example.org")),
+        settings(TlsEndpoint(plain.host, plain.port, "other.example.org")),
+        settings(plain, use_tcp=True),
+    ):
+        upstreams.replace(other)
+        assert upstreams.used[0] is not before
+        assert upstreams.used[0].stream_only
+        before = upstreams.used[0]
+
+
+def test_all_may_go_and_come_back(poller: Poller) -> None:
+    upstreams = made(poller, *ENDPOINTS)
+    upstreams.replace(settings())
+    assert hosts(upstreams) == []
+    upstreams.replace(settings(*ENDPOINTS[:2]))
+    assert hosts(upstreams) == ["1", "2"]
+
+
+async def test_a_reply_of_one_that_was_replaced_still_arrives_and_then_it_ends(
+    clock: MockClock, poller: Poller
+) -> None:
+    late: Script = lambda asked: [Pause(GIVE_UP - 0.1), upstream_replies.right(asked)]  # noqa: E731
+    told = Noted()
+    async with faulty_upstream(late) as old, faulty_upstream() as new:
+        upstreams = Upstreams(settings(old.endpoint), poller=poller, receiver=told)
+        async with alive(upstreams):
+            leaving = upstreams.used[0]
+            leaving.ports.post(flight())
+            assert leaving.ports.flush() == []
+            upstreams.replace(settings(new.endpoint))
+            assert [upstream.endpoint for upstream in upstreams.route()] == [new.endpoint]
+            await old.wait_asked(datagrams=1)
+            await trio.sleep(GIVE_UP)
+            poller.dispatch()
+            assert [without_id(reply) for reply in told.replies] == [without_id(upstream_replies.right(ASKED.message))]
+            await trio.sleep(2 * GIVE_UP)
+            assert len(poller) == 0
+            assert leaving.life.cancel_called
+
+
+async def test_a_stream_of_one_that_was_replaced_still_answers(clock: MockClock, poller: Poller) -> None:
+    late: Script = lambda asked: [Pause(1.0), upstream_replies.right(asked)]  # noqa: E731
+    async with faulty_upstream(streams=late) as old, alive(made(poller, old.endpoint)) as upstreams:
+        replies: list[bytes | None] = []
+
+        async def ask() -> None:
+            replies.append(await upstreams.exchange(ASKED))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask)
+            await old.wait_asked(streams=1)
+            upstreams.replace(settings())
+        assert [without_id(reply) for reply in replies] == [without_id(upstream_replies.right(ASKED.message))]
+
+
+async def test_one_that_comes_later_is_looked_after_too(clock: MockClock, poller: Poller) -> None:
+    async with faulty_upstream() as server, alive(made(poller)) as upstreams:
+        upstreams.replace(settings(server.endpoint))
+        (upstream,) = upstreams.used
+        upstream.misses = 99
+        await trio.sleep(2)
+        assert not upstream.unwell
+        assert without_id(await upstreams.exchange(ASKED)) == without_id(upstream_replies.right(ASKED.message))
+        assert (len(server.asked_streams), len(server.asked_datagrams)) == (1, 1)
+
+
+async def test_changes_without_end_leave_nothing_behind(clock: MockClock, poller: Poller) -> None:
+    async with faulty_upstream(silence, silence) as server, alive(made(poller)) as upstreams:
+        other = replace(server.endpoint, host="127.0.0.2")
+        for turn in range(50):
+            upstreams.replace(settings((server.endpoint, other)[turn % 2]))
+            (upstream,) = upstreams.used
+            upstream.ports.post(flight())
+            upstream.ports.flush()
+        assert len(poller) == 50
+        await trio.sleep(3 * GIVE_UP)
+        upstreams.close_retired()
+        assert len(poller) == 1
+        assert not upstreams._replaced
+
+
+def test_replaced_before_they_run_they_close_at_once(poller: Poller) -> None:
+    upstreams = made(poller, Endpoint("127.0.0.1", 9))
+    upstreams.used[0].ports.post(flight())
+    assert len(poller) == 1
+    upstreams.replace(settings())
+    assert len(poller) == 0
+
+
+async def test_the_end_closes_those_in_use_and_those_that_were_replaced(poller: Poller) -> None:
+    async with faulty_upstream(silence) as server, alive(made(poller, server.endpoint)) as upstreams:
+        upstreams.used[0].ports.post(flight())
+        upstreams.replace(settings(replace(server.endpoint, host="127.0.0.2")))
+        upstreams.used[0].ports.post(flight())
+        assert len(poller) == 2
+    assert len(poller) == 0
+
+
+# --- for a client over TCP -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def asked_of(clock: MockClock, poller: Poller) -> Asked:
+    return Asked(poller)
+
+
+class Asked:
+    """One query for a client that came over TCP, and how long the reply took."""
+
+    def __init__(self, poller: Poller) -> None:
+        self._poller = poller
+        self.seconds = 0.0
+
+    async def __call__(self, *endpoints: Endpoint, use_tcp: bool = False) -> bytes | None:
+        began = trio.current_time()
+        async with alive(made(self._poller, *endpoints, settings=replace(TRUSTING, use_tcp=use_tcp))) as upstreams:
+            reply = None
+            with trio.move_on_after(GIVE_UP):
+                reply = await upstreams.exchange(ASKED)
+        self.seconds = trio.current_time() - began
+        return without_id(reply)
+
+
+RIGHT = without_id(upstream_replies.right(ASKED.message))
+
+
+async def test_it_is_asked_over_tcp_and_not_over_udp(clock: MockClock, asked_of: Asked) -> None:
+    async with faulty_upstream() as server:
+        assert await asked_of(server.endpoint) == RIGHT
+        assert (len(server.asked_streams), len(server.asked_datagrams)) == (1, 0)
+
+
+BROKEN: list[tuple[str, Script]] = [
+    ("silence", silence),
+    ("FIN", lambda _: [Close()]),
+    ("RST", lambda _: [Reset()]),
+    ("another question", lambda asked: [upstream_replies.other_question(asked)]),
+    ("a wrong ID", lambda asked: [upstream_replies.wrong_id(asked)]),
+]
+
+
+@pytest.mark.parametrize("streams", [pytest.param(script, id=name) for name, script in BROKEN])
+async def test_where_tcp_fails_udp_answers(clock: MockClock, asked_of: Asked, streams: Script) -> None:
+    """Some servers and many paths speak UDP alone; the client came over TCP all the same."""
+    async with faulty_upstream(answer, streams) as server:
+        assert await asked_of(server.endpoint) == RIGHT
+        assert asked_of.seconds < GIVE_UP
+
+
+async def test_where_tcp_is_refused_udp_answers_at_once(clock: MockClock, asked_of: Asked) -> None:
+    async with faulty_upstream(listens=False) as server:
+        assert await asked_of(server.endpoint) == RIGHT
+        assert asked_of.seconds < 0.4
+
+
+async def test_tcp_that_is_slow_is_waited_for_while_udp_is_tried_beside_it(clock: MockClock, asked_of: Asked) -> None:
+    slow: Script = lambda asked: [Pause(1.0), upstream_replies.right(asked)]  # noqa: E731
+    async with faulty_upstream(silence, slow) as server:
+        assert await asked_of(server.endpoint) == RIGHT
+        assert (len(server.asked_streams), len(server.asked_datagrams)) == (1, 1)
+
+
+async def test_a_cut_reply_over_udp_does_not_count(clock: MockClock, asked_of: Asked) -> None:
+    cut: Script = lambda asked: [upstream_replies.truncated(asked)]  # noqa: E731
+    slow: Script = lambda asked: [Pause(1.0), upstream_replies.right(asked)]  # noqa: E731
+    async with faulty_upstream(cut, slow) as server:
+        assert await asked_of(server.endpoint) == RIGHT
+        assert len(server.asked_datagrams) == 1
+
+
+async def test_a_cut_reply_over_udp_alone_is_no_answer(clock: MockClock, asked_of: Asked) -> None:
+    async with faulty_upstream(lambda asked: [upstream_replies.truncated(asked)], lambda _: [Close()]) as server:
+        assert await asked_of(server.endpoint) is None
+
+
+async def test_the_next_upstream_is_asked_over_tcp_before_the_first_over_udp(clock: MockClock, asked_of: Asked) -> None:
+    async with faulty_upstream(answer, silence) as first, faulty_upstream(silence, answer) as second:
+        assert await asked_of(first.endpoint, second.endpoint) == RIGHT
+        assert (len(first.asked_streams), len(first.asked_datagrams), len(second.asked_streams)) == (1, 0, 1)
+
+
+async def test_an_upstream_that_is_asked_over_tcp_alone_is_never_asked_over_udp(
+    clock: MockClock, asked_of: Asked
+) -> None:
+    async with faulty_upstream(answer, silence) as server:
+        assert await asked_of(server.endpoint, use_tcp=True) is None
+        assert not server.asked_datagrams
+        assert asked_of.seconds == pytest.approx(GIVE_UP, abs=0.1)
+
+
+async def test_silence_everywhere_is_no_answer_in_time(clock: MockClock, asked_of: Asked) -> None:
+    async with faulty_upstream(silence, silence) as server:
+        assert await asked_of(server.endpoint) is None
+        assert (len(server.asked_streams), len(server.asked_datagrams)) == (1, 1)
+
+
+async def test_refusals_everywhere_are_no_answer_at_once(clock: MockClock, asked_of: Asked) -> None:
+    with refusing_upstream() as first, refusing_upstream("::1") as second:
+        assert await asked_of(first, second) is None
+        assert asked_of.seconds < 0.4
+
+
+async def test_without_upstreams_there_is_no_answer(clock: MockClock, asked_of: Asked) -> None:
+    assert await asked_of() is None
+    assert asked_of.seconds == 0
+
+
+async def test_streams_alone_are_asked_one_after_another_and_then_side_by_side(
+    clock: MockClock, poller: Poller
+) -> None:
+    """For a query over UDP that is not answered there; it goes on waiting for UDP by itself."""
+    async with faulty_upstream(answer, silence) as first, faulty_upstream(answer, answer) as second:
+        async with alive(made(poller, first.endpoint, second.endpoint)) as upstreams:
+            route: list[Upstream] = list(upstreams.route())
+            assert without_id(await ask_streams(route, ASKED)) == RIGHT
+            assert await ask_streams([], ASKED) is None
+        assert [len(server.asked_streams) for server in (first, second)] == [1, 1]
+        assert not first.asked_datagrams + second.asked_datagrams
