@@ -1,4 +1,4 @@
-"""The cluster's sources: follow the collections, keep the claim store, say what changed.
+"""The sources of a kind or two each: follow the collections, keep the claim store, say what changed.
 
 The law: a thin shell; what an object claims is the pure modules' business.
 """
@@ -13,7 +13,10 @@ import trio
 
 from dnsproxy.sources.ingress import INGRESSES
 from dnsproxy.sources.ingress_class import INGRESS_CLASSES
-from dnsproxy.sources.ingress_source import SOURCE, IngressOptions, IngressSource
+from dnsproxy.sources.ingress_source import SOURCE as INGRESS
+from dnsproxy.sources.ingress_source import IngressOptions, IngressSource
+from dnsproxy.sources.service_source import SERVICES, ServiceSource
+from dnsproxy.sources.service_source import SOURCE as SERVICE
 from dnsproxy.sources.store import ClaimStore
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import follow
@@ -63,14 +66,8 @@ async def follow_ingresses(
             in_step.set()
             on_synced()
 
-    async def forget() -> None:
-        await in_step.wait()
-        for hostnames in store.forget_restored(SOURCE):
-            tell(hostnames)
-            await trio.lowlevel.checkpoint()
-
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(forget)
+        nursery.start_soon(_forget_restored, store, INGRESS, in_step, tell)
         nursery.start_soon(
             lambda: follow(
                 client,
@@ -87,6 +84,50 @@ async def follow_ingresses(
             on_change=lambda changes: tell(source.change_ingresses(changes)),
             on_synced=tell_synced,
             status=status.ingresses,
-            expected=store.restored(SOURCE),
+            expected=store.restored(INGRESS),
             pace=pace,
         )
+
+
+async def follow_services(
+    client: ApiClient,
+    store: ClaimStore,
+    *,
+    on_claims: Callable[[frozenset[str]], None],
+    on_synced: Callable[[], None] = lambda: None,
+    status: Status | None = None,
+    pace: Pace = DEFAULT_PACE,
+) -> NoReturn:
+    """The same for the cluster's marked Services."""
+    source = ServiceSource(store)
+    in_step = trio.Event()
+
+    def tell(hostnames: frozenset[str]) -> None:
+        if hostnames:
+            on_claims(hostnames)
+
+    def tell_synced() -> None:
+        in_step.set()
+        on_synced()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_forget_restored, store, SERVICE, in_step, tell)
+        await follow(
+            client,
+            SERVICES,
+            on_change=lambda changes: tell(source.change(changes)),
+            on_synced=tell_synced,
+            status=status,
+            expected=store.restored(SERVICE),
+            pace=pace,
+        )
+
+
+async def _forget_restored(
+    store: ClaimStore, source: str, in_step: trio.Event, tell: Callable[[frozenset[str]], None]
+) -> None:
+    """What a snapshot had and the cluster, now that all is read, has not."""
+    await in_step.wait()
+    for hostnames in store.forget_restored(source):
+        tell(hostnames)
+        await trio.lowlevel.checkpoint()

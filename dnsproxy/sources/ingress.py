@@ -7,21 +7,24 @@ https://kubernetes.io/docs/reference/kubernetes-api/networking-resources/ingress
 from __future__ import annotations
 
 from collections.abc import Iterator
+from sys import intern
 from typing import Final
 
 import msgspec
 
 from dnsproxy.claims import Claim, Origin, Reach, Rejection
 from dnsproxy.names import BadName, is_wildcard, parse_hostname
+from dnsproxy.sources.load_balancer import BalancedStatus, points_of
+from dnsproxy.sources.marks import MarkedMetadata, MarkFields, Marks, read_marks
 from sidecar.kubernetes.objects import Collection, ObjectMeta
 
 
-class _Annotations(msgspec.Struct, frozen=True, gc=False):
+class _Annotations(MarkFields, frozen=True, gc=False):
     ingress_class: str | None = msgspec.field(default=None, name="kubernetes.io/ingress.class")
     """The way to name a class before spec.ingressClassName; still read by every controller."""
 
 
-class _Metadata(ObjectMeta, frozen=True, gc=False, rename="camel"):
+class _Metadata(MarkedMetadata, frozen=True, gc=False, rename="camel"):
     annotations: _Annotations | None = None
 
 
@@ -44,6 +47,7 @@ class Ingress(msgspec.Struct, frozen=True, gc=False):
 
     metadata: _Metadata
     spec: _Spec | None = None
+    status: BalancedStatus | None = None
 
     @property
     def class_name(self) -> str | None:
@@ -58,32 +62,52 @@ INGRESSES: Final = Collection("Ingress", "/apis/networking.k8s.io/v1/ingresses",
 """In all namespaces. RBAC: list and watch ingresses.networking.k8s.io."""
 
 
-def claims_of(
-    ingress: Ingress, *, tls_only: bool, default_class: str | None = None
-) -> tuple[list[Claim], list[Rejection]]:
+def claims_of(ingress: Ingress, *, tls_only: bool) -> tuple[list[Claim], list[Rejection]]:
     """A claim for each hostname that an Ingress serves, each once, and a rejection for each that is none.
 
     Hosts of rules and of TLS sections both count, because the solver of an HTTP-01 challenge has a rule alone;
-    `tls_only` takes those of TLS sections alone. A rule without host means every host, which nobody can answer for.
+    `tls_only` takes those of TLS sections alone, and of marks. A rule without host means every host, which nobody can
+    answer for.
     """
     origin = origin_of(ingress.metadata)
-    ingress_class = ingress.class_name or default_class
-    claims: dict[str, Claim] = {}
-    rejections = []
-    for host in dict.fromkeys(_hosts_of(ingress, tls_only=tls_only)):
-        try:
-            hostname = parse_hostname(host)
-        except BadName as error:
-            rejections.append(Rejection(origin, str(error)))
-        else:
-            reach = Reach.ONE_LABEL if is_wildcard(hostname) else Reach.NAME
-            claims[hostname] = Claim(hostname, reach, origin, ingress_class=ingress_class)
-    return list(claims.values()), rejections
+    marks = read_marks(ingress.metadata)
+    hostnames, faults = _hostnames_of(ingress, marks, tls_only=tls_only)
+    rejections = [Rejection(origin, fault) for fault in faults]
+    if marks.bar is not None:
+        # One for each name, so that whoever looks for it finds it.
+        rejections += [Rejection(origin, f"{name}: it {marks.bar}", marks.ignored) for name in hostnames]
+        return [], rejections
+    # Interned, because 100,000 objects name the same few.
+    ingress_class = intern(ingress.class_name) if ingress.class_name else None
+    status = points_of(ingress.status)
+    return [
+        Claim(
+            hostname,
+            Reach.ONE_LABEL if is_wildcard(hostname) else Reach.NAME,
+            origin,
+            ingress_class=ingress_class,
+            target=marks.target,
+            status=status,
+        )
+        for hostname in hostnames
+    ], rejections
 
 
 def origin_of(metadata: ObjectMeta) -> Origin:
     """Where the claims of an Ingress come from."""
-    return Origin("Ingress", metadata.name, metadata.namespace or "", metadata.creation_timestamp or "")
+    return Origin("Ingress", metadata.name, intern(metadata.namespace or ""), metadata.creation_timestamp or "")
+
+
+def _hostnames_of(ingress: Ingress, marks: Marks, *, tls_only: bool) -> tuple[dict[str, None], list[str]]:
+    """The hostnames in normal form, in the object's order, and what is wrong with it."""
+    hostnames: dict[str, None] = {}
+    faults = [*marks.faults, *marks.bad_hostnames]
+    for host in dict.fromkeys(_hosts_of(ingress, tls_only=tls_only)):
+        try:
+            hostnames[parse_hostname(host)] = None
+        except BadName as error:
+            faults.append(str(error))
+    return hostnames | dict.fromkeys(marks.hostnames), faults
 
 
 def _hosts_of(ingress: Ingress, *, tls_only: bool) -> Iterator[str]:

@@ -1,14 +1,16 @@
 """The Ingress source: from changes of Ingresses and IngressClasses to changes of claims.
 
 The law: pure; what it gives depends on the objects alone and not on the order in which their changes came. An Ingress
-that names no class waits for the default one: it is kept, so that its claims can be made anew when that changes.
+that names no class waits for the default one: its claims are kept, so that they can be made anew when that changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from msgspec.structs import replace
 
 from dnsproxy.claims import Claim, Rejection
 from dnsproxy.sources.ingress import Ingress, claims_of, origin_of
@@ -17,6 +19,8 @@ from dnsproxy.sources.store import ClaimStore
 from sidecar.kubernetes.objects import Unreadable
 
 SOURCE: Final = "Ingress"
+
+_Contribution = tuple[Sequence[Claim], Sequence[Rejection]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +40,18 @@ class IngressSource:
         self._options = options
         self._classes: dict[str, IngressClass] = {}
         self._default: str | None = None
-        self._classless: dict[str, Ingress] = {}
+        self._classless: dict[str, _Contribution] = {}
 
     def change_ingresses(self, changes: Mapping[str, Ingress | Unreadable | None]) -> frozenset[str]:
         """Take changes of Ingresses in, by `NAMESPACE/NAME`. The hostnames whose claims changed."""
         touched: set[str] = set()
         for key, ingress in changes.items():
             self._classless.pop(key, None)
+            found = self._contribution(ingress)
             if isinstance(ingress, Ingress) and ingress.class_name is None:
-                self._classless[key] = ingress
-            touched |= self._put(key, ingress)
+                self._classless[key] = found
+                found = self._with_default_class(found)
+            touched |= self._store.replace(SOURCE, key, *found)
         return frozenset(touched)
 
     def change_classes(self, changes: Mapping[str, IngressClass | Unreadable | None]) -> frozenset[str]:
@@ -58,18 +64,26 @@ class IngressSource:
         if chosen == self._default:
             return frozenset()
         self._default = chosen
-        return frozenset().union(*(self._put(key, ingress) for key, ingress in self._classless.items()))
+        touched: set[str] = set()
+        for key, found in self._classless.items():
+            touched |= self._store.replace(SOURCE, key, *self._with_default_class(found))
+        return frozenset(touched)
 
-    def _put(self, key: str, ingress: Ingress | Unreadable | None) -> frozenset[str]:
-        claims, rejections = self._contribution(ingress)
-        return self._store.replace(SOURCE, key, claims, rejections)
-
-    def _contribution(self, ingress: Ingress | Unreadable | None) -> tuple[list[Claim], list[Rejection]]:
+    def _contribution(self, ingress: Ingress | Unreadable | None) -> _Contribution:
         if ingress is None:
             return [], []
         if isinstance(ingress, Unreadable):
             return [], [Rejection(origin_of(ingress.metadata), f"unreadable: {ingress.reason}")]
         wanted = self._options.classes
-        if wanted and (ingress.class_name or self._default) not in wanted:
+        if wanted and ingress.class_name is not None and ingress.class_name not in wanted:
             return [], []
-        return claims_of(ingress, tls_only=self._options.tls_only, default_class=self._default)
+        return claims_of(ingress, tls_only=self._options.tls_only)
+
+    def _with_default_class(self, found: _Contribution) -> _Contribution:
+        wanted = self._options.classes
+        if wanted and self._default not in wanted:
+            return [], []
+        claims, rejections = found
+        return [
+            replace(claim, ingress_class=self._default) for claim in claims
+        ] if self._default else claims, rejections

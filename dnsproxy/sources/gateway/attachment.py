@@ -15,7 +15,6 @@ from dnsproxy.names import shown
 from dnsproxy.sources.gateway.facts import Facts, GatewayFacts, ListenerSetFacts, ParentRef
 from dnsproxy.sources.gateway.kinds import Ref
 from dnsproxy.sources.gateway.listeners import Listener
-from dnsproxy.sources.gateway.marks import IGNORE
 from dnsproxy.sources.gateway.state import State
 
 
@@ -78,9 +77,8 @@ def _refusal(ref: Ref, facts: Facts | None) -> Refusal | None:
         return Refusal(f"{ref} is not there")
     if not isinstance(facts, GatewayFacts | ListenerSetFacts):
         return Refusal(f"{ref} is unreadable")
-    if facts.marks.ignored:
-        return Refusal(f"{ref} is ignored ({IGNORE})", deliberate=True)
-    return Refusal(f"{ref} has a mark that can't be read") if facts.marks.faults else None
+    bar = facts.marks.bar
+    return Refusal(f"{ref} {bar}", facts.marks.ignored) if bar is not None else None
 
 
 def _through_gateway(ref: Ref, facts: ListenerSetFacts, gateway: Parent | Refusal, state: State) -> Parent | Refusal:

@@ -2,7 +2,8 @@
 
 The law: a route claims the names that it and a listener serve together. A listener claims its own exact name too, for
 what we don't see may serve it (a TCPRoute, an implementation's own routes), but yields it to whoever routes it. The
-wildcard of a listener is no claim: it says what may be served, and most names below it may live elsewhere.
+wildcard of a listener is no claim: it says what may be served, and most names below it may live elsewhere. Hostnames in
+a mark count as a route's own, and as those that a Gateway or ListenerSet listens for.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from dnsproxy.sources.gateway.facts import GatewayFacts, ListenerSetFacts, Route
 from dnsproxy.sources.gateway.hostnames import intersect
 from dnsproxy.sources.gateway.kinds import Ref
 from dnsproxy.sources.gateway.listeners import Listener
-from dnsproxy.sources.gateway.marks import IGNORE
 from dnsproxy.sources.gateway.state import State
 
 Contribution = tuple[list[Claim], list[Rejection]]
@@ -44,7 +44,8 @@ def contribution(ref: Ref, state: State, *, classes: Set[str]) -> Contribution:
 
 
 def _of_listeners(ref: Ref, facts: GatewayFacts | ListenerSetFacts, state: State, classes: Set[str]) -> Contribution:
-    names = [one.hostname for one in facts.listeners if one.hostname is not None and not is_wildcard(one.hostname)]
+    listened = (one.hostname for one in facts.listeners)
+    names = [*(name for name in listened if name is not None and not is_wildcard(name)), *facts.marks.hostnames]
     parent = find_parent(ref, state, classes=classes)
     if isinstance(parent, Refusal):
         return [], _refused(facts.origin, names, [parent])
@@ -57,13 +58,14 @@ def _of_route(route: RouteFacts, state: State, classes: Set[str]) -> Contributio
     claims = [
         _claim(name, route.origin, parent, route.marks.target or parent.target) for name, parent in served.items()
     ]
-    if route.hostnames is not None:
-        left = [name for name in route.hostnames if name not in matched]
+    own = _own_hostnames(route)
+    if own:
+        left = [name for name in own if name not in matched]
         if not left:
             return claims, []
         refusals += [Refusal(f"no listener of {parent.ref} that takes the route has it") for parent, _ in reached]
         return claims, _refused(route.origin, left, refusals)
-    if claims:
+    if claims or route.hostnames is not None:
         return claims, []
     refusals = refusals if not reached else [Refusal("it serves every name: give the route or the listener a hostname")]
     return [], [Rejection(route.origin, _format_reasons(refusals), _are_deliberate(refusals))]
@@ -79,14 +81,20 @@ def _served(route: RouteFacts, reached: Reached) -> tuple[dict[str, Parent], set
                 every_name.append(number)
             else:
                 doors.setdefault(listener.hostname, number)
-    if route.hostnames is None:
-        return {name: reached[number][0] for name, number in doors.items()}, set()
-    found = {name: every_name[0] for name in route.hostnames if every_name}
+    wanted = _own_hostnames(route)
+    found = {name: every_name[0] for name in wanted if every_name}
     matched = set(found)
-    for own, door, name in intersect(dict.fromkeys(route.hostnames), doors):
+    if route.hostnames is None:
+        found |= {name: min(number, found.get(name, number)) for name, number in doors.items()}
+    for own, door, name in intersect(dict.fromkeys(wanted), doors):
         found[name] = min(doors[door], found.get(name, doors[door]))
         matched.add(own)
     return {name: reached[number][0] for name, number in found.items()}, matched
+
+
+def _own_hostnames(route: RouteFacts) -> tuple[str, ...]:
+    """Those of its marks too: what a listener leaves to a route is a right that its owner gives, and no mark takes."""
+    return (*(route.hostnames or ()), *route.marks.hostnames)
 
 
 def _attached(route: RouteFacts, state: State, classes: Set[str]) -> tuple[Reached, list[Refusal]]:
@@ -109,10 +117,9 @@ def _attached(route: RouteFacts, state: State, classes: Set[str]) -> tuple[Reach
 
 def _bar(route: RouteFacts) -> Refusal | None:
     """Why a route gets nowhere, whatever its parents say."""
-    if route.marks.ignored:
-        return Refusal(f"it is ignored ({IGNORE})", deliberate=True)
-    if route.marks.faults:
-        return Refusal("it has a mark that can't be read")
+    bar = route.marks.bar
+    if bar is not None:
+        return Refusal(f"it {bar}", route.marks.ignored)
     return None if route.parents else Refusal("it has no Gateway or ListenerSet as its parent", deliberate=True)
 
 

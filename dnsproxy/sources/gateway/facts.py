@@ -20,8 +20,8 @@ from dnsproxy.sources.gateway import structs
 from dnsproxy.sources.gateway.admission import NOBODY, Admission, BadScope, parse_admission
 from dnsproxy.sources.gateway.kinds import GATEWAY, GROUP, GROUPS, LISTENER_SETS, Ref
 from dnsproxy.sources.gateway.listeners import Listener, parse_listeners
-from dnsproxy.sources.gateway.marks import Marks, read_marks
 from dnsproxy.sources.gateway.selectors import BadSelector
+from dnsproxy.sources.marks import Marks, read_marks
 from dnsproxy.targets import parse_address
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 
@@ -119,7 +119,15 @@ def _read_gateway(origin: Origin, gateway: structs.Gateway) -> GatewayFacts:
         admission = NOBODY
         faults.append(f"allowedListeners: {error}")
     status = tuple(dict.fromkeys(_read_addresses(gateway.status)))
-    return GatewayFacts(origin, marks, (*marks.faults, *faults), spec.gateway_class_name, listeners, admission, status)
+    return GatewayFacts(
+        origin,
+        marks,
+        (*marks.faults, *marks.bad_hostnames, *faults),
+        spec.gateway_class_name,
+        listeners,
+        admission,
+        status,
+    )
 
 
 def _read_listener_set(origin: Origin, one: structs.ListenerSet) -> ListenerSetFacts:
@@ -127,7 +135,7 @@ def _read_listener_set(origin: Origin, one: structs.ListenerSet) -> ListenerSetF
     listeners, faults = parse_listeners(one.spec.listeners)
     ref = _parse_parent(one.spec.parent_ref, origin.namespace)
     gateway = ref.parent if ref is not None and ref.parent.kind == GATEWAY else None
-    return ListenerSetFacts(origin, marks, (*marks.faults, *faults), gateway, listeners)
+    return ListenerSetFacts(origin, marks, (*marks.faults, *marks.bad_hostnames, *faults), gateway, listeners)
 
 
 def _read_route(origin: Origin, route: structs.Route) -> RouteFacts:
@@ -136,7 +144,9 @@ def _read_route(origin: Origin, route: structs.Route) -> RouteFacts:
     parents = tuple(dict.fromkeys(ref for ref in refs if ref is not None))
     hostnames, faults = _parse_hostnames(route.spec.hostnames or ())
     takes_listeners = not route.spec.hostnames
-    return RouteFacts(origin, marks, (*marks.faults, *faults), parents, None if takes_listeners else hostnames)
+    return RouteFacts(
+        origin, marks, (*marks.faults, *marks.bad_hostnames, *faults), parents, None if takes_listeners else hostnames
+    )
 
 
 def _parse_parent(ref: structs.ParentReference, home: str) -> ParentRef | None:

@@ -8,21 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
+from dnsproxy.sources.marks import MarkedMetadata
 from sidecar.kubernetes.objects import ObjectMeta
-
-
-class Marks(msgspec.Struct, frozen=True, gc=False):
-    """What annotations or labels say to us."""
-
-    ignore: str | None = msgspec.field(default=None, name="switchback.dev/ignore")
-    target: str | None = msgspec.field(default=None, name="switchback.dev/target")
-
-
-class Metadata(ObjectMeta, frozen=True, gc=False, rename="camel"):
-    """Who the object is, and our marks on it."""
-
-    annotations: Marks | None = None
-    labels: Marks | None = None
 
 
 class LabelRequirement(msgspec.Struct, frozen=True, gc=False):
@@ -102,7 +89,7 @@ class GatewayStatus(msgspec.Struct, frozen=True, gc=False):
 class Gateway(msgspec.Struct, frozen=True, gc=False):
     """gateway.networking.k8s.io Gateway."""
 
-    metadata: Metadata
+    metadata: MarkedMetadata
     spec: GatewaySpec
     status: GatewayStatus | None = None
 
@@ -128,7 +115,7 @@ class ListenerSetSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 class ListenerSet(msgspec.Struct, frozen=True, gc=False):
     """gateway.networking.k8s.io ListenerSet, and its forerunner XListenerSet in gateway.networking.x-k8s.io."""
 
-    metadata: Metadata
+    metadata: MarkedMetadata
     spec: ListenerSetSpec
 
 
@@ -142,7 +129,7 @@ class RouteSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 class Route(msgspec.Struct, frozen=True, gc=False):
     """HTTPRoute, GRPCRoute or TLSRoute: which of them, the collection knows."""
 
-    metadata: Metadata
+    metadata: MarkedMetadata
     spec: RouteSpec = RouteSpec()
 
 

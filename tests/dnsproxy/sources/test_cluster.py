@@ -14,9 +14,11 @@ import trio
 from trio.testing import MockClock
 
 from dnsproxy.claims import Claim, Origin, Reach
-from dnsproxy.sources.cluster import IngressStatus, follow_ingresses
+from dnsproxy.sources.cluster import IngressStatus, follow_ingresses, follow_services
 from dnsproxy.sources.ingress_source import IngressOptions
+from dnsproxy.sources.marks import HOSTNAME
 from dnsproxy.sources.store import ClaimStore
+from sidecar.kubernetes.status import Status
 from tests.sidecar.kubernetes.faulty_api import Answer, FaultyApi, client_in_memory, event, failure, page, watch
 
 
@@ -51,6 +53,7 @@ class Followed:
     store: ClaimStore
     told: set[str] = field(default_factory=set)
     status: IngressStatus = field(default_factory=IngressStatus)
+    services: Status = field(default_factory=Status)
     synced: trio.Event = field(default_factory=trio.Event)
 
     async def until(self, condition: Callable[[], bool]) -> None:
@@ -75,6 +78,30 @@ async def following(store: ClaimStore, lists: Sequence[Answer], watches: Sequenc
         nursery.start_soon(follow)
         yield followed
         nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def following_services(
+    store: ClaimStore, lists: Sequence[Answer], watches: Sequence[Answer]
+) -> AsyncIterator[Followed]:
+    followed = Followed(store)
+    async with client_in_memory(FaultyApi(lists, watches)) as client, trio.open_nursery() as nursery:
+        follow = partial(
+            follow_services,
+            client,
+            store,
+            on_claims=followed.told.update,
+            on_synced=followed.synced.set,
+            status=followed.services,
+        )
+        nursery.start_soon(follow)
+        yield followed
+        nursery.cancel_scope.cancel()
+
+
+def service(name: str, hostnames: str | None = None, version: str = "1") -> dict[str, Any]:
+    annotations = {} if hostnames is None else {HOSTNAME: hostnames}
+    return {"metadata": {"name": name, "namespace": "git", "resourceVersion": version, "annotations": annotations}}
 
 
 QUIET = [watch(60.0)]
@@ -122,3 +149,35 @@ async def test_an_object_is_deleted_by_the_watch_as_ever(autojump_clock: MockClo
         await followed.synced.wait()
         await followed.until(lambda: not store.names())
         assert followed.told == {"a.example.org"}
+
+
+async def test_marked_services_come_change_and_go(autojump_clock: MockClock) -> None:
+    store = ClaimStore()
+    changes = [
+        watch(
+            event("MODIFIED", service("a", "new.example.org", "2")),
+            event("ADDED", service("c", "c.example.org")),
+            event("DELETED", service("b")),
+            event("MODIFIED", service("d", version="2")),
+            60.0,
+        )
+    ]
+    lists = [page(service("a", "a.example.org"), service("b"), service("d", "d.example.org"))]
+    async with following_services(store, lists, changes) as followed:
+        await followed.until(lambda: set(store.names()) == {"new.example.org", "c.example.org"})
+        assert followed.told == {"a.example.org", "new.example.org", "c.example.org", "d.example.org"}
+        assert followed.services.objects == 3
+
+
+async def test_services_of_a_snapshot_count_until_the_cluster_has_spoken(autojump_clock: MockClock) -> None:
+    store = ClaimStore()
+    for name in ("kept", "gone"):
+        origin = Origin("Service", name, "git")
+        store.restore("Service", f"git/{name}", [Claim(f"{name}.example.org", Reach.NAME, origin)])
+    lists = [failure(503, "Unavailable"), page(service("kept", "kept.example.org"), service("other"))]
+    async with following_services(store, lists, QUIET) as followed:
+        await followed.until(lambda: followed.services.errors["server-trouble"] == 1)
+        assert set(store.names()) == {"kept.example.org", "gone.example.org"}
+        await followed.synced.wait()
+        await followed.until(lambda: store.names() == ["kept.example.org"])
+        assert followed.told == {"gone.example.org"}

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dnsproxy.claims import Claim, Origin, Reach
 from dnsproxy.sources.ingress import Ingress, claims_of
+from dnsproxy.sources.marks import HOSTNAME, IGNORE, TARGET
 
 METADATA = {"name": "shop", "namespace": "web", "creationTimestamp": "2026-01-02T03:04:05Z", "uid": "x"}
 ORIGIN = Origin("Ingress", "shop", "web", "2026-01-02T03:04:05Z")
@@ -98,38 +99,94 @@ OLD = {"annotations": {"kubernetes.io/ingress.class": "old", "other": "x"}}
 @pytest.mark.parametrize(
     ("spec", "metadata", "expected"),
     [
-        ({"ingressClassName": "new"}, {}, "new"),
-        ({"ingressClassName": "new"}, OLD, "new"),
-        ({}, OLD, "old"),
-        ({"ingressClassName": ""}, OLD, "old"),
-        ({}, {"annotations": None}, "default"),
-        ({}, {"annotations": {"kubernetes.io/ingress.class": ""}}, "default"),
-        (None, {}, "default"),
-    ],
-    ids=[
-        "field",
-        "field-beats-annotation",
-        "annotation",
-        "empty-field",
-        "null-annotations",
-        "empty-annotation",
-        "none",
+        pytest.param({"ingressClassName": "new"}, {}, "new", id="field"),
+        pytest.param({"ingressClassName": "new"}, OLD, "new", id="field-beats-annotation"),
+        pytest.param({}, OLD, "old", id="annotation"),
+        pytest.param({"ingressClassName": ""}, OLD, "old", id="empty-field"),
+        pytest.param({}, {"annotations": None}, None, id="null-annotations"),
+        pytest.param({}, {"annotations": {"kubernetes.io/ingress.class": ""}}, None, id="empty-annotation"),
+        pytest.param(None, {}, None, id="none"),
     ],
 )
-def test_class_is_the_objects_own_or_the_default(
-    spec: dict[str, Any] | None, metadata: dict[str, Any], expected: str
+def test_class_is_the_one_that_the_object_names(
+    spec: dict[str, Any] | None, metadata: dict[str, Any], expected: str | None
 ) -> None:
-    """The field, then the annotation that came before it, then what the cluster says."""
+    """The field, then the annotation that came before it."""
     ingress = parse(spec if spec is None else spec | {"rules": [{"host": "a.example.org"}]}, **metadata)
-    assert (ingress.class_name or "default") == expected
-    for claim in claims_of(ingress, tls_only=False, default_class="default")[0]:
+    assert ingress.class_name == expected
+    for claim in claims_of(ingress, tls_only=False)[0]:
         assert claim.ingress_class == expected
 
 
-def test_without_default_class_there_is_none() -> None:
-    """The claim takes the default target."""
-    (claim,), _ = claims_of(parse({"rules": [{"host": "a.example.org"}]}), tls_only=False)
-    assert claim.ingress_class is None
+A, B = "a.example.org", "b.example.org"
+RULE = {"rules": [{"host": A}]}
+
+
+def marked(mark: str, text: str, *, where: str = "annotations") -> Ingress:
+    return parse(RULE, **{where: {mark: text}})
+
+
+def test_a_target_of_its_own_goes_with_every_claim() -> None:
+    ingress = parse(BOTH, annotations={TARGET: "service:edge/relay"})
+    assert {claim.target for claim in claims_of(ingress, tls_only=False)[0]} == {"service:edge/relay"}
+
+
+@pytest.mark.parametrize("where", ["annotations", "labels"])
+def test_an_ignored_object_claims_nothing_and_says_so_for_each_of_its_names(where: str) -> None:
+    ingress = parse(BOTH, **{where: {IGNORE: "true"}})
+    claims, rejections = claims_of(ingress, tls_only=True)
+    assert claims == []
+    assert [(one.reason, one.deliberate) for one in rejections] == [
+        (f"{name}: it is ignored (switchback.dev/ignore)", True) for name in ("b.example.org", "c.example.org")
+    ]
+
+
+@pytest.mark.parametrize(
+    "mark", [{IGNORE: "yes"}, {TARGET: "relay"}, {TARGET: ""}, {IGNORE: "True", TARGET: "?"}], ids=str
+)
+def test_an_object_whose_mark_cannot_be_read_claims_nothing(mark: dict[str, str]) -> None:
+    claims, rejections = claims_of(parse(RULE, annotations=mark), tls_only=False)
+    assert claims == []
+    assert [one.deliberate for one in rejections] == [False] * (len(mark) + 1)
+    assert rejections[-1].reason == f"{A}: it has a mark that can't be read"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        pytest.param(B, [A, B], id="one"),
+        pytest.param(f" B.example.org. ,{A},,c.example.org,", [A, B, "c.example.org"], id="a list"),
+        pytest.param("*.b.example.org", [A, "*.b.example.org"], id="a wildcard"),
+        pytest.param("", [A], id="empty"),
+        pytest.param(" , ", [A], id="nothing but commas"),
+    ],
+)
+def test_hostnames_of_a_mark_count_beside_its_own(text: str, names: list[str]) -> None:
+    claims, rejections = claims_of(marked(HOSTNAME, text), tls_only=False)
+    assert [claim.hostname for claim in claims] == names
+    assert {claim.reach for claim in claims if claim.hostname.startswith("*")} <= {Reach.ONE_LABEL}
+    assert rejections == []
+
+
+def test_hostnames_of_a_mark_count_where_only_tls_does() -> None:
+    assert [claim.hostname for claim in claims_of(marked(HOSTNAME, B), tls_only=True)[0]] == [B]
+
+
+@pytest.mark.parametrize("bad", ["*", "192.0.2.1", "a b.example.org", "x" * 64 + ".org", "a..example.org", "https://x"])
+def test_a_bad_hostname_in_a_mark_harms_no_other(bad: str) -> None:
+    claims, (rejection,) = claims_of(marked(HOSTNAME, f"{bad},{B}"), tls_only=False)
+    assert [claim.hostname for claim in claims] == [A, B]
+    assert HOSTNAME in rejection.reason
+    assert rejection.reason.isprintable()
+
+
+def test_the_load_balancer_of_its_status_goes_with_every_claim() -> None:
+    points = [{"ip": "192.0.2.7"}, {"hostname": "LB.example.net."}]
+    ingress = msgspec.convert(
+        {"metadata": METADATA, "spec": BOTH, "status": {"loadBalancer": {"ingress": points}}}, Ingress
+    )
+    claims, _ = claims_of(ingress, tls_only=False)
+    assert {claim.status for claim in claims} == {("192.0.2.7", "lb.example.net")}
 
 
 @given(st.lists(st.text() | st.none()), st.lists(st.lists(st.text() | st.none()) | st.none()))

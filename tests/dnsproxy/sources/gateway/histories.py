@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from dnsproxy.sources.gateway.kinds import GATEWAY, HTTP_ROUTE, LISTENER_SET, SOURCES, TLS_ROUTE, X_LISTENER_SET
-from dnsproxy.sources.gateway.marks import IGNORE
+from dnsproxy.sources.marks import HOSTNAME, IGNORE
 from sidecar.kubernetes.objects import Unreadable
 from tests.dnsproxy.sources.gateway.objects import (
     ALL_SETS,
@@ -37,7 +37,9 @@ PARENTS = [*GATEWAYS, parent_ref("web/x", LISTENER_SET), parent_ref("infra/x", X
 hostnames = st.sampled_from(HOSTNAMES)
 places = st.sampled_from(PLACES)
 scopes = st.sampled_from(SCOPES)
-marks = st.sampled_from([{}, {}, {}, {}, {}, {IGNORE: "true"}, {IGNORE: "?"}])
+marks = st.sampled_from(
+    [{}, {}, {}, {}, {}, {HOSTNAME: "b.a.org"}, {HOSTNAME: "*.a.org"}, {IGNORE: "true"}, {IGNORE: "?"}]
+)
 ages = st.sampled_from([OLD, NEW])
 listeners = st.lists(
     st.builds(

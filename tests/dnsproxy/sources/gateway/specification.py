@@ -8,6 +8,7 @@ from typing import Any
 
 from dnsproxy.sources.gateway import structs
 from dnsproxy.sources.gateway.kinds import GATEWAY, ROUTES, TLS_ROUTE
+from dnsproxy.sources.marks import MarkFields
 from sidecar.kubernetes.objects import Unreadable
 from tests.dnsproxy.sources.gateway.histories import Key
 
@@ -48,7 +49,7 @@ def is_used(one: Any) -> bool:
     return (
         one is not None
         and not isinstance(one, Unreadable)
-        and (one.metadata.annotations or structs.Marks()).ignore is None
+        and (one.metadata.annotations or MarkFields()).ignore is None
     )
 
 
@@ -63,14 +64,14 @@ def served_names(objects: Mapping[Key, Any], names: Iterable[str]) -> set[str]:
     found = set()
     for (kind, one), name in product(routes_of(objects), names):
         own = one.spec.hostnames or ()
-        if own and not any(name_stands_in(hostname, name) for hostname in own):
-            continue
+        marked = (one.metadata.annotations or MarkFields()).hostname
+        wanted = any(name_stands_in(hostname, name) for hostname in (*own, *([marked] if marked else [])))
         for ref in one.spec.parent_refs or ():
             for door in doors(objects, labels, ref):
                 fits = door.protocol == ("TLS" if kind == TLS_ROUTE else "HTTPS")
                 meant = ref.section_name in (None, "", door.name)
                 welcome = is_open(door.allowed_routes, ref.namespace, one.metadata.namespace, labels, default="Same")
-                named = own or door.hostname is not None
+                named = wanted or (not own and door.hostname is not None)
                 if fits and meant and welcome and named and name_stands_in(door.hostname, name):
                     found.add(name)
     return found

@@ -10,8 +10,8 @@ from dnsproxy.claims import Claim, Reach, Rejection
 from dnsproxy.sources.gateway.contribution import contribution
 from dnsproxy.sources.gateway.facts import read_facts
 from dnsproxy.sources.gateway.kinds import GATEWAY, GRPC_ROUTE, HTTP_ROUTE, LISTENER_SET, TLS_ROUTE, Ref
-from dnsproxy.sources.gateway.marks import IGNORE, TARGET
 from dnsproxy.sources.gateway.state import State
+from dnsproxy.sources.marks import HOSTNAME, IGNORE, TARGET
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from tests.dnsproxy.sources.gateway.objects import (
     ALL_SETS,
@@ -79,6 +79,50 @@ def test_a_route_claims_what_it_serves_with_its_listeners(
         assert sorted(claim.hostname for claim in claims) == expected
         assert bool(claims or rejections)
         assert all(claim.routed for claim in claims)
+
+
+@pytest.mark.parametrize(
+    ("own", "marked", "doors", "expected", "left"),
+    [
+        pytest.param(["a.org"], "b.org", [None], ["a.org", "b.org"], [], id="beside its own"),
+        pytest.param([], "b.org", [None], ["b.org"], [], id="in place of every name"),
+        pytest.param([], "b.org", [None, "c.org"], ["b.org", "c.org"], [], id="beside the listeners'"),
+        pytest.param([], "b.org", ["b.org"], ["b.org"], [], id="one that a listener has too"),
+        pytest.param(["a.org"], "*.b.org", ["a.org", "c.b.org"], ["a.org", "c.b.org"], [], id="narrowed by a listener"),
+        pytest.param(["a.org"], "b.org", ["a.org"], ["a.org"], ["b.org"], id="not what the listener does not leave it"),
+        pytest.param([], "b.org", ["a.org"], ["a.org"], ["b.org"], id="nor where the route has no names itself"),
+        pytest.param(["a.org"], "b.org,?", ["*.org"], ["a.org", "b.org"], [HOSTNAME], id="a bad one"),
+        pytest.param(["*"], "b.org", [None], ["b.org"], ["'*'"], id="beside a bad one of its own"),
+        pytest.param(["a.org"], "b.org", [], [], ["a.org", "b.org"], id="no listener"),
+    ],
+)
+def test_the_hostnames_of_a_mark_are_served_like_a_routes_own(
+    own: list[str], marked: str, doors: list[str | None], expected: list[str], left: list[str]
+) -> None:
+    listeners = [listener(hostname, f"l{number}") for number, hostname in enumerate(doors)]
+    claims, rejections = contribute(
+        (HTTP_ROUTE, route(*own, annotations={HOSTNAME: marked})), (GATEWAY, gateway(*listeners))
+    )
+    assert sorted(claim.hostname for claim in claims) == expected
+    assert [one.reason.partition(":")[0].partition(" ")[0] for one in rejections] == left
+
+
+def test_a_gateway_and_a_listener_set_listen_for_the_hostnames_of_their_marks() -> None:
+    """Wildcards too: they were asked for. Whoever routes the name comes first."""
+    mark = {HOSTNAME: "mqtt.example.org,*.example.net"}
+    main = (GATEWAY, gateway(listener("a.example.org"), annotations=mark, allowedListeners=ALL_SETS))
+    claims, rejections = contribute(main)
+    assert [(claim.hostname, claim.reach) for claim in claims] == [
+        ("a.example.org", Reach.NAME),
+        ("mqtt.example.org", Reach.NAME),
+        ("*.example.net", Reach.ANY_LABELS),
+    ]
+    assert not any(claim.routed for claim in claims)
+    assert rejections == []
+    extra = (LISTENER_SET, listener_set(listener(), annotations={HOSTNAME: "ssh.example.org"}))
+    assert names(extra, main) == ["ssh.example.org"]
+    refused = (LISTENER_SET, listener_set(annotations={HOSTNAME: "ssh.example.org"}))
+    assert reasons(refused, (GATEWAY, gateway(listener())))[0].startswith("ssh.example.org: ")
 
 
 def test_a_claim_has_the_reach_of_the_specification_and_the_class_and_status_of_its_gateway() -> None:

@@ -26,7 +26,7 @@ from dnsproxy.sources.gateway.kinds import (
     X_LISTENER_SET,
     Ref,
 )
-from dnsproxy.sources.gateway.marks import IGNORE, TARGET
+from dnsproxy.sources.marks import IGNORE, TARGET
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from tests.dnsproxy.sources.gateway.objects import (
     ALL_SETS,

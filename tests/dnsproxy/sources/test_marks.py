@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.sources.gateway import structs
-from dnsproxy.sources.gateway.marks import IGNORE, NO_MARKS, TARGET, Marks, read_marks
+from dnsproxy.sources.marks import HOSTNAME, IGNORE, NO_MARKS, TARGET, MarkedMetadata, Marks, read_marks
 from dnsproxy.targets import BadTarget, parse_target
 
 
 def read(annotations: Any = None, labels: Any = None) -> Marks:
     metadata = {"name": "app", "annotations": annotations, "labels": labels}
-    return read_marks(msgspec.convert(metadata, structs.Metadata))
+    return read_marks(msgspec.convert(metadata, MarkedMetadata))
 
 
 @pytest.mark.parametrize(
@@ -96,3 +95,59 @@ def test_any_text_is_a_target_or_refused(text: str) -> None:
     except BadTarget:
         return
     assert parse_target(target) == target
+
+
+@pytest.mark.parametrize(
+    ("annotations", "labels", "hostnames"),
+    [
+        pytest.param({HOSTNAME: "git.example.org"}, None, ("git.example.org",), id="one"),
+        pytest.param(
+            {HOSTNAME: " Git.Example.org., *.mqtt.example.org,git.example.org\n,bücher.example.org"},
+            None,
+            ("git.example.org", "*.mqtt.example.org", "xn--bcher-kva.example.org"),
+            id="a list in normal form",
+        ),
+        pytest.param(None, {HOSTNAME: "git.example.org"}, ("git.example.org",), id="a label"),
+        pytest.param({HOSTNAME: ""}, {HOSTNAME: "git.example.org"}, (), id="an empty annotation goes first"),
+    ],
+)
+def test_hostnames_are_a_list_with_commas(annotations: Any, labels: Any, hostnames: tuple[str, ...]) -> None:
+    assert read(annotations, labels) == Marks(hostnames=hostnames)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    ["*", "*.", "192.0.2.1", "[2001:db8::1]", "2001:db8::1", "a..b", "-a.example.org", "a b.example.org",
+     "git.example.org:22", "ssh://git.example.org", "git.example.org/x", "git.example.org;x", "a.*.example.org",
+     "x" * 64, ".".join(["abcdefgh"] * 32), "a\x00.example.org", "\u202egro.example"],
+)  # fmt: skip
+def test_a_bad_hostname_is_told_and_harms_neither_the_others_nor_the_object(bad: str) -> None:
+    marks = read({HOSTNAME: f"a.example.org,{bad},b.example.org,{bad}", TARGET: "192.0.2.1"})
+    assert (marks.hostnames, marks.target) == (("a.example.org", "b.example.org"), "192.0.2.1")
+    assert marks.bar is None
+    (fault,) = marks.bad_hostnames
+    assert fault.startswith(HOSTNAME)
+    assert fault.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("annotations", "bar"),
+    [
+        pytest.param({}, None, id="none"),
+        pytest.param({IGNORE: "false", TARGET: "status", HOSTNAME: "a.example.org"}, None, id="all good"),
+        pytest.param({IGNORE: "true", TARGET: "?"}, f"is ignored ({IGNORE})", id="ignored goes before a fault"),
+        pytest.param({TARGET: "?"}, "has a mark that can't be read", id="a bad target"),
+        pytest.param({HOSTNAME: "?"}, None, id="a bad hostname"),
+    ],
+)
+def test_only_a_mark_that_cannot_be_understood_or_says_so_bars_the_object(annotations: Any, bar: str | None) -> None:
+    assert read(annotations).bar == bar
+
+
+@given(st.text(), st.text() | st.none(), st.text() | st.none())
+def test_any_text_in_a_mark_is_taken_or_told(hostname: str, ignore: str | None, target: str | None) -> None:
+    marks = read({HOSTNAME: hostname, IGNORE: ignore, TARGET: target})
+    assert len(set(marks.hostnames)) == len(marks.hostnames)
+    assert len(marks.hostnames) + len(marks.bad_hostnames) <= len(hostname.split(","))
+    for fault in (*marks.faults, *marks.bad_hostnames):
+        assert fault.isprintable()

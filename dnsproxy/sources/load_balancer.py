@@ -1,0 +1,54 @@
+"""The load balancer in an object's status, which Ingress and Service have in common: where outsiders reach the object.
+
+The law: pure; a controller may write what it likes, and what is neither an address nor a hostname tells us nothing.
+https://kubernetes.io/docs/reference/kubernetes-api/service-resources/service-v1/#ServiceStatus
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import msgspec
+
+from dnsproxy.names import parse_hostname
+from dnsproxy.targets import parse_address
+
+
+class _Point(msgspec.Struct, frozen=True, gc=False):
+    """LoadBalancerIngress; its ports and ipMode say nothing of names."""
+
+    ip: str | None = None
+    hostname: str | None = None
+
+
+class _LoadBalancer(msgspec.Struct, frozen=True, gc=False):
+    ingress: tuple[_Point | None, ...] | None = None
+
+
+class BalancedStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """The part of an object's status that is needed."""
+
+    load_balancer: _LoadBalancer | None = None
+
+
+def points_of(status: BalancedStatus | None) -> tuple[str, ...]:
+    """Its addresses and hostnames in the form of Claim.status, each once."""
+    if status is None or status.load_balancer is None or not status.load_balancer.ingress:
+        return ()
+    return _read(status.load_balancer.ingress)
+
+
+@lru_cache(maxsize=1024)
+def _read(points: tuple[_Point | None, ...]) -> tuple[str, ...]:
+    """Kept, because 100,000 objects behind one load balancer say the same: it is read, and held, once."""
+    return tuple(dict.fromkeys(text for point in points if point is not None for text in _texts_of(point)))
+
+
+def _texts_of(point: _Point) -> Iterator[str]:
+    for text, parse in ((point.ip, parse_address), (point.hostname, parse_hostname)):
+        try:
+            if text:
+                yield parse(text)
+        except ValueError:
+            continue
