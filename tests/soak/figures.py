@@ -9,7 +9,7 @@ from typing import Final
 from tests.soak.flatness import Allowance, Verdict, judge
 
 Sample = Mapping[str, float]
-"""Figures by name; one that the server does not tell is not there."""
+"""Figures and counters by name; one that the server does not tell is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,14 @@ FIGURES: Final = (
     Figure("outstanding", "forwarded queries", Allowance(share=0.25, least=20), "dnsproxy_forward_outstanding"),
     Figure("names", "in the table", Allowance(), "dnsproxy_table_names"),
 )
+
+
+COUNTERS: Final = {
+    "requests": "dnsproxy_dns_requests_total",
+    "timeouts": "dnsproxy_forward_timeouts_total",
+    "processor seconds": "process_cpu_seconds_total",
+}
+"""What only ever grows, and is sampled to explain the figures: names and their metrics."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from tests.peers.processes import StartFailed
 from tests.peers.serving import Serving, serving
 from tests.soak.chances import chance_of
 from tests.soak.faults import DATAGRAM_FAULTS, STREAM_FAULTS, faulty
-from tests.soak.figures import Sample
+from tests.soak.figures import FIGURES, Sample
 from tests.soak.sampling import Gone, take_sample
 from tests.soak.tally import Tally
 from tests.soak.traffic import Site, Traffic, replace_hosts
@@ -151,6 +151,6 @@ async def _sample(server: Serving) -> tuple[Sample, Mapping[str, float]]:
 
 def format_progress(sample: Sample, *, asked: int, seconds: float) -> str:
     """A sample in a line."""
-    figures = ", ".join(f"{name} {value:.4g}" for name, value in sample.items() if name != "names")
+    figures = ", ".join(f"{each.name} {sample[each.name]:.4g}" for each in FIGURES if each.name in sample)
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes}:{rest:02d} {figures}, {asked / seconds:.0f} answers/s"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.peers.scraping import scrape
-from tests.soak.figures import FIGURES, Sample
+from tests.soak.figures import COUNTERS, FIGURES, Sample
 
 _KIB_PER_MIB: Final = 1024
 
@@ -19,10 +19,11 @@ class Gone(Exception):
 
 
 def take_sample(process: int, admin: str) -> tuple[Sample, Mapping[str, float]]:
-    """The figures of a process, and all metrics of its admin port. Raises Gone."""
+    """A sample, the machine's load average in it, and all metrics of the admin port. Raises Gone."""
     try:
         metrics = scrape(admin)
-        return {**read_process(Path("/proc") / str(process)), **pick_metrics(metrics)}, metrics
+        sample = {**read_process(Path("/proc") / str(process)), **pick_metrics(metrics)}
+        return {**sample, "load": os.getloadavg()[0]}, metrics
     except OSError as error:
         raise Gone(str(error)) from error
 
@@ -41,6 +42,6 @@ def parse_status(text: str) -> Sample:
 
 
 def pick_metrics(metrics: Mapping[str, float]) -> Sample:
-    """The figures that a server tells itself."""
-    told = {figure.name: metrics.get(figure.metric) for figure in FIGURES if figure.metric is not None}
-    return {name: value for name, value in told.items() if value is not None}
+    """The figures and counters that a server tells itself."""
+    wanted = {**{figure.name: figure.metric for figure in FIGURES if figure.metric is not None}, **COUNTERS}
+    return {name: metrics[metric] for name, metric in wanted.items() if metric in metrics}

@@ -55,7 +55,7 @@ def test_a_short_soak_finds_nothing_wrong_and_tells_every_figure(tmp_path: Path)
     content = json.loads(figures.read_text())
     assert [problem for problem in content["problems"] if " grew from " not in problem] == []
     assert [row["name"] for row in content["figures"]] == [figure.name for figure in FIGURES]
-    assert all(sample.keys() == {figure.name for figure in FIGURES} for sample in content["samples"])
+    assert all(sample.keys() > {figure.name for figure in FIGURES} for sample in content["samples"])
     for kind in ("names of the table", "names outside", "over TCP"):
         assert content["questions"][kind]["right"] > 0
     for event in ("hosts files", "TCP connections dropped", "slow connections", "upstream datagrams"):

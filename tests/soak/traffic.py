@@ -38,8 +38,8 @@ SLOW, UNREAD = 12, 2
 SWAP_EVERY: Final = 3.0
 OUTAGE_EVERY, OUTAGE = 60.0, 5.0
 """Seconds from one outage of an upstream to the next, and how long each lasts."""
-_FLOOD: Final = 500
-"""Queries on a connection that is not read."""
+_FLOOD: Final = 100_000
+"""Queries on a connection that is not read: more than all buffers hold, so that it is cut off before its end."""
 _ENDLESS: Final = 1 << 40
 
 
