@@ -6,7 +6,7 @@ API server keeps what it knows, and the others do not notice.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
 from functools import partial
 
 import trio
@@ -18,10 +18,12 @@ from dnsproxy.sources.gateway.follower import GatewayFollower
 from dnsproxy.sources.gateway.kinds import SOURCES as GATEWAY_KINDS
 from dnsproxy.sources.ingress_source import SOURCE as INGRESS
 from dnsproxy.sources.service import service_keys
-from dnsproxy.sources.service_targets import ServiceTargets
+from dnsproxy.sources.service_targets import Addresses, ServiceTargets
+from dnsproxy.sources.service_uses import ServiceUses
 from sidecar.kubernetes.config import Cluster
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.status import Status
+from sidecar.slices import in_slices
 
 GATEWAY = "Gateway API"
 TARGETS = "target Services"
@@ -39,6 +41,7 @@ class ClusterSources:
         self._ingress = IngressStatus()
         self._gateway: GatewayFollower | None = None
         self._targets: ServiceTargets | None = None
+        self._uses = ServiceUses()
 
     @staticmethod
     def reports(settings: ClusterSettings) -> list[str]:
@@ -56,7 +59,7 @@ class ClusterSources:
         """How every watch is doing."""
         ingress = [self._ingress.ingresses, self._ingress.classes] if self._settings.ingress else []
         gateway = self._gateway.statuses if self._gateway else []
-        targets = list(self._targets.statuses.values()) if self._targets else []
+        targets = self._targets.statuses if self._targets else []
         return [*ingress, *gateway, *targets]
 
     @property
@@ -65,51 +68,85 @@ class ClusterSources:
         return self._targets.faults if self._targets else {}
 
     @property
+    def services(self) -> Addresses:
+        """The addresses of the Services that targets name."""
+        return self._targets.addresses if self._targets else {}
+
+    @property
     def in_step(self) -> bool:
-        """Whether the claims are those of the cluster: all of it was read once, and nothing is in doubt."""
-        return bool(self.statuses) and all(status.synced and not status.doubted for status in self.statuses)
+        """Whether claims and addresses are those of the cluster: all was read once, and nothing is in doubt.
+
+        A Service that only an object names is left out: its owner must not be able to keep this from being so.
+        """
+        if self._targets is None or not self._targets.in_step:
+            return False
+        ingress = [self._ingress.ingresses, self._ingress.classes] if self._settings.ingress else []
+        store = self._keeper.registry.store
+        return (
+            all(status.synced and not status.doubted for status in ingress)
+            and (self._gateway.in_step if self._gateway else self._settings.gateway is None)
+            and not any(store.restored(kind) for kind in self.kinds(self._settings))
+        )
 
     async def run(self, cluster: Cluster) -> None:
         """Follow until cancelled."""
-        async with ApiClient(cluster) as client, trio.open_nursery() as nursery:
+        async with ApiClient(cluster) as client:
+            await self.follow(client)
+
+    async def follow(self, client: ApiClient) -> None:
+        """The same through a client that is open."""
+        registry = self._keeper.registry
+        self._targets = ServiceTargets(
+            client,
+            configured=service_keys(registry.targets.named()),
+            known=registry.targets.services,
+            on_change=self._set_services,
+            on_synced=self._note_targets,
+        )
+        await in_slices(self._name_services(registry.store.names()))
+        self._note_targets()
+        async with trio.open_nursery() as nursery:
             for follower in self._followers(client):
                 nursery.start_soon(follower)
 
-    def _followers(self, client: ApiClient) -> list[Callable[[], Awaitable[None]]]:
-        registry = self._keeper.registry
-        self._targets = ServiceTargets(
-            client, on_change=self._set_services, on_synced=self._note_targets, known=registry.targets.services
-        )
-        # Beside the flags' targets those that objects of a snapshot chose.
-        chosen = (claim.target for claim in registry.store.claims() if claim.target)
-        self._targets.want(service_keys((*registry.targets.named(), *chosen)))
-        self._note_targets()
-        followers: list[Callable[[], Awaitable[None]]] = [self._targets.run]
+    def _followers(self, client: ApiClient) -> Iterator[Callable[[], Awaitable[None]]]:
+        store = self._keeper.registry.store
+        if self._targets is not None:
+            yield self._targets.run
         if self._settings.ingress is not None:
-            follow = partial(follow_ingresses, client, registry.store, options=self._settings.ingress)
+            follow = partial(follow_ingresses, client, store, options=self._settings.ingress)
             told = partial(self._note, INGRESS, lambda: self._ingress.synced)
-            followers.append(partial(follow, on_claims=self._take, on_synced=told, status=self._ingress))
+            yield partial(follow, on_claims=self._take, on_synced=told, status=self._ingress)
         if self._settings.gateway is not None:
             self._gateway = GatewayFollower(
                 client,
-                registry.store,
+                store,
                 options=self._settings.gateway,
                 on_claims=self._take,
                 on_synced=partial(self._note, GATEWAY, lambda: True),
             )
-            followers.append(self._gateway.run)
-        return followers
+            yield self._gateway.run
 
     def _take(self, hostnames: frozenset[str]) -> None:
-        registry = self._keeper.registry
-        registry.touch(hostnames)
-        if self._targets is not None:
-            chosen = (claim.target for name in hostnames for claim in registry.store.claims_for(name) if claim.target)
-            self._targets.want(service_keys(chosen))
+        self._keeper.registry.touch(hostnames)
+        for _ in self._name_services(hostnames):
+            pass
         self._keeper.wake()
 
-    def _set_services(self, addresses: Mapping[str, tuple[str, ...]]) -> None:
-        self._keeper.registry.set_services(addresses)
+    def _name_services(self, hostnames: Iterable[str]) -> Generator[None, None, None]:
+        """Follow the Services that the claims to these hostnames choose, and let go those that none does any more."""
+        store = self._keeper.registry.store
+        for hostname in hostnames:
+            turn = self._uses.put(hostname, (claim.target for claim in store.claims_for(hostname) if claim.target))
+            if self._targets is not None:
+                self._targets.want(turn.named)
+                self._targets.leave(turn.left)
+            yield
+
+    def _set_services(self, key: str, addresses: Addresses) -> None:
+        registry = self._keeper.registry
+        is_configured = key in service_keys(registry.targets.named())
+        registry.set_services(addresses, touching=None if is_configured else self._uses.hostnames(key))
         self._keeper.wake()
 
     def _note(self, source: str, is_synced: Callable[[], bool]) -> None:

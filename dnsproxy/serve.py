@@ -114,8 +114,8 @@ class _Service:
         settings = self.settings
         mark = file_mark(settings.hosts_file) if settings.hosts_file else ()
         await self._load_static()
-        if settings.snapshot and settings.cluster:
-            made_with = settings.cluster.shown()
+        if settings.snapshot and settings.cluster and cluster:
+            made_with = settings.cluster.shown(cluster.server)
             self._snapshot = restore_snapshot(settings.snapshot, self.keeper.registry, settings=made_with)
         await self.keeper.swap()
         with ExitStack() as sockets:
@@ -134,7 +134,7 @@ class _Service:
                     nursery.start_soon(self._follow_hosts_file, settings.hosts_file, mark)
                 if cluster is not None and self.cluster is not None:
                     nursery.start_soon(self.cluster.run, cluster)
-                    nursery.start_soon(self._keep_snapshot, self.cluster)
+                    nursery.start_soon(self._keep_snapshot, self.cluster, cluster.server)
                 if settings.resolv_conf:
                     nursery.start_soon(self._follow_resolv_conf, settings.resolv_conf, listening)
                 if admin:
@@ -184,14 +184,15 @@ class _Service:
         used = self.settings.forwarding
         await follow_resolv_conf(path, used=used, listening=listening, tell=self.server.replace_upstreams)
 
-    async def _keep_snapshot(self, cluster: ClusterSources) -> None:
+    async def _keep_snapshot(self, cluster: ClusterSources, server: str) -> None:
         if self.settings.snapshot and self.settings.cluster:
             await keep_snapshot(
                 self.settings.snapshot,
                 self.keeper.registry.store,
                 sources=cluster.kinds(self.settings.cluster),
-                settings=self.settings.cluster.shown(),
+                settings=self.settings.cluster.shown(server),
                 in_step=lambda: cluster.in_step,
+                services=lambda: cluster.services,
                 status=self._snapshot,
             )
 

@@ -27,11 +27,11 @@ class ClusterSettings:
     kubeconfig: str | None = None
     context: str | None = None
 
-    def shown(self) -> dict[str, str]:
-        """What decides which claims the cluster makes, for a snapshot to be compared by."""
+    def shown(self, server: str) -> dict[str, str]:
+        """What decides which claims there are, for a snapshot to be compared by; `server`: the API server's URL."""
         sources = {"ingress": self.ingress, "gateway": self.gateway}
         given = {name: options for name, options in sources.items() if options is not None}
-        flags = {"sources": ",".join(given)}
+        flags = {"API server": server, "sources": ",".join(given)}
         return flags | {
             key: text for name, options in given.items() for key, text in settings_of(name, options).items()
         }

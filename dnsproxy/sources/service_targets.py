@@ -1,7 +1,8 @@
 """Follows the Services that targets name, each by a watch of its own, and says what their addresses are.
 
 The law: a thin shell over service.py. What a Service was last known to have counts through every outage; one that is
-gone, headless or without an address has none, which is told once and forwards the names that point there.
+gone, headless or without an address has none, which is told once and forwards the names that point there. Whoever may
+write an object may name a Service, so those are bounded in number, and let go when nobody names them any more.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
+from typing import Final
 
 import structlog
 import trio
@@ -23,92 +25,192 @@ from sidecar.kubernetes.steps import DEFAULT_PACE, Pace
 Addresses = Mapping[str, tuple[str, ...]]
 """By `NAMESPACE/NAME`."""
 
+MOST: Final = 100
+"""Services followed because objects name them: each costs the API server a watch."""
+
+PATIENCE: Final = 5.0
+"""Seconds for which the first sync waits for a Service that only an object names: it may be one that we can't see."""
+
+_NONE: Final[Addresses] = MappingProxyType({})
+
+
+class _Followed:
+    """One Service that is followed."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.status = Status()
+        self.life = trio.CancelScope()
+        self.was_read = False
+        self.is_given_up = False
+        """Nothing waits for it any more."""
+
 
 class ServiceTargets:
-    """The addresses of the Services that are wanted; run() must be running."""
+    """The addresses of the Services that are wanted; run() must be running.
+
+    `configured` are always followed, and `known` are addresses from an earlier run, which count until the Service
+    itself was read. `on_change` gets the Service whose addresses changed, and the addresses of all.
+    """
 
     def __init__(
         self,
         client: ApiClient,
         *,
-        on_change: Callable[[Addresses], None],
+        configured: Iterable[str] = (),
+        known: Addresses = _NONE,
+        on_change: Callable[[str, Addresses], None],
         on_synced: Callable[[], None] = lambda: None,
-        known: Addresses = MappingProxyType({}),
         pace: Pace = DEFAULT_PACE,
+        most: int = MOST,
     ) -> None:
-        """`known` is what an earlier run knew; it counts until the API server has answered for each Service."""
-        self.statuses: dict[str, Status] = {}
-        self.faults: dict[str, str] = {}
-        """Why a Service that is wanted has no address."""
         self._client = client
+        self._known = dict(known)
         self._on_change = on_change
         self._on_synced = on_synced
         self._pace = pace
-        self._addresses = dict(known)
-        self._remembered = set(known)
-        self._wanted: dict[str, None] = {}
+        self._most = most
+        self._addresses: dict[str, tuple[str, ...]] = {}
+        self._faults: dict[str, str] = {}
+        self._followed: dict[str, _Followed] = {}
+        self._configured: dict[str, _Followed] = {}
+        self._waiting: dict[str, None] = {}
         self._nursery: trio.Nursery | None = None
         self._log = structlog.get_logger("dnsproxy.targets")
+        for key in configured:
+            self._start(key)
+        self._configured |= self._followed
+
+    @property
+    def addresses(self) -> Addresses:
+        """What is known of the Services that are followed; without a change, equal to what it was."""
+        return {key: found for key, found in self._addresses.items() if found}
+
+    @property
+    def statuses(self) -> list[Status]:
+        """How the watches are doing."""
+        return [one.status for one in self._followed.values()]
+
+    @property
+    def faults(self) -> Mapping[str, str]:
+        """Why a Service that is wanted has no address."""
+        first = next(iter(self._waiting), None)
+        if first is None:
+            return self._faults
+        more = f", nor are {len(self._waiting) - 1} others" if len(self._waiting) > 1 else ""
+        return self._faults | {first: f"it is not followed{more}: objects name more than {self._most} Services"}
 
     @property
     def synced(self) -> bool:
-        """Whether every Service that is wanted was asked for."""
-        return len(self.statuses) == len(self._wanted) and all(status.synced for status in self.statuses.values())
+        """Whether every Service that is wanted was read, or need not be waited for."""
+        return all(one.status.synced or one.is_given_up for one in self._followed.values())
+
+    @property
+    def in_step(self) -> bool:
+        """Whether the configured Services were read, and nothing of them is in doubt."""
+        statuses = [one.status for one in self._configured.values()]
+        return all(status.synced and not status.doubted for status in statuses)
 
     def want(self, keys: Iterable[str]) -> None:
-        """Follow these Services too, from now on."""
-        new = [key for key in keys if key not in self._wanted]
-        self._wanted |= dict.fromkeys(new)
-        if self._nursery is not None:
-            for key in new:
-                self._nursery.start_soon(self._follow, key)
+        """An object names these Services, from now on."""
+        for key in keys:
+            if key in self._followed:
+                continue
+            if len(self._followed) - len(self._configured) < self._most:
+                self._start(key)
+            else:
+                self._wait(key)
+
+    def leave(self, keys: Iterable[str]) -> None:
+        """No object names these any more."""
+        for key in keys:
+            self._waiting.pop(key, None)
+            if key in self._followed and key not in self._configured:
+                self._stop(key)
+        while self._waiting and len(self._followed) - len(self._configured) < self._most:
+            first = next(iter(self._waiting))
+            del self._waiting[first]
+            self._start(first)
 
     async def run(self) -> None:
         """Follow what is wanted until cancelled."""
         async with trio.open_nursery() as nursery:
             # Kept so that a Service which an object names later can be followed; all end with run().
             self._nursery = nursery
-            for key in self._wanted:
-                nursery.start_soon(self._follow, key)
+            for one in self._followed.values():
+                nursery.start_soon(self._follow, one)
             try:
                 await trio.sleep_forever()
             finally:
                 self._nursery = None
 
-    async def _follow(self, key: str) -> None:
-        status = self.statuses[key] = Status()
+    def _start(self, key: str) -> None:
+        one = self._followed[key] = _Followed(key)
+        if key in self._known:
+            self._addresses[key] = self._known.pop(key)
+        if self._nursery is not None:
+            self._nursery.start_soon(self._follow, one)
+
+    def _wait(self, key: str) -> None:
+        if not self._waiting:
+            self._log.warning(
+                "objects name too many Services; names that point to others are forwarded", most=self._most
+            )
+        self._waiting[key] = None
+
+    def _stop(self, key: str) -> None:
+        self._followed.pop(key).life.cancel()
+        self._faults.pop(key, None)
+        self._set(key, ())
+        self._addresses.pop(key, None)
+
+    async def _follow(self, one: _Followed) -> None:
+        with one.life:
+            async with trio.open_nursery() as nursery:
+                if one.key not in self._configured:
+                    nursery.start_soon(self._lose_patience, one)
+                await self._follow_on(one)
+
+    async def _follow_on(self, one: _Followed) -> None:
         await follow(
             self._client,
-            service_collection(key),
-            on_change=partial(self._take, key),
-            on_synced=partial(self._note_synced, key),
-            status=status,
-            expected=int(key in self._remembered),
+            service_collection(one.key),
+            on_change=partial(self._take, one),
+            on_synced=partial(self._note_synced, one),
+            status=one.status,
+            expected=1 if self._addresses.get(one.key) else 0,
             pace=self._pace,
         )
 
-    def _take(self, key: str, changes: Mapping[str, Service | Unreadable | None]) -> None:
-        self._remembered.discard(key)
-        for service in changes.values():
-            self._note_fault(key, fault_of(service))
-            found = addresses_of(service)
-            if found != self._addresses.get(key, ()):
-                self._addresses[key] = found
-                self._log.info("target has addresses", service=key, addresses=list(found))
-                self._on_change(dict(self._addresses))
-
-    def _note_synced(self, key: str) -> None:
-        if key in self._remembered:
-            self._remembered.discard(key)
-            del self._addresses[key]
-            self._on_change(dict(self._addresses))
-        if key not in self._addresses and key not in self.faults:
-            self._note_fault(key, fault_of(None))
+    async def _lose_patience(self, one: _Followed) -> None:
+        await trio.sleep(PATIENCE)
+        one.is_given_up = True
         self._on_synced()
+
+    def _take(self, one: _Followed, changes: Mapping[str, Service | Unreadable | None]) -> None:
+        if one.life.cancel_called or one.key not in changes:
+            return
+        service = changes[one.key]
+        one.was_read = True
+        self._note_fault(one.key, fault_of(service))
+        self._set(one.key, addresses_of(service))
+
+    def _note_synced(self, one: _Followed) -> None:
+        if not one.was_read:
+            self._take(one, {one.key: None})
+        self._on_synced()
+
+    def _set(self, key: str, found: tuple[str, ...]) -> None:
+        if found == self._addresses.get(key, ()):
+            return
+        self._addresses[key] = found
+        if found:
+            self._log.info("target has addresses", service=key, addresses=list(found))
+        self._on_change(key, self.addresses)
 
     def _note_fault(self, key: str, fault: str | None) -> None:
         if fault is None:
-            self.faults.pop(key, None)
-        elif self.faults.get(key) != fault:
-            self.faults[key] = fault
+            self._faults.pop(key, None)
+        elif self._faults.get(key) != fault:
+            self._faults[key] = fault
             self._log.warning("target has no address; names that point there are forwarded", service=key, cause=fault)

@@ -30,6 +30,9 @@ _CLOSE_SECONDS: Final = 1.0
 """Closing says good-bye to the peer (TLS), who may not listen any more."""
 _TIMEOUTS: Final = httpx2.Timeout(None, connect=5.0, write=10.0)
 """Reading is bounded by each request's own deadline, which a server can't stretch by dripping."""
+_LIMITS: Final = httpx2.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=60.0)
+"""Each watch holds a connection, and one that had to wait for another's would be as good as lost. A handshake costs the
+event loop milliseconds, so a connection is kept for those who ask now and then."""
 
 
 class ApiClient:
@@ -139,6 +142,7 @@ class ApiClient:
             trust_env=self._cluster.trust_env,
             headers=_HEADERS,
             timeout=_TIMEOUTS,
+            limits=_LIMITS,
             transport=self._transport,
         )
 

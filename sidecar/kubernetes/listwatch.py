@@ -125,7 +125,8 @@ class _Follower(Generic[T]):
     def means_empty(self, error: ApiError) -> bool:
         """Whether the kind is not there (any more), which is as good as an empty list, and as doubtful."""
         hidden = isinstance(error, Forbidden) and self.collection.optional and not self.status.synced
-        return isinstance(error, NotFound) or hidden
+        absent = isinstance(error, NotFound) and not self.collection.discovered
+        return absent or hidden
 
     def doubt(self, position: Position, relist: Relist[T]) -> Position:
         self.status.doubted = True

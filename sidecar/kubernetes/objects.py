@@ -56,6 +56,9 @@ class Collection(Generic[T]):
     field_selector: str = ""
     optional: bool = False
     """Whether a collection that RBAC does not let us see counts as empty, instead of holding up the first sync."""
+    discovered: bool = False
+    """Whether somebody asks the server which kinds it has: then a 404 here is a failure like any other, and what is
+    known stays; else it is an empty list."""
 
 
 def key_of(metadata: ObjectMeta) -> str:

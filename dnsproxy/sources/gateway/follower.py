@@ -1,11 +1,13 @@
 """Follows the Gateway API: whichever of its kinds, in whichever versions, the API server has at the moment.
 
 The law: a thin shell over source.py and versions.py. CRDs may come, change version and go at any time; a kind that is
-not there is off, the others unmoved, and what the server could not be asked about stays as it was.
+not there is off, the others unmoved, and what the server could not be asked about stays as it was. Which kinds there
+are is discovery's to say, so that a version that ends takes no name with it while the next one is read.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Generator, Mapping
 from functools import partial
 from typing import Any, Final
@@ -27,24 +29,26 @@ from sidecar.kubernetes.errors import ApiError, NotFound
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import follow
 from sidecar.kubernetes.status import Status
-from sidecar.kubernetes.steps import DEFAULT_PACE, Pace
+from sidecar.kubernetes.steps import DEFAULT_PACE, Pace, backoff
 from sidecar.slices import in_slices
 
-DISCOVER_EVERY: Final = 30.0
+DISCOVER_EVERY: Final = 10.0
 """Seconds between two looks at which kinds there are; a watch tells of all else."""
 _ANSWER: Final = 10.0  # seconds for one answer
-_RETRY: Final = 2.0  # seconds until the server is asked again after it could not be
 
 
 class _Kind:
-    """One kind that is followed: how, and which objects of it are known."""
+    """One kind, from one version of it to the next: how it is followed, and which objects of it are known."""
 
-    def __init__(self, collection: GatewayCollection) -> None:
+    def __init__(self, collection: GatewayCollection, *, before: dict[str, None]) -> None:
         self.collection = collection
         self.status = Status(collection.kind)
         self.life = trio.CancelScope()
+        self.is_there = True
+        self.is_missed = False
+        """The last look did not find it; the next one decides."""
         self.known: dict[str, None] = {}
-        self.before: dict[str, None] = {}
+        self.before = before
         """What was known through another version, and not seen through this one yet."""
 
 
@@ -61,6 +65,7 @@ class GatewayFollower:
         on_synced: Callable[[], None] = lambda: None,
         pace: Pace = DEFAULT_PACE,
         discover_every: float = DISCOVER_EVERY,
+        draw: Callable[[], float] = random.random,
     ) -> None:
         self._client = client
         self._store = store
@@ -69,22 +74,25 @@ class GatewayFollower:
         self._on_synced = on_synced
         self._pace = pace
         self._discover_every = discover_every
+        self._draw = draw
         self._kinds: dict[str, _Kind] = {}
         self._namespaces = Status(NAMESPACES.kind)
         self._discovered = False
         self._read_once = False
+        self._lists_to_tell = False
+        self._reported: str | None = None
         self._changed = trio.Event()
         self._log = structlog.get_logger("dnsproxy.gateway")
 
     @property
     def statuses(self) -> list[Status]:
-        """How the watches are doing."""
-        return [*(kind.status for kind in self._kinds.values()), self._namespaces]
+        """How the watches are doing, of the kinds that are there."""
+        return [*(kind.status for kind in self._kinds.values() if kind.is_there), self._namespaces]
 
     @property
-    def synced(self) -> bool:
-        """Whether the claims are the cluster's."""
-        return self._read_once and self._all_read and self._source.is_settled
+    def in_step(self) -> bool:
+        """Whether the claims are the cluster's: all of it was read, and nothing is in doubt."""
+        return self._read_once and self._all_read and not any(status.doubted for status in self.statuses)
 
     @property
     def _all_read(self) -> bool:
@@ -92,48 +100,75 @@ class GatewayFollower:
 
     async def run(self) -> None:
         """Follow until cancelled."""
+        failures = 0
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._settle)
             nursery.start_soon(self._follow_namespaces)
             while True:
-                chosen = await self._discover()
-                if chosen is not None:
-                    self._adopt(chosen, nursery)
-                await trio.sleep(_RETRY if chosen is None else self._discover_every)
+                try:
+                    chosen = await self._discover()
+                except ApiError as error:
+                    self._report(error)
+                    wait = backoff(failures, pace=self._pace, random=self._draw())
+                    failures += 1
+                else:
+                    failures, self._reported = 0, None
+                    wait = self._pace.confirm if self._adopt(chosen, nursery) else self._discover_every
+                await trio.sleep(wait)
 
-    async def _discover(self) -> Mapping[str, GatewayCollection] | None:
-        """What to follow of each kind; None where the server could not be asked."""
+    def _report(self, error: ApiError) -> None:
+        """Once for each kind of trouble, not for each try."""
+        if self._reported != error.cause:
+            self._reported = error.cause
+            self._log.warning("cannot ask for the kinds of the Gateway API", cause=error.cause, error=str(error))
+
+    async def _discover(self) -> Mapping[str, GatewayCollection]:
+        """What to follow of each kind. Raises ApiError."""
         served: dict[str, frozenset[str]] = {}
         for group_version in GROUP_VERSIONS:
             try:
                 body = await self._client.get(f"/apis/{group_version}", seconds=_ANSWER)
-                served[group_version] = parse_resources(body)
             except NotFound:
                 continue
-            except ApiError as error:
-                if not self._discovered:
-                    self._log.warning("cannot ask for the kinds of the Gateway API", error=str(error))
-                return None
+            served[group_version] = parse_resources(body)
         return choose_collections(served)
 
-    def _adopt(self, chosen: Mapping[str, GatewayCollection], nursery: trio.Nursery) -> None:
-        for name, kind in list(self._kinds.items()):
-            # One that is gone is left to its watch, which sees it go and, perhaps, come again.
-            if name in chosen and chosen[name].path != kind.collection.path:
-                kind.life.cancel()
-                self._start(chosen[name], nursery, before=kind.known)
+    def _adopt(self, chosen: Mapping[str, GatewayCollection], nursery: trio.Nursery) -> bool:
+        """Follow what is there; whether a kind seems to be gone, which has to be confirmed by another look."""
+        before = self._paths()
         for name, collection in chosen.items():
-            if name not in self._kinds:
-                self._start(collection, nursery, before={})
-        first, self._discovered = not self._discovered, True
-        if first:
-            self._log.info("kinds of the Gateway API", kinds=sorted(chosen))
-            self._tell_synced()
+            kind = self._kinds.get(name)
+            if kind is None or not kind.is_there or kind.collection.path != collection.path:
+                self._start(collection, nursery)
+            self._kinds[name].is_missed = False
+        missed = [kind for name, kind in self._kinds.items() if kind.is_there and name not in chosen]
+        for kind in missed:
+            if kind.is_missed:
+                self._stop(kind)
+            kind.is_missed = True
+        if not self._discovered or self._paths() != before:
+            self._log.info("kinds of the Gateway API", kinds=self._paths())
+        self._discovered = True
+        self._look_whether_read()
+        return any(kind.is_there for kind in missed)
 
-    def _start(self, collection: GatewayCollection, nursery: trio.Nursery, *, before: dict[str, None]) -> None:
-        kind = self._kinds[collection.kind] = _Kind(collection)
-        kind.before = before
+    def _paths(self) -> dict[str, str]:
+        return {name: kind.collection.path for name, kind in self._kinds.items() if kind.is_there}
+
+    def _start(self, collection: GatewayCollection, nursery: trio.Nursery) -> None:
+        old = self._kinds.get(collection.kind)
+        if old is not None:
+            old.life.cancel()
+        before = {} if old is None else {**old.before, **old.known}
+        kind = self._kinds[collection.kind] = _Kind(collection, before=before)
         nursery.start_soon(self._follow, kind)
+
+    def _stop(self, kind: _Kind) -> None:
+        kind.life.cancel()
+        kind.is_there = False
+        kind.before |= kind.known
+        kind.known = {}
+        self._changed.set()
 
     async def _follow(self, kind: _Kind) -> None:
         with kind.life:
@@ -141,10 +176,11 @@ class GatewayFollower:
                 self._client,
                 kind.collection,
                 on_change=partial(self._take, kind),
-                on_synced=partial(self._note_synced, kind),
+                on_synced=self._note_list,
                 status=kind.status,
                 expected=len(kind.before) or self._store.restored(kind.collection.kind),
                 pace=self._pace,
+                draw=self._draw,
             )
 
     async def _follow_namespaces(self) -> None:
@@ -152,12 +188,16 @@ class GatewayFollower:
             self._client,
             NAMESPACES,
             on_change=self._take_namespaces,
-            on_synced=self._tell_synced,
+            on_synced=self._note_list,
             status=self._namespaces,
             pace=self._pace,
+            draw=self._draw,
         )
 
     def _take(self, kind: _Kind, changes: Mapping[str, Any]) -> None:
+        if kind.life.cancel_called:
+            # Its last words: another version tells by now.
+            return
         for key, one in changes.items():
             kind.before.pop(key, None)
             if one is None:
@@ -171,12 +211,13 @@ class GatewayFollower:
         self._source.change_namespaces(changes)
         self._changed.set()
 
-    def _note_synced(self, kind: _Kind) -> None:
-        if kind.before:
-            gone, kind.before = kind.before, {}
-            self._source.change(kind.collection.kind, dict.fromkeys(gone))
+    def _note_list(self) -> None:
+        self._lists_to_tell = True
+        self._look_whether_read()
+
+    def _look_whether_read(self) -> None:
+        if self._all_read:
             self._changed.set()
-        self._tell_synced()
 
     async def _settle(self) -> None:
         while True:
@@ -186,10 +227,19 @@ class GatewayFollower:
             if not self._read_once:
                 # A route without its Gateway would claim nothing, and take out what a snapshot remembers of it.
                 continue
+            await in_slices(self._forget_gone())
             await in_slices(self._settle_each())
-            if self.synced:
+            if self._all_read and self._source.is_settled:
                 await in_slices(self._forget_restored())
-            self._tell_synced()
+                self._tell_synced()
+
+    def _forget_gone(self) -> Generator[None, None, None]:
+        """What a version did not show any more that another one had, and all of a kind that is not there any more."""
+        for name, kind in list(self._kinds.items()):
+            while kind.before and self._kinds[name] is kind and (kind.status.synced or not kind.is_there):
+                key, _ = kind.before.popitem()
+                self._source.change(name, {key: None})
+                yield
 
     def _settle_each(self) -> Generator[None, None, None]:
         while not self._source.is_settled:
@@ -208,7 +258,6 @@ class GatewayFollower:
             self._on_claims(hostnames)
 
     def _tell_synced(self) -> None:
-        if self.synced:
+        if self._lists_to_tell:
+            self._lists_to_tell = False
             self._on_synced()
-        elif self._all_read:
-            self._changed.set()

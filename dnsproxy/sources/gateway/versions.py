@@ -92,5 +92,7 @@ def choose_collections(served: Mapping[str, Set[str]]) -> dict[str, GatewayColle
         )
         if version is not None:
             path = f"/apis/{group}/{version}/{one.resource}"
-            chosen[kind] = Collection(kind, path, one.type, optional=one.optional)  # type: ignore[assignment]
+            chosen[kind] = Collection(  # type: ignore[assignment]
+                kind, path, one.type, optional=one.optional, discovered=True
+            )
     return chosen

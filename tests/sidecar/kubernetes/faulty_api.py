@@ -1,14 +1,14 @@
 """An API server that does what a real one cannot be made to do: HTTP/1.1 over any trio stream, by script.
 
-Lists and watches have a script each: one answer per request, the last one for ever. A body is a sequence of parts, sent
-one write each: octets, a number (seconds to wait), SILENCE (nothing more, no FIN) or CUT (the connection breaks).
+Lists and watches have a script each: one answer per request, the last one for ever. A body is parts, sent one write
+each: octets, a number (seconds to wait), SILENCE (nothing more, no FIN) or CUT (the connection breaks).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
@@ -36,7 +36,7 @@ Part = bytes | float | End
 
 @dataclass(frozen=True)
 class Answer:
-    parts: Sequence[Part] = ()
+    parts: Sequence[Part] | AsyncGenerator[Part] = ()
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -106,18 +106,29 @@ class FaultyApi:
         headers = {"content-type": "application/json", "transfer-encoding": "chunked"} | dict(answer.headers)
         response = h11.Response(status_code=answer.status, headers=list(headers.items()))
         await stream.send_all(connection.send(response) or b"")
-        for part in answer.parts:
-            match part:
-                case bytes():
-                    await stream.send_all(connection.send(h11.Data(part)) or b"")
-                case End.SILENCE:
-                    await trio.sleep_forever()
-                case End.CUT:
-                    return False
-                case _:
-                    await trio.sleep(part)
+        async with aclosing(_each(answer.parts)) as parts:
+            async for part in parts:
+                match part:
+                    case bytes():
+                        await stream.send_all(connection.send(h11.Data(part)) or b"")
+                    case End.SILENCE:
+                        await trio.sleep_forever()
+                    case End.CUT:
+                        return False
+                    case _:
+                        await trio.sleep(part)
         await stream.send_all(connection.send(h11.EndOfMessage()) or b"")
         return True
+
+
+async def _each(parts: Sequence[Part] | AsyncGenerator[Part]) -> AsyncGenerator[Part]:
+    if isinstance(parts, Sequence):
+        for part in parts:
+            yield part
+        return
+    async with aclosing(parts):
+        async for part in parts:
+            yield part
 
 
 def thing(name: str, version: str = "1", **spec: Any) -> dict[str, Any]:

@@ -47,6 +47,7 @@ class Thing(msgspec.Struct):
 
 
 THINGS = Collection("Thing", "/apis/example.org/v1/things", Thing)
+DISCOVERED = Collection("Thing", "/apis/example.org/v1/things", Thing, discovered=True)
 OPTIONAL = Collection("Thing", "/apis/example.org/v1/things", Thing, optional=True)
 
 
@@ -400,6 +401,21 @@ async def test_kind_that_goes_away_is_confirmed_before_it_counts(autojump_clock:
     gone = FaultyApi([page(thing("a")), missing], [missing])
     async with following(gone) as seen:
         await seen.until_names()
+
+
+async def test_kind_that_is_discovered_stays_as_it_was_while_it_is_not_found(autojump_clock: MockClock) -> None:
+    """Whoever asks which kinds there are decides; 404 may only mean that this version of it has ended."""
+    missing = failure(404, "NotFound")
+    gone = FaultyApi([page(thing("a")), *[missing] * 4, page(thing("b"))], [missing, watch(SILENCE)])
+    async with following(gone, things=DISCOVERED) as seen:
+        await seen.until(lambda: seen.status.errors["not-found"] == 4)
+        assert seen.names == {"a"}
+        assert seen.status.absent
+        await seen.until_names("b")
+    never = FaultyApi([missing])
+    async with following(never, things=DISCOVERED) as seen:
+        await seen.until(lambda: seen.status.errors["not-found"] == 3)
+        assert not seen.status.synced
 
 
 async def test_optional_kind_that_we_may_not_see_is_an_empty_one(autojump_clock: MockClock) -> None:
