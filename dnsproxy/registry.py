@@ -73,7 +73,7 @@ class Registry:
         return judge(claims, targets=self._targets, guards=self._guards)
 
     def lost(self) -> list[Lost]:
-        """Every claim that is not answered, as of the last changes(): judging all names for a page would hold up DNS."""
+        """Every claim that is not answered, as of the last changes(): judging all for a page would hold up DNS."""
         return list(chain.from_iterable(self._lost.values()))
 
     def _remember_lost(self, row: tuple[str, Reach], lost: tuple[Lost, ...]) -> None:
