@@ -46,11 +46,11 @@ class QuickAnswers:
     def __init__(self, table: HostTable) -> None:
         self.table = table
         self._recipes: dict[bytes, Recipe] = {}
-        self._below: dict[bytes, tuple[Recipe, slice]] = {}
-        """As _recipes, under the body without the name's first label; and where the name is in the body."""
+        self._below: dict[bytes, tuple[Recipe, slice | None]] = {}
+        """As _recipes, under the body without the name's first label. The slice is the name, if a name may beat it."""
         self._shared: dict[tuple[bytes, bytes], Recipe] = {}
         # Room for an A and an AAAA query for each name; beyond that come only ever new flags and sizes, from enemies.
-        self._most = 2 * len(table.exact) + _SPARE
+        self._most = 2 * (len(table.exact) + len(table.wildcards)) + _SPARE
 
     def __len__(self) -> int:
         """How many recipes are kept."""
@@ -81,10 +81,12 @@ class QuickAnswers:
             below = self._below.get(lowered[_HEAD] + lowered[_NAME_START + 1 + label :])
             if below is not None and 0 < label <= names.MAXIMUM_LABEL:
                 recipe, where = below
-                name = lowered[where]
-                if name not in self.table.exact and name not in self.table.never:
+                if where is None or not self._is_named(lowered[where]):
                     return recipe
         return self._learn(body, lowered)
+
+    def _is_named(self, name: bytes) -> bool:
+        return name in self.table.exact or name in self.table.never
 
     def _learn(self, body: bytes, lowered: bytes) -> Recipe | None:
         where, opt = (_TO_OPT, _OPTS.get(body[_OPT])) if body[_ADDITIONAL] else (_TO_END, b"")
@@ -116,5 +118,8 @@ class QuickAnswers:
         rest = 1 + name[0]
         parent = name[rest:]
         if parent in self.table.wildcards and len(parent) <= _LONGEST_PARENT:
-            where = _NAME_TO_OPT if recipe[0] is _TO_OPT else _NAME_TO_END
+            where = None
+            # Where the wildcard is all that is below the parent, no name needs to be looked up.
+            if self.table.above.get(parent) != 1 or self.table.never:
+                where = _NAME_TO_OPT if recipe[0] is _TO_OPT else _NAME_TO_END
             self._below[lowered[_HEAD] + lowered[_NAME_START + rest :]] = recipe, where
