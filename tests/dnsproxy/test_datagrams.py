@@ -47,12 +47,14 @@ class World:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def client(self, to: str | None = None) -> Client:
+    def client(self, to: str | None = None, *, at: str | None = None) -> Client:
         """A client that asks an address of ours; it is not connected, so that it sees who answers."""
         host = to or self.host
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         sock = self._stack.enter_context(socket.socket(family, socket.SOCK_DGRAM))
         sock.settimeout(5)
+        if at is not None:
+            sock.bind((at, 0))
         return Client(sock, (host, self.number), self._ids)
 
     def receive(self, count: int) -> list[bytes]:
@@ -91,6 +93,11 @@ class Client:
         assert message[:ID] in self.asked
         self.answered.append(message[:ID])
         return message[ID:], source[0]
+
+    @property
+    def number(self) -> int:
+        """The port that it sends from."""
+        return int(self._socket.getsockname()[1])
 
     def has_nothing(self) -> bool:
         self._socket.setblocking(False)
@@ -288,6 +295,64 @@ class TestLateReplies:
         world.port.post(client.asked[0] + b"reply", sender)
         world.port.flush()
         assert client.receive()[0] == b"reply"
+
+    def test_what_was_posted_leaves_with_the_flush_and_once(self, world: World) -> None:
+        client = world.client()
+        client.send(b"query")
+        world.receive(1)
+        sender = world.port.sender(0)
+        world.port.flush()
+        assert client.has_nothing()
+        for number in range(2 * BATCH + 5):
+            world.port.post(client.asked[0] + b"%d" % number, sender)
+        world.port.flush()
+        world.port.flush()
+        assert [int(client.receive()[0]) for _ in range(2 * BATCH + 5)] == list(range(2 * BATCH + 5))
+        assert client.has_nothing()
+
+    def test_a_batch_that_is_answered_does_not_touch_what_was_posted(self, world: World) -> None:
+        first, second = world.client(), world.client()
+        first.send(b"slow")
+        world.receive(1)
+        world.port.post(first.asked[0] + b"slow reply", world.port.sender(0))
+        second.send(b"fast")
+        world.receive(1)
+        world.port.send([b"fast reply"])
+        world.port.flush()
+        assert (first.receive()[0], second.receive()[0]) == (b"slow reply", b"fast reply")
+
+
+@on_every_port
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "::"])
+class TestSenders:
+    def test_a_sender_is_known_by_the_port_that_it_sent_from(self, world: World) -> None:
+        clients = [world.client("::1" if world.host == "::" else None) for _ in range(5)]
+        for client in clients:
+            client.send(b"query")
+        world.receive(5)
+        found = [world.port.source_port(world.port.sender(position)) for position in range(5)]
+        assert found == [client.number for client in clients]
+
+    def test_senders_at_one_address_have_one_thing_in_common_and_are_told_apart(self, world: World) -> None:
+        clients = [world.client("::1" if world.host == "::" else None) for _ in range(3)]
+        for client in (*clients, clients[0]):
+            client.send(b"query")
+        world.receive(4)
+        senders = [world.port.sender(position) for position in range(4)]
+        assert len({client for _, _, client in senders}) == 1
+        assert senders[0] == senders[3]
+        assert len(set(senders)) == 3, "those who wait for one reply are kept in a table"
+
+
+@on_every_port
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_senders_at_different_addresses_have_nothing_in_common(make_port: Port, host: str) -> None:
+    with World(make_port, host) as world:
+        for source in ("127.0.0.1", "127.0.0.2", "127.0.0.1"):
+            world.client("127.0.0.1", at=source).send(b"query")
+        world.receive(3)
+        one, other, again = (world.port.sender(position)[2] for position in range(3))
+        assert one == again != other
 
 
 @on_every_port

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.forward.replies import belongs, client_limit, is_bare_error, pass_on
+from dnsproxy.forward.replies import belongs, client_limit, is_bare_error, is_truncated, pass_on
 from dnsproxy.wire import Rcode
 from tests.dnsproxy.messages import (
     AAAA,
@@ -112,6 +112,46 @@ def test_a_header_that_asks_is_no_error() -> None:
     assert not belongs(header(0x0182, (0, 0, 0, 0)), QUESTION)
     assert not is_bare_error(header(0x8182) + QUESTION)
     assert not is_bare_error(header(0x8182, (0, 0, 0, 0)) + b"\0")
+
+
+@pytest.mark.parametrize("rcode", range(16))
+def test_a_header_and_a_lone_opt_record_pass_where_they_state_an_error(rcode: int) -> None:
+    """BIND answers so what it will not parse."""
+    reply = header(0x8180 | rcode, (0, 0, 0, 1)) + opt_record(options=option(10, b"c" * 24))
+    stated = rcode in (Rcode.FORMERR, Rcode.SERVFAIL, Rcode.NOTIMP, Rcode.REFUSED)
+    assert belongs(reply, QUESTION) == is_bare_error(reply) == stated
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        pytest.param(header(0x8185, (0, 0, 0, 1)), id="an OPT that is counted and not there"),
+        pytest.param(header(0x8185, (0, 0, 0, 1)) + b"\0\0", id="the beginning of one"),
+        pytest.param(header(0x8185, (0, 0, 0, 2)) + opt_record() * 2, id="two OPTs"),
+        pytest.param(header(0x8185, (0, 0, 1, 0)) + opt_record(), id="an OPT where none belongs"),
+        pytest.param(header(0x8185, (0, 1, 0, 1)) + opt_record(), id="an answer that is counted"),
+        pytest.param(header(0x8185, (0, 0, 0, 1)) + opt_record(owner=b"\1a\0"), id="an OPT with a name"),
+        pytest.param(header(0x8185, (0, 0, 0, 1)) + record(A, bytes(4), owner=b"\0"), id="another record"),
+        pytest.param(header(0x8185, (0, 0, 0, 0)) + opt_record(), id="an OPT that is not counted"),
+    ],
+)
+def test_what_is_like_a_lone_opt_record_is_no_error_of_a_query(reply: bytes) -> None:
+    assert not is_bare_error(reply)
+    assert not belongs(reply, QUESTION)
+
+
+@pytest.mark.parametrize("edns", [False, True], ids=["plain", "OPT"])
+def test_the_opt_record_of_an_error_without_question_is_not_the_clients(edns: bool) -> None:
+    asked = asked_with(*([opt_record()] if edns else []))
+    reply = header(0x8181, (0, 0, 0, 1)) + opt_record(512, flags=0x8000, options=option(10, b"c" * 24))
+    reading = read_both(pass_on(reply, scanned(asked), shields=False, limit=512))
+    assert (reading.rcode, len(reading.question)) == (Rcode.FORMERR, 1)
+    assert reading.opt == (Opt(0, 1232, do=False, other_flags=0, options=0) if edns else None)
+
+
+@pytest.mark.parametrize("flags", range(0x80, 0x100))
+def test_a_reply_says_itself_whether_it_is_cut(flags: int) -> None:
+    assert is_truncated(bytes([0, 0, flags, 0x80])) == bool(flags & 0x02)
 
 
 # --- what passes -----------------------------------------------------------------------------------------------------
