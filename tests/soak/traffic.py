@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -83,26 +83,32 @@ class Traffic:
             nursery.start_soon(self._forget_what_upstreams_were_asked)
 
     async def _ask_datagrams(self) -> None:
-        table, outside = _Due(self._rate * TABLE_SHARE), _Due(self._rate * OUTSIDE_SHARE)
-        async for _ in ticks(TICK):
+        table, outside = Due(self._rate * TABLE_SHARE), Due(self._rate * OUTSIDE_SHARE)
+        clock = Clock(TICK)
+        while True:
+            await clock.tick()
             for _ in range(table.take()):
                 self._datagrams.ask(table_question(self._chance))
             for _ in range(outside.take()):
                 self._datagrams.ask(outside_question(self._chance))
 
     async def _send_malformed(self) -> None:
-        malformed, sender = _Due(self._rate * MALFORMED_SHARE), abuse.Datagrams(self._site.port)
+        malformed, sender = Due(self._rate * MALFORMED_SHARE), abuse.Datagrams(self._site.port)
         with sender.socket:
-            async for _ in ticks(TICK):
+            clock = Clock(TICK)
+            while True:
+                await clock.tick()
                 for _ in range(malformed.take()):
                     sender.send(malformed_message(self._chance))
                     self._tally.note(Kind.MALFORMED, Result.RIGHT)
                 sender.discard()
 
     async def _start_often(self, block: Callable[[], Awaitable[None]], rate: float) -> None:
-        due = _Due(rate)
+        due = Due(rate)
         async with trio.open_nursery() as nursery:
-            async for _ in ticks(TICK):
+            clock = Clock(TICK)
+            while True:
+                await clock.tick()
                 for _ in range(due.take()):
                     nursery.start_soon(block)
 
@@ -114,7 +120,9 @@ class Traffic:
             Crowd(port, size=SLOW, octets=lambda: question, most=_ENDLESS) as slow,
             Crowd(port, size=UNREAD, octets=lambda: question * _FLOOD, most=_ENDLESS) as unread,
         ):
-            async for _ in ticks(1.0):
+            clock = Clock(1.0)
+            while True:
+                await clock.tick()
                 slow.press(1)
                 unread.press(1 << 16)
                 self._tally.events["slow connections"] = slow.opened
@@ -138,7 +146,9 @@ class Traffic:
 
     async def _forget_what_upstreams_were_asked(self) -> None:
         """They note every query, for tests; here that would only fill our own memory."""
-        async for _ in ticks(1.0):
+        clock = Clock(1.0)
+        while True:
+            await clock.tick()
             for upstream in self._site.upstreams:
                 self._tally.events["upstream datagrams"] += len(upstream.asked_datagrams)
                 self._tally.events["upstream stream queries"] += len(upstream.asked_streams)
@@ -153,16 +163,23 @@ def replace_hosts(path: Path, version: int) -> None:
     os.replace(fresh, path)
 
 
-async def ticks(every: float) -> AsyncIterator[int]:
-    """Numbers on a steady clock; what is late is left out."""
-    begun = trio.current_time()
-    while True:
-        number = int((trio.current_time() - begun) / every)
-        yield number
-        await trio.sleep_until(begun + (number + 1) * every)
+class Clock:
+    """Ticks on a steady clock that begins now; what is late is left out."""
+
+    def __init__(self, every: float) -> None:
+        self._every = every
+        self._begun = trio.current_time()
+        self._number = 0
+
+    async def tick(self) -> None:
+        """Wait for the next one."""
+        past = int((trio.current_time() - self._begun) / self._every)
+        # Never the same one twice, where rounding puts us a hair before it.
+        self._number = max(self._number, past) + 1
+        await trio.sleep_until(self._begun + self._number * self._every)
 
 
-class _Due:
+class Due:
     """How many of something are due, at a rate a second; no more than one tick's worth at a time."""
 
     def __init__(self, rate: float) -> None:
