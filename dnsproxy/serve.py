@@ -81,9 +81,6 @@ async def serve(
         bound = await nursery.start(service.run, cluster)
         log.info("serving", dns=[str(endpoint) for endpoint in bound.dns], admin=str(bound.admin or "off"))
         task_status.started(bound)
-        # What is loaded now, modules above all, lives to the end: a search for garbage among it takes 20 ms and more.
-        gc.collect()
-        gc.freeze()
         await stopping.wait()
         # Not ready first, but answering as before: whoever sends queries here needs some time to learn of it.
         service.stopping = True
@@ -118,6 +115,9 @@ class _Service:
             made_with = settings.cluster.shown(cluster.server)
             self._snapshot = restore_snapshot(settings.snapshot, self.keeper.registry, settings=made_with)
         await self.keeper.swap()
+        # What is loaded now, modules above all, lives to the end: a search for garbage among it takes 20 ms and more.
+        gc.collect()
+        gc.freeze()
         with ExitStack() as sockets:
             streams, datagrams = _listen(settings, sockets)
             # One kind of socket alone may have been inherited.

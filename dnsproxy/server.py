@@ -18,7 +18,8 @@ from dnsproxy.forward.forwarder import Forwarder
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.quick import QuickAnswers
 from dnsproxy.responder import Answer, Drop, Forward, Refuse, decide
-from dnsproxy.stream_server import StreamLimits, StreamServer
+from dnsproxy.stream_connection import StreamLimits
+from dnsproxy.stream_server import StreamServer
 from dnsproxy.table import HostTable
 from dnsproxy.wire import Rcode
 from sidecar.poller import Poller
@@ -63,8 +64,8 @@ class DnsServer:
                 nursery.start_soon(forwarder.run)
                 for port in ports:
                     nursery.start_soon(self._serve_datagrams, port, forwarder)
-                if listeners:
-                    nursery.start_soon(trio.serve_listeners, self._streams.serve, list(listeners))
+                for listener in listeners:
+                    nursery.start_soon(self._streams.run, listener)
 
     async def drain(self) -> None:
         """Answer what is under way: TCP connections end with FIN, forwarded queries land or time out."""
@@ -129,6 +130,10 @@ class DnsServer:
     def respond_stream(self, message: bytes) -> bytes | Forward | None:
         """See StreamService."""
         self.counters.requests_tcp += 1
+        body = self._answer_quickly([message[ID:]])[0][0]
+        if body is not None:
+            self.counters.table_by_rcode[Rcode.NOERROR] += 1
+            return message[:ID] + body
         try:
             outcome = decide(message, self.table, stream=True, keepalive=self._limits.idle)
         except Exception:  # noqa: BLE001  # as for a datagram

@@ -14,7 +14,7 @@ from dnsproxy.datagrams import DatagramPort, open_port
 from dnsproxy.forward.forwarder import Forwarder
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.server import DnsServer
-from dnsproxy.stream_server import StreamLimits
+from dnsproxy.stream_connection import StreamLimits
 from dnsproxy.table import HostTable
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
