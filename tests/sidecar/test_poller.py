@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 
 import pytest
 import trio
@@ -187,6 +188,25 @@ def test_more_than_a_batch_is_dispatched_in_turns_and_none_is_forgotten(poller: 
         assert len(called) == 300
 
 
+@pytest.mark.parametrize(("batch", "dispatches"), [(1, 10), (4, 3), (10, 1), (64, 1)])
+def test_a_batch_is_as_large_as_it_was_made(batch: int, dispatches: int) -> None:
+    with Poller(batch=batch) as poller, ExitStack() as stack:
+        called: list[int] = []
+        for number in range(10):
+            ours, theirs = socket.socketpair()
+            stack.enter_context(ours)
+            stack.enter_context(theirs)
+            theirs.send(b"a")
+            poller.add(ours.fileno(), lambda _events, number=number: called.append(number))  # type: ignore[misc]
+        sizes = []
+        for _ in range(dispatches):
+            before = len(called)
+            poller.dispatch()
+            sizes.append(len(called) - before)
+        assert max(sizes) <= batch
+        assert sorted(called) == list(range(10))
+
+
 def test_leaving_the_block_closes_the_one_descriptor_and_none_of_the_watched(
     pair: tuple[socket.socket, socket.socket],
 ) -> None:
@@ -246,6 +266,42 @@ async def test_a_socket_that_never_runs_dry_leaves_other_tasks_their_turn(
             await trio.lowlevel.checkpoint()
         nursery.cancel_scope.cancel()
     assert len(turns) >= 5
+
+
+async def test_what_is_to_be_done_behind_a_batch_is_done_once_and_behind_all_of_it() -> None:
+    """Handlers leave work that is cheaper together."""
+    happened: list[str] = []
+    with Poller(batch=3) as poller, ExitStack() as stack:
+        pairs = [socket.socketpair() for _ in range(7)]
+        for ours, theirs in pairs:
+            stack.enter_context(ours)
+            stack.enter_context(theirs)
+            theirs.send(b"a")
+            poller.add(ours.fileno(), lambda _events: happened.append("handler"))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(partial(poller.run, after=lambda: happened.append("after")))
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()
+    assert happened == [*["handler"] * 3, "after", *["handler"] * 3, "after", "handler", "after"]
+
+
+async def test_where_nothing_happens_there_is_nothing_to_do_behind_it(poller: Poller) -> None:
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(poller.run, after=lambda: pytest.fail("nothing was there to be done")))
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_bug_in_what_is_done_behind_a_batch_ends_the_loop_loudly(
+    poller: Poller, pair: tuple[socket.socket, socket.socket]
+) -> None:
+    def fail() -> None:
+        raise RuntimeError("a bug")
+
+    poller.add(pair[0].fileno(), note([]))
+    pair[1].send(b"a")
+    with pytest.raises(RuntimeError, match="a bug"):
+        await poller.run(after=fail)
 
 
 async def test_a_bug_in_a_handler_ends_the_loop_loudly(
