@@ -15,6 +15,10 @@ from dnsproxy.wire import Fault, Query, Rcode, Type
 _TRANSFERS: Final = frozenset({int(Type.AXFR), int(Type.IXFR)})
 
 
+# As in wire.py.
+_new: Final = tuple.__new__
+
+
 class Answer(NamedTuple):
     """Send this: the table knows the name."""
 
@@ -57,7 +61,7 @@ def decide(message: bytes, table: HostTable, *, stream: bool, keepalive: float |
         return refuse(query, Rcode.REFUSED)
     found = table.find(query.name)
     if found is None:
-        return Forward(query, query.name in table.above)
+        return _new(Forward, (query, query.name in table.above))
     row = found.by_type.get(query.type)
     if row is None:
         return Forward(query, shields=True)
