@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dnsproxy.datagrams import BATCH, MESSAGE
-from dnsproxy.message_headers import Headers, pinned
+from dnsproxy.message_headers import Headers, mapped, pinned
 
 _LARGEST: Final = 65535
 
@@ -29,7 +29,7 @@ class Batches:
         self._recvmmsg, self._sendmmsg = library.recvmmsg, library.sendmmsg
         self._output, self._output_base = pinned(MESSAGE * BATCH)
         # A reply may have any size; the kernel touches no more of this than it fills.
-        self._input, base = pinned((_LARGEST + 1) * BATCH)
+        self._input, base = mapped((_LARGEST + 1) * BATCH)
         self._incoming, self._outgoing = Headers(), Headers()
         self._starts = range(0, (_LARGEST + 1) * BATCH, _LARGEST + 1)
         self._incoming.bases[:] = array.array("Q", [base + start for start in self._starts])
@@ -65,4 +65,4 @@ class Batches:
             raise OSError(number, os.strerror(number))
         lengths = self._incoming.lengths[:count].tolist()
         octets = self._input
-        return [octets[start : start + length].tobytes() for start, length in zip(self._starts, lengths, strict=False)]
+        return [octets[start : start + length] for start, length in zip(self._starts, lengths, strict=False)]
