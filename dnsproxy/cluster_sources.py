@@ -13,11 +13,12 @@ import trio
 
 from dnsproxy.keeper import TableKeeper
 from dnsproxy.settings import ClusterSettings
-from dnsproxy.sources.cluster import IngressStatus, follow_ingresses
+from dnsproxy.sources.cluster import IngressStatus, follow_ingresses, follow_services
 from dnsproxy.sources.gateway.follower import GatewayFollower
 from dnsproxy.sources.gateway.kinds import SOURCES as GATEWAY_KINDS
 from dnsproxy.sources.ingress_source import SOURCE as INGRESS
 from dnsproxy.sources.service import service_keys
+from dnsproxy.sources.service_source import SOURCE as SERVICE
 from dnsproxy.sources.service_targets import Addresses, ServiceTargets
 from dnsproxy.sources.service_uses import ServiceUses
 from sidecar.kubernetes.config import Cluster
@@ -39,6 +40,7 @@ class ClusterSources:
         self._keeper = keeper
         self._on_synced = on_synced
         self._ingress = IngressStatus()
+        self._service = Status(SERVICE)
         self._gateway: GatewayFollower | None = None
         self._targets: ServiceTargets | None = None
         self._uses = ServiceUses()
@@ -46,21 +48,25 @@ class ClusterSources:
     @staticmethod
     def reports(settings: ClusterSettings) -> list[str]:
         """What has to report once before the table is the cluster's."""
-        told = {INGRESS: settings.ingress is not None, GATEWAY: settings.gateway is not None}
+        told = {
+            INGRESS: settings.ingress is not None,
+            GATEWAY: settings.gateway is not None,
+            SERVICE: settings.services,
+        }
         return [*(name for name, given in told.items() if given), TARGETS]
 
     @staticmethod
     def kinds(settings: ClusterSettings) -> list[str]:
         """The sources in the claim store that are fed from here."""
-        return [*([INGRESS] if settings.ingress else []), *(GATEWAY_KINDS if settings.gateway else [])]
+        gateway = GATEWAY_KINDS if settings.gateway else ()
+        return [*([INGRESS] if settings.ingress else []), *gateway, *([SERVICE] if settings.services else [])]
 
     @property
     def statuses(self) -> list[Status]:
         """How every watch is doing."""
-        ingress = [self._ingress.ingresses, self._ingress.classes] if self._settings.ingress else []
         gateway = self._gateway.statuses if self._gateway else []
         targets = self._targets.statuses if self._targets else []
-        return [*ingress, *gateway, *targets]
+        return [*self._simple_statuses, *gateway, *targets]
 
     @property
     def faults(self) -> Mapping[str, str]:
@@ -80,13 +86,18 @@ class ClusterSources:
         """
         if self._targets is None or not self._targets.in_step:
             return False
-        ingress = [self._ingress.ingresses, self._ingress.classes] if self._settings.ingress else []
         store = self._keeper.registry.store
         return (
-            all(status.synced and not status.doubted for status in ingress)
+            all(status.synced and not status.doubted for status in self._simple_statuses)
             and (self._gateway.in_step if self._gateway else self._settings.gateway is None)
             and not any(store.restored(kind) for kind in self.kinds(self._settings))
         )
+
+    @property
+    def _simple_statuses(self) -> list[Status]:
+        """Of the watches that are there from the start."""
+        ingress = [self._ingress.ingresses, self._ingress.classes] if self._settings.ingress else []
+        return [*ingress, *([self._service] if self._settings.services else [])]
 
     async def run(self, cluster: Cluster) -> None:
         """Follow until cancelled."""
@@ -126,6 +137,9 @@ class ClusterSources:
                 on_synced=partial(self._note, GATEWAY, lambda: True),
             )
             yield self._gateway.run
+        if self._settings.services:
+            told = partial(self._note, SERVICE, lambda: self._service.synced)
+            yield partial(follow_services, client, store, on_claims=self._take, on_synced=told, status=self._service)
 
     def _take(self, hostnames: frozenset[str]) -> None:
         self._keeper.registry.touch(hostnames)

@@ -112,9 +112,10 @@ TARGET = CheckedType("target", split_target)
 )
 @click.option(
     "--source",
-    type=click.Choice(["ingress", "gateway"]),
+    type=click.Choice(["ingress", "gateway", "service"]),
     multiple=True,
-    help="What to watch in a cluster for hostnames; gateway: the Gateway API's Gateways, ListenerSets and routes.",
+    help="What to watch in a cluster for hostnames; gateway: the Gateway API's Gateways, ListenerSets and routes; "
+    "service: Services with the annotation switchback.dev/hostname.",
 )
 @click.option(
     "--kubeconfig",
@@ -220,6 +221,7 @@ def _cluster_settings(values: dict[str, Any]) -> Any:
     return ClusterSettings(
         ingress=ingress if "ingress" in sources else None,
         gateway=gateway if "gateway" in sources else None,
+        services="service" in sources,
         kubeconfig=values["kubeconfig"],
         context=values["context"],
     )

@@ -24,6 +24,8 @@ class ClusterSettings:
 
     ingress: IngressOptions | None = None
     gateway: GatewayOptions | None = None
+    services: bool = False
+    """Whether Services with a hostname of their own count."""
     kubeconfig: str | None = None
     context: str | None = None
 
@@ -31,7 +33,8 @@ class ClusterSettings:
         """What decides which claims there are, for a snapshot to be compared by; `server`: the API server's URL."""
         sources = {"ingress": self.ingress, "gateway": self.gateway}
         given = {name: options for name, options in sources.items() if options is not None}
-        flags = {"API server": server, "sources": ",".join(given)}
+        names = [*given, *(["service"] if self.services else [])]
+        flags = {"API server": server, "sources": ",".join(names)}
         return flags | {
             key: text for name, options in given.items() for key, text in settings_of(name, options).items()
         }

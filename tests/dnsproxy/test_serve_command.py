@@ -133,7 +133,7 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
         pytest.param(
             ("--hosts-file", "/nowhere/hosts"), "--hosts-file /nowhere/hosts: No such file", id="no hosts file"
         ),
-        pytest.param(("--source", "gateways"), "--source: 'gateways'", id="unknown source"),
+        pytest.param(("--source", "services"), "--source: 'services'", id="unknown source"),
         pytest.param(("--target", "0.0.0.0"), "--target: '0.0.0.0' is not an address", id="unspecified target"),
         pytest.param(
             ("--target-for", "192.0.2.1"), "--target-for: '192.0.2.1' is not CLASS=TARGET", id="class without target"
@@ -185,6 +185,25 @@ def test_upstreams_and_cluster_domain_come_from_resolv_conf(made: list[ServeSett
     assert [str(one) for one in made[0].forwarding.upstreams] == ["192.0.2.1:53", "[2001:db8::1]:53"]
     assert made[0].guards.cluster_domain == "k8s.test"
     assert made[0].resolv_conf == path
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        pytest.param(["service"], (False, False, True), id="services alone"),
+        pytest.param(["gateway", "service"], (False, True, True), id="two"),
+        pytest.param(["ingress"], (True, False, False), id="Ingresses alone"),
+    ],
+)
+def test_only_the_sources_that_are_named_count(
+    made: list[ServeSettings], named: list[str], expected: tuple[bool, bool, bool]
+) -> None:
+    sources = [part for name in named for part in ("--source", name)]
+    assert invoke(*UPSTREAM, *sources, "--target", "192.0.2.20").exit_code == 0
+    cluster = made[0].cluster
+    assert cluster is not None
+    assert (cluster.ingress is not None, cluster.gateway is not None, cluster.services) == expected
+    assert cluster.shown("https://api.example.org")["sources"] == ",".join(named)
 
 
 def test_the_options_of_resolv_conf_count_and_the_limits_stay_those_of_the_flags(
