@@ -51,7 +51,7 @@ class Told:
 
 @asynccontextmanager
 async def following(
-    api: LiveApi, *configured: str, known: dict[str, tuple[str, ...]] | None = None, most: int = 100
+    api: LiveApi, *configured: str, known: Addresses | None = None, most: int = 100
 ) -> AsyncIterator[Told]:
     async with client_in_memory(api) as client, trio.open_nursery() as nursery:
 
