@@ -277,6 +277,12 @@ async def test_a_change_of_one_objects_service_judges_no_other_name_again(autoju
         assert touched == ["own.example.org"]
 
 
+def claim_of(source: str, name: str, *, target: str | None = None) -> Claim:
+    """As a snapshot has it of an object in the namespace of its kind."""
+    namespace = "shop" if source == "Ingress" else "web"
+    return Claim(f"{name}.example.org", Reach.NAME, Origin(source, name, namespace), target=target)
+
+
 def restore(registry: Registry) -> None:
     """What a snapshot knew: names that are still there, names that are gone, and where the Services were."""
     registry.set_services({"edge/relay": ("10.96.0.9",), "shop/own": ("10.96.7.7",)})
@@ -286,9 +292,8 @@ def restore(registry: Registry) -> None:
         ("HTTPRoute", "web", None),
         ("HTTPRoute", "own", "service:shop/own"),
     ):
-        namespace = "shop" if source == "Ingress" else "web"
-        claim = Claim(f"{name}.example.org", Reach.NAME, Origin(source, name, namespace), target=target)
-        registry.touch(registry.store.restore(source, f"{namespace}/{name}", [claim]))
+        claim = claim_of(source, name, target=target)
+        registry.touch(registry.store.restore(source, f"{claim.origin.namespace}/{name}", [claim]))
 
 
 async def test_a_snapshot_is_answered_while_the_server_is_away_and_until_all_was_read(
