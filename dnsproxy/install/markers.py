@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from dnsproxy.install.corefile import Corefile, CorefileError, ServerBlock, listed
 from dnsproxy.install.edits import Place, cut
-from dnsproxy.install.lexer import Comment
+from dnsproxy.install.lexer import Comment, comments, lex
 
 BEGIN = "# BEGIN switchback: managed by dnsproxy, changes in here are lost; `dnsproxy uninstall` takes it out"
 END = "# END switchback"
@@ -29,6 +29,13 @@ class Region:
     start: Place
     stop: Place
     line: int
+
+
+def is_marked(text: str) -> bool:
+    """Whether a text, a whole Corefile or any part of one, has a marker of ours between its words."""
+    tokens, tail = lex(text)
+    gaps = [*(token.before for token in tokens), tail]
+    return any(_matched(comment) for gap in gaps for comment in comments(gap, line=1))
 
 
 def find_region(corefile: Corefile) -> Region | None:

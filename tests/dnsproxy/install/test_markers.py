@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dnsproxy.install.corefile import CorefileError, format_corefile
-from dnsproxy.install.markers import BEGIN, END, find_region, without_region
+from dnsproxy.install.markers import BEGIN, END, find_region, is_marked, without_region
 from dnsproxy.install.parser import parse_corefile
 
 OURS = "forward . 192.0.2.1 192.0.2.53"
@@ -85,3 +85,20 @@ def test_markers_that_other_hands_moved_are_refused(text: str, line: int, reason
         find_region(parse_corefile(text))
     assert caught.value.line == line
     assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "marked"),
+    [
+        (f"{BEGIN}\nforward . 192.0.2.1\n{END}\n", True),
+        ("log\n# END switchback", True),
+        (f"example.org {{\n  {BEGIN}\n}}\n", True),
+        ("", False),
+        ("# begin switchback\n", False),
+        ("# BEGIN switchback-test\n", False),
+        ('log "# BEGIN switchback"\n', False),
+        ("log#BEGIN switchback\n", False),
+    ],
+)
+def test_a_part_of_a_corefile_is_marked_by_either_marker(text: str, marked: bool) -> None:
+    assert is_marked(text) is marked
