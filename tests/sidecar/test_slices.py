@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Generator
 from itertools import groupby
 
@@ -71,6 +72,20 @@ async def test_others_have_their_turn_after_every_slice(
     in_a_row = [len(list(group)) for others, group in groupby(done, key=lambda what: what == "other") if not others]
     # Two slices can meet, because trio runs the tasks of one turn in any order.
     assert max(in_a_row) <= 2 * most
+
+
+async def test_what_was_put_in_the_place_of_as_much_is_not_left_for_one_long_collection(clock: Clock) -> None:
+    kept = [(str(number),) for number in range(5_000)]
+    gc.collect()
+
+    def replace() -> Generator[None, None, None]:
+        for number in range(len(kept)):
+            clock.now += SLICE / 100
+            kept[number] = (str(-number),)
+            yield
+
+    await in_slices(replace())
+    assert len(gc.get_objects(generation=0)) < len(kept) / 2
 
 
 async def test_an_error_of_a_step_is_the_callers(clock: Clock, done: list[str]) -> None:
