@@ -8,10 +8,11 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
-from dnsproxy import records, wire
+from dnsproxy import probe, records, wire
 from dnsproxy.table import HostTable, Records
 from dnsproxy.wire import Fault, Query, Rcode, Type
 
+_TXT: Final = int(Type.TXT)
 _TRANSFERS: Final = frozenset({int(Type.AXFR), int(Type.IXFR)})
 
 
@@ -59,10 +60,14 @@ def decide(message: bytes, table: HostTable, *, stream: bool, keepalive: float |
         return _decide_fault(message, query)
     if query.type in _TRANSFERS or query.klass != wire.CLASS_IN:
         return refuse(query, Rcode.REFUSED)
-    found = table.find(query.name)
-    if found is None:
-        return _new(Forward, (query, query.name in table.above))
-    row = found.by_type.get(query.type)
+    row: Records | None
+    if query.type == _TXT and probe.is_probe(query.name):
+        row = probe.ROW
+    else:
+        found = table.find(query.name)
+        if found is None:
+            return _new(Forward, (query, query.name in table.above))
+        row = found.by_type.get(query.type)
     if row is None:
         return Forward(query, shields=True)
     if query.edns and query.edns.version:

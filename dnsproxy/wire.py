@@ -49,6 +49,7 @@ class Type(IntEnum):
     A = 1
     SOA = 6
     HINFO = 13
+    TXT = 16
     AAAA = 28
     OPT = 41
     SVCB = 64
