@@ -19,8 +19,10 @@ from dnsproxy.datagrams import BATCH, CONTROL, ID, MESSAGE, Sender, ask_for_dest
 from dnsproxy.late_replies import Late, LateReplies
 from dnsproxy.message_headers import Headers, addresses, chosen, mapped, pinned
 
-_NAME = 28  # sizeof(struct sockaddr_in6), the larger of the two
+_NAME_SIZES = {socket.AF_INET: 16, socket.AF_INET6: 28}  # sizeof(struct sockaddr_in), sizeof(struct sockaddr_in6)
+_NAME = max(_NAME_SIZES.values())
 _CMSG_HEADER = 16
+_DONTWAIT = int(socket.MSG_DONTWAIT)
 _SLOT = MESSAGE + 64  # were it a power of two, the starts of all slots would compete for a few lines of the cache
 # struct sockaddr_in and sockaddr_in6 begin alike: family, port, and then the address.
 _PORT_START, _PORT_END = 2, 4
@@ -55,7 +57,9 @@ class BatchPort:
         self._id_addresses = addresses(source, _SLOT)
         self._name_addresses = addresses(name, _NAME)
         self._control_addresses = addresses(control, CONTROL)
-        self._full_names = array.array("I", [_NAME] * BATCH)
+        # All addresses of a family of IP have one size, and so the kernel leaves what stands here as it is.
+        self._names_vary = self.socket.family not in _NAME_SIZES
+        self._full_names = array.array("I", [_NAME_SIZES.get(self.socket.family, _NAME)] * BATCH)
         self._full_controls = array.array("Q", [CONTROL] * BATCH)
         self._no_interface = array.array("I", [0] * BATCH)
         incoming = self._incoming
@@ -66,6 +70,7 @@ class BatchPort:
         self._outgoing.first_sizes[:] = array.array("Q", [ID] * BATCH)
         for headers in (self._incoming, self._outgoing):
             headers.names[:] = self._name_addresses
+            headers.name_lengths[:] = self._full_names
             if self._local:
                 headers.controls[:] = self._control_addresses
         # struct in_pktinfo begins with the interface, struct in6_pktinfo ends with it.
@@ -77,10 +82,11 @@ class BatchPort:
     def receive(self) -> list[bytes]:
         """See DatagramPort."""
         incoming = self._incoming
-        incoming.name_lengths[:] = self._full_names
+        if self._names_vary:
+            incoming.name_lengths[:] = self._full_names
         if self._local:
             incoming.control_lengths[:] = self._full_controls
-        count = self._recvmmsg(self._descriptor, self._incoming_pointer, BATCH, socket.MSG_DONTWAIT, None)
+        count = self._recvmmsg(self._descriptor, self._incoming_pointer, BATCH, _DONTWAIT, None)
         if count <= 0:
             # -1 is EAGAIN, or an ICMP error for an earlier reply, which the kernel forgets once it is reported.
             return []
@@ -126,7 +132,8 @@ class BatchPort:
         starts = list(itertools.accumulate(lengths, initial=self._output_base))
         outgoing.sizes[:count] = array.array("Q", lengths)
         outgoing.bases[:count] = array.array("Q", starts[:count])
-        outgoing.name_lengths[:count] = chosen(incoming.name_lengths, taken)
+        if self._names_vary:
+            outgoing.name_lengths[:count] = chosen(incoming.name_lengths, taken)
         if self._local:
             self._interfaces[:] = self._no_interface
             outgoing.control_lengths[:count] = chosen(incoming.control_lengths, taken)
@@ -146,7 +153,7 @@ class BatchPort:
         self._in_order = in_order
 
     def _transmit(self, count: int) -> None:
-        sent = self._sendmmsg(self._descriptor, self._outgoing_pointer, count, socket.MSG_DONTWAIT)
+        sent = self._sendmmsg(self._descriptor, self._outgoing_pointer, count, _DONTWAIT)
         while sent < count:
             # sendmmsg stops at the first datagram that fails, and tells why only when it is the first of a call.
             sent = max(sent, 0)
@@ -161,7 +168,7 @@ class BatchPort:
             self._shift(sent, count)
             if not count:
                 return
-            sent = self._sendmmsg(self._descriptor, self._outgoing_pointer, count, socket.MSG_DONTWAIT)
+            sent = self._sendmmsg(self._descriptor, self._outgoing_pointer, count, _DONTWAIT)
 
     def _shift(self, done: int, left: int) -> None:
         """Move the headers of what is left to the front; the order of senders no longer is that of the batch."""

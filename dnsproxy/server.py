@@ -74,8 +74,9 @@ class DnsServer:
             await self.forwarder.wait_empty()
 
     async def _serve_datagrams(self, port: DatagramPort, forwarder: Forwarder) -> None:
+        descriptor = port.socket.fileno()
         while True:
-            await trio.lowlevel.wait_readable(port.socket)
+            await trio.lowlevel.wait_readable(descriptor)
             for _ in range(_ROUNDS):
                 bodies = port.receive()
                 if bodies:

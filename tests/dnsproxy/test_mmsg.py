@@ -34,7 +34,8 @@ SHOW(msghdr_control_length, offsetof(struct msghdr, msg_controllen))
 SHOW(msghdr_flags, offsetof(struct msghdr, msg_flags))
 SHOW(mmsghdr_size, sizeof(struct mmsghdr))
 SHOW(mmsghdr_length, offsetof(struct mmsghdr, msg_len))
-SHOW(name, sizeof(struct sockaddr_in6))
+SHOW(name, sizeof(struct sockaddr_in))
+SHOW(name6, sizeof(struct sockaddr_in6))
 SHOW(cmsg_header, CMSG_LEN(0))
 SHOW(pktinfo_interface, offsetof(struct in_pktinfo, ipi_ifindex))
 SHOW(pktinfo6_interface, offsetof(struct in6_pktinfo, ipi6_ifindex))
@@ -73,7 +74,8 @@ def test_the_structures_are_those_of_the_c_compiler(tmp_path: Path) -> None:
         "msghdr_flags": message_headers.SingleHeader.flags.offset,
         "mmsghdr_size": ctypes.sizeof(message_headers.MessageHeader),
         "mmsghdr_length": message_headers.MessageHeader.length.offset,
-        "name": mmsg._NAME,
+        "name": mmsg._NAME_SIZES[socket.AF_INET],
+        "name6": mmsg._NAME_SIZES[socket.AF_INET6],
         "cmsg_header": mmsg._CMSG_HEADER,
         "pktinfo_interface": 0,
         "pktinfo6_interface": 16,
