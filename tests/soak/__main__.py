@@ -23,7 +23,8 @@ from tests.soak.run import Found, Options, run_soak
 EPILOG = """\b
 What goes on:
   names of a table of 2,500 from ever new clients, with and without EDNS, in random case
-  names outside it, to upstreams of which one refuses, one loses, delays, forges and resets, and is out now and then
+  names outside it, to upstreams of which one refuses, and one loses, delays, forges and resets
+  outages of one upstream, and of all of them
   TCP: pipelined questions, connections that are kept, dropped, slow, or that read nothing
   malformed messages, compression pointers in circles among them
   the hosts file replaced every three seconds

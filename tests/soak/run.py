@@ -81,7 +81,7 @@ async def run_soak(options: Options, folder: Path, progress: Progress) -> Found:
             replace_hosts(hosts, 0)
             flags = [flag for endpoint in endpoints for flag in ("--upstream", endpoint)]
             server = await trio.to_thread.run_sync(_start, stack, folder, ["--hosts-file", str(hosts), *flags])
-            site = Site(server.port, hosts, upstreams[0], upstreams)
+            site = Site(server.port, hosts, upstreams)
             await _soak(server, site, found, progress)
             if found.gone:
                 found.gone += f"; its exit status: {server.process.poll()}"

@@ -37,7 +37,7 @@ SLOW, UNREAD = 12, 2
 """Connections that send an octet a second, and that send much and read nothing."""
 SWAP_EVERY: Final = 3.0
 OUTAGE_EVERY, OUTAGE = 60.0, 5.0
-"""Seconds from one outage of an upstream to the next, and how long each lasts."""
+"""Seconds from one outage of upstreams to the next, and how long each lasts."""
 _FLOOD: Final = 100_000
 """Queries on a connection that is not read: more than all buffers hold, so that it is cut off before its end."""
 _ENDLESS: Final = 1 << 40
@@ -49,9 +49,8 @@ class Site:
 
     port: int
     hosts: Path
-    outages: FaultyUpstream
-    """The upstream that is silent now and then."""
     upstreams: tuple[FaultyUpstream, ...]
+    """In the order in which the server asks them."""
 
 
 class Traffic:
@@ -135,14 +134,21 @@ class Traffic:
             self._tally.events["hosts files"] += 1
 
     async def _make_outages(self) -> None:
-        upstream = self._site.outages
-        well = upstream.datagrams, upstream.streams
-        while True:
+        """Of all upstreams and of the first alone, in turns.
+
+        With all of them silent, as many queries wait as ever will: the peak of memory comes in the warm-up, and not when
+        the machine happens to be busy.
+        """
+        for number in itertools.count():
             await trio.sleep(OUTAGE_EVERY - OUTAGE)
-            upstream.datagrams = upstream.streams = silence
+            out = self._site.upstreams[: 1 if number % 2 else None]
+            well = [(upstream.datagrams, upstream.streams) for upstream in out]
+            for upstream in out:
+                upstream.datagrams = upstream.streams = silence
             await trio.sleep(OUTAGE)
-            upstream.datagrams, upstream.streams = well
-            self._tally.events["upstream outages"] += 1
+            for upstream, (datagrams, streams) in zip(out, well, strict=True):
+                upstream.datagrams, upstream.streams = datagrams, streams
+            self._tally.events["outages of one upstream" if number % 2 else "outages of all upstreams"] += 1
 
     async def _forget_what_upstreams_were_asked(self) -> None:
         """They note every query, for tests; here that would only fill our own memory."""
