@@ -34,6 +34,7 @@ _SHORTEST: Final = 15  # a header and the shortest question: the root
 _LONGEST_PARENT: Final = names.MAXIMUM_NAME - names.MAXIMUM_LABEL - 1
 _OPTS: Final = records.quick_opts()
 _SPARE: Final = 1000
+_MOST: Final = 1 << 17  # some 20 MB; to grow beyond would hold up the answers for longer than a few milliseconds
 _NOTHING: Final[tuple[records.Heads, bytes]] = ({}, b"")
 
 
@@ -49,8 +50,9 @@ class QuickAnswers:
         self._below: dict[bytes, tuple[Recipe, slice | None]] = {}
         """As _recipes, under the body without the name's first label. The slice is the name, if a name may beat it."""
         self._shared: dict[tuple[bytes, bytes], Recipe] = {}
-        # Room for an A and an AAAA query for each name; beyond that come only ever new flags and sizes, from enemies.
-        self._most = 2 * (len(table.exact) + len(table.wildcards)) + _SPARE
+        # For the A and the AAAA query of each name in two dresses. Enemies know more; when all is taken, what is new is
+        # judged each time, which costs them and us no more than before there were recipes.
+        self._room = min(4 * (len(table.exact) + len(table.wildcards)) + _SPARE, _MOST)
 
     def __len__(self) -> int:
         """How many recipes are kept."""
@@ -102,14 +104,11 @@ class QuickAnswers:
             return None
         recipe = where, (head, octets + opt)
         # HTTPS is 65, an A: in lower case it would be the type 97.
-        if question[_TYPE_AND_CLASS] == type_and_class:
+        if question[_TYPE_AND_CLASS] == type_and_class and len(self) < self._room:
             self._keep(recipe, lowered, name)
         return recipe
 
     def _keep(self, recipe: Recipe, lowered: bytes, name: bytes) -> None:
-        if len(self) >= self._most:
-            for kept in (self._recipes, self._below, self._shared):
-                kept.clear()
         # Most names share their addresses: one recipe for all of them stays in the processor's cache.
         recipe = self._shared.setdefault(recipe[1], recipe)
         if name in self.table.exact:
