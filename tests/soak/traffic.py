@@ -136,8 +136,8 @@ class Traffic:
     async def _make_outages(self) -> None:
         """Of all upstreams and of the first alone, in turns.
 
-        With all of them silent, as many queries wait as ever will: the peak of memory comes in the warm-up, and not when
-        the machine happens to be busy.
+        With all of them silent, as many queries wait as ever will: memory has its peak in the warm-up, and not when the
+        machine happens to be busy.
         """
         for number in itertools.count():
             await trio.sleep(OUTAGE_EVERY - OUTAGE)
