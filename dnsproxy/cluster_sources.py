@@ -31,13 +31,22 @@ TARGETS = "target Services"
 
 
 class ClusterSources:
-    """Follows a cluster for a keeper; `on_synced` is called after each whole report of a source."""
+    """Follows a cluster for a keeper.
+
+    `on_claims` gets the hostnames whose claims have changed; `on_synced` is called after each whole report of a source.
+    """
 
     def __init__(
-        self, settings: ClusterSettings, keeper: TableKeeper, *, on_synced: Callable[[], None] = lambda: None
+        self,
+        settings: ClusterSettings,
+        keeper: TableKeeper,
+        *,
+        on_claims: Callable[[frozenset[str]], None] = lambda _: None,
+        on_synced: Callable[[], None] = lambda: None,
     ) -> None:
         self._settings = settings
         self._keeper = keeper
+        self._on_claims = on_claims
         self._on_synced = on_synced
         self._ingress = IngressStatus()
         self._service = Status(SERVICE)
@@ -145,6 +154,7 @@ class ClusterSources:
         self._keeper.registry.touch(hostnames)
         for _ in self._name_services(hostnames):
             pass
+        self._on_claims(hostnames)
         self._keeper.wake()
 
     def _name_services(self, hostnames: Iterable[str]) -> Generator[None, None, None]:

@@ -16,6 +16,7 @@ import msgspec
 from dnsproxy.claims import Claim, Origin, Reach, Rejection
 from dnsproxy.listing import Row, escaped_json, row_of
 from dnsproxy.names import BadName, is_wildcard, parse_hostname
+from dnsproxy.ownership import ADVICE
 from dnsproxy.plan import Targets
 from dnsproxy.registry import Registry
 from sidecar.text import escape_controls
@@ -89,7 +90,7 @@ def explain(
             before = f"{answer.hostname} of {answer.origin} comes first" if answer else ""
             left_out.append(_left_out(verdict.winner, candidate.bar or before))
         elif verdict.winner is not None:
-            answer = row_of(verdict.winner, verdict.addresses)
+            answer = row_of(verdict.winner, verdict)
             target = _target_of(verdict.winner, registry.targets)
         if not candidate.bar:
             left_out += [_left_out(lost.claim, lost.reason) for lost in verdict.lost]
@@ -150,6 +151,8 @@ def _format_answer(answer: Row, explanation: Explanation) -> Iterator[str]:
     yield escape_controls(f"  origin  {origin}{created}")
     yield escape_controls(f"  class   {answer.class_name or '-'}")
     yield escape_controls(f"  target  {explanation.target}")
+    if answer.doubt:
+        yield escape_controls(f"  doubt   {answer.doubt}; {ADVICE}")
     yield f"  TTL     {explanation.ttl} s"
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dnsproxy.names import is_within
+
 
 @dataclass(frozen=True, slots=True)
 class Guards:
@@ -21,19 +23,22 @@ class Guards:
 def refusal(hostname: str, guards: Guards) -> str | None:
     """Why this hostname is not taken, or None where it may be."""
     base = hostname.removeprefix("*.")
-    if _within(base, "localhost"):
+    if is_within(base, "localhost"):
         return "localhost names belong to each host itself (RFC 6761 section 6.3)"
-    if _within(base, guards.cluster_domain):
+    if is_within(base, guards.cluster_domain):
         return f"it is inside the cluster domain {guards.cluster_domain}"
-    if _within(guards.cluster_domain, base) and hostname != base:
+    if is_within(guards.cluster_domain, base) and hostname != base:
         return f"the wildcard would cover the cluster domain {guards.cluster_domain}"
     if hostname in guards.deny:
         return "it is denied (--deny)"
-    if guards.zones and not any(_within(base, zone) for zone in guards.zones):
+    if guards.zones and not any(is_within(base, zone) for zone in guards.zones):
         return f"it is outside the zones {', '.join(guards.zones)} (--zone)"
     return None
 
 
-def _within(name: str, zone: str) -> bool:
-    """Whether a name is a zone's apex or below it, by whole labels."""
-    return name == zone or name.endswith("." + zone)
+def overreach(hostname: str, guards: Guards) -> str | None:
+    """Why no object of the cluster gets this hostname, though who starts the server may have it; None where one may."""
+    base = hostname.removeprefix("*.")
+    if hostname != base and "." not in base and not guards.zones:
+        return f"it would take all of the top-level domain {base}; --zone {base} allows that"
+    return None

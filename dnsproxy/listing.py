@@ -14,7 +14,8 @@ from typing import Final
 import msgspec
 
 from dnsproxy.claims import Claim, Origin, Reach
-from dnsproxy.names import is_wildcard
+from dnsproxy.names import is_within
+from dnsproxy.plan import Verdict
 from dnsproxy.registry import Registry, reaches
 from sidecar.text import escape_controls
 
@@ -35,6 +36,8 @@ class Row:
     origin: Origin
     class_name: str | None = None
     """The ingress class whose target applied."""
+    doubt: str = ""
+    """Why it might not be the claimant's own name; empty where nothing speaks against that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +54,9 @@ class Listing:
 _DECODER: Final = msgspec.json.Decoder(Listing)
 
 
-def row_of(claim: Claim, addresses: tuple[str, ...]) -> Row:
-    """The row of a claim that won."""
-    return Row(claim.hostname, claim.reach, addresses, claim.origin, claim.ingress_class)
+def row_of(claim: Claim, verdict: Verdict) -> Row:
+    """The row of the claim that won."""
+    return Row(claim.hostname, claim.reach, verdict.addresses, claim.origin, claim.ingress_class, verdict.doubt)
 
 
 def format_listing(registry: Registry, *, ttl: int, notes: Sequence[str]) -> Iterator[bytes]:
@@ -82,13 +85,15 @@ def parse_listing(octets: bytes) -> Listing:
 
 def select_rows(rows: Iterable[Row], *, zones: Sequence[str]) -> list[Row]:
     """The rows at or below one of the zones, or all where none is given, sorted by name from the right."""
-    chosen = [row for row in rows if not zones or any(_is_within(row.hostname, zone) for zone in zones)]
+    chosen = [row for row in rows if not zones or _is_within_any(row.hostname.removeprefix("*."), zones)]
     return sorted(chosen, key=lambda row: (row.hostname.split(".")[::-1], row.reach.value, row.addresses))
 
 
 def format_columns(rows: Sequence[Row]) -> Iterator[str]:
     """Lines of text, the headings first."""
-    cells = [_HEADINGS, *map(_cells, rows)]
+    doubtful = any(row.doubt for row in rows)
+    headings = (*_HEADINGS, "DOUBT") if doubtful else _HEADINGS
+    cells = [headings, *(_cells(row)[: len(headings)] for row in rows)]
     widths = [min(max(map(len, column)), _WIDEST) for column in zip(*cells, strict=True)]
     for line in cells:
         yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
@@ -123,14 +128,13 @@ def _rows_of(registry: Registry, hostname: str) -> Iterator[Row]:
     for reach in reaches(hostname):
         verdict = registry.verdict(hostname, reach)
         if verdict.winner is not None:
-            yield row_of(verdict.winner, verdict.addresses)
+            yield row_of(verdict.winner, verdict)
+
+
+def _is_within_any(name: str, zones: Sequence[str]) -> bool:
+    return any(is_within(name, zone) for zone in zones)
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    cells = (row.hostname, ",".join(row.addresses), str(row.origin), row.class_name or "-")
+    cells = (row.hostname, ",".join(row.addresses), str(row.origin), row.class_name or "-", row.doubt)
     return tuple(map(escape_controls, cells))
-
-
-def _is_within(hostname: str, zone: str) -> bool:
-    base = hostname.removeprefix("*.") if is_wildcard(hostname) else hostname
-    return base == zone or base.endswith("." + zone)

@@ -6,7 +6,7 @@ come from outside and have no bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import trio
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
@@ -26,11 +26,17 @@ class ServerCollector(Collector):
     """Reads the numbers of one server at each scrape."""
 
     def __init__(
-        self, server: DnsServer, keeper: TableKeeper, statuses: Callable[[], Iterable[Status]] = tuple
+        self,
+        server: DnsServer,
+        keeper: TableKeeper,
+        statuses: Callable[[], Iterable[Status]] = tuple,
+        *,
+        looks: Mapping[str, int] | None = None,
     ) -> None:
         self._server = server
         self._keeper = keeper
         self._statuses = statuses
+        self._looks = looks
 
     def collect(self) -> Iterator[Metric]:
         """See prometheus_client."""
@@ -54,7 +60,16 @@ class ServerCollector(Collector):
         tasks = trio.lowlevel.current_statistics().tasks_living
         yield GaugeMetricFamily("dnsproxy_tasks", "Tasks of the event loop: one that leaks shows here.", value=tasks)
         yield GaugeMetricFamily("dnsproxy_table_names", "Names in the table.", value=self._keeper.names)
+        if self._looks is not None:
+            yield from _ownership(self._looks, doubted=len(self._keeper.registry.findings))
         yield from _freshness(self._keeper, self._statuses())
+
+
+def _ownership(looks: Mapping[str, int], *, doubted: int) -> Iterator[Metric]:
+    yield _labelled("dnsproxy_ownership_looks", "Looks at public records, by what they found.", "result", looks)
+    yield GaugeMetricFamily(
+        "dnsproxy_ownership_doubted_names", "Names whose public record leads elsewhere.", value=doubted
+    )
 
 
 def make_registry(collector: ServerCollector) -> CollectorRegistry:
@@ -70,7 +85,7 @@ def _counter(name: str, text: str, value: int) -> CounterMetricFamily:
     return CounterMetricFamily(name, text, value=value)
 
 
-def _labelled(name: str, text: str, label: str, values: dict[str, int]) -> CounterMetricFamily:
+def _labelled(name: str, text: str, label: str, values: Mapping[str, int]) -> CounterMetricFamily:
     family = CounterMetricFamily(name, text, labels=[label])
     for value, count in values.items():
         family.add_metric([value], count)

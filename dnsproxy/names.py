@@ -69,6 +69,11 @@ def is_wildcard(hostname: str) -> bool:
     return hostname.startswith("*.")
 
 
+def is_within(name: str, zone: str) -> bool:
+    """Whether a name is a zone's apex or below it, by whole labels; both in normal form, without `*.`."""
+    return name == zone or name.endswith("." + zone)
+
+
 def to_wire(hostname: str) -> bytes:
     """The wire form of a hostname in normal form, `*.` left out; the empty text is the root."""
     labels = [label.encode("ascii") for label in hostname.removeprefix("*.").split(".") if label]

@@ -5,10 +5,10 @@ The law: pure; all text from outside is escaped here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 
-from dnsproxy.plan import Lost
+from dnsproxy.plan import Doubted, Lost
 from sidecar.kubernetes.status import Status
 
 _SHOWN = 200
@@ -21,6 +21,7 @@ def format_page(
     sources: Iterable[Status],
     outstanding: int,
     lost: list[Lost],
+    doubted: list[Doubted],
     notes: Iterable[str] = (),
 ) -> str:
     """The page."""
@@ -32,14 +33,18 @@ def format_page(
         *(("Note", note) for note in notes),
     ]
     table = "".join(f"<tr><th scope=row>{escape(name)}<td>{escape(value)}" for name, value in rows)
-    left_out = "".join(
-        f"<tr><td>{escape(row.claim.hostname)}<td>{escape(str(row.claim.origin))}<td>{escape(row.reason)}"
-        for row in lost[:_SHOWN]
-    )
     return (
         "<!doctype html><html lang=en><meta charset=utf-8><title>dnsproxy</title>"
         "<meta name=color-scheme content='light dark'>"
         f"<h1>dnsproxy</h1><table>{table}</table>"
-        f"<h2>Left out: {len(lost)}</h2><table>{left_out}</table>"
+        f"{_format_claims('Left out', lost)}{_format_claims('Answered, but in doubt', doubted)}"
         "<p><a href=/table>table</a> <a href=/metrics>metrics</a> <a href=/readyz>readiness</a>\n"
     )
+
+
+def _format_claims(title: str, rows: Sequence[Lost | Doubted]) -> str:
+    cells = "".join(
+        f"<tr><td>{escape(row.claim.hostname)}<td>{escape(str(row.claim.origin))}<td>{escape(row.reason)}"
+        for row in rows[:_SHOWN]
+    )
+    return f"<h2>{title}: {len(rows)}</h2><table>{cells}</table>"

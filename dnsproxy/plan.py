@@ -2,8 +2,8 @@
 
 The law: the result depends on the set of claims alone, never on the order in which they came. Static names beat the
 cluster's, and an object that routes the name beats a mere listener; between objects of one sort the older one wins,
-then namespace and name. A name whose target has no address is left out, so that it is forwarded and never answered
-wrongly.
+then namespace and name. A claim that is barred leaves its place to the next one. A name whose target has no address
+is left out, so that it is forwarded and never answered wrongly.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from dnsproxy.claims import Claim
-from dnsproxy.guards import Guards, refusal
+from dnsproxy.guards import Guards, overreach, refusal
+from dnsproxy.ownership import Finding, Standing, standing_of
 from dnsproxy.targets import is_address
 
 
@@ -59,27 +60,56 @@ class Lost(msgspec.Struct, frozen=True, gc=False):
     reason: str
 
 
+class Doubted(msgspec.Struct, frozen=True, gc=False):
+    """A claim that is answered, and why it might not be its own name."""
+
+    claim: Claim
+    reason: str
+
+
 class Verdict(msgspec.Struct, frozen=True, gc=False):
     """What becomes of one hostname."""
 
     winner: Claim | None
     addresses: tuple[str, ...]
     lost: tuple[Lost, ...]
+    doubt: str = ""
+    """Why the winner's public record speaks against it; it is answered all the same."""
 
 
-def judge(claims: Iterable[Claim], *, targets: Targets, guards: Guards) -> Verdict:
-    """Choose between the claims to one hostname and reach."""
-    ranked = sorted(claims, key=_rank)
-    reason = refusal(ranked[0].hostname, guards) if ranked else None
-    if not ranked or reason is not None:
-        return Verdict(None, (), tuple(Lost(claim, reason or "") for claim in ranked))
-    winner, *others = ranked
-    lost = tuple(Lost(claim, f"{winner.origin} has it") for claim in others)
-    addresses = targets.addresses_for(winner)
-    if addresses:
-        return Verdict(winner, addresses, lost)
-    chosen = ",".join(targets.target_of(winner)) or "--target"
-    return Verdict(None, (), (Lost(winner, f"its target has no address ({chosen})"), *lost))
+def judge(
+    claims: Iterable[Claim], *, targets: Targets, guards: Guards, finding: Finding | None = None, enforce: bool = False
+) -> Verdict:
+    """Choose between the claims to one hostname and reach.
+
+    `finding`: what its public record says, where that speaks against any claim; `enforce`: whether such a one loses.
+    """
+    barred: list[Lost] = []
+    rest = iter(sorted(claims, key=_rank))
+    for claim in rest:
+        addresses = targets.addresses_for(claim)
+        doubt = _doubt(claim, addresses, finding)
+        bar = _bar(claim, guards) or (f"{doubt}, --ownership enforce" if doubt and enforce else None)
+        if bar is None:
+            lost = tuple(Lost(other, f"{claim.origin} has it") for other in rest)
+            if addresses:
+                return Verdict(claim, addresses, (*barred, *lost), doubt)
+            chosen = ",".join(targets.target_of(claim)) or "--target"
+            return Verdict(None, (), (*barred, Lost(claim, f"its target has no address ({chosen})"), *lost))
+        barred.append(Lost(claim, bar))
+    return Verdict(None, (), tuple(barred))
+
+
+def _bar(claim: Claim, guards: Guards) -> str | None:
+    """Why a claim gets nothing, whoever else claims the name."""
+    refused = refusal(claim.hostname, guards)
+    return overreach(claim.hostname, guards) if refused is None and not claim.addresses else refused
+
+
+def _doubt(claim: Claim, answers: tuple[str, ...], finding: Finding | None) -> str:
+    if finding is None or standing_of(claim, answers=answers, finding=finding) is not Standing.FOREIGN:
+        return ""
+    return finding.reason
 
 
 _Rank = tuple[tuple[bool, bool, str, str, str, str], tuple[tuple[str, ...], str, str, tuple[str, ...]]]

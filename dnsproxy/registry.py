@@ -13,7 +13,8 @@ from itertools import chain
 from dnsproxy.claims import Claim, Reach, Rejection
 from dnsproxy.guards import Guards, refusal
 from dnsproxy.names import is_wildcard
-from dnsproxy.plan import Lost, Targets, Verdict, judge
+from dnsproxy.ownership import Finding, Standing, standing_of
+from dnsproxy.plan import Doubted, Lost, Targets, Verdict, judge
 from dnsproxy.sources.store import ClaimStore
 from dnsproxy.table import Host
 
@@ -21,12 +22,15 @@ from dnsproxy.table import Host
 class Registry:
     """A claim store, and the verdicts on what it holds."""
 
-    def __init__(self, *, targets: Targets, guards: Guards) -> None:
+    def __init__(self, *, targets: Targets, guards: Guards, enforce_ownership: bool = False) -> None:
         self.store = ClaimStore()
         self._targets = targets
         self._guards = guards
         self._touched: list[Iterable[str]] = []
         self._lost: dict[tuple[str, Reach], tuple[Lost, ...]] = {}
+        self._doubted: dict[tuple[str, Reach], Doubted] = {}
+        self._enforce_ownership = enforce_ownership
+        self._findings: dict[str, Finding] = {}
 
     @property
     def denied(self) -> tuple[str, ...]:
@@ -46,6 +50,26 @@ class Registry:
         self._targets = dataclasses.replace(self._targets, services=addresses)
         self.touch(self.store.names() if touching is None else touching)
 
+    @property
+    def findings(self) -> Mapping[str, Finding]:
+        """What public DNS said of hostnames, where that speaks against a claim."""
+        return self._findings
+
+    def set_finding(self, hostname: str, finding: Finding | None) -> bool:
+        """What public DNS says of a hostname; None where that speaks against nobody. Whether it is any news."""
+        if self._findings.get(hostname) == finding:
+            return False
+        if finding is None:
+            del self._findings[hostname]
+        else:
+            self._findings[hostname] = finding
+        self.touch([hostname])
+        return True
+
+    def standing_of(self, claim: Claim, finding: Finding) -> Standing:
+        """What a finding about its hostname says of a claim."""
+        return standing_of(claim, answers=self._targets.addresses_for(claim), finding=finding)
+
     def refusal(self, hostname: str) -> str | None:
         """Why nobody's claim to this hostname would be taken, or None where one may be."""
         return refusal(hostname, self._guards)
@@ -64,23 +88,37 @@ class Registry:
             for hostname in self._touched.pop():
                 for reach in reaches(hostname):
                     verdict = self.verdict(hostname, reach)
-                    self._remember_lost((hostname, reach), verdict.lost)
+                    self._remember((hostname, reach), verdict)
                     yield Host(hostname, reach, verdict.addresses)
 
     def verdict(self, hostname: str, reach: Reach) -> Verdict:
         """Who has a hostname and who lost it."""
         claims = [claim for claim in self.store.claims_for(hostname) if claim.reach is reach]
-        return judge(claims, targets=self._targets, guards=self._guards)
+        return judge(
+            claims,
+            targets=self._targets,
+            guards=self._guards,
+            finding=self._findings.get(hostname),
+            enforce=self._enforce_ownership,
+        )
 
     def lost(self) -> list[Lost]:
         """Every claim that is not answered, as of the last changes(): judging all for a page would hold up DNS."""
         return list(chain.from_iterable(self._lost.values()))
 
-    def _remember_lost(self, row: tuple[str, Reach], lost: tuple[Lost, ...]) -> None:
-        if lost:
-            self._lost[row] = lost
+    def doubted(self) -> list[Doubted]:
+        """The claims that are answered though their public record leads elsewhere, as of the last changes()."""
+        return list(self._doubted.values())
+
+    def _remember(self, row: tuple[str, Reach], verdict: Verdict) -> None:
+        if verdict.lost:
+            self._lost[row] = verdict.lost
         else:
             self._lost.pop(row, None)
+        if verdict.winner is not None and verdict.doubt:
+            self._doubted[row] = Doubted(verdict.winner, verdict.doubt)
+        else:
+            self._doubted.pop(row, None)
 
 
 def reaches(hostname: str) -> tuple[Reach, ...]:

@@ -28,6 +28,8 @@ from dnsproxy.hosts_follower import Mark, file_mark, follow_hosts_file, read_hos
 from dnsproxy.hosts_source import HostsSource
 from dnsproxy.keeper import TableKeeper
 from dnsproxy.metrics import ServerCollector, make_registry
+from dnsproxy.ownership import Mode
+from dnsproxy.ownership_watch import OwnershipWatch
 from dnsproxy.page import format_page
 from dnsproxy.registry import Registry
 from dnsproxy.server import DnsServer
@@ -97,11 +99,19 @@ class _Service:
         self.stopping = False
         self.server = DnsServer(forwarding=settings.forwarding)
         sources = [STATIC, *(ClusterSources.reports(settings.cluster) if settings.cluster else [])]
-        registry = Registry(targets=settings.targets, guards=settings.guards)
+        enforce = settings.ownership.mode is Mode.ENFORCE
+        registry = Registry(targets=settings.targets, guards=settings.guards, enforce_ownership=enforce)
         self.keeper = TableKeeper(registry, ttl=settings.ttl, publish=self._publish, sources=sources)
         self.cluster: ClusterSources | None = None
+        self.ownership: OwnershipWatch | None = None
         if settings.cluster:
-            self.cluster = ClusterSources(settings.cluster, self.keeper, on_synced=self._note_synced)
+            if settings.ownership.mode is not Mode.OFF:
+                self.ownership = OwnershipWatch(
+                    registry, settings=settings.ownership, ask=self.server.ask_upstream, on_change=self.keeper.wake
+                )
+            self.cluster = ClusterSources(
+                settings.cluster, self.keeper, on_claims=self._note_claims, on_synced=self._note_synced
+            )
         self._hosts = HostsSource(registry)
         self._snapshot = SnapshotStatus()
         self._told: set[Rejection] = set()
@@ -135,6 +145,8 @@ class _Service:
                 if cluster is not None and self.cluster is not None:
                     nursery.start_soon(self.cluster.run, cluster)
                     nursery.start_soon(self._keep_snapshot, self.cluster, cluster.server)
+                if self.ownership is not None:
+                    nursery.start_soon(self.ownership.run)
                 if settings.resolv_conf:
                     nursery.start_soon(self._follow_resolv_conf, settings.resolv_conf, listening)
                 if admin:
@@ -143,6 +155,10 @@ class _Service:
 
     def _publish(self, table: HostTable) -> None:
         self.server.table = table
+
+    def _note_claims(self, hostnames: frozenset[str]) -> None:
+        if self.ownership is not None:
+            self.ownership.note(hostnames)
 
     def _note_synced(self) -> None:
         self._to_tell.set()
@@ -201,7 +217,11 @@ class _Service:
         await serve_admin(
             listeners,
             readiness=self._readiness,
-            registry=make_registry(ServerCollector(self.server, self.keeper, self._statuses)),
+            registry=make_registry(
+                ServerCollector(
+                    self.server, self.keeper, self._statuses, looks=self.ownership.looks if self.ownership else None
+                )
+            ),
             page=lambda: format_page(
                 names=self.keeper.names,
                 waiting_for=self.keeper.waiting_for,
@@ -209,6 +229,7 @@ class _Service:
                 outstanding=self.server.outstanding,
                 notes=self._notes(),
                 lost=registry.lost(),
+                doubted=registry.doubted(),
             ),
             routes=table_routes(registry, ttl=self.settings.ttl, notes=self._notes),
         )

@@ -13,6 +13,7 @@ import click
 from dnsproxy.claims import Claim
 from dnsproxy.forward.address import parse_upstream
 from dnsproxy.names import parse_hostname
+from dnsproxy.ownership import Mode, OwnershipSettings, parse_trust
 from dnsproxy.resolvconf import find_cluster_domain, parse_search
 from dnsproxy.static import parse_host_flag
 from dnsproxy.targets import parse_target
@@ -147,6 +148,19 @@ TARGET = CheckedType("target", split_target)
 )
 @click.option("--zone", type=HOSTNAME, multiple=True, help="Answer only names at or below this one.")
 @click.option("--deny", type=HOSTNAME, multiple=True, help="Never answer this name.")
+@click.option(
+    "--ownership",
+    type=click.Choice([mode.value for mode in Mode]),
+    default=Mode.WARN.value,
+    help="What to do with a name of the cluster whose public record leads elsewhere: nothing; say so; leave it out.",
+)
+@click.option(
+    "--trust",
+    type=CheckedType("zone|network", parse_trust),
+    metavar="ZONE|NETWORK",
+    multiple=True,
+    help="For --ownership: names at or below this zone, or records within this network, are the cluster's own.",
+)
 @click.option("--cluster-domain", type=HOSTNAME, help="Never answer names below it.  [default: found in --resolv-conf]")
 @click.option("--ttl", type=click.IntRange(*_TTL), metavar="SECONDS", default=5, help="Seconds an answer may be kept.")
 @click.option(
@@ -186,6 +200,7 @@ def make_settings(**values: Any) -> Any:
             zones=values["zone"],
             deny=values["deny"],
         ),
+        ownership=_ownership_settings(values),
         ttl=values["ttl"],
         hosts=hosts,
         hosts_file=values["hosts_file"],
@@ -200,6 +215,15 @@ def make_settings(**values: Any) -> Any:
     )
     settings.refuse_loop(settings.listen)
     return settings
+
+
+def _ownership_settings(values: dict[str, Any]) -> OwnershipSettings:
+    trusted = values["trust"]
+    return OwnershipSettings(
+        Mode(values["ownership"]),
+        zones=tuple(one for one in trusted if isinstance(one, str)),
+        networks=tuple(one for one in trusted if not isinstance(one, str)),
+    )
 
 
 def _forward_settings(values: dict[str, Any]) -> Any:

@@ -21,7 +21,7 @@ from dnsproxy.responder import Answer, Drop, Forward, Refuse, decide
 from dnsproxy.stream_connection import StreamLimits
 from dnsproxy.stream_server import StreamServer
 from dnsproxy.table import HostTable
-from dnsproxy.wire import Rcode
+from dnsproxy.wire import Query, Rcode
 from sidecar.poller import Poller
 
 _ROUNDS = 16  # batches from one socket before the other tasks get their turn
@@ -54,6 +54,13 @@ class DnsServer:
         self._forwarding = forwarding
         if self.forwarder is not None:
             self.forwarder.upstreams.replace(forwarding)
+
+    async def ask_upstream(self, query: Query) -> bytes | None:
+        """Ask upstream for ourselves, whatever the table says: a whole reply that belongs to the query, or None.
+
+        The deadline is the caller's.
+        """
+        return await self.forwarder.upstreams.exchange(query) if self.forwarder is not None else None
 
     async def run(self, ports: Sequence[DatagramPort], listeners: Sequence[trio.SocketListener]) -> None:
         """Serve bound UDP ports and listening TCP sockets until cancelled."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dnsproxy.claims import Claim
 from dnsproxy.forward.nameservers import refuse_loop
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.guards import Guards
+from dnsproxy.ownership import OwnershipSettings
 from dnsproxy.plan import Targets
 from dnsproxy.snapshot import settings_of
 from dnsproxy.sources.gateway.source import GatewayOptions
@@ -49,6 +50,7 @@ class ServeSettings:
     forwarding: ForwardSettings
     targets: Targets
     guards: Guards
+    ownership: OwnershipSettings = field(default_factory=OwnershipSettings)
     ttl: int = 5
     hosts: tuple[Claim, ...] = ()
     hosts_file: Path | None = None

@@ -1,4 +1,4 @@
-"""The claim store: what every source claims at this moment, by the object it comes from and by hostname.
+"""The claim store: what every source claims at this moment, by the object it comes from, by hostname and by class.
 
 The law: a change costs what it touches, never what the store holds. It decides nothing: two objects that claim one
 hostname are both here, and the plan chooses.
@@ -14,6 +14,9 @@ from dnsproxy.claims import Claim, Rejection
 _SLICE: Final = 100
 """Objects forgotten at once, in less than a millisecond."""
 
+_SHARED: Final = 8
+"""Different statuses in one class up to which a controller is taken to have so many load balancers."""
+
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -25,6 +28,7 @@ class ClaimStore:
         self._claims: dict[tuple[str, str], tuple[Claim, ...]] = {}
         self._rejections: dict[tuple[str, str], tuple[Rejection, ...]] = {}
         self._by_hostname: dict[str, tuple[Claim, ...]] = {}
+        self._balancers: dict[str | None, dict[tuple[str, ...], int]] = {}
         self._restored: dict[str, dict[str, None]] = {}
         self._version = 0
 
@@ -51,9 +55,11 @@ class ClaimStore:
         for claim in old:
             if claim in changed:
                 self._drop(claim)
+                self._count_balancer(claim, -1)
         for claim in new:
             if claim in changed:
                 self._by_hostname[claim.hostname] = (*self._by_hostname.get(claim.hostname, ()), claim)
+                self._count_balancer(claim, 1)
         self._version += 1
         return frozenset(claim.hostname for claim in changed)
 
@@ -98,6 +104,11 @@ class ClaimStore:
         """The claims on one hostname in normal form (`*.example.org` is one of its own)."""
         return self._by_hostname.get(hostname, ())
 
+    def balancers(self, class_name: str | None) -> tuple[str, ...]:
+        """The load balancers in the status of all objects of a class; none where each object has its own."""
+        found = self._balancers.get(class_name, {})
+        return tuple(sorted({point for points in found for point in points})) if len(found) <= _SHARED else ()
+
     def hostnames(self) -> int:
         """How many hostnames are claimed."""
         return len(self._by_hostname)
@@ -110,6 +121,16 @@ class ClaimStore:
         """Every host that can't be served, in no particular order."""
         for rejections in self._rejections.values():
             yield from rejections
+
+    def _count_balancer(self, claim: Claim, step: int) -> None:
+        if not claim.status:
+            return
+        uses = self._balancers.setdefault(claim.ingress_class, {})
+        uses[claim.status] = uses.get(claim.status, 0) + step
+        if not uses[claim.status]:
+            del uses[claim.status]
+            if not uses:
+                del self._balancers[claim.ingress_class]
 
     def _drop(self, claim: Claim) -> None:
         left = list(self._by_hostname[claim.hostname])

@@ -19,6 +19,7 @@ from dnsproxy.explain import (
     parse_explanation,
 )
 from dnsproxy.guards import Guards
+from dnsproxy.ownership import Finding
 from dnsproxy.plan import Targets
 from dnsproxy.registry import Registry
 from tests.dnsproxy.messages import addresses_of
@@ -253,6 +254,32 @@ def test_notes_come_with_every_explanation() -> None:
         assert list(format_explanation(explanation))[-1] == "  note  Ingress is not synced yet"
 
 
+FINDING: Final = Finding(("198.51.100.9",), balancers={None: ("192.0.2.1",)})
+
+
+def test_a_doubt_is_told_with_what_to_do_about_it() -> None:
+    registry = registry_of(ingress("a.example.org"), ingress("a.example.org", "young", YOUNG))
+    registry.set_finding("a.example.org", FINDING)
+    text = text_of(registry, "a.example.org")
+    assert f"is answered with {RELAY}" in text
+    assert "  doubt   its public record leads elsewhere (198.51.100.9); if that is meant" in text
+    assert "--trust ZONE" in text
+
+
+def test_a_claim_that_ownership_keeps_out_is_named_with_the_reason() -> None:
+    registry = Registry(targets=Targets((RELAY,)), guards=Guards(), enforce_ownership=True)
+    registry.replace("test", "a", [ingress("a.example.org")])
+    registry.set_finding("a.example.org", FINDING)
+    text = text_of(registry, "a.example.org")
+    assert "a.example.org is not in the table" in text
+    reason = "its public record leads elsewhere (198.51.100.9), --ownership enforce"
+    assert f"left out  Ingress shop/web claims it: {reason}" in text
+    registry.replace("test", "b", [ingress("a.example.org", "own", YOUNG, status=("198.51.100.9",))])
+    text = text_of(registry, "a.example.org")
+    assert "origin  Ingress shop/own" in text
+    assert f"left out  Ingress shop/web claims it: {reason}" in text
+
+
 def test_nothing_from_outside_reaches_a_terminal_as_it_is() -> None:
     evil = "\x1b[2J\x7f\u202e\n"
     claim = Claim("a.example.org", Reach.NAME, Origin("Ingress", evil, evil, evil), (), evil, evil, (evil,))
@@ -275,6 +302,7 @@ def test_the_document_is_json_of_all_that_is_known() -> None:
         "addresses": [RELAY],
         "origin": {"kind": "Ingress", "name": "web", "namespace": "shop", "created": OLD},
         "class_name": "nginx",
+        "doubt": "",
     }
     assert (document["target"], document["ttl"], document["left_out"]) == (f"--target {RELAY}", 5, [])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.guards import Guards, refusal
+from dnsproxy.guards import Guards, overreach, refusal
 
 CLUSTER = Guards()
 ZONED = Guards(zones=("example.org", "example.net"))
@@ -62,3 +62,23 @@ def test_a_hostname_is_kept_out_for_a_reason(hostname: str, guards: Guards, reas
 )
 def test_all_else_may_be_taken(hostname: str, guards: Guards) -> None:
     assert refusal(hostname, guards) is None
+
+
+@pytest.mark.parametrize("hostname", ["*.org", "*.local", "*.xn--p1ai"])
+def test_no_object_gets_a_whole_top_level_domain(hostname: str) -> None:
+    found = overreach(hostname, CLUSTER)
+    assert found is not None
+    assert f"--zone {hostname[2:]} allows that" in found
+
+
+@pytest.mark.parametrize(
+    ("hostname", "guards"),
+    [
+        pytest.param("*.example.org", CLUSTER, id="two labels"),
+        pytest.param("org", CLUSTER, id="the domain itself"),
+        pytest.param("app", CLUSTER, id="a name of one label"),
+        pytest.param("*.lan", Guards(zones=("lan",)), id="a zone that was named"),
+    ],
+)
+def test_all_else_an_object_may_have(hostname: str, guards: Guards) -> None:
+    assert overreach(hostname, guards) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Final
 
 import pytest
@@ -22,6 +23,7 @@ from dnsproxy.listing import (
     select_rows,
 )
 from dnsproxy.names import is_wildcard
+from dnsproxy.ownership import Finding
 from dnsproxy.plan import Targets
 from dnsproxy.registry import Registry
 from dnsproxy.table import Host
@@ -102,6 +104,23 @@ def test_columns_stand_below_one_another() -> None:
     ]
 
 
+def test_a_doubt_has_a_column_only_where_there_is_one() -> None:
+    rows = [row("a.example.org"), replace(row("b.example.org"), doubt="it leads elsewhere")]
+    assert list(format_columns(rows)) == [
+        "NAME           ADDRESSES   ORIGIN            CLASS  DOUBT",
+        "a.example.org  192.0.2.10  Ingress shop/web  nginx",
+        "b.example.org  192.0.2.10  Ingress shop/web  nginx  it leads elsewhere",
+    ]
+
+
+def test_the_doubt_of_the_registry_is_listed() -> None:
+    registry = Registry(targets=Targets((RELAY,)), guards=Guards())
+    claim = Claim("a.example.org", Reach.NAME, Origin("Ingress", "web", "shop"), status=("192.0.2.1",))
+    registry.replace("Ingress", "web", [claim])
+    registry.set_finding("a.example.org", Finding(("198.51.100.9",)))
+    assert [one.doubt for one in listed(registry).names] == ["its public record leads elsewhere (198.51.100.9)"]
+
+
 def test_one_long_name_does_not_push_the_others_away() -> None:
     lines = list(format_columns([row("a.example.org"), row("b" * 63 + ".example.org")]))
     assert lines[1].index(RELAY) == 62
@@ -143,7 +162,7 @@ def test_json_has_a_row_a_line_and_only_what_was_chosen() -> None:
 
 def test_nothing_from_outside_reaches_a_terminal_as_it_is() -> None:
     evil = "\x1b[2J\x7f\x9b\u202e\n\r"
-    one = Row(evil, Reach.NAME, (evil,), Origin(evil, evil, evil, evil), evil)
+    one = Row(evil, Reach.NAME, (evil,), Origin(evil, evil, evil, evil), evil, evil)
     listing = Listing(5, (evil,), (one,))
     for line in (*format_columns([one]), *format_hosts([one]), *format_json(listing, [one])):
         assert line.isprintable()

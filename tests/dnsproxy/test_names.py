@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dnsproxy.names import BadName, ancestors, format_wire, is_wildcard, parse_hostname, to_wire
+from dnsproxy.names import BadName, ancestors, format_wire, is_wildcard, is_within, parse_hostname, to_wire
 from tests.dnsproxy.strategies import LONG_NAME, octet_labels
 
 LABEL_63 = "a" * 63
@@ -159,3 +159,12 @@ def test_showing_a_broken_name_raises_nothing(wire: bytes) -> None:
 )
 def test_the_names_above_a_name_end_with_the_root(hostname: str, above: list[str]) -> None:
     assert ancestors(to_wire(hostname)) == [to_wire(name) for name in above]
+
+
+@pytest.mark.parametrize(
+    ("name", "zone", "expected"),
+    [("example.org", "example.org", True), ("a.b.example.org", "example.org", True), ("org", "example.org", False),
+     ("anexample.org", "example.org", False), ("example.org.net", "example.org", False), ("", "org", False)],
+)  # fmt: skip
+def test_a_name_is_within_a_zone_by_whole_labels(name: str, zone: str, expected: bool) -> None:
+    assert is_within(name, zone) is expected

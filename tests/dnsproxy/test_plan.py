@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from dnsproxy.claims import Claim, Origin, Reach
 from dnsproxy.guards import Guards
+from dnsproxy.ownership import Finding
 from dnsproxy.plan import Targets, judge
 
 HOST = "app.example.org"
@@ -130,6 +131,66 @@ def test_nobody_claims_nothing() -> None:
     assert (verdict.winner, verdict.addresses, verdict.lost) == (None, (), ())
 
 
+ELSEWHERE = Finding(("198.51.100.9",), balancers={"inner": ("192.0.2.3",)})
+"""A public record that leads to none of the load balancers below."""
+FOREIGN, OWNED = ("192.0.2.3",), ("198.51.100.9",)
+DOUBT = "its public record leads elsewhere (198.51.100.9)"
+
+
+def test_a_doubted_winner_is_answered_and_the_doubt_told() -> None:
+    doubted = replace(claim("a"), status=FOREIGN)
+    verdict = judge([claim("b"), doubted], targets=TARGETS, guards=Guards(), finding=ELSEWHERE)
+    assert (verdict.winner, verdict.addresses, verdict.doubt) == (doubted, ("192.0.2.1",), DOUBT)
+
+
+def test_a_winner_that_owns_the_name_is_not_in_doubt_whatever_the_others_are() -> None:
+    owner = replace(claim("a"), status=OWNED)
+    verdict = judge([owner, replace(claim("b"), status=FOREIGN)], targets=TARGETS, guards=Guards(), finding=ELSEWHERE)
+    assert (verdict.winner, verdict.doubt) == (owner, "")
+
+
+@pytest.mark.parametrize(
+    ("others", "winner"),
+    [
+        pytest.param([], None, id="nobody else"),
+        pytest.param([replace(claim("z"), status=OWNED)], "z", id="the owner"),
+        pytest.param([claim("z")], "z", id="one of whom nothing is known"),
+        pytest.param([claim("y", ingress_class="inner"), claim("z")], "z", id="not one whose controller is elsewhere"),
+        pytest.param([LINE], "names:1", id="a static name"),
+    ],
+)
+def test_enforced_a_foreign_claim_leaves_its_place_to_the_next(others: list[Claim], winner: str | None) -> None:
+    foreign = replace(claim("a"), status=FOREIGN)
+    verdict = judge([foreign, *others], targets=TARGETS, guards=Guards(), finding=ELSEWHERE, enforce=True)
+    assert (verdict.winner.origin.name if verdict.winner else None) == winner
+    assert verdict.doubt == ""
+    reason = next(lost.reason for lost in verdict.lost if lost.claim == foreign)
+    assert reason == (f"{LINE.origin} has it" if others == [LINE] else f"{DOUBT}, --ownership enforce")
+
+
+def test_a_guard_goes_before_a_doubt() -> None:
+    foreign = replace(claim("a"), status=FOREIGN)
+    verdict = judge([foreign], targets=TARGETS, guards=Guards(deny=(HOST,)), finding=ELSEWHERE, enforce=True)
+    assert [lost.reason for lost in verdict.lost] == ["it is denied (--deny)"]
+
+
+def test_a_whole_top_level_domain_is_for_the_operator_alone() -> None:
+    wild = Claim("*.lan", Reach.ONE_LABEL, claim("a").origin)
+    static = Claim("*.lan", Reach.ONE_LABEL, FLAG.origin, ("192.0.2.8",))
+    verdict = judge([wild], targets=TARGETS, guards=Guards())
+    assert (verdict.winner, "--zone lan" in verdict.lost[0].reason) == (None, True)
+    assert judge([wild, static], targets=TARGETS, guards=Guards()).winner == static
+    assert judge([wild], targets=TARGETS, guards=Guards(zones=("lan",))).winner == wild
+
+
+any_findings = st.none() | st.builds(
+    Finding,
+    st.sampled_from([OWNED, FOREIGN, ("192.0.2.1",)]),
+    aliases=st.sampled_from([(), ("lb.example.org",)]),
+    resolved=st.sampled_from([{}, {"lb.example.org": FOREIGN}]),
+    balancers=st.sampled_from([{}, {None: FOREIGN}, {"inner": OWNED}]),
+)
+
 any_claims = st.builds(
     claim,
     st.sampled_from("ab"),
@@ -143,14 +204,23 @@ any_claims = st.builds(
         st.just(one),
         routed=st.booleans(),
         target=st.sampled_from([None, "192.0.2.4", "status"]),
-        status=st.sampled_from([(), STATUS]),
+        status=st.sampled_from([(), STATUS, OWNED, FOREIGN]),
     )
 ) | st.sampled_from([FLAG, LINE])
 
 
-@given(st.lists(any_claims, max_size=8).flatmap(lambda claims: st.tuples(st.just(claims), st.permutations(claims))))
-def test_the_verdict_depends_on_the_set_of_claims_alone(orders: tuple[list[Claim], list[Claim]]) -> None:
-    one, other = (judge(claims, targets=TARGETS, guards=Guards()) for claims in orders)
+@given(
+    st.lists(any_claims, max_size=8).flatmap(lambda claims: st.tuples(st.just(claims), st.permutations(claims))),
+    any_findings,
+    st.booleans(),
+)
+def test_the_verdict_depends_on_the_set_of_claims_alone(
+    orders: tuple[list[Claim], list[Claim]], finding: Finding | None, enforce: bool
+) -> None:
+    one, other = (
+        judge(claims, targets=TARGETS, guards=Guards(), finding=finding, enforce=enforce) for claims in orders
+    )
     assert one == other
+    assert not (one.doubt and (enforce or one.winner is None))
     named = [lost.claim for lost in one.lost] + ([one.winner] if one.winner else [])
     assert sorted(map(repr, named)) == sorted(map(repr, orders[0]))

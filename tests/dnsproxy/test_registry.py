@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dnsproxy.claims import Claim, Origin, Reach
 from dnsproxy.guards import Guards
+from dnsproxy.ownership import Finding
 from dnsproxy.plan import Targets
 from dnsproxy.registry import Registry
 from dnsproxy.table import HostTable
@@ -29,8 +30,8 @@ HOSTNAMES: Final = ("example.org", "app.example.org", "x.app.example.org", "inte
 class Following:
     """A registry and the table that follows it."""
 
-    def __init__(self) -> None:
-        self.registry = Registry(targets=TARGETS, guards=GUARDS)
+    def __init__(self, *, enforce_ownership: bool = False) -> None:
+        self.registry = Registry(targets=TARGETS, guards=GUARDS, enforce_ownership=enforce_ownership)
         self.writer = TableWriter(ttl=5, never=self.registry.denied)
 
     def replace(self, key: Key, *claims: Claim) -> None:
@@ -195,3 +196,51 @@ def test_the_rows_of_several_objects_stand_by_their_length(name: str, addresses:
         }
     )
     assert addresses_of(following.table(), name) == addresses
+
+
+ELSEWHERE: Final = Finding(("198.51.100.9",), balancers={"inner": ("192.0.2.3",), None: ("192.0.2.4",)})
+NAMES: Final = [name for host in HOSTNAMES for name in (host, f"*.{host}")]
+
+
+@given(
+    changes,
+    st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from([ELSEWHERE, None])), max_size=6),
+    st.integers(1, 3),
+    st.booleans(),
+)
+def test_findings_before_between_or_after_the_claims_come_to_the_same_table(
+    steps: list[tuple[Key, tuple[Claim, ...]]],
+    found: list[tuple[str, Finding | None]],
+    slice_size: int,
+    enforce: bool,
+) -> None:
+    mixed, before = (Following(enforce_ownership=enforce) for _ in range(2))
+    for number in range(max(len(steps), len(found))):
+        for hostname, finding in found[number : number + 1]:
+            mixed.registry.set_finding(hostname, finding)
+        for key, claims in steps[number : number + 1]:
+            mixed.replace(key, *claims)
+        if number % slice_size == 0:
+            mixed.table()
+    for hostname, finding in dict(found).items():
+        before.registry.set_finding(hostname, finding)
+    for key, claims in final_state(steps).items():
+        before.replace(key, *claims)
+    assert contents(mixed.table()) == contents(before.table())
+    assert {repr(one) for one in mixed.registry.doubted()} == {repr(one) for one in before.registry.doubted()}
+    assert {repr(one) for one in mixed.registry.lost()} == {repr(one) for one in before.registry.lost()}
+    assert not (enforce and mixed.registry.doubted())
+
+
+def test_a_finding_touches_its_name_alone_and_the_same_one_nothing() -> None:
+    following = build({("ingress", "x"): (claim("app.example.org", ingress_class="inner"), claim("example.org"))})
+    following.table()
+    assert following.registry.set_finding("app.example.org", ELSEWHERE)
+    assert [host.hostname for host in following.registry.changes()] == ["app.example.org"]
+    assert [one.claim.hostname for one in following.registry.doubted()] == ["app.example.org"]
+    assert not following.registry.set_finding("app.example.org", ELSEWHERE)
+    assert list(following.registry.changes()) == []
+    assert following.registry.set_finding("app.example.org", None)
+    assert not following.registry.set_finding("app.example.org", None)
+    following.table()
+    assert (following.registry.doubted(), following.registry.findings) == ([], {})

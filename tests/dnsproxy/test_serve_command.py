@@ -13,6 +13,7 @@ from dnsproxy import serve_command
 from dnsproxy.cli import main
 from dnsproxy.forward.address import TlsEndpoint
 from dnsproxy.forward.settings import ForwardSettings
+from dnsproxy.ownership import Mode, OwnershipSettings
 from dnsproxy.settings import ServeSettings
 from dnsproxy.sources.ingress_source import IngressOptions
 from sidecar.endpoints import Endpoint
@@ -47,6 +48,7 @@ def test_the_defaults_are_those_of_the_design(made: list[ServeSettings]) -> None
     assert (settings.forwarding.outstanding, settings.forwarding.per_client) == (10_000, 1_000)
     assert (settings.inherit, settings.resolv_conf) == (False, None)
     assert (settings.lameduck, settings.drain) == (5.0, 5.0)
+    assert settings.ownership == OwnershipSettings(Mode.WARN)
 
 
 def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path: Path) -> None:
@@ -61,6 +63,8 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
         *("--zone", "example.org", "--deny", "no.example.org", "--cluster-domain", "k8s.example.org"),
         *("--ttl", "30", "--lameduck", "2.5", "--drain", "1", "--admin", "off"),
         *("--outstanding", "500", "--outstanding-per-client", "50"),
+        *("--ownership", "enforce", "--trust", "Shop.example.org."),
+        *("--trust", "203.0.113.0/24", "--trust", "2001:db8::7"),
     )
     assert result.exit_code == 0, result.output
     (settings,) = made
@@ -78,6 +82,9 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
     assert settings.guards.zones == ("example.org",)
     assert settings.guards.deny == ("no.example.org",)
     assert settings.guards.cluster_domain == "k8s.example.org"
+    assert settings.ownership.mode is Mode.ENFORCE
+    assert settings.ownership.zones == ("shop.example.org",)
+    assert [str(one) for one in settings.ownership.networks] == ["203.0.113.0/24", "2001:db8::7/128"]
     assert (settings.ttl, settings.admin, settings.hosts_file) == (30, None, hosts)
     assert (settings.lameduck, settings.drain, settings.inherit) == (2.5, 1.0, True)
     assert (settings.forwarding.outstanding, settings.forwarding.per_client) == (500, 50)
@@ -138,6 +145,11 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
         pytest.param(
             ("--target-for", "192.0.2.1"), "--target-for: '192.0.2.1' is not CLASS=TARGET", id="class without target"
         ),
+        pytest.param(("--ownership", "on"), "--ownership: 'on'", id="unknown mode"),
+        pytest.param(("--ownership", "Enforce"), "--ownership: 'Enforce'", id="mode in other case"),
+        pytest.param(("--trust", "192.0.2.7/24"), "--trust: '192.0.2.7/24' is no network", id="host bits set"),
+        pytest.param(("--trust", "*.example.org"), "name the zone, example.org", id="wildcard as a zone"),
+        pytest.param(("--trust", "192.0.2.300"), "--trust: '192.0.2.300' is neither", id="neither zone nor address"),
         pytest.param(("--zone", "-bad-"), "--zone: '-bad-'", id="bad zone"),
         pytest.param(("--admin", "8081"), "--admin: ", id="admin without address"),
         pytest.param(("--resolv-conf", "/nowhere"), "--resolv-conf /nowhere: No such file", id="no resolv.conf"),

@@ -136,3 +136,32 @@ def test_index_agrees_with_the_claims(changes: list[tuple[str, list[str]]]) -> N
         expected = {one for one in store.claims() if one.hostname == hostname}
         assert set(store.claims_for(hostname)) == expected
         assert set(told.get(hostname, ())) == expected
+
+
+def balanced(name: str, ingress_class: str | None, *status: str) -> Claim:
+    return Claim(f"{name}.example.org", Reach.NAME, Origin("Ingress", name), ingress_class=ingress_class, status=status)
+
+
+def test_the_load_balancers_of_a_class_are_those_of_its_living_objects() -> None:
+    store = ClaimStore()
+    store.replace("Ingress", "a", [balanced("a", "nginx", "192.0.2.1"), balanced("b", "nginx", "192.0.2.1")])
+    store.replace("Ingress", "c", [balanced("c", "nginx", "192.0.2.2", "lb.example.net")])
+    store.replace("Ingress", "d", [balanced("d", None, "192.0.2.3"), balanced("e", "other")])
+    assert store.balancers("nginx") == ("192.0.2.1", "192.0.2.2", "lb.example.net")
+    assert (store.balancers(None), store.balancers("other"), store.balancers("none")) == (("192.0.2.3",), (), ())
+    store.replace("Ingress", "a", [balanced("b", "nginx", "192.0.2.1")])
+    store.replace("Ingress", "c", [balanced("c", "nginx")])
+    assert store.balancers("nginx") == ("192.0.2.1",)
+    for key in "acd":
+        store.replace("Ingress", key, [])
+    assert [store.balancers(one) for one in ("nginx", None)] == [(), ()]
+
+
+def test_where_each_object_has_its_own_load_balancer_the_class_has_none() -> None:
+    store = ClaimStore()
+    for number in range(9):
+        assert len(store.balancers("alb")) == number
+        store.replace("Ingress", str(number), [balanced(str(number), "alb", f"lb{number}.example.net")])
+    assert store.balancers("alb") == ()
+    store.replace("Ingress", "0", [])
+    assert len(store.balancers("alb")) == 8

@@ -1,0 +1,106 @@
+"""The schedule of looks at public records: which hostname is next, and when.
+
+The law: pure; what is new (the newest first, because somebody waits for it), what is to be looked at again at a
+certain time and what is only due in its round have their turns one after the other, so that no number of names of one
+sort keeps the others waiting for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Final
+
+MOST_NEW: Final = 10_000
+"""New hostnames that are remembered; beyond that, the next round begins at once and gets to them."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnershipPace:
+    """How often public records are looked at; all in seconds."""
+
+    gap: float = 0.3
+    """Between two looks: a few a second, whatever the number of names."""
+    every: float = 3600.0
+    """Between the beginnings of two rounds."""
+    jitter: float = 0.1
+    """The fraction of `every` that a round may come earlier or later, so that replicas do not ask together."""
+    confirm: float = 30.0
+    """From a first doubt to the look that confirms it: records and load balancers change one after the other."""
+    doubted: float = 300.0
+    """Between two looks at a hostname that is doubted: it should not suffer long from a record that was put right."""
+    timeout: float = 5.0
+    """For an answer."""
+
+
+DEFAULT_PACE: Final = OwnershipPace()
+
+
+class OwnershipSchedule:
+    """Times are the caller's, from a clock that never goes back."""
+
+    def __init__(self, pace: OwnershipPace) -> None:
+        self._pace = pace
+        self._new: dict[str, None] = {}
+        self._timed: list[tuple[float, str]] = []
+        self._at: dict[str, float] = {}
+        self._turn = 0
+        self._round: Sequence[str] = ()
+        self._position = 0
+        self._round_due = 0.0
+
+    def note(self, hostnames: Iterable[str]) -> None:
+        """The claims to these hostnames are new, or have changed."""
+        for hostname in hostnames:
+            if len(self._new) >= MOST_NEW:
+                self._round_due = 0.0
+                return
+            self._new.pop(hostname, None)
+            self._new[hostname] = None
+
+    def again(self, hostname: str, *, at: float) -> None:
+        """Give this hostname at that time too; a time that was set before counts no more."""
+        self._at[hostname] = at
+        heappush(self._timed, (at, hostname))
+
+    def round_is_due(self, now: float) -> bool:
+        """Whether begin_round should be called."""
+        return self._position >= len(self._round) and now >= self._round_due
+
+    def begin_round(self, hostnames: Sequence[str], *, now: float, random: float) -> None:
+        """Give each of these hostnames once; `random` is from [0, 1)."""
+        self._round, self._position = hostnames, 0
+        self._round_due = now + self._pace.every * (1 + self._pace.jitter * (2 * random - 1))
+
+    def take(self, now: float) -> str | None:
+        """The next hostname, or None where there is none for now."""
+        for _ in range(3):
+            self._turn = (self._turn + 1) % 3
+            hostname = (self._take_new, self._take_of_round, self._take_timed)[self._turn](now)
+            if hostname is not None:
+                return hostname
+        return None
+
+    def pause(self, now: float) -> float:
+        """Seconds until there is something to take, if nothing is noted before."""
+        due = min(self._round_due, self._timed[0][0]) if self._timed else self._round_due
+        return max(0.0, due - now)
+
+    def _take_new(self, _: float) -> str | None:
+        return self._new.popitem()[0] if self._new else None
+
+    def _take_timed(self, now: float) -> str | None:
+        while self._timed and self._timed[0][0] <= now:
+            at, hostname = heappop(self._timed)
+            if self._at.get(hostname) == at:
+                del self._at[hostname]
+                return hostname
+        return None
+
+    def _take_of_round(self, _: float) -> str | None:
+        if self._position >= len(self._round):
+            self._round, self._position = (), 0
+            return None
+        self._position += 1
+        return self._round[self._position - 1]

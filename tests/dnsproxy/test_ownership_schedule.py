@@ -1,0 +1,133 @@
+"""Which hostname is looked at next: everything has its turn, and nothing keeps the rest waiting for ever."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dnsproxy.ownership_schedule import DEFAULT_PACE, MOST_NEW, OwnershipSchedule
+
+EVERY = DEFAULT_PACE.every
+JITTER = DEFAULT_PACE.jitter
+
+
+def drain(schedule: OwnershipSchedule, now: float = 0) -> list[str]:
+    taken = []
+    while (hostname := schedule.take(now)) is not None:
+        taken.append(hostname)
+    return taken
+
+
+def test_nothing_to_do_is_none() -> None:
+    assert drain(OwnershipSchedule(DEFAULT_PACE)) == []
+
+
+def test_a_round_gives_each_name_once_and_the_next_begins_an_hour_later() -> None:
+    schedule = OwnershipSchedule(DEFAULT_PACE)
+    assert schedule.round_is_due(0)
+    schedule.begin_round(["a", "b", "c"], now=100, random=0.5)
+    assert not schedule.round_is_due(100 + 2 * EVERY), "the names of this round come first"
+    assert drain(schedule) == ["a", "b", "c"]
+    assert not schedule.round_is_due(100 + EVERY - 1)
+    assert schedule.round_is_due(100 + EVERY)
+
+
+@given(st.floats(0, 1, exclude_max=True))
+def test_rounds_begin_a_little_earlier_or_later(random: float) -> None:
+    schedule = OwnershipSchedule(DEFAULT_PACE)
+    schedule.begin_round([], now=0, random=random)
+    assert not schedule.round_is_due(EVERY * (1 - JITTER) - 1)
+    assert schedule.round_is_due(EVERY * (1 + JITTER))
+
+
+def test_of_new_names_the_newest_comes_first_and_each_once() -> None:
+    schedule = OwnershipSchedule(DEFAULT_PACE)
+    schedule.note(["a", "b"])
+    schedule.note(["c", "a"])
+    assert drain(schedule) == ["a", "c", "b"]
+
+
+def test_a_name_comes_again_at_its_time_and_the_last_time_that_was_said_counts() -> None:
+    schedule = OwnershipSchedule(DEFAULT_PACE)
+    schedule.again("a", at=30)
+    schedule.again("b", at=20)
+    schedule.again("a", at=50)
+    assert drain(schedule, 19) == []
+    assert drain(schedule, 40) == ["b"]
+    assert drain(schedule, 50) == ["a"]
+    schedule.again("a", at=60)
+    schedule.again("a", at=55)
+    assert drain(schedule, 100) == ["a"]
+
+
+def test_the_pause_ends_when_a_time_comes_or_a_round() -> None:
+    schedule = OwnershipSchedule(DEFAULT_PACE)
+    assert schedule.pause(100) == 0
+    schedule.begin_round([], now=100, random=0.5)
+    assert schedule.pause(200) == EVERY - 100
+    schedule.again("a", at=250)
+    assert (schedule.pause(200), schedule.pause(300)) == (50, 0)
+
+
+@pytest.mark.parametrize("busy", ["new", "again", "round"])
+def test_a_flood_of_one_sort_leaves_the_others_their_turns(busy: str) -> None:
+    schedule = OwnershipSchedule(DEFAULT_PACE)
+    schedule.begin_round(["round"] * (300 if busy == "round" else 10), now=0, random=0)
+    taken: Counter[str] = Counter()
+    for number in range(300):
+        if busy == "new":
+            schedule.note([f"new {number}"])
+        elif busy == "again":
+            schedule.again(f"again {number}", at=0)
+        if number < 10:
+            schedule.note([f"new x{number}"])
+            schedule.again(f"again x{number}", at=0)
+        taken[(schedule.take(0) or "").partition(" ")[0]] += 1
+    others = {"new", "again", "round"} - {busy}
+    assert {one: taken[one] for one in others} == dict.fromkeys(others, 10)
+
+
+def test_more_new_names_than_are_remembered_bring_the_next_round_forward() -> None:
+    schedule = OwnershipSchedule(DEFAULT_PACE)
+    schedule.begin_round([], now=0, random=0)
+    schedule.note(str(number) for number in range(MOST_NEW))
+    assert not schedule.round_is_due(1)
+    schedule.note(["one too many"])
+    assert schedule.round_is_due(1)
+    assert len(drain(schedule)) == MOST_NEW
+
+
+names = st.sampled_from("abcdef")
+steps = st.lists(
+    st.tuples(st.just("note"), st.lists(names))
+    | st.tuples(st.just("again"), st.tuples(names, st.integers(0, 50)))
+    | st.tuples(st.just("round"), st.lists(names, unique=True))
+    | st.tuples(st.just("take"), st.integers(0, 50))
+)
+
+
+@given(steps)
+def test_every_name_that_is_asked_for_comes_and_no_other(history: list[tuple[str, Any]]) -> None:
+    schedule = OwnershipSchedule(DEFAULT_PACE)
+    wanted: set[str] = set()
+    for step, value in history:
+        match step, value:
+            case "note", [*hostnames]:
+                schedule.note(hostnames)
+                wanted |= {*hostnames}
+            case "again", (str(hostname), int(at)):
+                schedule.again(hostname, at=at)
+                wanted.add(hostname)
+            case "round", [*hostnames] if schedule.round_is_due(float("inf")):
+                schedule.begin_round(hostnames, now=0, random=0)
+                wanted |= {*hostnames}
+            case "take", int(now):
+                taken = schedule.take(now)
+                assert taken is None or taken in wanted
+    before = set(wanted)
+    assert {*drain(schedule, 50)} <= before
+    assert drain(schedule, 50) == []
