@@ -148,11 +148,11 @@ class DnsServer:
             return self._fail(message)
         return outcome if isinstance(outcome, Forward) else self._count(outcome)
 
-    async def forward_stream(self, forward: Forward) -> bytes:
+    async def forward_stream(self, forward: Forward, *, client: str) -> bytes:
         """See StreamService."""
         if self.forwarder is None:
             return responder.refuse(forward.query, Rcode.SERVFAIL).message
-        return await self.forwarder.streams.forward(forward, client=object())
+        return await self.forwarder.streams.forward(forward, client=client)
 
     def _count(self, outcome: Answer | Refuse | Drop) -> bytes | None:
         """The octets to send for an outcome of our own."""

@@ -32,8 +32,8 @@ class StreamService(Protocol):
     def respond_stream(self, message: bytes) -> bytes | Forward | None:
         """The reply at once, what must be forwarded, or None where the connection is to be closed."""
 
-    async def forward_stream(self, forward: Forward) -> bytes:
-        """The reply to a query that is not ours, in bounded time."""
+    async def forward_stream(self, forward: Forward, *, client: str) -> bytes:
+        """The reply to a query that is not ours, in bounded time; `client` is the address it came from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,17 @@ class StreamConnection:
     """Serves one connection. `turns` is one semaphore for all of them, of TURNS: who has it works."""
 
     def __init__(
-        self, stream: trio.SocketStream, service: StreamService, *, limits: StreamLimits, turns: trio.Semaphore
+        self,
+        stream: trio.SocketStream,
+        service: StreamService,
+        *,
+        client: str,
+        limits: StreamLimits,
+        turns: trio.Semaphore,
     ) -> None:
         self._stream = stream
         self._service = service
+        self._client = client
         self._limits = limits
         self._turns = turns
         self._received = bytearray()
@@ -128,7 +135,7 @@ class StreamConnection:
 
     async def _forward(self, forward: Forward, connection: trio.CancelScope) -> None:
         try:
-            reply = await self._service.forward_stream(forward)
+            reply = await self._service.forward_stream(forward, client=self._client)
             await self._send(stream_frames.format_message(reply), connection)
         finally:
             self._slots.release()

@@ -65,7 +65,7 @@ class StreamServer:
             return
         self._clients[client] += 1
         self._counters.tcp_connections += 1
-        connection = StreamConnection(stream, self._service, limits=self._limits, turns=self._turns)
+        connection = StreamConnection(stream, self._service, client=client, limits=self._limits, turns=self._turns)
         self._connections.add(connection)
         try:
             await connection.run()

@@ -45,6 +45,7 @@ class Service:
     def __init__(self) -> None:
         self.gates: dict[bytes, trio.Event] = {}
         self.forwarding = 0
+        self.clients: set[str] = set()
 
     def respond_stream(self, message: bytes) -> bytes | Forward | None:
         if message.startswith(b"later"):
@@ -56,8 +57,9 @@ class Service:
             return bytes(65_535)
         return b"re:" + message if message.startswith(b"now") else None
 
-    async def forward_stream(self, forward: Forward) -> bytes:
+    async def forward_stream(self, forward: Forward, *, client: str) -> bytes:
         self.forwarding += 1
+        self.clients.add(client)
         try:
             await self.gates[forward.query.message].wait()
         finally:
@@ -323,6 +325,15 @@ async def test_fast_queries_overtake_slow_ones_in_one_segment() -> None:
         for name in (b"later b", b"later a"):
             world.service.gates[name].set()
             assert await read(stream) == b"re:" + name
+
+
+async def test_a_query_is_forwarded_in_the_name_of_its_client_whatever_its_connection() -> None:
+    async with served() as world:
+        for _ in range(2):
+            async with await world.connect() as stream:
+                await stream.send_all(framed(b"later") + framed(b"now"))
+                assert await read(stream) == b"re:now"
+    assert world.service.clients == {world.address[0]}
 
 
 async def test_the_same_query_twice_has_two_answers() -> None:
