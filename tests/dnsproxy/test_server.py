@@ -15,7 +15,7 @@ import trio
 import trio.testing
 
 from dnsproxy import responder, server
-from dnsproxy.datagrams import BATCH, DatagramPort, SinglePort
+from dnsproxy.datagrams import BATCH, DatagramPort, Sender, SinglePort
 from dnsproxy.mmsg import BatchPort
 from dnsproxy.quick import QuickAnswers
 from dnsproxy.server import DnsServer
@@ -134,6 +134,74 @@ async def test_what_cannot_be_answered_gets_an_error_over_both_transports(messag
         for reply in (await world.ask(message), await world.ask_stream(message)):
             assert (reply[:2], upstream.rcode_of(reply)) == (message[:2], rcode)
         assert world.server.counters.own_by_rcode[rcode] == 2
+
+
+REFLECTORS = (0, 7, 9, 13, 17, 19, 37)
+"""No port at all; echo, discard, daytime, quote of the day, character generator, time: they answer anything."""
+
+
+def from_source_port(number: int) -> Callable[[socket.socket], DatagramPort]:
+    """A port to which every datagram comes from this source port, as a forger can have it."""
+
+    class SpoofedPort(BatchPort):
+        def source_port(self, sender: Sender) -> int:
+            del sender
+            return number
+
+    return SpoofedPort
+
+
+ERRORS = {
+    "FORMERR": OUR_QUERY[:20],
+    "NOTIMP": OUR_QUERY[:2] + b"\x28" + OUR_QUERY[3:],
+    "REFUSED": query(OURS, klass=3),
+    "BADVERS": query(OURS, additional=(opt_record(version=1),)),
+    "what a character generator says": bytes(range(0x20, 0x68)) + b"\r\n",
+}
+
+
+@pytest.mark.parametrize("number", REFLECTORS)
+@pytest.mark.parametrize("message", [pytest.param(message, id=name) for name, message in ERRORS.items()])
+async def test_a_service_that_answers_whatever_it_is_sent_gets_no_error_of_ours(number: int, message: bytes) -> None:
+    """Two that answer one another's errors never stop (CVE-2024-2169)."""
+    async with running(port=from_source_port(number)) as world, world.client() as client:
+        for _ in range(3):
+            await client.send(message)
+        await client.send(OUR_QUERY)
+        assert addresses(await client.recv(512)) == {OURS_AT}
+        assert world.server.counters.dropped == 3
+        assert sum(world.server.counters.own_by_rcode) == 0
+
+
+@pytest.mark.parametrize("number", [1, 8, 20, 53, 1024, 65535])
+async def test_other_source_ports_get_their_errors(number: int) -> None:
+    async with running(port=from_source_port(number)) as world:
+        assert upstream.rcode_of(await world.ask(query(OURS, klass=3))) == upstream.REFUSED
+
+
+@pytest.mark.parametrize("number", REFLECTORS)
+async def test_a_query_from_such_a_port_that_is_one_is_answered(number: int) -> None:
+    async with faulty_upstream() as there, running(there.endpoint, port=from_source_port(number)) as world:
+        assert addresses(await world.ask(OUR_QUERY)) == {OURS_AT}
+        assert await world.ask(ASKED) == upstream.right(ASKED)
+
+
+async def test_a_flood_makes_no_tasks_and_is_over_when_it_is_over() -> None:
+    """What is too much is lost in the kernel's queue, which is bounded, and nowhere else."""
+    with refusing_upstream() as refusing:
+        async with running(refusing) as world, world.client() as client:
+            before = trio.lowlevel.current_statistics().tasks_living
+            most = before
+            for wave in range(20):
+                for number in range(250):
+                    client._sock.send(OUR_QUERY)  # type: ignore[attr-defined]  # faster than the server is let run
+                    client._sock.send(query(f"w{wave}n{number}.example.net"))  # type: ignore[attr-defined]
+                await trio.lowlevel.checkpoint()
+                most = max(most, trio.lowlevel.current_statistics().tasks_living)
+            assert most <= before + 1
+            await wait_until(lambda: world.server.outstanding == 0)
+            assert addresses(await world.ask(OUR_QUERY)) == {OURS_AT}
+            assert world.waiting == 0
 
 
 async def test_beyond_the_cap_queries_are_refused_and_table_answers_go_on() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnsproxy.forward import failures
-from dnsproxy.forward.failures import MOST, REMEMBER, Failures
+from dnsproxy.forward.failures import LARGEST, MOST, REMEMBER, Failures
 
 
 def test_they_are_remembered_as_long_as_the_rfc_wants_and_no_longer_than_an_upstream_may_be_back() -> None:
@@ -67,8 +67,15 @@ def test_there_is_room_again_when_old_failures_are_gone(monkeypatch: pytest.Monk
     assert remembered.holds(b"c", 11.5)
 
 
+def test_what_is_larger_than_a_query_ever_is_is_not_remembered() -> None:
+    remembered = Failures()
+    remembered.add(bytes(LARGEST), 10.0)
+    remembered.add(bytes(LARGEST + 1), 10.0)
+    assert [remembered.holds(bytes(size), 10.0) for size in (LARGEST, LARGEST + 1)] == [True, False]
+
+
 def test_the_bound_is_one_that_a_small_pod_can_hold() -> None:
-    assert MOST * 4096 < 64 << 20
+    assert MOST * LARGEST < 64 << 20
 
 
 @given(

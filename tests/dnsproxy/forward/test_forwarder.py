@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from dnsproxy.forward import replies, source_ports
-from dnsproxy.forward.flight import GIVE_UP, PROBE_GIVE_UP, RETRY, TICK, Flight
+from dnsproxy.forward.flight import GIVE_UP, RETRY, Flight
 from dnsproxy.wire import Rcode
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy import upstream_replies as upstream
@@ -48,12 +48,6 @@ def extended_error(reply: bytes) -> int:
 async def assert_nothing_is_left(world: Running) -> None:
     await wait_until(lambda: len(world.forwarder) == 0)
     assert world.waiting == 0
-
-
-def test_the_deadlines_are_inside_those_of_coredns() -> None:
-    assert RETRY + TICK <= 0.7
-    assert GIVE_UP + TICK <= 1.8
-    assert PROBE_GIVE_UP + TICK <= 0.6
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
@@ -450,8 +444,8 @@ async def test_a_bug_met_by_one_reply_is_servfail_for_one_query(monkeypatch: pyt
     async with faulty_upstream() as server, running(server.endpoint) as world:
         with monkeypatch.context() as patched:
             patched.setattr(replies, "pass_on", fail)
-            assert upstream.rcode_of(await world.ask(query("broken.example.net"))) == upstream.SERVFAIL
-            assert upstream.rcode_of(await world.ask_stream(query("broken.example.net"))) == upstream.SERVFAIL
+            assert upstream.rcode_of(await world.ask(query("datagram.example.net"))) == upstream.SERVFAIL
+            assert upstream.rcode_of(await world.ask_stream(query("stream.example.net"))) == upstream.SERVFAIL
         assert world.server.counters.failures == 2
         assert await world.ask(ASKED) == upstream.right(ASKED)
         await assert_nothing_is_left(world)

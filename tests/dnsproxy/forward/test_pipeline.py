@@ -498,8 +498,27 @@ async def test_a_connection_that_a_query_waits_on_is_not_idle(clock: MockClock) 
         assert server.connections == 1
 
 
-async def test_a_pipeline_that_does_not_run_answers_nothing() -> None:
-    assert await Pipeline(Endpoint("127.0.0.1", 53)).ask(scanned(ASKED)) is None
+async def test_a_query_that_is_there_before_the_pipeline_runs_waits_for_it(clock: MockClock) -> None:
+    """A server that starts finds queries in its sockets, and upstreams may be replaced at any time."""
+    async with faulty_upstream() as server, trio.open_nursery() as nursery:
+        client = Asking(Pipeline(server.endpoint))
+        found: list[bytes | None] = []
+
+        async def ask() -> None:
+            found.append(await client.ask())
+
+        nursery.start_soon(ask)
+        await wait_all_tasks_blocked()
+        assert not server.asked_streams
+        nursery.start_soon(client.pipeline.run)
+        await server.wait_asked(streams=1)
+        await wait_all_tasks_blocked(0.02)
+        assert found == [RIGHT]
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_pipeline_that_never_runs_keeps_to_the_callers_deadline(clock: MockClock) -> None:
+    assert await Asking(Pipeline(Endpoint("127.0.0.1", 53))).ask(timeout=1.0) is None
 
 
 async def test_the_end_of_a_pipeline_tells_those_who_wait_and_leaves_no_descriptor(

@@ -14,6 +14,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from dnsproxy.counters import Counters
 from dnsproxy.forward.admission import Admission
+from dnsproxy.forward.failures import REMEMBER, Failures
 from dnsproxy.forward.flight import GIVE_UP
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.stream_forwarder import StreamForwarder
@@ -25,7 +26,14 @@ from tests.dnsproxy.messages import TXT, opt_record, query, read_dnspython, scan
 
 ASKED = query("www.example.net")
 ASKED_EDNS = query("www.example.net", additional=(opt_record(),))
-NO_REACHABLE_AUTHORITY = 22
+NO_REACHABLE_AUTHORITY, CACHED_ERROR = 22, 13
+
+
+def extended_error(reply: bytes) -> int:
+    """The extended DNS error (RFC 8914) in a reply that dnspython can read; it stands at the end of the OPT."""
+    read_dnspython(reply)
+    assert reply[-6:-2] == b"\0\x0f\0\x02"
+    return int.from_bytes(reply[-2:], "big")
 
 
 @pytest.fixture
@@ -56,10 +64,15 @@ class World:
 
     def __init__(self, upstreams: Asked, *, total: int = 10, per_client: int = 10) -> None:
         self.admission = Admission(total=total, per_client=per_client)
+        self.failures = Failures()
         self.loops = LoopProbes()
         self.counters = Counters()
         self.streams = StreamForwarder(
-            cast("Upstreams", upstreams), admission=self.admission, loops=self.loops, counters=self.counters
+            cast("Upstreams", upstreams),
+            admission=self.admission,
+            failures=self.failures,
+            loops=self.loops,
+            counters=self.counters,
         )
 
     async def ask(self, message: bytes = ASKED, *, shields: bool = False, client: Hashable = "client") -> bytes:
@@ -109,7 +122,7 @@ async def test_no_answer_is_servfail_with_its_reason_in_time(
     assert trio.current_time() - began == seconds
     reading = read_dnspython(reply)
     assert (reading.rcode, reading.ident, len(reading.question)) == (upstream_replies.SERVFAIL, 0x1234, 1)
-    assert reply[-6:] == b"\0\x0f\0\x02" + NO_REACHABLE_AUTHORITY.to_bytes(2, "big")
+    assert extended_error(reply) == NO_REACHABLE_AUTHORITY
     assert (world.counters.forward_timeouts, world.counters.own_by_rcode[upstream_replies.SERVFAIL]) == (1, 1)
     assert len(world.admission) == 0
 
@@ -129,13 +142,13 @@ async def test_beyond_a_cap_a_query_is_refused_at_once_and_nobody_is_asked(
     replies: list[tuple[int, float]] = []
     began = trio.current_time()
 
-    async def ask() -> None:
-        reply = await world.ask()
+    async def ask(number: int) -> None:
+        reply = await world.ask(query("www.example.net", flags=number << 4))
         replies.append((upstream_replies.rcode_of(reply), trio.current_time() - began))
 
     async with trio.open_nursery() as nursery:
-        for _ in range(5):
-            nursery.start_soon(ask)
+        for number in range(5):
+            nursery.start_soon(ask, number)
     assert replies == [(upstream_replies.REFUSED, 0.0)] * (5 - admitted) + [(0, 1.0)] * admitted
     assert len(upstreams.queries) == admitted
     assert world.counters.forward_overload == 5 - admitted
@@ -163,6 +176,58 @@ async def test_a_query_whose_client_left_gives_its_place_back(clock: MockClock) 
     assert len(world.admission) == 0
 
 
+# --- failures that are remembered (RFC 9520) -------------------------------------------------------------------------
+
+
+async def test_a_failure_is_remembered_for_a_second_and_nobody_is_asked(clock: MockClock) -> None:
+    upstreams = Asked()
+    world = World(upstreams)
+    assert extended_error(await world.ask(ASKED_EDNS)) == NO_REACHABLE_AUTHORITY
+    for _ in range(5):
+        assert extended_error(await world.ask(ASKED_EDNS)) == CACHED_ERROR
+    assert len(upstreams.queries) == 1
+    assert world.counters.own_by_rcode[upstream_replies.SERVFAIL] == 6
+    assert world.counters.forward_timeouts == 1
+    await trio.sleep(REMEMBER)
+    assert extended_error(await world.ask(ASKED_EDNS)) == NO_REACHABLE_AUTHORITY
+    assert len(upstreams.queries) == 2
+
+
+async def test_a_failure_of_a_query_over_udp_is_one_of_the_same_over_tcp(clock: MockClock) -> None:
+    upstreams = Asked(reply=right())
+    world = World(upstreams)
+    world.failures.add(ASKED_EDNS[2:], trio.current_time())
+    assert extended_error(await world.ask(ASKED_EDNS)) == CACHED_ERROR
+    assert await world.ask(ASKED) == upstream_replies.right(ASKED)
+    assert upstreams.queries == [ASKED]
+
+
+async def test_what_is_remembered_is_let_go_of_though_nobody_asks_over_udp(clock: MockClock) -> None:
+    world = World(Asked())
+    for number in range(20):
+        await world.ask(query(f"h{number}.example.net"))
+        await trio.sleep(REMEMBER / 4)
+        assert len(world.failures.until) <= 5
+
+
+@pytest.mark.parametrize(
+    "upstreams",
+    [
+        pytest.param(Asked(seconds=99.0), id="its client left"),
+        pytest.param(Asked(error=RuntimeError("a bug")), id="a bug of ours"),
+        pytest.param(Asked(reply=upstream_replies.right(ASKED, rcode=2, answers=0)), id="SERVFAIL of an upstream"),
+    ],
+)
+async def test_what_is_no_failure_of_the_upstreams_is_not_remembered(clock: MockClock, upstreams: Asked) -> None:
+    world = World(upstreams)
+    with trio.move_on_after(0.5), capture_logs():
+        await world.ask()
+    assert not world.failures.until
+
+
+# --- loops -----------------------------------------------------------------------------------------------------------
+
+
 async def test_a_probe_of_ours_that_comes_back_over_tcp_is_caught_and_not_forwarded(clock: MockClock) -> None:
     upstreams = Asked(reply=right())
     world = World(upstreams)
@@ -179,3 +244,148 @@ async def test_a_forged_probe_is_a_query_like_any_other(clock: MockClock) -> Non
     world.loops.make(lambda: pytest.fail("nothing came back"))
     assert await world.ask(forged) == upstream_replies.right(forged)
     assert upstreams.queries == [forged]
+
+
+# --- equal queries are asked once (RFC 5452 section 5) ---------------------------------------------------------------
+
+
+async def several(world: World, messages: list[bytes], *, shields: tuple[bool, ...] = ()) -> list[tuple[bytes, float]]:
+    """The replies to queries that are asked at once, in their order, and the moment of each."""
+    found: list[tuple[bytes, float]] = [(b"", 0.0)] * len(messages)
+
+    async def ask(place: int) -> None:
+        reply = await world.ask(messages[place], shields=place < len(shields) and shields[place])
+        found[place] = (reply, trio.current_time())
+
+    async with trio.open_nursery() as nursery:
+        for place in range(len(messages)):
+            nursery.start_soon(ask, place)
+    return found
+
+
+def under(ident: int, message: bytes = ASKED) -> bytes:
+    return ident.to_bytes(2, "big") + message[2:]
+
+
+async def test_equal_queries_are_asked_once_and_each_is_answered_under_its_id(clock: MockClock) -> None:
+    upstreams = Asked(seconds=0.5, reply=right())
+    world = World(upstreams, total=50, per_client=50)
+    replies = await several(world, [under(ident) for ident in range(20)])
+    assert [reply for reply, _ in replies] == [upstream_replies.right(under(ident)) for ident in range(20)]
+    assert len(upstreams.queries) == 1
+    assert world.counters.upstream_by_rcode[0] == 20
+    assert (len(world.admission), world.streams._under_way) == (0, {})
+
+
+async def test_queries_that_differ_in_an_octet_are_asked_each(clock: MockClock) -> None:
+    upstreams = Asked(seconds=0.5, reply=right())
+    differing = [
+        ASKED,
+        ASKED_EDNS,
+        query("WWW.example.net"),
+        query("www.example.net", TXT),
+        query("www.example.net", flags=0),
+    ]
+    await several(World(upstreams), differing)
+    assert sorted(upstreams.queries) == sorted(differing)
+
+
+async def test_a_query_that_comes_after_the_reply_is_asked_anew(clock: MockClock) -> None:
+    upstreams = Asked(seconds=0.5, reply=right())
+    world = World(upstreams)
+    for _ in range(3):
+        assert await world.ask() == upstream_replies.right(ASKED)
+    assert len(upstreams.queries) == 3
+
+
+async def test_those_who_share_a_reply_are_shielded_each_for_himself(clock: MockClock) -> None:
+    """The table may have changed between them."""
+    nxdomain = upstream_replies.right(ASKED, rcode=upstream_replies.NXDOMAIN, answers=0)
+    world = World(Asked(seconds=0.5, reply=nxdomain))
+    replies = await several(world, [ASKED, ASKED], shields=(True, False))
+    assert [upstream_replies.rcode_of(reply) for reply, _ in replies] == [0, upstream_replies.NXDOMAIN]
+
+
+async def test_those_who_share_a_query_share_its_silence(clock: MockClock) -> None:
+    """Also who came late: what a loop brings back must not go round again when the first lap ends."""
+    upstreams = Asked(seconds=99.0)
+    world = World(upstreams)
+    began = trio.current_time()
+    ended: list[float] = []
+
+    async def ask(later: float) -> None:
+        await trio.sleep(later)
+        assert upstream_replies.rcode_of(await world.ask()) == upstream_replies.SERVFAIL
+        ended.append(trio.current_time() - began)
+
+    async with trio.open_nursery() as nursery:
+        for later in (0.0, 0.1, 1.6):
+            nursery.start_soon(ask, later)
+    assert ended == pytest.approx([GIVE_UP] * 3)
+    assert len(upstreams.queries) == 1
+
+
+async def test_where_the_client_who_asked_first_leaves_another_asks_in_its_place(clock: MockClock) -> None:
+    upstreams = Asked(seconds=0.5, reply=right())
+    world = World(upstreams)
+    replies: list[tuple[bytes, float]] = []
+    began = trio.current_time()
+
+    async with trio.open_nursery() as nursery:
+        with trio.CancelScope() as first:
+            async with trio.open_nursery() as leaving:
+                leaving.start_soon(world.ask)
+                await wait_all_tasks_blocked()
+
+                async def stay() -> None:
+                    replies.extend(await several(world, [under(7), under(8)]))
+
+                nursery.start_soon(stay)
+                await trio.sleep(0.2)
+                first.cancel()
+    assert [reply for reply, _ in replies] == [upstream_replies.right(under(7)), upstream_replies.right(under(8))]
+    assert [at - began for _, at in replies] == pytest.approx([0.7, 0.7])
+    assert len(upstreams.queries) == 2
+    assert (len(world.admission), world.streams._under_way) == (0, {})
+
+
+async def test_a_client_who_leaves_takes_nothing_from_those_who_stay(clock: MockClock) -> None:
+    upstreams = Asked(seconds=0.5, reply=right())
+    world = World(upstreams)
+    replies: list[bytes] = []
+
+    async def ask() -> None:
+        replies.append(await world.ask())
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask)
+        await wait_all_tasks_blocked()
+        with trio.move_on_after(0.2):
+            await world.ask()
+    assert replies == [upstream_replies.right(ASKED)]
+    assert len(upstreams.queries) == 1
+
+
+async def test_a_query_never_waits_longer_than_its_own_time_however_many_leave_before_it(clock: MockClock) -> None:
+    world = World(Asked(seconds=99.0))
+    began = trio.current_time()
+    async with trio.open_nursery() as nursery:
+        for leaves in (0.4, 0.8, 1.2):
+
+            async def leave(after: float) -> None:
+                with trio.move_on_after(after):
+                    await world.ask()
+
+            nursery.start_soon(leave, leaves)
+            await wait_all_tasks_blocked()
+        assert upstream_replies.rcode_of(await world.ask()) == upstream_replies.SERVFAIL
+        assert trio.current_time() - began == pytest.approx(GIVE_UP)
+    assert len(world.admission) == 0
+
+
+async def test_a_bug_met_by_one_is_met_by_each_and_ends(clock: MockClock) -> None:
+    world = World(Asked(seconds=0.1, error=RuntimeError("a bug")))
+    with capture_logs():
+        replies = await several(world, [under(ident) for ident in range(5)])
+    assert {upstream_replies.rcode_of(reply) for reply, _ in replies} == {upstream_replies.SERVFAIL}
+    assert (world.counters.failures, len(world.admission), world.streams._under_way) == (5, 0, {})

@@ -257,6 +257,23 @@ async def test_one_that_comes_later_is_looked_after_too(clock: MockClock, poller
         assert (len(server.asked_streams), len(server.asked_datagrams)) == (1, 1)
 
 
+async def test_one_that_comes_later_can_be_asked_over_tcp_at_once(clock: MockClock, poller: Poller) -> None:
+    async with faulty_upstream() as server, alive(made(poller)) as upstreams:
+        upstreams.replace(settings(server.endpoint))
+        assert without_id(await upstreams.exchange(ASKED)) == without_id(upstream_replies.right(ASKED.message))
+        assert (len(server.asked_streams), len(server.asked_datagrams)) == (1, 0)
+
+
+@pytest.mark.parametrize("detect", [False, True], ids=["trusted", "watched"])
+async def test_loops_are_looked_for_where_the_settings_say_so(clock: MockClock, poller: Poller, detect: bool) -> None:
+    detecting = replace(TRUSTING, detect_loops=detect)
+    async with faulty_upstream() as first, faulty_upstream() as later:
+        async with alive(made(poller, first.endpoint, settings=detecting)) as upstreams:
+            upstreams.replace(replace(detecting, upstreams=(first.endpoint, later.endpoint)))
+            await trio.sleep(1)
+        assert [len(server.asked_datagrams) for server in (first, later)] == [detect, detect]
+
+
 async def test_changes_without_end_leave_nothing_behind(clock: MockClock, poller: Poller) -> None:
     async with faulty_upstream(silence, silence) as server, alive(made(poller)) as upstreams:
         other = replace(server.endpoint, host="127.0.0.2")

@@ -1,0 +1,81 @@
+"""The accident of `dnsPolicy: ClusterFirst` with a real CoreDNS: our upstream is the server that asks us."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import dns.rcode
+import pytest
+import trio
+
+from sidecar.endpoints import Endpoint
+from tests.dnsproxy import messages
+from tests.dnsproxy.faulty_upstream import faulty_upstream
+from tests.dnsproxy.running import OURS, OURS_AT, TRUSTING, Running, running, wait_until
+from tests.peers.coredns import CoreDns, running_coredns
+
+pytestmark = pytest.mark.peer("coredns")
+
+UPSTREAM_AT = "198.51.100.7"
+WATCHFUL = replace(TRUSTING, detect_loops=True)
+COREFILE = """\
+. {{
+    bind 127.0.0.1
+    errors
+    forward . {server} {{
+        {option}
+    }}
+}}
+"""
+every_transport = pytest.mark.parametrize("option", ["policy sequential", "force_tcp"], ids=["UDP", "TCP"])
+
+
+async def ask(front: CoreDns, name: str) -> tuple[int, list[str]]:
+    reply = await trio.to_thread.run_sync(front.ask, name)
+    return reply.rcode(), [str(record) for answer in reply.answer for record in answer]
+
+
+def lead_back(world: Running, front: CoreDns, *others: Endpoint) -> Endpoint:
+    """Have the server ask the CoreDNS that asks it."""
+    looping = Endpoint("127.0.0.1", front.port)
+    world.server.replace_upstreams(replace(WATCHFUL, upstreams=(looping, *others)))
+    return looping
+
+
+@every_transport
+async def test_a_loop_through_coredns_is_found_and_the_other_upstream_answers(tmp_path: Path, option: str) -> None:
+    async with faulty_upstream() as there, running(forwarding=WATCHFUL) as world:
+        with running_coredns(tmp_path, COREFILE.format(server=world.endpoint, option=option)) as front:
+            lead_back(world, front, there.endpoint)
+            await wait_until(lambda: world.forwarder.upstreams.used[0].looping)
+            for number in range(5):
+                assert await ask(front, f"h{number}.example.net") == (dns.rcode.NOERROR, [UPSTREAM_AT])
+            assert await ask(front, OURS) == (dns.rcode.NOERROR, [OURS_AT])
+
+
+@every_transport
+async def test_a_loop_that_is_not_found_ends_and_does_not_grow(tmp_path: Path, option: str) -> None:
+    """Before the first probe is out, and where loops are not looked for: a query that comes round waits for itself."""
+    async with running() as world:
+        with running_coredns(tmp_path, COREFILE.format(server=world.endpoint, option=option)) as front:
+            world.server.replace_upstreams(replace(TRUSTING, upstreams=(Endpoint("127.0.0.1", front.port),)))
+            code, _ = await ask(front, "www.example.net")
+            assert code == dns.rcode.SERVFAIL
+            assert await ask(front, OURS) == (dns.rcode.NOERROR, [OURS_AT])
+            await wait_until(lambda: len(world.forwarder) == 0)
+            counters = world.server.counters
+            assert counters.requests_udp + counters.requests_tcp < 200
+
+
+async def test_a_loop_that_was_mended_is_used_again(tmp_path: Path) -> None:
+    async with faulty_upstream() as there, running(forwarding=WATCHFUL) as world:
+        looping_to_us = COREFILE.format(server=world.endpoint, option="policy sequential")
+        with running_coredns(tmp_path, looping_to_us) as front:
+            looping = lead_back(world, front)
+            await wait_until(lambda: world.forwarder.upstreams.used[0].looping)
+            assert (await ask(front, "www.example.net"))[0] == dns.rcode.SERVFAIL
+        mended = COREFILE.format(server=there.endpoint, option="policy sequential")
+        with running_coredns(tmp_path, mended, port=looping.port) as front:
+            await wait_until(lambda: not world.forwarder.upstreams.used[0].looping)
+            assert messages.read_dnspython(await world.ask(messages.query("www.example.net"))).answers
