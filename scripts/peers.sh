@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Fetches and builds the real programs that judge Switchback in its tests and benchmarks ("peers"):
 #   Debian packages (dig, dnsperf, nginx, haproxy, etcd ...), when run as root on a Debian system;
-#   CoreDNS and kube-apiserver, built as Go modules into a cache folder outside this tree.
+#   CoreDNS and kube-apiserver, built as Go modules into a cache folder outside this tree, and the Gateway API's
+#   custom resource definitions, from its Go module.
 # The cache is keyed by version and built once. Run it again at any time: what is there is left alone.
 #
 #   scripts/peers.sh            everything
@@ -12,6 +13,7 @@ set -euo pipefail
 
 COREDNS_VERSION=v1.14.7
 KUBERNETES_VERSION=v1.34.4
+GATEWAY_API_VERSION=v1.6.3
 CACHE=${SWITCHBACK_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/switchback/peers}
 
 # package:program, so that one look tells what is missing
@@ -50,14 +52,14 @@ install_packages() {
   DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "${missing[@]}" >&2
 }
 
-# build NAME VERSION COMMAND...: runs COMMAND in a fresh folder and keeps its bin/NAME
+# build NAME VERSION COMMAND...: runs COMMAND in a fresh folder and keeps its bin/NAME, a program or a folder
 build() {
   local name=$1 version=$2 target work
   shift 2
   target=$CACHE/$name-$version
   [ ! -x "$target/$name" ] || return 0
   have go || { say "not built: $name (needs Go); the tests that need it will skip"; return 0; }
-  say "building $name $version (minutes, once)"
+  say "building $name $version (once; a program takes minutes)"
   work=$(mktemp -d)
   mkdir -p "$work/bin" "$target"
   (cd "$work" && export GOBIN="$work/bin" CGO_ENABLED=0 GOFLAGS=-mod=mod && "$@" "$version") >&2
@@ -86,12 +88,21 @@ build_apiserver() {
     -X $package.gitMajor=1 -X $package.gitMinor=$minor" k8s.io/kubernetes/cmd/kube-apiserver
 }
 
+fetch_gateway_api() {
+  local folder
+  folder=$(go mod download -json "sigs.k8s.io/gateway-api@$1" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
+  mkdir "$GOBIN/gateway-api"
+  cp -r "$folder/config/crd/standard" "$folder/config/crd/experimental" "$GOBIN/gateway-api/"
+  # A module's files are read-only, which would keep the cache from being removed.
+  chmod -R u+w "$GOBIN/gateway-api"
+}
+
 list() {
   local row name
   for row in "${DEBIAN[@]}"; do
     have "${row#*:}" && printf '%-16s found\n' "${row#*:}" || printf '%-16s missing (package %s)\n' "${row#*:}" "${row%%:*}"
   done
-  for name in "coredns-$COREDNS_VERSION" "kube-apiserver-$KUBERNETES_VERSION"; do
+  for name in "coredns-$COREDNS_VERSION" "kube-apiserver-$KUBERNETES_VERSION" "gateway-api-$GATEWAY_API_VERSION"; do
     [ -x "$CACHE/$name/${name%-v*}" ] && printf '%-16s %s\n' "${name%-v*}" "$CACHE/$name" || printf '%-16s missing\n' "${name%-v*}"
   done
 }
@@ -102,6 +113,7 @@ case "${1:-}" in
     install_packages
     build coredns "$COREDNS_VERSION" build_coredns
     build kube-apiserver "$KUBERNETES_VERSION" build_apiserver
+    build gateway-api "$GATEWAY_API_VERSION" fetch_gateway_api
     list
     ;;
   *) say "unknown argument $1 (only --list)"; exit 2 ;;

@@ -14,7 +14,10 @@ def peers_cache() -> Path:
 
 
 def find_program(name: str) -> str | None:
-    """The path of a peer, or None. What `make peers` built goes first: its version is known."""
+    """The path of a peer, or None. What `make peers` built goes first: its version is known.
+
+    `gateway-api` is a folder: the custom resource definitions, in `standard` and `experimental`.
+    """
     built = sorted(peers_cache().glob(f"{name}-v*/{name}"))
     if built:
         return str(built[-1])

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from sidecar.endpoints import Endpoint
+from sidecar.endpoints import Endpoint, parse_endpoint
 from tests.bench.launched import ROOT
 from tests.peers.coredns import free_port
 from tests.peers.processes import end_process, free_ports, wait_for
@@ -37,6 +37,10 @@ class Serving:
     @property
     def endpoint(self) -> Endpoint:
         return Endpoint("127.0.0.1", self.port)
+
+    @property
+    def admin_endpoint(self) -> Endpoint:
+        return parse_endpoint(self.admin)
 
     def metric(self, name: str) -> float:
         """The sum of a metric over its labels."""

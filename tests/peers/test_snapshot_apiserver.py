@@ -36,7 +36,8 @@ class Server:
 def serving(api: ApiServer, snapshot: Path, *more: str) -> Iterator[Server]:
     command = [sys.executable, "-m", "dnsproxy", "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]
     command += ["--upstream", "127.0.0.1:9", "--source", "ingress", "--kubeconfig", str(api.kubeconfig)]
-    command += ["--target", "192.0.2.10", "--snapshot", str(snapshot), "--log-format", "json", "--drain", "1", *more]
+    command += ["--target", "192.0.2.10", "--snapshot", str(snapshot), "--log-format", "json"]
+    command += ["--lameduck", "0", "--drain", "1", *more]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:

@@ -1,0 +1,303 @@
+"""The Gateway API and the Services of targets on a real kube-apiserver, answered by a real `dnsproxy serve`."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import trio
+import yaml
+
+from dnsproxy.sources.marks import TARGET
+from tests.dnsproxy.serving import addresses_in, ask, get
+from tests.peers import gateway_api as api
+from tests.peers.apiserver import ApiServer, running_apiserver
+from tests.peers.serving import Serving, serving
+from tests.peers.steady import TABLE_SUFFIX, Outcome, asking
+
+pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "gateway-api")
+
+RELAY: Final = "10.96.0.50"
+DEAD_UPSTREAM: Final = ("--upstream", "127.0.0.1:9")
+BOTH: Final = ("--source", "gateway", "--source", "ingress", "--target", "service:edge/relay")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """An API server for these tests alone: definitions are everybody's, and it is killed."""
+    with running_apiserver(tmp_path_factory.mktemp("apiserver")) as one:
+        one.create_namespace("edge")
+        create_service(one, "edge/relay", RELAY)
+        one.create_ingress("apps", [f"*.{TABLE_SUFFIX}"])
+        yield one
+
+
+def create_service(server: ApiServer, key: str, address: str) -> None:
+    namespace, _, name = key.partition("/")
+    spec = {"clusterIP": address, "ports": [{"port": 443}]}
+    server.request("POST", f"/api/v1/namespaces/{namespace}/services", {"metadata": {"name": name}, "spec": spec})
+
+
+def delete_service(server: ApiServer, key: str) -> None:
+    namespace, _, name = key.partition("/")
+    server.request("DELETE", f"/api/v1/namespaces/{namespace}/services/{name}")
+
+
+@contextmanager
+def serving_cluster(folder: Path, kubeconfig: Path, *flags: str) -> Iterator[Serving]:
+    with serving(folder, *DEAD_UPSTREAM, "--kubeconfig", str(kubeconfig), *(flags or BOTH)) as one:
+        yield one
+
+
+async def until_answered(server: Serving, name: str, *addresses: str) -> None:
+    """Each question waits for its reply; without addresses, until it is forwarded."""
+    while addresses_in(await ask(server.endpoint, name)) != list(addresses):
+        pass
+
+
+async def until_ready(server: Serving, reason: str = "ready, ") -> str:
+    while True:
+        status, text = await get(server.admin_endpoint, "/readyz")
+        if status == 200 and text.startswith(reason):
+            return text
+
+
+async def in_thread(function: Any, *arguments: Any, **keywords: Any) -> Any:
+    return await trio.to_thread.run_sync(lambda: function(*arguments, **keywords))
+
+
+def is_relayed(outcome: Outcome) -> bool:
+    return outcome.in_table and outcome.said == RELAY
+
+
+async def test_definitions_come_change_version_and_go_while_ingress_names_are_answered(
+    server: ApiServer, tmp_path: Path
+) -> None:
+    """K15: off, on and off, and a version that ends costs no name a moment."""
+    await in_thread(api.remove_crds, server)
+    with serving_cluster(tmp_path, server.kubeconfig) as ours:
+        await until_ready(ours, "ready, 1 names")
+        async with asking(ours.port, rate=50) as tally:
+            await in_thread(api.install_crds, server)
+            await in_thread(api.create, server, "gateways", api.gateway(api.listener("http", "*.web.example.org")))
+            await in_thread(api.create, server, "httproutes", api.route("HTTPRoute", "shop.web.example.org"))
+            await until_answered(ours, "shop.web.example.org", RELAY)
+            await until_ready(ours, "ready, 2 names")
+
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(never_missing, ours, "shop.web.example.org")
+                await in_thread(api.serve_only, server, "httproutes", "v1beta1")
+                await until_logged(ours, f"/apis/{api.GROUP}/v1beta1/httproutes")
+                await tally.wait_for(10, is_relayed)
+                nursery.cancel_scope.cancel()
+
+            await in_thread(api.remove_crds, server)
+            await until_answered(ours, "shop.web.example.org")
+            await tally.wait_for(10, is_relayed)
+        assert set(tally.said(in_table=True)) == {RELAY}
+        assert (await get(ours.admin_endpoint, "/readyz"))[0] == 200
+
+
+async def never_missing(server: Serving, name: str) -> None:
+    while True:
+        assert addresses_in(await ask(server.endpoint, name)) == [RELAY]
+
+
+async def until_logged(server: Serving, text: str) -> None:
+    while text not in server.log.read_text():  # noqa: ASYNC110  # another process
+        await trio.sleep(0.05)
+
+
+RULES: Final = (
+    {"apiGroups": [api.GROUP], "resources": list(api.RESOURCES), "verbs": ["list", "watch"]},
+    {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["list", "watch"]},
+    {"apiGroups": ["networking.k8s.io"], "resources": ["ingresses", "ingressclasses"], "verbs": ["list", "watch"]},
+)
+"""What is needed in the whole cluster; discovery is everybody's (system:discovery)."""
+NEEDED: Final = (
+    {"apiGroups": [api.GROUP], "resources": ["gateways", "httproutes"], "verbs": ["list", "watch"]},
+    {"apiGroups": ["networking.k8s.io"], "resources": ["ingresses", "ingressclasses"], "verbs": ["list", "watch"]},
+)
+"""What can't be done without."""
+RELAY_ALONE: Final = (
+    {"apiGroups": [""], "resources": ["services"], "resourceNames": ["relay"], "verbs": ["list", "watch"]},
+)
+"""In the namespace of the relay."""
+
+RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
+
+
+def write_kubeconfig(server: ApiServer, name: str, rules: Any) -> Path:
+    """A kubeconfig with the token of a new ServiceAccount that may do just this."""
+    accounts = "/api/v1/namespaces/edge/serviceaccounts"
+    server.request("POST", accounts, {"metadata": {"name": name}})
+    subject = {"kind": "ServiceAccount", "name": name, "namespace": "edge"}
+    for place, kind, allowed in ((RBAC, "ClusterRole", rules), (f"{RBAC}/namespaces/edge", "Role", RELAY_ALONE)):
+        about = {"metadata": {"name": name}}
+        server.request("POST", f"{place}/{kind.lower()}s", {**about, "rules": list(allowed)})
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+        binding = {**about, "roleRef": reference, "subjects": [subject]}
+        server.request("POST", f"{place}/{kind.lower()}bindings", binding)
+    token = server.request("POST", f"{accounts}/{name}/token", {"spec": {"expirationSeconds": 3600}})["status"]["token"]
+    config = yaml.safe_load(server.kubeconfig.read_text())
+    config["users"] = [{"name": "token", "user": {"token": token}}]
+    path = server.folder / f"kubeconfig-{name}"
+    path.write_text(yaml.safe_dump(config))
+    return path
+
+
+def is_allowed(server: ApiServer, kubeconfig: Path, path: str) -> bool:
+    (user,) = yaml.safe_load(kubeconfig.read_text())["users"]
+    with server.connection() as connection:
+        connection.request("GET", path, headers={"authorization": f"Bearer {user['user']['token']}"})
+        response = connection.getresponse()
+        response.read()
+        assert response.status in {http.client.OK, http.client.FORBIDDEN}
+        return response.status == http.client.OK
+
+
+async def test_every_kind_is_answered_with_just_the_rights_we_ask_for(server: ApiServer, tmp_path: Path) -> None:
+    """Created and deleted through the real server, and nothing else may be read."""
+    kubeconfig = await in_thread(write_kubeconfig, server, "dnsproxy", RULES)
+    assert is_allowed(server, kubeconfig, "/apis/networking.k8s.io/v1/ingresses")
+    for secret in (
+        "/api/v1/secrets",
+        "/api/v1/services",
+        "/api/v1/namespaces/edge/services",
+        "/api/v1/namespaces/edge",
+    ):
+        assert not is_allowed(server, kubeconfig, secret)
+    await in_thread(make_gateway, server)
+    objects = {
+        "httproutes": api.route("HTTPRoute", "web.h.example.org"),
+        "grpcroutes": api.route("GRPCRoute", "calls.g.example.org"),
+        "tlsroutes": api.route("TLSRoute", "mail.t.example.org"),
+        "listenersets": api.listener_set(api.listener("own", "own.l.example.org"), name="more"),
+    }
+    with serving_cluster(tmp_path, kubeconfig) as ours:
+        await until_ready(ours, "ready, 1 names")
+        for resource, manifest in objects.items():
+            await in_thread(api.create, server, resource, manifest)
+        through = api.route("HTTPRoute", "set.l.example.org", parent="more", parent_kind="ListenerSet")
+        await in_thread(api.create, server, "httproutes", through)
+        names = ["web.h.example.org", "calls.g.example.org", "mail.t.example.org", "own.l.example.org"]
+        for name in names:
+            await until_answered(ours, name, RELAY)
+        told = await explain(ours, "set.l.example.org")
+        assert told["answer"] is None
+        assert "has it" in told["rejected"][0]
+
+        for resource, manifest in objects.items():
+            await in_thread(api.delete, server, resource, manifest["metadata"]["name"])
+        for name in names:
+            await until_answered(ours, name)
+
+
+def make_gateway(server: ApiServer) -> None:
+    """One Gateway for all kinds of routes, and no route."""
+    api.install_crds(server)
+    api.delete_all(server)
+    http, tls = api.listener("http", "*.h.example.org"), api.passing_through("tls", "*.t.example.org")
+    calls = api.listener("calls", "*.g.example.org", port=81)
+    everyone = {"namespaces": {"from": "Same"}}
+    api.create(server, "gateways", api.gateway(http, calls, tls, allowedListeners=everyone))
+
+
+async def explain(server: Serving, name: str) -> Any:
+    """What `dnsproxy explain` says."""
+    command = [sys.executable, "-m", "dnsproxy", "explain", name, "--admin", server.admin, "--output", "json"]
+    done = await trio.run_process(command, capture_stdout=True, check=False)
+    return json.loads(done.stdout)
+
+
+async def table(server: Serving) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "dnsproxy", "table", "--admin", server.admin]
+    return await trio.run_process(command, capture_stdout=True, capture_stderr=True, check=False)
+
+
+async def test_without_rights_to_what_few_need_the_rest_is_answered(server: ApiServer, tmp_path: Path) -> None:
+    """ListenerSets, GRPCRoutes, TLSRoutes and Namespaces count as none."""
+    kubeconfig = await in_thread(write_kubeconfig, server, "modest", NEEDED)
+    await in_thread(make_gateway, server)
+    await in_thread(api.create, server, "httproutes", api.route("HTTPRoute", "modest.h.example.org"))
+    with serving_cluster(tmp_path, kubeconfig) as ours:
+        await until_ready(ours, "ready, 2 names")
+        await until_answered(ours, "modest.h.example.org", RELAY)
+
+
+async def test_names_follow_the_service_of_their_target(server: ApiServer, tmp_path: Path) -> None:
+    """A ClusterIP changes by deleting and creating; an object's own choice may not be there yet."""
+    await in_thread(make_routes, server)
+    with serving_cluster(tmp_path, server.kubeconfig) as ours:
+        await until_answered(ours, "web.h.example.org", RELAY)
+        await until_ready(ours)
+        assert (await explain(ours, "own.h.example.org"))["notes"] == [
+            "target service:edge/chosen: there is no such Service"
+        ]
+        await in_thread(create_service, server, "edge/chosen", "10.96.0.70")
+        await until_answered(ours, "own.h.example.org", "10.96.0.70")
+
+        await in_thread(delete_service, server, "edge/relay")
+        await until_answered(ours, "web.h.example.org")
+        await in_thread(create_service, server, "edge/relay", "10.96.0.60")
+        await until_answered(ours, "web.h.example.org", "10.96.0.60")
+        await until_answered(ours, f"any.{TABLE_SUFFIX}", "10.96.0.60")
+        await until_answered(ours, "own.h.example.org", "10.96.0.70")
+    for key in ("edge/relay", "edge/chosen"):
+        await in_thread(delete_service, server, key)
+    await in_thread(create_service, server, "edge/relay", RELAY)
+
+
+def make_routes(server: ApiServer) -> None:
+    """One that points at the relay, and one that chose another Service."""
+    make_gateway(server)
+    chosen = {TARGET: "service:edge/chosen"}
+    api.create(server, "httproutes", api.route("HTTPRoute", "own.h.example.org", annotations=chosen))
+    api.create(server, "httproutes", api.route("HTTPRoute", "web.h.example.org"))
+
+
+async def test_a_killed_api_server_changes_no_answer_and_a_restart_meanwhile_starts_from_the_snapshot(
+    server: ApiServer, tmp_path: Path
+) -> None:
+    """Names, and the addresses of Services; how old they are is told, and the server that is back is followed."""
+    snapshot = tmp_path / "snapshot"
+    await in_thread(make_routes, server)
+    await in_thread(create_service, server, "edge/chosen", "10.96.0.70")
+    answers = {"web.h.example.org": RELAY, "own.h.example.org": "10.96.0.70", f"any.{TABLE_SUFFIX}": RELAY}
+    with serving_cluster(tmp_path, server.kubeconfig, *BOTH, "--snapshot", str(snapshot)) as ours:
+        await until_ready(ours, "ready, 3 names")
+        while not snapshot.exists():  # noqa: ASYNC110  # another process
+            await trio.sleep(0.05)
+        async with asking(ours.port, rate=50) as tally:
+            await in_thread(server.kill)
+            await tally.wait_for(20, is_relayed)
+        assert set(tally.said(in_table=True)) == {RELAY}
+        for name, address in answers.items():
+            assert addresses_in(await ask(ours.endpoint, name)) == [address]
+        assert await get(ours.admin_endpoint, "/readyz") == (200, "ready, 3 names\n")
+
+    with serving_cluster(tmp_path, server.kubeconfig, *BOTH, "--snapshot", str(snapshot)) as ours:
+        for name, address in answers.items():
+            assert addresses_in(await ask(ours.endpoint, name)) == [address]
+        age = "the cluster's names are from a snapshot, "
+        await until_ready(ours, f"ready, {age}")
+        shown = await table(ours)
+        assert age in shown.stderr.decode()
+        assert b"web.h.example.org" in shown.stdout
+        told = await explain(ours, "web.h.example.org")
+        assert told["answer"]["addresses"] == [RELAY]
+        assert told["notes"][1].startswith(age)
+
+        await in_thread(server.start)
+        await in_thread(api.delete, server, "httproutes", "web")
+        await until_answered(ours, "web.h.example.org")
+        await until_ready(ours, "ready, 2 names")
+        assert (await explain(ours, "own.h.example.org"))["notes"] == []
+    await in_thread(delete_service, server, "edge/chosen")
