@@ -6,8 +6,12 @@ The law: a guard looks at one hostname and the settings, compares whole labels, 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from dnsproxy.names import is_within
+
+_SERVICES: Final = "svc"
+"""Pods with a low `ndots` ask for `kubernetes.default.svc` as it stands before they try their search list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,8 @@ def refusal(hostname: str, guards: Guards) -> str | None:
     base = hostname.removeprefix("*.")
     if is_within(base, "localhost"):
         return "localhost names belong to each host itself (RFC 6761 section 6.3)"
+    if is_within(base, _SERVICES):
+        return "it is the name of a Service, to which a pod's search list adds the cluster domain"
     if is_within(base, guards.cluster_domain):
         return f"it is inside the cluster domain {guards.cluster_domain}"
     if is_within(guards.cluster_domain, base) and hostname != base:

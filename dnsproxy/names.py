@@ -52,6 +52,14 @@ def parse_hostname(text: str) -> str:
     return ("*." if name != base else "") + ".".join(labels)
 
 
+def parse_zone(text: str) -> str:
+    """The apex of a zone in normal form. Raises BadName, for a wildcard too: it would be the zone of no name."""
+    zone = parse_hostname(text)
+    if is_wildcard(zone):
+        raise BadName(f"{shown(text)} is a wildcard; name the zone, {zone.removeprefix('*.')}")
+    return zone
+
+
 def _parse_label(label: str, text: str) -> str:
     if not label.isascii():
         try:

@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from dnsproxy.claims import Claim
-from dnsproxy.names import BadName, is_wildcard, is_within, parse_hostname, shown
+from dnsproxy.names import BadName, is_within, parse_zone, shown
 from dnsproxy.ownership_schedule import DEFAULT_PACE, OwnershipPace
 from dnsproxy.targets import is_address
 
@@ -124,11 +124,9 @@ def parse_trust(text: str) -> str | Network:
             return ip_network(text)
         except ValueError as error:
             raise ValueError(f"{shown(text)} is no network: {error}") from None
-    zone = parse_hostname(text)
+    zone = parse_zone(text)
     if zone.rpartition(".")[2].isdigit():
         raise BadName(f"{shown(text)} is neither a zone nor a network such as 192.0.2.0/24")
-    if is_wildcard(zone):
-        raise BadName(f"{shown(text)} is a wildcard; name the zone, {zone.removeprefix('*.')}")
     return zone
 
 

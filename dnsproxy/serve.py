@@ -81,7 +81,8 @@ async def serve(
     async with trio.open_nursery() as nursery:
         service = _Service(settings)
         bound = await nursery.start(service.run, cluster)
-        log.info("serving", dns=[str(endpoint) for endpoint in bound.dns], admin=str(bound.admin or "off"))
+        where = {"dns": [str(endpoint) for endpoint in bound.dns], "admin": str(bound.admin or "off")}
+        log.info("serving", **where, cluster_domain=settings.guards.cluster_domain)
         task_status.started(bound)
         await stopping.wait()
         # Not ready first, but answering as before: whoever sends queries here needs some time to learn of it.

@@ -12,7 +12,7 @@ import click
 
 from dnsproxy.claims import Claim
 from dnsproxy.forward.address import parse_upstream
-from dnsproxy.names import parse_hostname
+from dnsproxy.names import parse_hostname, parse_zone
 from dnsproxy.ownership import Mode, OwnershipSettings, parse_trust
 from dnsproxy.resolvconf import find_cluster_domain, parse_search
 from dnsproxy.static import parse_host_flag
@@ -63,6 +63,7 @@ def parse_listen(text: str) -> Endpoint | str:
 
 
 HOSTNAME = CheckedType("name", parse_hostname)
+ZONE = CheckedType("zone", parse_zone)
 TARGET = CheckedType("target", split_target)
 
 
@@ -146,7 +147,7 @@ TARGET = CheckedType("target", split_target)
     type=click.Path(path_type=Path),
     help="A file to keep the cluster's names in: a restart without the API server answers from it at once.",
 )
-@click.option("--zone", type=HOSTNAME, multiple=True, help="Answer only names at or below this one.")
+@click.option("--zone", type=ZONE, multiple=True, help="Answer only names at or below this one.")
 @click.option("--deny", type=HOSTNAME, multiple=True, help="Never answer this name.")
 @click.option(
     "--ownership",
@@ -161,7 +162,7 @@ TARGET = CheckedType("target", split_target)
     multiple=True,
     help="For --ownership: names at or below this zone, or records within this network, are the cluster's own.",
 )
-@click.option("--cluster-domain", type=HOSTNAME, help="Never answer names below it.  [default: found in --resolv-conf]")
+@click.option("--cluster-domain", type=ZONE, help="Never answer names below it.  [default: found in --resolv-conf]")
 @click.option("--ttl", type=click.IntRange(*_TTL), metavar="SECONDS", default=5, help="Seconds an answer may be kept.")
 @click.option(
     "--lameduck",

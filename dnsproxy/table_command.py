@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import click
 
-from dnsproxy.names import parse_hostname
+from dnsproxy.names import parse_zone
 from sidecar.checked_type import CheckedType
 from sidecar.options import Command, Decorated, Endpoint, EndpointType, StartError, run_program
 from sidecar.text import escape_controls
@@ -61,9 +61,7 @@ def _asking(command: Decorated) -> Decorated:
     default="text",
     help="Columns, JSON, or a hosts file for --hosts-file.",
 )
-@click.option(
-    "--zone", type=CheckedType("name", parse_hostname), multiple=True, help="Only names at or below this one."
-)
+@click.option("--zone", type=CheckedType("name", parse_zone), multiple=True, help="Only names at or below this one.")
 def table(admin: Endpoint, output: str, zone: tuple[str, ...]) -> None:
     """List the names that a running server answers.
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dnsproxy.names import BadName, ancestors, format_wire, is_wildcard, is_within, parse_hostname, to_wire
+from dnsproxy.names import BadName, ancestors, format_wire, is_wildcard, is_within, parse_hostname, parse_zone, to_wire
 from tests.dnsproxy.strategies import LONG_NAME, octet_labels
 
 LABEL_63 = "a" * 63
@@ -159,6 +159,18 @@ def test_showing_a_broken_name_raises_nothing(wire: bytes) -> None:
 )
 def test_the_names_above_a_name_end_with_the_root(hostname: str, above: list[str]) -> None:
     assert ancestors(to_wire(hostname)) == [to_wire(name) for name in above]
+
+
+@pytest.mark.parametrize("text", ["*.example.org", "*.org", "*", "", ".", "a..b", "192.0.2.1", "-x", "a b", "x" * 64])
+def test_what_is_no_zone_is_refused(text: str) -> None:
+    """A wildcard above all: as a zone or cluster domain it would silently match nothing."""
+    with pytest.raises(BadName) as caught:
+        parse_zone(text)
+    assert str(caught.value).isprintable()
+
+
+def test_a_zone_gets_the_normal_form_of_a_hostname() -> None:
+    assert parse_zone(" Bücher.Example.ORG. ") == "xn--bcher-kva.example.org"
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,12 @@ def test_the_last_search_list_counts(content: str, search: list[str]) -> None:
         ),
         pytest.param(["cluster.local", "svc.cluster.local", "shop.svc.cluster.local"], "cluster.local", id="any order"),
         pytest.param(["svc.example", "svc.test", "test", "example"], "test", id="a tie goes to the shorter"),
+        pytest.param(
+            ["corp.example.net", "shop.svc.cozy.local", "svc.cozy.local", "cozy.local", "example.org"],
+            "cozy.local",
+            id="a company's list around it",
+        ),
+        pytest.param(["a.svc.one.test", "svc.one.test", "svc.two", "one.test", "two"], "one.test", id="the most svc"),
         pytest.param([], None, id="empty"),
         pytest.param(["example.org", "example.net"], None, id="a host's list"),
         pytest.param(["svc.cluster.local"], None, id="no domain behind it"),

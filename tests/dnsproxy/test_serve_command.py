@@ -151,6 +151,10 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
         pytest.param(("--trust", "*.example.org"), "name the zone, example.org", id="wildcard as a zone"),
         pytest.param(("--trust", "192.0.2.300"), "--trust: '192.0.2.300' is neither", id="neither zone nor address"),
         pytest.param(("--zone", "-bad-"), "--zone: '-bad-'", id="bad zone"),
+        pytest.param(("--zone", "*.example.org"), "--zone: '*.example.org' is a wildcard", id="wildcard for a zone"),
+        pytest.param(("--cluster-domain", "*.k8s.test"), "name the zone, k8s.test", id="wildcard for the cluster"),
+        pytest.param(("--cluster-domain", "."), "--cluster-domain: '.' is not a hostname", id="root for the cluster"),
+        pytest.param(("--deny", "10.0.0.1"), "--deny: '10.0.0.1' is an IP address", id="address to deny"),
         pytest.param(("--admin", "8081"), "--admin: ", id="admin without address"),
         pytest.param(("--resolv-conf", "/nowhere"), "--resolv-conf /nowhere: No such file", id="no resolv.conf"),
         pytest.param(
@@ -216,6 +220,37 @@ def test_only_the_sources_that_are_named_count(
     assert cluster is not None
     assert (cluster.ingress is not None, cluster.gateway is not None, cluster.services) == expected
     assert cluster.shown("https://api.example.org")["sources"] == ",".join(named)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(None, id="no file"),
+        pytest.param("", id="empty"),
+        pytest.param("nameserver 192.0.2.1\n", id="nameservers alone"),
+        pytest.param("search example.org corp.example.net\n", id="a host's own list"),
+        pytest.param("domain k8s.test\n", id="a domain line"),
+        pytest.param("search svc.k8s.test\n", id="nothing behind svc"),
+        pytest.param("# search a.svc.k8s.test svc.k8s.test k8s.test\n", id="a comment"),
+        pytest.param("search \x00\xff\n", id="no text"),
+    ],
+)
+def test_a_cluster_domain_that_is_not_found_is_cluster_local(
+    made: list[ServeSettings], tmp_path: Path, content: str | None
+) -> None:
+    path = tmp_path / "resolv.conf"
+    if content is not None:
+        path.write_text(content, encoding="latin-1")
+    assert invoke("--resolv-conf", str(path), *UPSTREAM).exit_code == 0
+    assert made[0].guards.cluster_domain == "cluster.local"
+
+
+def test_a_cluster_domain_that_is_named_beats_the_one_that_is_found(made: list[ServeSettings], tmp_path: Path) -> None:
+    """A pod on the host's network sees the host's file."""
+    path = tmp_path / "resolv.conf"
+    path.write_text("search a.svc.k8s.test svc.k8s.test k8s.test\n")
+    assert invoke("--resolv-conf", str(path), *UPSTREAM, "--cluster-domain", "Other.test.").exit_code == 0
+    assert made[0].guards.cluster_domain == "other.test"
 
 
 def test_the_options_of_resolv_conf_count_and_the_limits_stay_those_of_the_flags(

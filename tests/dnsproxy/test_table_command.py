@@ -126,6 +126,7 @@ async def test_the_exit_status_is_the_answer_whatever_the_form(name: str, status
         pytest.param(("explain", "a", "--output", "hosts"), "--output: 'hosts' is not one of", id="output of explain"),
         pytest.param(("table", "--output", "yaml"), "--output: 'yaml' is not one of", id="output"),
         pytest.param(("table", "--zone", "a..b"), "--zone: 'a..b': a label is empty", id="zone"),
+        pytest.param(("table", "--zone", "*.example.org"), "name the zone, example.org", id="wildcard for a zone"),
         pytest.param(("table", "--admin", "localhost:8081"), "--admin: 'localhost' is not an IP address", id="admin"),
         pytest.param(("table", "--admin", "off"), "--admin: 'off' is not ADDR:PORT", id="no admin port"),
         pytest.param(("table", "x"), "unexpected extra argument", id="an argument"),
