@@ -1,0 +1,167 @@
+"""Marks, Services and ownership with a real kube-apiserver as the cluster and a real NSD as public DNS."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, Final
+
+import pytest
+import trio
+
+from dnsproxy.forward.settings import ForwardSettings
+from dnsproxy.ownership import Mode, OwnershipSettings
+from dnsproxy.ownership_schedule import OwnershipPace
+from dnsproxy.plan import Targets
+from dnsproxy.serve import Bound
+from dnsproxy.settings import ClusterSettings
+from dnsproxy.sources.ingress_source import IngressOptions
+from dnsproxy.sources.marks import HOSTNAME, IGNORE, TARGET
+from sidecar.endpoints import Endpoint
+from tests.dnsproxy.serving import addresses_in, ask, get, serving, settings
+from tests.peers.apiserver import ApiServer, collection_path, running_apiserver
+from tests.peers.nsd import running_nsd
+
+pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "nsd")
+
+BALANCER, ELSEWHERE, RELAY = "192.0.2.1", "198.51.100.9", "10.96.7.7"
+ZONE: Final = f"""
+own A {BALANCER}
+login A {ELSEWHERE}
+alias CNAME lb
+lb A {BALANCER}
+cdn A {ELSEWHERE}
+*.wild A {ELSEWHERE}
+*.open A {BALANCER}
+"""
+QUICK: Final = OwnershipPace(gap=0.01, every=1, confirm=0.1, doubted=0.1)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """Of the module's own: what is answered depends on all that the cluster has."""
+    with running_apiserver(tmp_path_factory.mktemp("owned")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def public_dns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    with running_nsd(tmp_path_factory.mktemp("public"), ZONE) as port:
+        yield port
+
+
+@pytest.fixture(autouse=True)
+def _emptied(cluster: ApiServer) -> Iterator[None]:
+    yield
+    cluster.delete_all_ingresses()
+    for one in cluster.request("GET", "/api/v1/namespaces/default/services")["items"]:
+        if one["metadata"]["name"] != "kubernetes":
+            cluster.request("DELETE", f"/api/v1/namespaces/default/services/{one['metadata']['name']}")
+
+
+def put(server: ApiServer, name: str, *hosts: str, point: dict[str, str]) -> None:
+    """An Ingress, and what its controller writes into its status."""
+    server.create_ingress(name, list(hosts))
+    set_status(server, f"{collection_path('default')}/{name}", point)
+
+
+def set_status(server: ApiServer, path: str, point: dict[str, str]) -> None:
+    patch = {"status": {"loadBalancer": {"ingress": [point]}}}
+    server.request("PATCH", f"{path}/status", patch, content_type="application/merge-patch+json")
+
+
+def put_service(server: ApiServer, name: str, **annotations: str) -> dict[str, Any]:
+    manifest = {
+        "metadata": {"name": name, "annotations": annotations},
+        "spec": {"type": "LoadBalancer", "ports": [{"port": 22}]},
+    }
+    made: dict[str, Any] = server.request("POST", "/api/v1/namespaces/default/services", manifest)
+    return made
+
+
+@asynccontextmanager
+async def served(server: ApiServer, public_dns: int, mode: Mode) -> AsyncIterator[Bound]:
+    followed = ClusterSettings(IngressOptions(), services=True, kubeconfig=str(server.kubeconfig))
+    wanted = settings(
+        hosts=(),
+        cluster=followed,
+        forwarding=ForwardSettings((Endpoint("127.0.0.1", public_dns),), detect_loops=False),
+        targets=Targets((RELAY,)),
+        ownership=OwnershipSettings(mode, pace=QUICK),
+    )
+    async with serving(wanted) as bound:
+        await until(bound, "/readyz", "ready")
+        yield bound
+
+
+async def until(bound: Bound, path: str, text: str) -> str:
+    """Wait until a page says so; each round waits for its answer."""
+    with trio.fail_after(30):
+        while True:
+            page = (await get(bound.admin, path))[1]
+            if text in page:
+                return page
+
+
+async def addresses(bound: Bound, name: str) -> list[str]:
+    return addresses_in(await ask(bound.dns[0], f"{name}.example.org"))
+
+
+async def call(function: Any, *arguments: Any, **keywords: Any) -> Any:
+    return await trio.to_thread.run_sync(partial(function, *arguments, **keywords))
+
+
+async def test_only_the_names_whose_records_lead_elsewhere_are_left_out(cluster: ApiServer, public_dns: int) -> None:
+    hosts = [f"{name}.example.org" for name in ("own", "login", "alias", "unknown", "*.wild", "*.open")]
+    await call(put, cluster, "all", *hosts, point={"ip": BALANCER})
+    async with served(cluster, public_dns, Mode.ENFORCE) as bound:
+        page = await until(bound, "/", "Left out: 2")
+        assert "Answered, but in doubt: 0" in page
+        expected = {
+            "own": [RELAY], "alias": [RELAY], "unknown": [RELAY], "x.open": [RELAY],
+            "login": [ELSEWHERE], "x.wild": [ELSEWHERE],
+        }  # fmt: skip
+        assert {name: await addresses(bound, name) for name in expected} == expected
+
+
+async def test_a_status_that_the_controller_writes_later_gives_the_name_back(
+    cluster: ApiServer, public_dns: int
+) -> None:
+    await call(put, cluster, "moved", "cdn.example.org", point={"hostname": "lb.example.org"})
+    async with served(cluster, public_dns, Mode.ENFORCE) as bound:
+        await until(bound, "/", "Left out: 1")
+        await call(set_status, cluster, f"{collection_path('default')}/moved", {"ip": ELSEWHERE})
+        await until(bound, "/", "Left out: 0")
+        assert await addresses(bound, "cdn") == [RELAY]
+
+
+async def test_marks_on_an_ingress_count_and_are_followed(cluster: ApiServer, public_dns: int) -> None:
+    marks = {HOSTNAME: "mqtt.example.org", TARGET: "status"}
+    await call(cluster.create_ingress, "marked", ["own.example.org"], annotations=marks)
+    await call(set_status, cluster, f"{collection_path('default')}/marked", {"ip": "192.0.2.77"})
+    async with served(cluster, public_dns, Mode.OFF) as bound:
+        assert await addresses(bound, "mqtt") == await addresses(bound, "own") == ["192.0.2.77"]
+        await call(cluster.patch_ingress, "marked", {"metadata": {"labels": {IGNORE: "true"}}})
+        await until(bound, "/readyz", "ready, 0 names")
+        explanation = (await get(bound.admin, "/explain?name=own.example.org"))[1]
+        assert f"it is ignored ({IGNORE})" in explanation
+
+
+async def test_marked_services_are_answered_for_and_others_are_not(cluster: ApiServer, public_dns: int) -> None:
+    await call(put_service, cluster, "plain")
+    made = await call(put_service, cluster, "git", **{HOSTNAME: "git.example.org,*.ssh.example.org"})
+    async with served(cluster, public_dns, Mode.WARN) as bound:
+        await until(bound, "/readyz", "ready, 2 names")
+        assert await addresses(bound, "git") == await addresses(bound, "a.b.ssh") == [RELAY]
+        await call(
+            cluster.request,
+            "PATCH",
+            "/api/v1/namespaces/default/services/git",
+            {"metadata": {"annotations": {HOSTNAME: "git.example.org", TARGET: "service:default/git"}}},
+            content_type="application/merge-patch+json",
+        )
+        await until(bound, "/explain?name=git.example.org", made["spec"]["clusterIP"])
+        assert await addresses(bound, "git") == [made["spec"]["clusterIP"]]
+        await call(cluster.request, "DELETE", "/api/v1/namespaces/default/services/git")
+        await until(bound, "/readyz", "ready, 0 names")
