@@ -24,7 +24,8 @@ from dnsproxy.sources.gateway.kinds import GROUP
 from dnsproxy.sources.gateway.source import GatewayOptions
 from dnsproxy.sources.ingress_source import SOURCE as INGRESS
 from dnsproxy.sources.ingress_source import IngressOptions
-from dnsproxy.sources.marks import TARGET
+from dnsproxy.sources.marks import HOSTNAME, TARGET
+from dnsproxy.sources.service_source import SOURCE as SERVICE
 from dnsproxy.table import HostTable
 from tests.dnsproxy.messages import addresses_of
 from tests.dnsproxy.sources.gateway.objects import gateway, listener, route
@@ -33,19 +34,20 @@ from tests.sidecar.kubernetes.live_api import LiveApi
 
 V1: Final = f"{GROUP}/v1"
 RELAY: Final = ("10.96.0.1",)
-ALL: Final = ClusterSettings(ingress=IngressOptions(), gateway=GatewayOptions())
+ALL: Final = ClusterSettings(ingress=IngressOptions(), gateway=GatewayOptions(), services=True)
 INGRESSES, ROUTES = "/apis/networking.k8s.io/v1/ingresses", f"/apis/{V1}/httproutes"
 RELAYS, OTHERS = "/api/v1/namespaces/edge/services", "/api/v1/namespaces/shop/services"
 
 
 def make_api() -> LiveApi:
-    """Ingress app, HTTPRoute web and the Service that both point at."""
+    """Ingress app, HTTPRoute web, Service git, and the Service that all point at."""
     api = LiveApi()
     api.provide("networking.k8s.io/v1", "ingresses", "ingressclasses")
     api.provide("v1", "namespaces", "services")
     provide_crds(api)
     put_ingress(api, "app.example.org")
     put_service(api, "edge/relay", *RELAY)
+    put_service(api, "shop/git", "10.96.0.8", **{HOSTNAME: "git.example.org"})
     return api
 
 
@@ -66,10 +68,11 @@ def put_route(api: LiveApi, hostname: str, **annotations: str) -> None:
     api.put(GROUP, "httproutes", {**item, "metadata": {**item["metadata"], "annotations": annotations}})
 
 
-def put_service(api: LiveApi, key: str, *addresses: str) -> None:
+def put_service(api: LiveApi, key: str, *addresses: str, **annotations: str) -> None:
     namespace, _, name = key.partition("/")
     spec = {"clusterIP": addresses[0], "clusterIPs": list(addresses)}
-    api.put("", "services", {"metadata": {"name": name, "namespace": namespace}, "spec": spec})
+    metadata = {"name": name, "namespace": namespace, "annotations": annotations}
+    api.put("", "services", {"metadata": metadata, "spec": spec})
 
 
 @dataclass
@@ -120,10 +123,18 @@ async def watching(
 async def test_every_source_and_the_service_of_the_target_come_to_one_table(autojump_clock: MockClock) -> None:
     async with watching(make_api()) as watched:
         await watched.until_ready()
-        assert (watched.at("app.example.org"), watched.at("web.example.org")) == (RELAY, RELAY)
+        assert {watched.at(f"{name}.example.org") for name in ("app", "web", "git")} == {RELAY}
         assert watched.sources.in_step
         kinds = {status.kind for status in watched.sources.statuses}
-        assert kinds == {"Ingress", "IngressClass", "Gateway", "HTTPRoute", "Namespace", "Service edge/relay"}
+        assert kinds == {
+            "Ingress",
+            "IngressClass",
+            "Gateway",
+            "HTTPRoute",
+            "Namespace",
+            "Service",
+            "Service edge/relay",
+        }
         assert watched.sources.faults == {}
         assert watched.sources.services == {"edge/relay": RELAY}
 
@@ -136,6 +147,7 @@ async def test_every_source_and_the_service_of_the_target_come_to_one_table(auto
         pytest.param(f"/apis/{V1}", GATEWAY, id="discovery"),
         pytest.param(ROUTES, GATEWAY, id="HTTPRoutes"),
         pytest.param("/api/v1/namespaces", GATEWAY, id="Namespaces"),
+        pytest.param("/api/v1/services", SERVICE, id="Services"),
         pytest.param(RELAYS, TARGETS, id="the target's Service"),
     ],
 )
@@ -153,6 +165,7 @@ async def test_readiness_waits_for_each_and_the_others_are_answered_meanwhile(
         assert answered == {
             INGRESS: {"web.example.org"},
             GATEWAY: {"app.example.org"},
+            SERVICE: {"app.example.org", "web.example.org"},
             TARGETS: set(),
         }[waits_for] | ({"app.example.org"} if path.endswith("ingressclasses") else set())
         api.faults.clear()
@@ -166,7 +179,8 @@ async def test_readiness_waits_for_each_and_the_others_are_answered_meanwhile(
     [
         pytest.param(ClusterSettings(ingress=IngressOptions()), [INGRESS, TARGETS], id="Ingress alone"),
         pytest.param(ClusterSettings(gateway=GatewayOptions()), [GATEWAY, TARGETS], id="Gateway API alone"),
-        pytest.param(ALL, [INGRESS, GATEWAY, TARGETS], id="both"),
+        pytest.param(ClusterSettings(services=True), [SERVICE, TARGETS], id="Services alone"),
+        pytest.param(ALL, [INGRESS, GATEWAY, SERVICE, TARGETS], id="all"),
     ],
 )
 async def test_only_what_is_configured_is_waited_for_and_asked_for(
@@ -179,10 +193,11 @@ async def test_only_what_is_configured_is_waited_for_and_asked_for(
         await trio.sleep(1)
         assert watched.at("app.example.org") == (("192.0.2.10",) if settings.ingress else None)
         assert watched.at("web.example.org") == (("192.0.2.10",) if settings.gateway else None)
+        assert watched.at("git.example.org") == (("192.0.2.10",) if settings.services else None)
     paths = {one.path for one in api.asked}
     assert (INGRESSES in paths) == (settings.ingress is not None)
     assert (f"/apis/{V1}" in paths) == (settings.gateway is not None)
-    assert not any("services" in path for path in paths)
+    assert {path for path in paths if "services" in path} == ({"/api/v1/services"} if settings.services else set())
 
 
 async def test_crds_that_come_and_go_leave_ingress_names_unmoved(autojump_clock: MockClock) -> None:
@@ -305,7 +320,7 @@ async def test_a_snapshot_is_answered_while_the_server_is_away_and_until_all_was
     api.crash()
     async with watching(api, prepare=restore) as watched:
         await trio.sleep(20)
-        assert watched.waiting == {INGRESS, GATEWAY, TARGETS}
+        assert watched.waiting == {INGRESS, GATEWAY, SERVICE, TARGETS}
         assert not watched.sources.in_step
         for name in ("app.example.org", "gone.example.org", "web.example.org"):
             assert watched.at(name) == ("10.96.0.9",)
@@ -389,3 +404,17 @@ async def test_claims_are_not_in_step_until_what_a_snapshot_had_too_much_is_forg
             await trio.lowlevel.checkpoint()
         assert store.restored("Ingress") == 0
         assert len(store.names()) == 251
+
+
+async def test_whose_claims_changed_is_told() -> None:
+    told: set[str] = set()
+    api = make_api()
+    registry = Registry(targets=Targets(("192.0.2.10",)), guards=Guards())
+    keeper = TableKeeper(registry, ttl=5, publish=lambda _: None, sources=())
+    sources = ClusterSources(ALL, keeper, on_claims=told.update)
+    async with client_in_memory(api) as client, trio.open_nursery() as nursery:
+        nursery.start_soon(sources.follow, client)
+        while len(told) < 3:  # noqa: ASYNC110  # what it looks at is plain state of the code under test
+            await trio.sleep(0.01)
+        nursery.cancel_scope.cancel()
+    assert told == {f"{name}.example.org" for name in ("app", "web", "git")}
