@@ -33,10 +33,10 @@ _MTU_DISCOVER = {socket.IPPROTO_IP: 10, socket.IPPROTO_IPV6: 23}
 _PMTUDISC_OMIT = 5
 
 
-Sender = tuple[Hashable, Hashable, Hashable]
+Sender = tuple[Any, Any, Hashable]
 """Where a later reply goes: the address, the local address that was asked (where the socket is bound to all), and what
-all senders at that address have in common. Opaque to all but the port that made it, the last item aside; plain, as each
-forwarded query makes one."""
+all senders at that address have in common. Opaque to all but the port that made it, the last item aside; hashable, and
+plain, as each forwarded query makes one."""
 
 
 class DatagramPort(Protocol):

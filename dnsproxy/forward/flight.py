@@ -67,8 +67,8 @@ class Flight:
 
     tries: tuple[tuple[UpstreamSocket | Try, bytes], ...] = ()
     """Where a reply can come from."""
-    others: tuple[Recipient, ...] = ()
-    """Who asked the same while it was on its way."""
+    others: dict[Recipient, None] | None = None
+    """Who asked the same while it was on its way; thousands may, so each is looked up and not searched for."""
     attempts = 0
     """Upstreams asked so far."""
     asked_at = 0.0
@@ -111,10 +111,15 @@ class Flight:
             self.due = self.started + self.steps[self.step][0]
         return step
 
-    def has(self, sender: Sender, message_id: bytes) -> bool:
+    def has(self, recipient: Recipient) -> bool:
         """Whether this very query waits already: its client has sent it again."""
-        asked = (sender, message_id)
-        return any((one, its_id) == asked for _, one, its_id in (self.recipient, *self.others))
+        return recipient == self.recipient or (self.others is not None and recipient in self.others)
+
+    def join(self, recipient: Recipient) -> None:
+        """Let somebody else wait for the same reply."""
+        if self.others is None:
+            self.others = {}
+        self.others[recipient] = None
 
     def waits(self) -> bool:
         """Whether a reply can still come."""

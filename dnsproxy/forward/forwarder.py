@@ -9,6 +9,7 @@ Datagrams are posted while a batch is worked on and leave in flush(), which whoe
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -47,11 +48,17 @@ class Forwarder:
         self.admission = Admission(total=settings.outstanding, per_client=settings.per_client)
         self.loops = LoopProbes()
         self.upstreams = Upstreams(settings, poller=poller, receiver=self)
-        self.streams = StreamForwarder(self.upstreams, admission=self.admission, loops=self.loops, counters=counters)
+        self._failures = Failures()
+        self.streams = StreamForwarder(
+            self.upstreams,
+            admission=self.admission,
+            failures=self._failures,
+            loops=self.loops,
+            counters=counters,
+        )
         self._poller = poller
         self._counters = counters
         self._flights: dict[bytes, Flight] = {}
-        self._failures = Failures()
         self._posted: dict[Upstream, None] = {}
         self._answered: dict[DatagramPort, None] = {}
         self._now = 0.0
@@ -128,13 +135,13 @@ class Forwarder:
     def _join(self, flight: Flight, recipient: Recipient) -> bytes:
         """Let one more wait for a flight: b"", or a reply where that is too many."""
         _, sender, message_id = recipient
-        again = flight.has(sender, message_id)
+        again = flight.has(recipient)
         if not again:
             if not self.admission.admit(sender[2]):
                 self._counters.forward_overload += 1
                 return message_id + responder.refuse(flight.query, Rcode.REFUSED).message[2:]
             self._counters.forward_joined += 1
-            flight.others += (recipient,)
+            flight.join(recipient)
         # A client that lost patience must not have to wait for a query that is lost (CVE-2020-25686's repair).
         if again or trio.current_time() - max(flight.started, flight.asked_at) >= IMPATIENT:
             self._ask_again(flight)
@@ -237,16 +244,20 @@ class Forwarder:
             self._try_next(flight)
 
     def _try_stream(self, flight: Flight) -> None:
-        if self._nursery is not None and self._stream_tries < _STREAMS and not flight.streamed:
-            flight.streamed = True
+        if self._nursery is None or self._stream_tries >= _STREAMS or flight.streamed:
+            return
+        flight.streamed = True
+        # The others were asked over a stream when it was their turn.
+        beside = [upstream for upstream in flight.route if not upstream.stream_only]
+        if beside:
             self._stream_tries += 1
-            self._nursery.start_soon(self._stream, flight)
+            self._nursery.start_soon(self._stream, flight, beside)
 
-    async def _stream(self, flight: Flight) -> None:
+    async def _stream(self, flight: Flight, beside: Sequence[Upstream]) -> None:
         """TCP beside UDP: some paths lose UDP alone, and a forger cannot guess his way into a stream."""
         try:
             with trio.move_on_at(flight.give_up):
-                reply = await ask_streams(flight.route, flight.query)
+                reply = await ask_streams(beside, flight.query)
                 if reply is not None and not flight.landed:
                     self._land(flight, reply)
                     self.flush()
@@ -319,10 +330,10 @@ class Forwarder:
         port.post(reply, sender)
         self._answered[port] = None
         if flight.others:
-            self._answer_others(flight, reply)
+            self._answer_others(flight.others, reply)
 
-    def _answer_others(self, flight: Flight, reply: bytes) -> None:
-        for port, sender, message_id in flight.others:
+    def _answer_others(self, others: Iterable[Recipient], reply: bytes) -> None:
+        for port, sender, message_id in others:
             self.admission.release(sender[2])
             port.post(message_id + reply[2:], sender)
             self._answered[port] = None

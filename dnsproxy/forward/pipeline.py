@@ -127,6 +127,7 @@ class Pipeline:
         self._context = make_context() if isinstance(endpoint, TlsEndpoint) else None
         self._connection: _Connection | None = None
         self._opening: trio.Event | None = None
+        self._begun = trio.Event()
         self._nursery: trio.Nursery | None = None
         self._complained = ""
         self._log = structlog.get_logger("dnsproxy.upstream")
@@ -136,6 +137,7 @@ class Pipeline:
         async with trio.open_nursery() as nursery:
             # Kept so that a query can have a connection opened which outlives it; they all end with run().
             self._nursery = nursery
+            self._begun.set()
             try:
                 await trio.sleep_forever()
             finally:
@@ -147,13 +149,14 @@ class Pipeline:
             connection = await self._connected()
             if connection is None:
                 return None
-            reused = connection.served
             reply = await connection.exchange(query)
-            if reply is not None or not reused:
+            if reply is not None or not connection.served:
                 return reply
         return None
 
     async def _connected(self) -> _Connection | None:
+        # Queries that waited in the socket of a server that starts are here before run() is.
+        await self._begun.wait()
         if self._connection is None or self._connection.ended:
             if self._opening is None:
                 if self._nursery is None:
@@ -201,6 +204,8 @@ class Pipeline:
 
 def _reason(error: BaseException) -> str:
     cause = error.__cause__ or error
+    if isinstance(cause, BaseExceptionGroup):
+        cause = cause.exceptions[0]  # there is one address, so trio made one attempt
     if isinstance(cause, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {cause.verify_message}"
     return str(cause)

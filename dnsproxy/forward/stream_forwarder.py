@@ -1,6 +1,7 @@
 """Forwarding for clients that came over TCP: each query is a task of its connection, and asks over TCP in its turn.
 
-The law: as for datagrams, a reply or SERVFAIL by GIVE_UP, within the same caps; one query may fail alone.
+The law: as for datagrams, a reply or SERVFAIL by GIVE_UP, within the same caps; one query may fail alone. Equal queries
+are asked once (RFC 5452 section 5): where TCP fails it is UDP that asks, and what a loop brings back waits for itself.
 """
 
 from __future__ import annotations
@@ -15,38 +16,63 @@ from dnsproxy import responder
 from dnsproxy.counters import Counters, rcode_of
 from dnsproxy.forward import replies
 from dnsproxy.forward.admission import Admission
+from dnsproxy.forward.failures import Failures
 from dnsproxy.forward.flight import GIVE_UP
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.upstreams import Upstreams
 from dnsproxy.responder import Forward
-from dnsproxy.wire import Rcode
+from dnsproxy.wire import Query, Rcode
 
 _LIMIT: Final = 0xFFFF
 _NO_REACHABLE_AUTHORITY = 22  # extended DNS error codes (RFC 8914 section 4)
+_CACHED_ERROR = 13
+
+
+class _UnderWay:
+    """A query that is being asked, for all who wait for it."""
+
+    __slots__ = ("abandoned", "ended", "reply")
+
+    def __init__(self) -> None:
+        self.reply: bytes | None = None
+        self.abandoned = True
+        """Whether it ended because its client left, and not with a reply or in silence."""
+        self.ended = trio.Event()
 
 
 class StreamForwarder:
-    """Shares upstreams, caps and probes with the flights."""
+    """Shares upstreams, caps, failures and probes with the flights."""
 
-    def __init__(self, upstreams: Upstreams, *, admission: Admission, loops: LoopProbes, counters: Counters) -> None:
+    def __init__(
+        self,
+        upstreams: Upstreams,
+        *,
+        admission: Admission,
+        failures: Failures,
+        loops: LoopProbes,
+        counters: Counters,
+    ) -> None:
         self._upstreams = upstreams
         self._admission = admission
+        self._failures = failures
         self._loops = loops
         self._counters = counters
+        self._under_way: dict[bytes, _UnderWay] = {}
         self._log = structlog.get_logger("dnsproxy.forwarder")
 
     async def forward(self, forward: Forward, *, client: Hashable) -> bytes:
         """The reply, in bounded time."""
         if self._loops.caught(forward.query.name):
             return responder.refuse(forward.query, Rcode.REFUSED).message
+        started = trio.current_time()
+        if self._failures.holds(forward.query.message[2:], started):
+            return self._fail(forward.query, _CACHED_ERROR)
         if not self._admission.admit(client):
             self._counters.forward_overload += 1
             return responder.refuse(forward.query, Rcode.REFUSED).message
-        started = trio.current_time()
         passed = None
         try:
-            with trio.move_on_after(GIVE_UP):
-                passed = await self._exchange(forward)
+            passed = await self._exchange(forward, deadline=started + GIVE_UP)
         except Exception:  # noqa: BLE001  # one query may fail alone: the connection's others go on
             self._counters.failures += 1
             self._log.exception("a query failed", octets=len(forward.query.message))
@@ -55,16 +81,44 @@ class StreamForwarder:
         self._counters.forward_seconds.observe(trio.current_time() - started)
         return self._count(forward, passed)
 
-    async def _exchange(self, forward: Forward) -> bytes | None:
-        reply = await self._upstreams.exchange(forward.query)
+    async def _exchange(self, forward: Forward, *, deadline: float) -> bytes | None:
+        reply = await self._ask(forward.query, deadline=deadline)
         if reply is None:
             return None
         return replies.pass_on(reply, forward.query, shields=forward.shields, limit=_LIMIT)
 
+    async def _ask(self, query: Query, *, deadline: float) -> bytes | None:
+        """The reply to this query or to an equal one that is under way."""
+        key = query.message[2:]
+        while (other := self._under_way.get(key)) is not None:
+            with trio.move_on_at(deadline) as waiting:
+                await other.ended.wait()
+            if waiting.cancelled_caught or not other.abandoned:
+                return other.reply
+        mine = self._under_way[key] = _UnderWay()
+        try:
+            with trio.move_on_at(deadline):
+                mine.reply = await self._upstreams.exchange(query)
+            mine.abandoned = False
+            if mine.reply is None:
+                self._remember(key, trio.current_time())
+        finally:
+            del self._under_way[key]
+            mine.ended.set()
+        return mine.reply
+
+    def _remember(self, key: bytes, now: float) -> None:
+        # The flights let go of what is old, too, but there need not be any.
+        self._failures.forget_old(now)
+        self._failures.add(key, now)
+
     def _count(self, forward: Forward, passed: bytes | None) -> bytes:
         if passed is None:
             self._counters.forward_timeouts += 1
-            self._counters.own_by_rcode[Rcode.SERVFAIL] += 1
-            return responder.refuse(forward.query, Rcode.SERVFAIL, extended_error=_NO_REACHABLE_AUTHORITY).message
+            return self._fail(forward.query, _NO_REACHABLE_AUTHORITY)
         self._counters.upstream_by_rcode[rcode_of(passed)] += 1
         return passed
+
+    def _fail(self, query: Query, extended_error: int) -> bytes:
+        self._counters.own_by_rcode[Rcode.SERVFAIL] += 1
+        return responder.refuse(query, Rcode.SERVFAIL, extended_error=extended_error).message

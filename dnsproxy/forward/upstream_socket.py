@@ -103,16 +103,18 @@ class UpstreamSocket:
 
     def on_event(self, events: int) -> None:
         """Take a batch; level-triggered, the next has its own turn."""
+        # Looked at first, which takes it off the socket: it would hide the replies that came before it.
+        sound = not events & BROKEN or self._is_sound()
+        replies: list[bytes] = []
         try:
             replies = self._batches.receive(self.sock.fileno())
         except BlockingIOError:
-            replies = []
+            pass
         except OSError:
-            self._receiver.broken(self)
-            return
+            sound = False
         if replies:
             self._receiver.arrived(self, replies)
-        if events & BROKEN and not self._is_sound():
+        if not sound:
             self._receiver.broken(self)
 
     def _is_sound(self) -> bool:

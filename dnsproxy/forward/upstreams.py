@@ -84,9 +84,10 @@ class Upstreams:
         if self._settings.rotate and len(used) > 1:
             self._turn = (self._turn + 1) % len(used)
             used = used[self._turn :] + used[: self._turn]
-        if not used or not used[0].unwell:
-            return used
-        return sorted(used, key=lambda upstream: upstream.unwell)
+        for upstream in used:
+            if upstream.unwell:
+                return sorted(used, key=lambda upstream: upstream.unwell)
+        return used
 
     async def exchange(self, query: Query) -> bytes | None:
         """A reply for a client that came over TCP: by TCP (RFC 5625 section 4.4.1), by UDP where that fails."""
