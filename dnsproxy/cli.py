@@ -8,6 +8,7 @@ import click
 
 from dnsproxy.demo.command import demo
 from dnsproxy.install.command import install, uninstall
+from dnsproxy.install.status_command import status
 from dnsproxy.serve_command import serve
 from dnsproxy.table_command import explain, table
 from sidecar.options import Group
@@ -18,6 +19,7 @@ Examples:
   dnsproxy serve --host app.example.org=192.0.2.10
   dnsproxy explain app.example.org
   dnsproxy install --file Corefile --address 10.96.0.53
+  dnsproxy status
 """
 
 
@@ -27,5 +29,5 @@ def main() -> None:
     """Let pods reach their own cluster's public hostnames."""
 
 
-for _command in (demo, serve, table, explain, install, uninstall):
+for _command in (demo, serve, table, explain, install, uninstall, status):
     main.add_command(_command)

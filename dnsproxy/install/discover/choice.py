@@ -7,22 +7,21 @@ owner would undo is printed for the owner. What cannot work is not chosen, and t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
-from dnsproxy.install.discover.found import Found, FoundCorefile, Hook, Server, Source
+from dnsproxy.install.discover import remarks
+from dnsproxy.install.discover.found import Found, Hook, Server, Source
 from dnsproxy.install.discover.fragments import Scope
-from dnsproxy.install.discover.image import Program, format_version
+from dnsproxy.install.discover.image import format_version
 from dnsproxy.install.discover.owner import Form, Habit
 from dnsproxy.install.discover.servers import STUB_DOMAINS
 from dnsproxy.install.stanza import SEVERAL_FORWARDS
 
 KEY_STEM: Final = "switchback"
 """Of the keys of ours in other people's ConfigMaps: `switchback.server`."""
-
-_ZONES: Final = "zones have to be named"
 
 
 class Method(Enum):
@@ -66,18 +65,96 @@ class Choice:
     """Whether zones have to be named, because there is no way to have `.` by this method."""
 
 
-def choose_method(found: Found) -> Choice:
-    """The method for a cluster. Call it when nothing is wanted any more."""
+def choose_method(found: Found, wanted: Method | None = None) -> Choice:
+    """The method for a cluster, or the one that a person wants, with the reason where it cannot work.
+
+    Call it when nothing is wanted any more. It is about the workload that decides about public names: the nodes' cache,
+    where that does not pass them on (Found.asked_by_pods).
+    """
     server = found.asked_by_pods
     if server is None:
-        faults = "; ".join(str(fault) for fault in found.faults)
-        return Choice(None, faults or "nothing that serves the cluster's DNS was found")
-    hook = _usable_hook(server)
-    if hook is not None and hook.source is not None:
-        return _import(found, server, hook, hook.source)
-    if server.stub_domains is not None:
-        return _stub_domains(found, server)
+        return Choice(None, _faults(found) or "nothing that serves the cluster's DNS was found")
+    if wanted is not None:
+        return _BUILDERS[wanted](found, server)
+    for build in (_import, _stub_domains):
+        choice = build(found, server)
+        # What is there and must not be touched is no reason to go on to the next.
+        if choice.method is not None or choice.target is not None:
+            return replace(choice, target=choice.target if choice.method else None)
+    if _is_reverted(server):
+        return _print(found, server)
     return _corefile(found, server)
+
+
+def _import(found: Found, server: Server) -> Choice:
+    hook = _usable_hook(server)
+    if hook is None or hook.source is None:
+        reasons = "; ".join(remarks.on_hooks(server, None))
+        return Choice(None, reasons or f"{server} has no import that a file of ours would fit")
+    source = hook.source
+    made = "" if source.exists else ", which is to be made"
+    why = f"{server} imports {hook.pattern} from ConfigMap {source}{made}: a key of our own there is nobody else's"
+    said = (
+        *remarks.on_caches(found),
+        *remarks.on_zones(server, hook),
+        *remarks.on_hooks(server, hook),
+        *remarks.on_loading(server),
+    )
+    between = hook.scope is Scope.BLOCKS
+    return Choice(Method.IMPORT, why, said, Target(source, hook.key(KEY_STEM)), hook, needs_zones=between)
+
+
+def _stub_domains(found: Found, server: Server) -> Choice:
+    stub = server.stub_domains
+    if stub is None:
+        return Choice(None, f"{server} reads no stub domains")
+    target = Target(stub.source, STUB_DOMAINS)
+    if stub.source.immutable:
+        return Choice(None, f"ConfigMap {stub.source} is immutable", target=target)
+    if not stub.readable:
+        return Choice(None, f"ConfigMap {stub.source} holds what is no stubDomains, so nothing is added", target=target)
+    why = f"{server} is {server.program.value}, which takes zones and their servers from ConfigMap {stub.source}"
+    said = (*remarks.on_caches(found), *remarks.ON_STUB_DOMAINS)
+    return Choice(Method.STUB_DOMAINS, why, said, target, needs_zones=True)
+
+
+def _corefile(found: Found, server: Server) -> Choice:
+    corefile = server.corefile
+    if corefile is None or corefile.value is None:
+        return Choice(None, _faults(found) or f"no Corefile of {server} was found")
+    if _takes_one_forward(server):
+        version = format_version(server.version)
+        return Choice(None, f"CoreDNS {version} takes one forward per server block; upgrade it to 1.9.4 or newer")
+    if corefile.source.immutable:
+        return Choice(None, f"ConfigMap {corefile.source} is immutable")
+    why = f"ConfigMap {corefile.source} has the Corefile of {server}, and {corefile.owner.remark}"
+    said = (
+        *remarks.on_caches(found),
+        *remarks.on_hooks(server, None),
+        *remarks.on_loading(server),
+        *remarks.on_sub_path(server),
+    )
+    return Choice(Method.COREFILE, why, said, Target(corefile.source, corefile.key))
+
+
+def _print(found: Found, server: Server) -> Choice:
+    corefile = server.corefile
+    said = (*remarks.on_caches(found), *remarks.on_hooks(server, None), *remarks.on_loading(server))
+    if corefile is None or corefile.value is None:
+        return Choice(None, _faults(found) or f"no Corefile of {server} was found")
+    owner = corefile.owner
+    why = f"{owner.name} owns ConfigMap {corefile.source} ({owner.evidence}): {owner.remark}"
+    if owner.habit is not Habit.REVERTS:
+        why = f"ConfigMap {corefile.source} " + ("is immutable" if corefile.source.immutable else "is left to people")
+    return Choice(Method.PRINT, why, said, form=owner.form or Form.STANZA)
+
+
+_BUILDERS: Final[dict[Method, Callable[[Found, Server], Choice]]] = {
+    Method.IMPORT: _import,
+    Method.STUB_DOMAINS: _stub_domains,
+    Method.COREFILE: _corefile,
+    Method.PRINT: _print,
+}
 
 
 def _usable_hook(server: Server) -> Hook | None:
@@ -88,93 +165,16 @@ def _usable_hook(server: Server) -> Hook | None:
     return next(iter([*([] if _takes_one_forward(server) else inside), *between]), None)
 
 
-def _import(found: Found, server: Server, hook: Hook, source: Source) -> Choice:
-    between = hook.scope is Scope.BLOCKS
-    target = Target(source, hook.key(KEY_STEM))
-    made = "" if source.exists else ", which is to be made"
-    why = f"{server} imports {hook.pattern} from ConfigMap {source}{made}: a key of our own there is nobody else's"
-    return Choice(Method.IMPORT, why, tuple(_remarks(found, server, hook)), target, hook, needs_zones=between)
-
-
-def _stub_domains(found: Found, server: Server) -> Choice:
-    stub = server.stub_domains
-    if stub is None or not stub.readable or stub.source.immutable:
-        fault = (
-            "is immutable" if stub and stub.source.immutable else "holds what is no stubDomains, so nothing is added"
-        )
-        return Choice(None, f"ConfigMap {stub.source if stub else ''} {fault}")
-    target = Target(stub.source, STUB_DOMAINS)
-    why = f"{server} is {server.program.value}, which takes zones and their servers from ConfigMap {stub.source}"
-    return Choice(Method.STUB_DOMAINS, why, tuple(_remarks(found, server, None)), target, needs_zones=True)
-
-
-def _corefile(found: Found, server: Server) -> Choice:
-    corefile = server.corefile
-    if corefile is None or corefile.value is None:
-        faults = "; ".join(str(fault) for fault in found.faults)
-        return Choice(None, faults or f"no configuration of {server} was found")
-    if _takes_one_forward(server):
-        version = format_version(server.version)
-        return Choice(None, f"CoreDNS {version} takes one forward per server block; upgrade it to 1.9.4 or newer")
-    remarks = tuple(_remarks(found, server, None))
-    owner = corefile.owner
-    if owner.habit is Habit.REVERTS:
-        why = f"{owner.name} owns ConfigMap {corefile.source} ({owner.evidence}): {owner.remark}"
-        return Choice(Method.PRINT, why, remarks, form=owner.form or Form.STANZA)
-    if corefile.source.immutable:
-        return Choice(Method.PRINT, f"ConfigMap {corefile.source} is immutable", remarks, form=Form.STANZA)
-    why = f"ConfigMap {corefile.source} has the Corefile, no import takes a file of ours, and {owner.remark}"
-    return Choice(Method.COREFILE, why, remarks, Target(corefile.source, corefile.key))
-
-
 def _takes_one_forward(server: Server) -> bool:
     return server.version is not None and server.version < SEVERAL_FORWARDS
 
 
-def _remarks(found: Found, server: Server, hook: Hook | None) -> Iterator[str]:
-    yield from _remarks_on_caches(found)
+def _is_reverted(server: Server) -> bool:
+    """Whether an edit of the Corefile would not last, or not even begin."""
     corefile = server.corefile
-    if hook is not None and hook.scope is Scope.BLOCKS:
-        yield f"{_ZONES}: a server block for . is there already, and CoreDNS takes no second one"
-        if corefile is not None:
-            yield f"with the method corefile every zone could be had, and {corefile.owner.remark}"
-    if hook is None and server.stub_domains is not None:
-        yield f"{_ZONES}: a stub domain is a zone"
-        yield "a stub domain has no second choice: while no dnsproxy is there, its names do not resolve"
-    for other in corefile.hooks if corefile else ():
-        if hook is None or other.scope is hook.scope:
-            yield from _remarks_on_hook(other, chosen=other is hook)
-    if corefile is not None and server.stub_domains is None:
-        yield from _remarks_on_loading(server, corefile, hook)
+    reverts = corefile is not None and (corefile.owner.habit is Habit.REVERTS or corefile.source.immutable)
+    return reverts and not _takes_one_forward(server)
 
 
-def _remarks_on_caches(found: Found) -> Iterator[str]:
-    if found.node_local is None:
-        return
-    cache = found.node_local.server
-    at = f" at {', '.join(found.node_local.addresses)}" if found.node_local.addresses else ""
-    if found.node_local.passes_on:
-        yield f"pods ask {cache}{at}, which passes . on to the cluster's DNS, so it stays as it is"
-    else:
-        yield f"pods ask {cache}{at}, which does not pass public names on, so the main Corefile stays as it is"
-
-
-def _remarks_on_hook(hook: Hook, *, chosen: bool) -> Iterator[str]:
-    if chosen or hook.scope is Scope.OTHER:
-        return
-    if hook.trouble:
-        yield f"import {hook.pattern} (line {hook.line}) takes no file of ours: {hook.trouble}"
-    elif not hook.takes_forward:
-        yield (
-            f"a file for import {hook.pattern} (line {hook.line}) would do nothing: it stands behind a forward that "
-            "takes every query; in front of that it would fit"
-        )
-
-
-def _remarks_on_loading(server: Server, corefile: FoundCorefile, hook: Hook | None) -> Iterator[str]:
-    if not corefile.reloads:
-        yield f"there is no reload plugin: {server} has to be restarted to read a change"
-    elif not corefile.updates and hook is None:
-        yield f"{corefile.path} is mounted by subPath, so {server} has to be restarted to see a change"
-    if server.program is Program.COREDNS and server.version is None:
-        yield f"the version of CoreDNS is not known from the image {server.image}; 1.9.4 or newer is taken for granted"
+def _faults(found: Found) -> str:
+    return "; ".join(str(fault) for fault in found.faults)

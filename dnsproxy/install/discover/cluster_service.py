@@ -32,9 +32,9 @@ def find_service(facts: Facts, where: Where) -> Service | None:
         if fault:
             facts.tell(Fault(Blame.CONTENTS, f"Service {_name(found)} {fault}"))
         return None if fault else found
-    others = None if found is Missing.UNSEEN else _others(facts, where)
-    if others is None:
+    if found is Missing.UNSEEN:
         return None
+    others = [] if where.exact else _others(facts, where)
     if not others:
         text = f"there is no Service {where.service} in namespace {where.namespace}"
         facts.tell(Fault(Blame.CONTENTS, text, _REMEDY))
@@ -63,19 +63,20 @@ def addresses_of(service: Service) -> tuple[str, ...]:
     return tuple(address for address in listed if address not in ("", "None"))
 
 
-def _others(facts: Facts, where: Where) -> list[Service] | None:
-    """Services that look like the cluster's DNS; None where not all that may be were seen."""
-    if where.exact:
-        return []
+def _others(facts: Facts, where: Where) -> list[Service]:
+    """Services that look like the cluster's DNS; elsewhere only where this namespace has none."""
     listed = facts.list(SERVICE, where.namespace, label_selector=CLUSTER_DNS)
-    found: list[Service] = list(listed) if isinstance(listed, tuple) else []
-    unseen = listed is Missing.UNSEEN
+    found = [one for one in listed if _is_likely(one)] if isinstance(listed, tuple) else []
+    if found or listed is Missing.UNSEEN:
+        return found
     for namespace, name in ELSEWHERE:
         one = facts.get(SERVICE, namespace, name)
-        found += [one] if isinstance(one, Service) else []
-        unseen = unseen or one is Missing.UNSEEN
-    serving = [one for one in found if _fault_of(one) is None and not one.metadata.name.endswith(_UPSTREAM)]
-    return None if unseen else serving
+        found += [one] if isinstance(one, Service) and _is_likely(one) else []
+    return found
+
+
+def _is_likely(service: Service) -> bool:
+    return _fault_of(service) is None and not service.metadata.name.endswith(_UPSTREAM)
 
 
 def _fault_of(service: Service) -> str | None:

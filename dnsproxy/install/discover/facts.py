@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Generic, TypeVar
+from urllib.parse import quote
+
+import msgspec
 
 from dnsproxy.install.discover.faults import Blame, Fault
 from dnsproxy.install.discover.structs import ConfigMap, Service, Workload
@@ -63,8 +66,8 @@ class Request:
     def path(self) -> str:
         """Where the API server has it."""
         api = f"/apis/{self.kind.group}/v1" if self.kind.group else "/api/v1"
-        collection = f"{api}/namespaces/{self.namespace}/{self.kind.plural}"
-        return collection if self.name is None else f"{collection}/{self.name}"
+        collection = f"{api}/namespaces/{quote(self.namespace, safe='')}/{self.kind.plural}"
+        return collection if self.name is None else f"{collection}/{quote(self.name, safe='')}"
 
     def __str__(self) -> str:
         """Verb and object, as a person is to be told: `get configmaps coredns in namespace kube-system`."""
@@ -87,6 +90,21 @@ class Unreadable:
 
 Answer = Any
 """The object (a list of them as a tuple), None where there is none, Denied or Unreadable."""
+
+
+class _Items(msgspec.Struct, Generic[T]):
+    items: tuple[T, ...] | None = None
+
+
+def decode_answer(request: Request, body: bytes) -> Answer:
+    """The answer in the body of a response to a request."""
+    kind = request.kind.type
+    try:
+        if request.name is not None:
+            return msgspec.json.decode(body, type=kind)
+        return msgspec.json.decode(body, type=_Items[kind]).items or ()  # type: ignore[valid-type]
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        return Unreadable(str(error))
 
 
 class Missing(Enum):

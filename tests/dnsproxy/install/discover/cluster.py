@@ -80,5 +80,6 @@ def _matches(request: Request, one: Manifest) -> bool:
         return False
     if request.label_selector:
         assert request.label_selector == CLUSTER_DNS
-        return (metadata.get("labels") or {}).get("k8s-app") in ("kube-dns", "coredns")
+        labels = metadata.get("labels")
+        return isinstance(labels, dict) and labels.get("k8s-app") in ("kube-dns", "coredns")
     return request.name is None or metadata["name"] == request.name

@@ -68,7 +68,8 @@ def test_every_cluster_of_the_corpus_is_in_the_table() -> None:
     ("name", "words"),
     [
         ("aks", "zones have to be named: a server block for . is there already"),
-        ("aks", "with the method corefile every zone could be had, and the addon manager undoes edits"),
+        ("aks", "with the method corefile every zone could be had, but the addon manager undoes edits"),
+        ("kapsule", "with the method corefile every zone could be had, and the addon manager makes it where"),
         ("cozystack", "import /etc/coredns/custom/*.override (line 18) would do nothing: it stands behind a forward"),
         ("cozystack", "in front of that it would fit"),
         ("eks-addon", "unless the add-on was deleted with --preserve"),
@@ -124,6 +125,7 @@ def test_stub_domains_that_are_none_are_not_merged_into() -> None:
         assert "ConfigMap kube-system/kube-dns" in choice.why
     choice = choose(changed("gke", "ConfigMap", "kube-dns", immutable=True))
     assert (choice.method, choice.why) == (None, "ConfigMap kube-system/kube-dns is immutable")
+    assert choice.target is None
 
 
 def test_stub_domains_that_are_empty_are_room_for_ours() -> None:
@@ -182,6 +184,41 @@ def test_the_owner_of_the_workload_counts_where_the_config_map_has_none() -> Non
     assert choose(objects).method is PRINT
     pick(objects, "DaemonSet", "node-local-dns")["metadata"].update(labels=None)
     assert choose(objects).method is COREFILE
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "method", "words"),
+    [
+        ("k3s", COREFILE, COREFILE, "has the Corefile of Deployment kube-system/coredns, and every start of a k3s"),
+        ("k3s", PRINT, PRINT, "k3s owns ConfigMap kube-system/coredns"),
+        ("k3s", STUB_DOMAINS, None, "Deployment kube-system/coredns reads no stub domains"),
+        ("kubeadm", PRINT, PRINT, "ConfigMap kube-system/coredns is left to people"),
+        ("kubeadm", IMPORT, None, "has no import that a file of ours would fit"),
+        ("cozystack", IMPORT, None, "it stands behind a forward that takes every query; in front of that it would fit"),
+        ("cozystack", COREFILE, COREFILE, "Flux renders it anew"),
+        ("gke", COREFILE, COREFILE, "ConfigMap kube-system/node-local-dns has the Corefile"),
+        ("gke-kube-dns", COREFILE, None, "no Corefile of Deployment kube-system/kube-dns was found"),
+        ("gke-kube-dns", PRINT, None, "no Corefile of Deployment kube-system/kube-dns was found"),
+        ("eks-addon", COREFILE, COREFILE, "unless the add-on was deleted with --preserve"),
+        ("aks", IMPORT, IMPORT, "a key of our own there is nobody else's"),
+    ],
+)
+def test_a_method_that_a_person_wants_is_taken_where_it_can_work(
+    name: str, wanted: Method, method: Method | None, words: str
+) -> None:
+    choice = choose_method(discover(manifests(name)), wanted)
+    assert words in choice.why
+    assert choice.method is method
+    assert (choice.target is not None) is (method in (COREFILE, IMPORT, STUB_DOMAINS))
+    assert (choice.form is not None) is (method is PRINT)
+
+
+@pytest.mark.parametrize("wanted", Method)
+def test_a_wanted_method_that_is_the_fitting_one_is_the_same_choice(wanted: Method) -> None:
+    for name in NAMES:
+        fitting = choose_method(discover(manifests(name)))
+        if fitting.method is wanted:
+            assert choose_method(discover(manifests(name)), wanted) == fitting
 
 
 def test_where_nothing_is_known_nothing_is_chosen_and_the_faults_say_why() -> None:

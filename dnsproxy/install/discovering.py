@@ -1,0 +1,83 @@
+"""Discovering: reads from the API server what discovery wants to know, round by round.
+
+The law: only GET, only what the pure side asks for, all of a round at once, each within its time. What RBAC does not
+allow and what is not there are answers; anything else that the API server does not do ends in one StartError, status 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import trio
+
+from dnsproxy.install.discover.discovery import find
+from dnsproxy.install.discover.facts import Answer, Denied, Request, decode_answer
+from dnsproxy.install.discover.found import Found, Where
+from sidecar.errors import StartError
+from sidecar.kubernetes.config import Cluster, ClusterConfigError, load_cluster
+from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
+from sidecar.kubernetes.http import ApiClient
+
+REQUEST_SECONDS: Final = 10.0
+"""For one answer of the API server."""
+DISCOVERY_SECONDS: Final = 30.0
+"""For all of them: five rounds or so."""
+
+_COULD_NOT_LOOK: Final = 3
+
+
+async def load_client(*, kubeconfig: str | None, context: str | None) -> ApiClient:
+    """A client, not yet opened, for the cluster that is meant. Raises StartError with status 3."""
+
+    def load() -> Cluster:
+        return load_cluster(kubeconfig=kubeconfig, context=context)
+
+    try:
+        # It may run a credential plugin, which may take its time.
+        return ApiClient(await trio.to_thread.run_sync(load, abandon_on_cancel=True))
+    except ClusterConfigError as error:
+        raise StartError(str(error), status=_COULD_NOT_LOOK) from None
+
+
+async def discover(client: ApiClient, where: Where | None = None) -> Found:
+    """What serves the cluster's DNS. Raises StartError with status 3 where the API server cannot be asked."""
+    server = f"the API server at {client.cluster.server} ({client.cluster.origin})"
+    reader = _Reader(client)
+    try:
+        with trio.fail_after(DISCOVERY_SECONDS):
+            while wanted := find(reader.answers, where).wanted:
+                await reader.read(wanted)
+                if reader.failures:
+                    message = f"{server} could not be asked: {reader.failures[0]}"
+                    raise StartError(message, status=_COULD_NOT_LOOK)
+    except trio.TooSlowError:
+        message = f"{server} did not tell all within {DISCOVERY_SECONDS:g} s"
+        raise StartError(message, status=_COULD_NOT_LOOK) from None
+    return find(reader.answers, where)
+
+
+class _Reader:
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+        self.answers: dict[Request, Answer] = {}
+        self.failures: list[ApiError] = []
+
+    async def read(self, wanted: Iterable[Request]) -> None:
+        """One round: the answers, and what kept the API server from giving them."""
+        async with trio.open_nursery() as nursery:
+            for request in wanted:
+                nursery.start_soon(self._read, request)
+
+    async def _read(self, request: Request) -> None:
+        params = {"labelSelector": request.label_selector} if request.label_selector else None
+        try:
+            body = await self._client.get(request.path, params, seconds=REQUEST_SECONDS)
+        except Forbidden as error:
+            self.answers[request] = Denied(str(error))
+        except NotFound:
+            self.answers[request] = None
+        except ApiError as error:
+            self.failures.append(error)
+        else:
+            self.answers[request] = decode_answer(request, body)

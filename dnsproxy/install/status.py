@@ -1,0 +1,194 @@
+"""Status: what was found, what is installed, whether it is loaded, whether dnsproxy answers; and the verdict.
+
+The law: `written` and `loaded` are different things, and what could not be looked at is neither yes nor no. The verdict
+follows from the report alone. Text from the cluster is escaped before it is shown. Pure.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from dnsproxy.install.discover.choice import Choice, Method
+from dnsproxy.install.discover.faults import Blame
+from dnsproxy.install.discover.found import Found
+from dnsproxy.install.discover.fragments import Scope
+from dnsproxy.install.discover.traces import Trace
+from dnsproxy.install.stanza import format_address
+from dnsproxy.install.zones import DNS_PORT, ROOT
+from dnsproxy.wire import Rcode
+from sidecar.endpoints import Endpoint, parse_endpoint
+
+MOST_ZONES: Final = 5
+"""Zones that are probed; what is installed for one is loaded with the others."""
+
+INSTALLED: Final = 0
+NOT_INSTALLED: Final = 1
+COULD_NOT_LOOK: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one ask ended."""
+
+    ours: bool = False
+    """Whether dnsproxy answered."""
+    rcode: int | None = None
+    """Of the reply; None where none came."""
+    fault: str = ""
+    """Why none came."""
+
+
+class State(Enum):
+    """What the asks of one server come to."""
+
+    YES = "yes"
+    PARTLY = "partly"
+    """Some of the servers behind the address do, others do not yet."""
+    NO = "no"
+    SILENT = "silent"
+    """Nothing came back: it cannot be reached from here, or it is dead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What one server said when it was asked for the probe of one zone."""
+
+    endpoint: Endpoint
+    zone: str
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def state(self) -> State:
+        """Whether dnsproxy answers through that server."""
+        ours = sum(outcome.ours for outcome in self.outcomes)
+        if ours == len(self.outcomes) and ours:
+            return State.YES
+        if ours:
+            return State.PARTLY
+        return State.SILENT if all(outcome.rcode is None for outcome in self.outcomes) else State.NO
+
+    @property
+    def said(self) -> str:
+        """The outcomes and how often each came: `6 of 8 dnsproxy, 2 of 8 NXDOMAIN`."""
+        said = Counter(map(_said, self.outcomes))
+        return ", ".join(f"{count} of {len(self.outcomes)} {what}" for what, count in said.most_common())
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that `dnsproxy status` tells."""
+
+    found: Found
+    choice: Choice
+    traces: tuple[Trace, ...]
+    loaded: tuple[Asked, ...]
+    """The cluster's DNS, asked for the zones that are installed, else for the root."""
+    answers: tuple[Asked, ...]
+    """dnsproxy, asked directly; empty where no address of it is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What it all comes to."""
+
+    status: int
+    """The exit status: 0 installed and loaded, 1 not, or not fully, 3 could not look."""
+    text: str
+    """One sentence without its end."""
+
+
+def places_to_ask(found: Found) -> tuple[Endpoint, ...]:
+    """Where pods ask for public names: the nodes' cache, if it decides about them, else the Service."""
+    cache = found.node_local
+    if cache is not None and not cache.passes_on and cache.addresses:
+        return tuple(_endpoints(cache.addresses[:1]))
+    return tuple(_endpoints(found.service.addresses)) if found.service else ()
+
+
+def zones_to_ask(traces: Sequence[Trace]) -> tuple[str, ...]:
+    """The zones whose queries should come to dnsproxy; the root where that is not known."""
+    zones = dict.fromkeys(zone for trace in traces for zone in trace.zones)
+    return tuple(zones)[:MOST_ZONES] or (ROOT,)
+
+
+def judge(report: Report) -> Verdict:
+    """The verdict, the worst that is known first."""
+    blocked = next((fault for fault in report.found.faults if fault.blame is Blame.ACCESS), None)
+    if blocked is not None:
+        return Verdict(COULD_NOT_LOOK, f"could not look at everything: {blocked}")
+    states = {asked.state for asked in report.loaded}
+    damaged = next((trace for trace in report.traces if trace.fault), None)
+    if damaged is not None:
+        return Verdict(NOT_INSTALLED, f"installed, and damaged: {damaged.target}: {damaged.fault}")
+    if State.YES in states and not states & {State.NO, State.PARTLY}:
+        by = "" if report.traces else ", by a configuration without our marks"
+        return Verdict(INSTALLED, f"installed and loaded: the cluster's DNS asks dnsproxy{by}")
+    if not report.traces:
+        return _judge_without_marks(report, states)
+    if states & {State.NO, State.PARTLY} or not states:
+        return Verdict(NOT_INSTALLED, f"written, not loaded: {'; '.join(_causes(report))}")
+    where = ", ".join(format_address(asked.endpoint) for asked in report.loaded)
+    text = f"written; whether it is loaded cannot be told from here, since {where} does not answer"
+    return Verdict(COULD_NOT_LOOK, f"{text}: run this in a pod")
+
+
+def _judge_without_marks(report: Report, states: set[State]) -> Verdict:
+    text = f"not installed; {_offer(report.choice)}"
+    if states == {State.SILENT} and report.choice.method is Method.PRINT:
+        # What an owner renders from its own settings has lost our marks on the way.
+        reason = "nothing bears our marks, and whether the owner was given a stanza cannot be told from here"
+        return Verdict(COULD_NOT_LOOK, f"{reason}: run this in a pod")
+    return Verdict(NOT_INSTALLED, text)
+
+
+def _offer(choice: Choice) -> str:
+    if choice.method is None:
+        return f"no method fits: {choice.why}"
+    form = f" ({choice.form.value})" if choice.form else ""
+    return f"the method {choice.method.value}{form} fits"
+
+
+def _causes(report: Report) -> Iterator[str]:
+    """Why what is written may not be loaded, the likeliest first."""
+    direct = {asked.state for asked in report.answers}
+    if direct and direct <= {State.NO, State.SILENT}:
+        asked = ", ".join(dict.fromkeys(format_address(one.endpoint) for one in report.answers))
+        yield f"dnsproxy does not answer at {asked}, so its second choice does"
+    server = report.found.asked_by_pods
+    corefile = server.corefile if server else None
+    targets = {str(trace.target.source) for trace in report.traces}
+    for hook in corefile.hooks if corefile else ():
+        if hook.scope is Scope.ROOT_PLUGINS and not hook.takes_forward and _stands_at(hook.path, report.traces):
+            yield f"import {hook.pattern} stands behind a forward that takes every query"
+    if corefile is not None and not corefile.reloads:
+        yield f"there is no reload plugin: restart {server}"
+    if corefile is not None and not corefile.updates and str(corefile.source) in targets:
+        yield f"{corefile.path} is mounted by subPath: restart {server}"
+    if any(asked.state is State.PARTLY for asked in report.loaded):
+        yield "some pods have loaded it and others not yet"
+    yield "a ConfigMap takes up to two minutes to be loaded, and one that CoreDNS refuses never is (see its log)"
+
+
+def _stands_at(path: str, traces: Sequence[Trace]) -> bool:
+    suffix = path.rpartition("*")[2]
+    return any(trace.target.key.endswith(suffix) for trace in traces)
+
+
+def _endpoints(addresses: Sequence[str]) -> Iterator[Endpoint]:
+    for address in addresses:
+        try:
+            yield parse_endpoint(address, default_port=DNS_PORT)
+        except ValueError:
+            continue
+
+
+def _said(outcome: Outcome) -> str:
+    if outcome.ours:
+        return "dnsproxy"
+    if outcome.rcode is None:
+        return outcome.fault
+    return Rcode(outcome.rcode).name if outcome.rcode in list(Rcode) else f"RCODE {outcome.rcode}"

@@ -1,0 +1,265 @@
+"""The status report: a table for people, a document for programs.
+
+The law: both tell the same report; a row says what was looked at, how it stands in one word, and what was seen, and no
+meaning is in a colour alone. Text from the cluster is escaped. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from dnsproxy.install.discover.choice import Target
+from dnsproxy.install.discover.found import Found, FoundCorefile, Hook, Server, StubDomains
+from dnsproxy.install.discover.fragments import Scope
+from dnsproxy.install.discover.image import Program, format_version
+from dnsproxy.install.discover.traces import Trace
+from dnsproxy.install.stanza import format_address
+from dnsproxy.install.status import Asked, Report, State, Verdict
+from sidecar.text import one_line
+
+_MOST_FAULTS: Final = 20
+_SCOPES: Final = {
+    Scope.BLOCKS: "between the server blocks",
+    Scope.ROOT_PLUGINS: "in the server block of .",
+    Scope.OTHER: "in the server block of another zone",
+}
+
+
+class Row(NamedTuple):
+    """One line of the table."""
+
+    what: str
+    state: str
+    """`ok`, `no`, `part`, `?`, or empty for what is neither good nor bad."""
+    detail: str
+
+
+_STATES: Final = {State.YES: "ok", State.PARTLY: "part", State.NO: "no", State.SILENT: "?"}
+
+
+def format_rows(report: Report) -> list[Row]:
+    """The table, its text escaped."""
+    rows = [*_found(report.found), *_chosen(report), *_installed(report), *_faults(report.found)]
+    return [Row(row.what, row.state, one_line(row.detail)) for row in rows]
+
+
+def format_document(report: Report, verdict: Verdict) -> dict[str, Any]:
+    """The same as JSON values; names and texts as the cluster has them."""
+    found = report.found
+    return {
+        "status": verdict.status,
+        "verdict": verdict.text,
+        "service": None
+        if found.service is None
+        else {"name": f"{found.service.namespace}/{found.service.name}", "addresses": list(found.service.addresses)},
+        "server": _server(found.server),
+        "node_local": None
+        if found.node_local is None
+        else {
+            **(_server(found.node_local.server) or {}),
+            "addresses": list(found.node_local.addresses),
+            "passes_on": found.node_local.passes_on,
+        },
+        "choice": {
+            "method": report.choice.method.value if report.choice.method else None,
+            "why": report.choice.why,
+            "what_else": list(report.choice.what_else),
+            "target": _target(report.choice.target),
+            "form": report.choice.form.value if report.choice.form else None,
+            "needs_zones": report.choice.needs_zones,
+        },
+        "installed": [
+            {
+                "method": trace.method.value,
+                "target": _target(trace.target),
+                "zones": list(trace.zones),
+                "addresses": list(map(str, trace.addresses)),
+                "fault": trace.fault,
+            }
+            for trace in report.traces
+        ],
+        "loaded": list(map(_asked, report.loaded)),
+        "dnsproxy": list(map(_asked, report.answers)),
+        "faults": [{"blame": fault.blame.value, "text": fault.text, "remedy": fault.remedy} for fault in found.faults],
+        "read": list(map(str, found.asked)),
+    }
+
+
+def _found(found: Found) -> Iterator[Row]:
+    if found.service is None:
+        yield Row("service", "no", f"no {found.where.service} in namespace {found.where.namespace}")
+    else:
+        addresses = ", ".join(found.service.addresses)
+        yield Row("service", "ok", f"{found.service.namespace}/{found.service.name} at {addresses}")
+    if found.server is None:
+        yield Row("server", "no", "not found")
+    else:
+        yield from _rows_of_server("server", found.server)
+    if found.node_local is not None:
+        yield from _rows_of_server("node-local", found.node_local.server)
+        at = ", ".join(found.node_local.addresses) or "an unknown address"
+        asks = "passes . on to the cluster's DNS" if found.node_local.passes_on else "does not pass public names on"
+        yield Row("", "", f"pods ask it at {at}; it {asks}")
+
+
+def _rows_of_server(what: str, server: Server) -> Iterator[Row]:
+    state = "ok" if server.ready >= server.wanted else "part" if server.ready else "no"
+    version = f" {format_version(server.version)}" if server.program is Program.COREDNS else ""
+    pods = f"{server.ready} of {server.wanted} pods ready"
+    yield Row(what, state, f"{server}: {server.program.value}{version}, {pods}, image {server.image}")
+    if server.corefile is not None:
+        yield from _rows_of_corefile(server.corefile)
+    if server.stub_domains is not None:
+        yield from _rows_of_stubs(server.stub_domains)
+
+
+def _rows_of_corefile(corefile: FoundCorefile) -> Iterator[Row]:
+    state = "ok" if corefile.value else "no"
+    where = f"{corefile.key} in ConfigMap {corefile.source}"
+    yield Row("  Corefile", state, f"{where}, {len(corefile.text)} characters, read as {corefile.path}")
+    owner = corefile.owner
+    by = f" ({owner.evidence})" if owner.evidence else ""
+    yield Row("  owner", "", f"{owner.name}{by}: {owner.remark}")
+    for hook in corefile.hooks:
+        yield Row("  import", "no" if _is_useless(hook) else "ok", _hook(hook))
+    for file in corefile.files:
+        yield Row("  imported", "", f"{file.key} in ConfigMap {file.source}, as {file.path}")
+
+
+def _rows_of_stubs(stub: StubDomains) -> Iterator[Row]:
+    there = "" if stub.source.exists else ", which is not there yet"
+    zones = f"{len(stub.zones)} stub domains" if len(stub.zones) != 1 else "1 stub domain"
+    yield Row("  stubDomains", "ok" if stub.readable else "no", f"{zones} in ConfigMap {stub.source}{there}")
+
+
+def _is_useless(hook: Hook) -> bool:
+    return bool(hook.trouble) or not hook.takes_forward
+
+
+def _hook(hook: Hook) -> str:
+    place = f"{hook.pattern} (line {hook.line}, {_SCOPES[hook.scope]})"
+    if hook.trouble:
+        return f"{place}: {hook.trouble}"
+    there = "" if hook.source is None or hook.source.exists else ", which is not there yet"
+    late = "" if hook.takes_forward else "; a forward in it is never asked, for one before it takes every query"
+    return f"{place}: ConfigMap {hook.source}{there}{late}"
+
+
+def _chosen(report: Report) -> Iterator[Row]:
+    choice = report.choice
+    form = f" of {choice.form.value}" if choice.form else ""
+    yield Row("method", "ok" if choice.method else "no", f"{choice.method.value if choice.method else 'none'}{form}")
+    # The faults have rows of their own.
+    if choice.method is not None or not report.found.faults:
+        yield Row("", "", choice.why)
+    if choice.target is not None:
+        yield Row("", "", f"writes {choice.target}")
+    for text in choice.what_else:
+        yield Row("", "", text)
+
+
+def _installed(report: Report) -> Iterator[Row]:
+    for trace in report.traces:
+        yield Row("installed", "no" if trace.fault else "ok", _trace(trace))
+    if not report.traces:
+        yield Row("installed", "no", "nothing with our marks")
+    yield from _asks("loaded", report.loaded, "there is nothing to ask")
+    yield from _asks("dnsproxy", report.answers, "no address of it is known")
+
+
+def _trace(trace: Trace) -> str:
+    if trace.fault:
+        return f"{trace.method.value}: {trace.target}: {trace.fault}"
+    addresses = ", ".join(map(format_address, trace.addresses))
+    return f"{trace.method.value}: {trace.target}, for {', '.join(trace.zones)}, asks {addresses}"
+
+
+def _asks(what: str, asks: Sequence[Asked], nothing: str) -> Iterator[Row]:
+    for asked in asks:
+        where = f"{format_address(asked.endpoint)} for {asked.zone}"
+        yield Row(what, _STATES[asked.state], f"{where}: {asked.said}")
+    if not asks:
+        yield Row(what, "?", f"not asked: {nothing}")
+
+
+def _faults(found: Found) -> Iterator[Row]:
+    for fault in found.faults[:_MOST_FAULTS]:
+        yield Row("fault", "no", str(fault))
+    if len(found.faults) > _MOST_FAULTS:
+        yield Row("fault", "no", f"and {len(found.faults) - _MOST_FAULTS} more")
+
+
+def _server(server: Server | None) -> dict[str, Any] | None:
+    if server is None:
+        return None
+    corefile, stub = server.corefile, server.stub_domains
+    return {
+        "workload": str(server),
+        "container": server.container,
+        "image": server.image,
+        "program": server.program.value,
+        "version": None if server.version is None else format_version(server.version),
+        "ready": server.ready,
+        "wanted": server.wanted,
+        "corefile": None if corefile is None else _corefile(corefile),
+        "stub_domains": None
+        if stub is None
+        else {
+            "config_map": str(stub.source),
+            "exists": stub.source.exists,
+            "zones": {zone: list(servers) for zone, servers in stub.zones.items()},
+            "upstreams": list(stub.upstreams),
+            "readable": stub.readable,
+        },
+    }
+
+
+def _corefile(corefile: FoundCorefile) -> dict[str, Any]:
+    owner = corefile.owner
+    return {
+        "config_map": str(corefile.source),
+        "key": corefile.key,
+        "path": corefile.path,
+        "immutable": corefile.source.immutable,
+        "reloads": corefile.reloads,
+        "updates": corefile.updates,
+        "owner": {
+            "name": owner.name,
+            "habit": owner.habit.value,
+            "remark": owner.remark,
+            "evidence": owner.evidence,
+        },
+        "imports": [
+            {
+                "pattern": hook.pattern,
+                "line": hook.line,
+                "scope": hook.scope.value,
+                "path": hook.path,
+                "takes_forward": hook.takes_forward,
+                "config_map": str(hook.source) if hook.source else None,
+                "exists": hook.source.exists if hook.source else False,
+                "trouble": hook.trouble,
+            }
+            for hook in corefile.hooks
+        ],
+        "files": [
+            {"path": file.path, "config_map": str(file.source), "key": file.key, "scope": file.scope.value}
+            for file in corefile.files
+        ],
+    }
+
+
+def _target(target: Target | None) -> dict[str, str] | None:
+    return None if target is None else {"config_map": str(target.source), "key": target.key}
+
+
+def _asked(asked: Asked) -> dict[str, Any]:
+    return {
+        "endpoint": str(asked.endpoint),
+        "zone": asked.zone,
+        "state": asked.state.value,
+        "ours": sum(outcome.ours for outcome in asked.outcomes),
+        "asks": len(asked.outcomes),
+        "said": asked.said,
+    }

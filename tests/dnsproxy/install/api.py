@@ -1,0 +1,107 @@
+"""An API server out of manifests: the GETs that discovery makes, answered as values or over HTTP on loopback."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import httpx2
+import yaml
+
+from tests.dnsproxy.install.discover.cluster import Manifest
+
+_KINDS = {"services": "Service", "configmaps": "ConfigMap", "deployments": "Deployment", "daemonsets": "DaemonSet"}
+
+
+@dataclass
+class FakeApi:
+    """What an API server with these objects answers."""
+
+    objects: Sequence[Manifest]
+    forbidden: Sequence[str] = ()
+    """Ends of paths that RBAC does not allow."""
+    asked: list[tuple[str, str, str]] = field(default_factory=list)
+    """Method, path and label selector of every request."""
+
+    def answer(self, request: httpx2.Request) -> httpx2.Response:
+        """The response to a request."""
+        selector = request.url.params.get("labelSelector", "")
+        self.asked.append((request.method, request.url.path, selector))
+        status, body = self.decide(request.url.path, selector)
+        return respond(status, json.dumps(body).encode())
+
+    def decide(self, path: str, selector: str = "") -> tuple[int, Any]:
+        """Status and body for a path."""
+        if any(path.endswith(end) for end in self.forbidden):
+            return 403, _failure(403, "Forbidden", "no rule allows it")
+        namespace, _, rest = path.partition("/namespaces/")[2].partition("/")
+        plural, _, name = rest.partition("/")
+        found = [one for one in self.objects if self._is_in(one, namespace, _KINDS[plural], selector)]
+        if not name:
+            return 200, {"items": found}
+        named = [one for one in found if one["metadata"]["name"] == name]
+        return (200, named[0]) if named else (404, _failure(404, "NotFound", f"{plural} {name} not found"))
+
+    def _is_in(self, one: Manifest, namespace: str, kind: str, selector: str) -> bool:
+        labels = one["metadata"].get("labels") or {}
+        labelled = not selector or labels.get("k8s-app") in ("kube-dns", "coredns")
+        return one["kind"] == kind and one["metadata"].get("namespace") == namespace and labelled
+
+
+def respond(status: int, body: bytes) -> httpx2.Response:
+    """A response whose body is still to be read, as one from a network is."""
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield body
+
+    return httpx2.Response(status, content=chunks())
+
+
+@contextmanager
+def serving(api: FakeApi, folder: Path) -> Iterator[Path]:
+    """The kubeconfig of that API over HTTP on loopback."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            url = urlsplit(self.path)
+            status, body = api.decide(url.path, dict(parse_qsl(url.query)).get("labelSelector", ""))
+            octets = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(octets)))
+            self.end_headers()
+            self.wfile.write(octets)
+
+        def log_message(self, *_: Any) -> None:
+            """Nobody reads it."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield _write_kubeconfig(folder / "kubeconfig", server.server_address[1])
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _write_kubeconfig(path: Path, port: int) -> Path:
+    config = {
+        "clusters": [{"name": "test", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
+        "users": [{"name": "test", "user": {"token": "t"}}],
+        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+        "current-context": "test",
+    }
+    path.write_text(yaml.safe_dump(config), encoding="utf-8")
+    return path
+
+
+def _failure(code: int, reason: str, message: str) -> dict[str, Any]:
+    return {"kind": "Status", "code": code, "reason": reason, "message": message}

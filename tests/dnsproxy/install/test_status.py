@@ -1,0 +1,160 @@
+"""The verdict follows from the report: what is installed, loaded, silent, damaged or not to be seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dnsproxy.install.discover.choice import choose_method
+from dnsproxy.install.discover.facts import Denied
+from dnsproxy.install.discover.found import Found
+from dnsproxy.install.discover.traces import find_traces
+from dnsproxy.install.status import (
+    MOST_ZONES,
+    Asked,
+    Outcome,
+    Report,
+    State,
+    judge,
+    places_to_ask,
+    zones_to_ask,
+)
+from sidecar.endpoints import Endpoint
+from tests.dnsproxy.install.discover.cluster import Manifest, discover, manifests, pick
+from tests.dnsproxy.install.discover.test_traces import custom, marked
+from tests.dnsproxy.install.shapes import installed
+
+OURS, OTHER = Outcome(ours=True, rcode=0), Outcome(rcode=3)
+SILENT = Outcome(fault="no answer")
+CLUSTER_DNS, DNSPROXY = Endpoint("10.96.0.10", 53), Endpoint("10.96.0.53", 53)
+
+
+def asked(*outcomes: Outcome, endpoint: Endpoint = CLUSTER_DNS, zone: str = ".") -> Asked:
+    return Asked(endpoint, zone, outcomes)
+
+
+def with_stanza(change: Any = None) -> list[Manifest]:
+    """A kubeadm cluster with the stanza."""
+    objects = manifests("kubeadm")
+    data = pick(objects, "ConfigMap", "coredns")["data"]
+    data["Corefile"] = installed(data["Corefile"]).new
+    if change:
+        data["Corefile"] = change(data["Corefile"])
+    return objects
+
+
+def report(objects: list[Manifest], loaded: tuple[Asked, ...], answers: tuple[Asked, ...] = ()) -> Report:
+    return report_of(discover(objects), loaded, answers)
+
+
+def report_of(found: Found, loaded: tuple[Asked, ...], answers: tuple[Asked, ...] = ()) -> Report:
+    return Report(found, choose_method(found), find_traces(found), loaded, answers)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "state"),
+    [
+        ((OURS, OURS), State.YES),
+        ((OURS, OTHER), State.PARTLY),
+        ((OURS, SILENT), State.PARTLY),
+        ((OTHER, SILENT), State.NO),
+        ((OTHER,), State.NO),
+        ((SILENT, SILENT), State.SILENT),
+        ((), State.SILENT),
+    ],
+)
+def test_the_asks_of_a_server_come_to_one_state(outcomes: tuple[Outcome, ...], state: State) -> None:
+    assert asked(*outcomes).state is state
+
+
+def test_what_was_said_is_counted() -> None:
+    assert asked(OURS, OTHER, OTHER, SILENT).said == "2 of 4 NXDOMAIN, 1 of 4 dnsproxy, 1 of 4 no answer"
+    assert asked(Outcome(rcode=11)).said == "1 of 1 RCODE 11"
+
+
+YES, NO = asked(OURS, OURS), asked(OTHER, OTHER)
+PARTLY, NOTHING = asked(OURS, OTHER), asked(SILENT)
+
+
+@pytest.mark.parametrize(
+    ("objects", "loaded", "answers", "status", "words"),
+    [
+        (with_stanza(), (YES,), (YES,), 0, "installed and loaded: the cluster's DNS asks dnsproxy"),
+        (with_stanza(), (YES, NOTHING), (), 0, "installed and loaded"),
+        (manifests("eks-addon"), (YES,), (), 0, "by a configuration without our marks"),
+        (with_stanza(), (NO,), (YES,), 1, "written, not loaded: a ConfigMap takes up to two minutes"),
+        (with_stanza(), (PARTLY,), (YES,), 1, "some pods have loaded it and others not yet"),
+        (with_stanza(), (YES, NO), (YES,), 1, "written, not loaded"),
+        (with_stanza(), (NO,), (NOTHING,), 1, "dnsproxy does not answer at 10.96.0.10, so its second choice does"),
+        (
+            with_stanza(lambda text: text.replace("reload\n", "\n")),
+            (NO,),
+            (YES,),
+            1,
+            "there is no reload plugin: restart",
+        ),
+        (with_stanza(), (NOTHING,), (), 3, "whether it is loaded cannot be told from here"),
+        (manifests("kubeadm"), (NO,), (), 1, "not installed; the method corefile fits"),
+        (manifests("kubeadm"), (NOTHING,), (), 1, "not installed; the method corefile fits"),
+        (manifests("eks-addon"), (NO,), (), 1, "the method print (EKS add-on configuration values) fits"),
+        (manifests("eks-addon"), (NOTHING,), (), 3, "whether the owner was given a stanza cannot be told from here"),
+        ([], (), (), 1, "not installed; no method fits: there is no Service kube-dns"),
+        (with_stanza(lambda text: text.replace("# END", "# END of")), (YES,), (YES,), 1, "installed, and damaged"),
+    ],
+)
+def test_the_verdict_is_that_of_the_table(
+    objects: list[Manifest], loaded: tuple[Asked, ...], answers: tuple[Asked, ...], status: int, words: str
+) -> None:
+    verdict = judge(report(objects, loaded, answers))
+    assert words in verdict.text
+    assert verdict.status == status
+
+
+def test_what_could_not_be_read_is_neither_yes_nor_no() -> None:
+    found = discover(with_stanza(), denies=lambda one: Denied("no") if one.kind.name == "DaemonSet" else None)
+    verdict = judge(report_of(found, (YES,)))
+    assert verdict.status == 3
+    assert "not allowed to list daemonsets.apps in namespace kube-system" in verdict.text
+
+
+def test_a_file_behind_the_forward_is_named_as_the_cause() -> None:
+    text = marked("forward . 10.96.0.53 /etc/resolv.conf")
+    verdict = judge(report(custom("k3s", switchback_override=text), (NO,)))
+    assert "import /etc/coredns/custom/*.override stands behind a forward" in verdict.text
+
+
+def test_a_corefile_by_sub_path_is_named_as_the_cause() -> None:
+    objects = with_stanza()
+    container = pick(objects, "Deployment", "coredns")["spec"]["template"]["spec"]["containers"][0]
+    container["volumeMounts"] = [{"name": "config-volume", "mountPath": "/etc/coredns/Corefile", "subPath": "Corefile"}]
+    assert "is mounted by subPath: restart" in judge(report(objects, (NO,))).text
+
+
+@pytest.mark.parametrize(
+    ("name", "places"),
+    [
+        ("kubeadm", ["10.96.0.10:53"]),
+        ("kops-nodelocal", ["169.254.20.10:53"]),
+        ("kops-forward", ["100.64.0.10:53"]),
+        ("gke", ["169.254.20.10:53"]),
+        ("openshift", ["172.30.0.10:53"]),
+    ],
+)
+def test_who_is_asked_is_who_pods_ask(name: str, places: list[str]) -> None:
+    assert list(map(str, places_to_ask(discover(manifests(name))))) == places
+
+
+def test_both_families_are_asked_and_what_is_no_address_is_not() -> None:
+    objects = manifests("kubeadm")
+    pick(objects, "Service", "kube-dns")["spec"]["clusterIPs"] = ["10.96.0.10", "2001:db8::a", "x"]
+    assert list(map(str, places_to_ask(discover(objects)))) == ["10.96.0.10:53", "[2001:db8::a]:53"]
+    assert places_to_ask(discover([])) == ()
+
+
+def test_the_zones_that_are_installed_are_asked_for() -> None:
+    assert zones_to_ask(()) == (".",)
+    assert zones_to_ask(find_traces(discover(with_stanza()))) == (".",)
+    keys = " ".join(f"z{number}.example.org" for number in range(9))
+    found = discover(custom("k3s", switchback_server=marked(f"{keys} {{", "  forward . 10.96.0.53", "}")))
+    assert len(zones_to_ask(find_traces(found))) == MOST_ZONES

@@ -1,0 +1,122 @@
+"""The table and the document tell the same, and nothing in them drives a terminal."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dnsproxy.install.status import judge
+from dnsproxy.install.status_report import format_document, format_rows
+from tests.dnsproxy.install.discover.cluster import NAMES, discover, manifests, pick
+from tests.dnsproxy.install.test_status import DNSPROXY, NO, NOTHING, YES, asked, report, report_of, with_stanza
+
+
+def lines(objects: list[dict[str, object]], *rest: object) -> list[str]:
+    return [" | ".join(row).rstrip() for row in format_rows(report(objects, *rest))]  # type: ignore[arg-type]
+
+
+def test_the_table_of_a_cluster_with_the_stanza() -> None:
+    answers = (asked(*YES.outcomes, endpoint=DNSPROXY),)
+    objects = with_stanza()
+    size = len(pick(objects, "ConfigMap", "coredns")["data"]["Corefile"])
+    assert lines(objects, (YES,), answers) == [
+        "service | ok | kube-system/kube-dns at 10.96.0.10",
+        "server | ok | Deployment kube-system/coredns: CoreDNS 1.12.1, 2 of 2 pods ready, image "
+        "registry.k8s.io/coredns/coredns:v1.12.1",
+        f"  Corefile | ok | Corefile in ConfigMap kube-system/coredns, {size} characters, "
+        "read as /etc/coredns/Corefile",
+        "  owner |  | kubeadm (manager kubeadm): `kubeadm upgrade` carries edits over",
+        "method | ok | corefile",
+        " |  | ConfigMap kube-system/coredns has the Corefile of Deployment kube-system/coredns, and `kubeadm upgrade` "
+        "carries edits over",
+        " |  | writes Corefile in ConfigMap kube-system/coredns",
+        "installed | ok | corefile: Corefile in ConfigMap kube-system/coredns, for ., asks 10.96.0.53",
+        "loaded | ok | 10.96.0.10 for .: 2 of 2 dnsproxy",
+        "dnsproxy | ok | 10.96.0.53 for .: 2 of 2 dnsproxy",
+    ]
+
+
+def test_the_table_of_a_cluster_with_imports_and_of_one_with_a_cache() -> None:
+    k3s = lines(manifests("k3s"), (NO,))
+    assert (
+        "  import | no | /etc/coredns/custom/*.override (line 20, in the server block of .): ConfigMap "
+        "kube-system/coredns-custom, which is not there yet; a forward in it is never asked, for one before it takes "
+        "every query"
+    ) in k3s
+    assert "installed | no | nothing with our marks" in k3s
+    assert "dnsproxy | ? | not asked: no address of it is known" in k3s
+    gke = lines(manifests("gke"), (NOTHING,))
+    assert "  stubDomains | ok | 1 stub domain in ConfigMap kube-system/kube-dns" in gke
+    assert " |  | pods ask it at 169.254.20.10, 10.20.0.10; it does not pass public names on" in gke
+    assert "loaded | ? | 10.96.0.10 for .: 1 of 1 no answer" in gke
+
+
+def test_where_nothing_was_found_the_faults_are_in_the_table() -> None:
+    assert lines([], ()) == [
+        "service | no | no kube-dns in namespace kube-system",
+        "server | no | not found",
+        "method | no | none",
+        "installed | no | nothing with our marks",
+        "loaded | ? | not asked: there is nothing to ask",
+        "dnsproxy | ? | not asked: no address of it is known",
+        "fault | no | there is no Service kube-dns in namespace kube-system; name the Service that pods ask with "
+        "--namespace and --service",
+    ]
+
+
+def test_many_faults_are_counted() -> None:
+    objects = manifests("k3s")
+    data = {f"{number:03}.server": "{" for number in range(50)}
+    objects.append(
+        {"kind": "ConfigMap", "metadata": {"name": "coredns-custom", "namespace": "kube-system"}, "data": data}
+    )
+    assert lines(objects, ())[-1] == "fault | no | and 30 more"
+
+
+def test_text_from_the_cluster_drives_no_terminal() -> None:
+    objects = manifests("kubeadm")
+    pick(objects, "ConfigMap", "coredns")["metadata"]["labels"] = {"helm.toolkit.fluxcd.io/name": "\x1b[2J\nx"}
+    pick(objects, "Deployment", "coredns")["spec"]["template"]["spec"]["containers"][0]["image"] = "coredns\x1b]0;x\x07"
+    text = "\n".join(lines(objects, (NO,)))
+    assert "\x1b" not in text
+    assert "helm.toolkit.fluxcd.io/name=\\x1b[2J x" in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_document_of_every_cluster_is_json_and_tells_what_the_table_does(name: str) -> None:
+    made = report_of(discover(manifests(name)), (NO,))
+    document = json.loads(json.dumps(format_document(made, judge(made))))
+    assert document["status"] == 1
+    assert document["choice"]["why"] == made.choice.why
+    assert document["service"]["addresses"]
+    assert document["server"]["workload"] == str(made.found.server)
+    assert (document["node_local"] is None) is (made.found.node_local is None)
+    assert document["read"]
+    assert document["faults"] == []
+
+
+def test_the_document_of_an_installed_cluster() -> None:
+    made = report(with_stanza(), (YES,), (YES,))
+    document = format_document(made, judge(made))
+    assert document["installed"] == [
+        {
+            "method": "corefile",
+            "target": {"config_map": "kube-system/coredns", "key": "Corefile"},
+            "zones": ["."],
+            "addresses": ["10.96.0.53:53"],
+            "fault": "",
+        }
+    ]
+    assert document["loaded"] == [
+        {"endpoint": "10.96.0.10:53", "zone": ".", "state": "yes", "ours": 2, "asks": 2, "said": "2 of 2 dnsproxy"}
+    ]
+    assert document["server"]["version"] == "1.12.1"
+    assert document["server"]["corefile"]["owner"]["habit"] == "keeps"
+
+
+def test_an_empty_cluster_has_a_document_too() -> None:
+    made = report([], ())
+    document = format_document(made, judge(made))
+    assert (document["service"], document["server"], document["node_local"]) == (None, None, None)
+    assert document["faults"][0]["blame"] == "contents"
