@@ -52,6 +52,17 @@ def test_the_table_of_a_cluster_with_imports_and_of_one_with_a_cache() -> None:
     assert "loaded | ? | 10.96.0.10 for .: 1 of 1 no answer" in gke
 
 
+def test_what_is_not_there_yet_and_what_takes_no_file_is_said() -> None:
+    kops = lines(manifests("kops-nodelocal"), (NO,))
+    assert "  stubDomains | ok | 0 stub domains in ConfigMap kube-system/kube-dns, which is not there yet" in kops
+    objects = manifests("aks")
+    pick(objects, "ConfigMap", "coredns-custom")["immutable"] = True
+    assert any(
+        line.endswith("between the server blocks): ConfigMap kube-system/coredns-custom is immutable")
+        for line in lines(objects, (NO,))
+    )
+
+
 def test_where_nothing_was_found_the_faults_are_in_the_table() -> None:
     assert lines([], ()) == [
         "service | no | no kube-dns in namespace kube-system",

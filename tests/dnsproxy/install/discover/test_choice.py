@@ -107,9 +107,12 @@ def with_image(name: str, image: str) -> list[Manifest]:
 
 
 def test_an_immutable_corefile_is_printed() -> None:
-    choice = choose(changed("kubeadm", "ConfigMap", "coredns", immutable=True))
+    objects = changed("kubeadm", "ConfigMap", "coredns", immutable=True)
+    choice = choose(objects)
     assert (choice.method, choice.form, choice.target) == (PRINT, Form.STANZA, None)
     assert "is immutable" in choice.why
+    wanted = choose_method(discover(objects), COREFILE)
+    assert (wanted.method, wanted.why) == (None, "ConfigMap kube-system/coredns is immutable")
 
 
 def test_an_immutable_hook_leaves_the_next_best() -> None:
@@ -198,6 +201,7 @@ def test_the_owner_of_the_workload_counts_where_the_config_map_has_none() -> Non
         ("cozystack", COREFILE, COREFILE, "Flux renders it anew"),
         ("gke", COREFILE, COREFILE, "ConfigMap kube-system/node-local-dns has the Corefile"),
         ("gke-kube-dns", COREFILE, None, "no Corefile of Deployment kube-system/kube-dns was found"),
+        ("kubeadm", STUB_DOMAINS, None, "reads no stub domains"),
         ("gke-kube-dns", PRINT, None, "no Corefile of Deployment kube-system/kube-dns was found"),
         ("eks-addon", COREFILE, COREFILE, "unless the add-on was deleted with --preserve"),
         ("aks", IMPORT, IMPORT, "a key of our own there is nobody else's"),

@@ -14,7 +14,6 @@ from dnsproxy.install.discover.choice import choose_method
 from dnsproxy.install.discover.discovery import find
 from dnsproxy.install.discover.facts import Denied, Request, Unreadable
 from dnsproxy.install.discover.faults import Blame
-from dnsproxy.install.discover.found import Where
 from dnsproxy.install.discover.image import Program
 from tests.dnsproxy.install.discover.cluster import NAMES, Manifest, discover, faults_of, manifests, pick, read
 
@@ -289,32 +288,6 @@ def test_an_unreadable_object_is_named() -> None:
     found = discover(manifests("kubeadm"), denies=lambda request: Unreadable("cut") if request.name else None)
     assert faults_of(found) == ["what came for get services kube-dns in namespace kube-system is unreadable: cut"]
     assert not found.complete
-
-
-def test_a_service_that_was_named_is_the_only_one_looked_at() -> None:
-    where = Where("kube-system", "other", exact=True)
-    found = discover(manifests("rke2"), where)
-    assert [request.name for request in found.asked] == ["other"]
-    assert "there is no Service other" in faults_of(found)[0]
-    where = Where("openshift-dns", "dns-default", exact=True)
-    assert discover(manifests("openshift"), where).server is not None
-
-
-def test_two_services_that_could_be_the_clusters_dns_are_not_chosen_between() -> None:
-    objects = manifests("rke2")
-    other = pick(manifests("kapsule"), "Service", "coredns")
-    found = discover([*objects, other])
-    assert "several Services could be the cluster's DNS" in faults_of(found)[0]
-    assert "kube-system/rke2-coredns-rke2-coredns, kube-system/coredns" in faults_of(found)[0]
-    other["spec"]["selector"] = pick(objects, "Service", "rke2-coredns-rke2-coredns")["spec"]["selector"]
-    assert discover([*objects, other]).faults == ()
-
-
-def test_the_twin_of_the_service_that_the_nodes_cache_asks_is_not_the_clusters_dns() -> None:
-    objects = manifests("rke2-nodelocal")
-    found = discover(objects)
-    assert found.service is not None
-    assert found.service.name == "rke2-coredns-rke2-coredns"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -65,6 +65,16 @@ def test_where_no_flag_says_it_the_blocks_do() -> None:
     assert cache(objects).addresses == ("169.254.20.10",)
 
 
+def test_a_cache_that_a_shell_starts_is_found_but_not_what_it_reads() -> None:
+    objects = with_upstream("192.0.2.53")
+    container = pick(objects, "DaemonSet", "node-local-dns")["spec"]["template"]["spec"]["containers"][0]
+    container |= {"command": ["/bin/sh", "-c"], "args": ["exec /node-cache -localip 169.254.20.10"]}
+    found = discover(objects)
+    assert found.node_local is not None
+    assert (found.node_local.addresses, found.node_local.passes_on) == ((), False)
+    assert all("starts a shell" in text for text in faults_of(found))
+
+
 @pytest.mark.parametrize("label", ["node-local-dns", "nodelocaldns"])
 def test_a_cache_is_known_by_its_label_too(label: str) -> None:
     objects = manifests("coreweave")

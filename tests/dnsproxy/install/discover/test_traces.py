@@ -151,6 +151,11 @@ def test_an_annotation_that_names_what_is_not_there_is_a_fault(
     assert trace.fault
 
 
+def test_what_is_no_address_or_no_zone_in_a_stub_domain_is_left_as_it_is() -> None:
+    (trace,) = traces(with_stubs("a..b", '{"a..b": ["dns.example.org", "10.20.0.53"]}'))
+    assert (trace.zones, list(map(str, trace.addresses))) == (("a..b",), ["10.20.0.53:53"])
+
+
 def test_traces_of_several_methods_are_all_found() -> None:
     objects = custom("k3s-2025", switchback_server=marked("example.org {", "  forward . 10.96.0.53", "}"))
     data = pick(objects, "ConfigMap", "coredns")["data"]

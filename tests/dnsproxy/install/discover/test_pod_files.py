@@ -1,0 +1,67 @@
+"""Files in a container: which of them a pattern of CoreDNS matches, and where a new one would appear."""
+
+from __future__ import annotations
+
+import pytest
+
+from dnsproxy.install.discover.facts import CONFIG_MAP, Facts, Request
+from dnsproxy.install.discover.pod_files import PodFiles
+from dnsproxy.install.discover.structs import (
+    ConfigMap,
+    ConfigMapSource,
+    Container,
+    Metadata,
+    PodSpec,
+    Volume,
+    VolumeMount,
+)
+
+KEYS = ["a.server", "b.server", ".server", "a.servers", "a.b.server", "aserver", "Corefile", "..data"]
+
+
+def files(config_map: ConfigMap | None, *, answered: bool = True) -> PodFiles:
+    answers = {Request(CONFIG_MAP, "dns", "c"): config_map} if answered else {}
+    container = Container("coredns", volume_mounts=(VolumeMount("v", "/etc/c"),))
+    pod = PodSpec((container,), (Volume("v", ConfigMapSource("c")),))
+    return PodFiles(Facts(answers), "Deployment dns/coredns", "dns", pod, container)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("/etc/c/*.server", [".server", "a.b.server", "a.server", "b.server"]),
+        ("/etc/c/a*.server", ["a.b.server", "a.server"]),
+        ("/etc/c/?.server", ["a.server", "b.server"]),
+        ("/etc/c/a?*", ["a.b.server", "a.server", "a.servers", "aserver"]),
+        ("/etc/c/a.server", ["a.server"]),
+        ("/etc/c/\\a.server", ["a.server"]),
+        ("/etc/c/a\\*.server", []),
+        ("/etc/c/(a|b).server", []),
+        ("/etc/c/*", [*sorted(KEYS)]),
+        ("/etc/*/a.server", []),
+        ("/etc/d/*.server", []),
+        ("/etc/c", []),
+    ],
+)
+def test_a_pattern_matches_as_gos_filepath_does(pattern: str, names: list[str]) -> None:
+    found = files(ConfigMap(Metadata("c"), dict.fromkeys(KEYS, "#"))).match(pattern)
+    assert [file.path for file in found] == [f"/etc/c/{name}" for name in names]
+
+
+def test_what_was_not_read_yet_has_no_files_and_no_place() -> None:
+    unread = files(None, answered=False)
+    assert unread.match("/etc/c/*.server") == []
+    assert unread.read("/etc/c/Corefile") is None
+    assert unread.place_for("/etc/c/*.server") == (None, "ConfigMap c was not read")
+    assert not unread.facts.faults
+
+
+def test_a_config_map_that_is_gone_is_a_fault_and_still_a_place() -> None:
+    gone = files(None)
+    assert gone.match("/etc/c/*.server") == []
+    source, trouble = gone.place_for("/etc/c/*.server")
+    assert source is not None
+    assert (str(source), source.exists, trouble) == ("dns/c", False, "")
+    assert [str(fault) for fault in gone.facts.faults] == [
+        "ConfigMap dns/c, which Deployment dns/coredns mounts, is not there"
+    ]
