@@ -33,6 +33,11 @@ def test_the_deadlines_are_inside_those_of_coredns() -> None:
     assert PROBE_GIVE_UP + TICK <= 0.6
 
 
+def test_a_client_that_asks_again_is_heard_before_it_asks_a_third_time() -> None:
+    """Clients send again after half a second at the earliest, and some of them a second time after as long."""
+    assert IMPATIENT <= 0.25
+
+
 def test_the_steps_leave_time_for_each_other() -> None:
     assert IMPATIENT < PROBE_GIVE_UP < RETRY < STREAM_AFTER < 2 * RETRY < GIVE_UP
 

@@ -352,10 +352,12 @@ async def test_all_queries_on_a_connection_that_ends_get_a_fresh_one_together(cl
         assert server.connections == 2
 
 
-async def test_a_server_that_closes_after_each_reply_costs_no_query_that_waited_with_another(clock: MockClock) -> None:
-    """Some servers answer one query a connection (RFC 1035 section 4.2.2 left that open)."""
+@pytest.mark.parametrize(("at_once", "answered"), [(2, 2), (3, 2), (9, 2)])
+async def test_a_query_that_shared_a_connection_gets_a_fresh_one_once(
+    clock: MockClock, at_once: int, answered: int
+) -> None:
+    """Some servers answer one query a connection; to go on until the last is answered could be a storm."""
     served: set[tuple[str, int]] = set()
-
     async with faulty_upstream() as server, asking(server.endpoint) as client:
 
         def script(asked: bytes) -> list[Step]:
@@ -366,7 +368,8 @@ async def test_a_server_that_closes_after_each_reply_costs_no_query_that_waited_
             return [upstream.right(asked), Close()]
 
         server.streams = script
-        assert await client.ask_all(*several(2)) == [upstream.right(message)[2:] for message in several(2)]
+        found = await client.ask_all(*several(at_once))
+        assert len([reply for reply in found if reply is not None]) == answered
         assert server.connections == 2
 
 
