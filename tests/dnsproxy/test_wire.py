@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Final
 
+import dns.edns
 import dns.exception
 import dns.message
 import dns.opcode
@@ -286,8 +287,12 @@ def test_a_question_of_any_labels_is_echoed_as_it_came(labels: list[bytes], qtyp
         assert found == Query(query(name, qtype, klass=klass), name.lower(), qtype, klass, 12 + len(name) + 4, None)
 
 
-# What dnspython reads into where we only look at the frame.
-_READ_OPTIONS: Final = (3, 8, 10, 15, 18)
+# What dnspython reads into where we only look at the frame: more with each of its versions.
+_READ_OPTIONS: Final = tuple(
+    code
+    for code in range(256)
+    if dns.edns.get_option_class(dns.edns.OptionType.make(code)) is not dns.edns.GenericOption
+)
 
 
 def dnspython_verdict(message: bytes) -> dns.message.Message | None:
