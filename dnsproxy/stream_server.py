@@ -60,7 +60,8 @@ class StreamServer:
         client = _client_of(stream)
         full = self._clients.total() >= self._limits.connections
         if self._stopping or client is None or full or self._clients[client] >= self._limits.per_client:
-            self._counters.tcp_refused += 1
+            # One that is gone already was not refused.
+            self._counters.tcp_refused += client is not None
             await trio.aclose_forcefully(stream)
             return
         self._clients[client] += 1
