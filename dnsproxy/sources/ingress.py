@@ -107,7 +107,8 @@ def _hostnames_of(ingress: Ingress, marks: Marks, *, tls_only: bool) -> tuple[di
             hostnames[parse_hostname(host)] = None
         except BadName as error:
             faults.append(str(error))
-    return hostnames | dict.fromkeys(marks.hostnames), faults
+    hostnames.update(dict.fromkeys(marks.hostnames))
+    return hostnames, faults
 
 
 def _hosts_of(ingress: Ingress, *, tls_only: bool) -> Iterator[str]:

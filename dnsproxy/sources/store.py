@@ -51,17 +51,18 @@ class ClaimStore:
         if old == new:
             return frozenset()
         _put(self._claims, place, new)
-        changed = set(old) ^ set(new)
+        # A first list is all new objects: to hash their claims again and again would be half its cost.
+        changed = set(old) ^ set(new) if old else frozenset()
         for claim in old:
             if claim in changed:
                 self._drop(claim)
                 self._count_balancer(claim, -1)
         for claim in new:
-            if claim in changed:
+            if not old or claim in changed:
                 self._by_hostname[claim.hostname] = (*self._by_hostname.get(claim.hostname, ()), claim)
                 self._count_balancer(claim, 1)
         self._version += 1
-        return frozenset(claim.hostname for claim in changed)
+        return frozenset(claim.hostname for claim in (changed if old else new))
 
     def restore(self, source: str, key: str, claims: Sequence[Claim]) -> frozenset[str]:
         """As replace, from a snapshot: it counts until the source speaks of the object itself, or is forgotten."""
