@@ -108,7 +108,7 @@ class _Follower(Generic[T]):
     async def tell_pages(self, relist: Relist[T]) -> tuple[str, ApiError | None]:
         """Tell each chunk as it comes; the result is the version of the whole, or what cut it."""
         version, error = "", None
-        send, receive = trio.open_memory_channel[Page[T] | ApiError](0)
+        send, receive = trio.open_memory_channel[Page | ApiError](0)
         with receive:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(read_pages, self.client, self.collection, self.decoder, self.pace, send)
@@ -119,8 +119,21 @@ class _Follower(Generic[T]):
                     self.answered(State.SYNCING)
                     self.status.pages += 1
                     version = page.version
-                    await self.tell(relist.take(page.entries))
+                    error = await self.tell_items(page, relist)
+                    if error is not None:
+                        nursery.cancel_scope.cancel()
+                        break
         return version, error
+
+    async def tell_items(self, page: Page, relist: Relist[T]) -> ApiError | None:
+        """Decode and tell the objects of a page in slices; the result is what was wrong with one of them."""
+        for start in range(0, len(page.items), self.pace.slice_size):
+            try:
+                entries = self.decoder.decode_items(page.items[start : start + self.pace.slice_size])
+            except ApiError as error:
+                return error
+            await self.tell(relist.take(entries))
+        return None
 
     def means_empty(self, error: ApiError) -> bool:
         """Whether the kind is not there (any more), which is as good as an empty list, and as doubtful."""

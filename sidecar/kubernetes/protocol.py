@@ -7,7 +7,7 @@ becomes Unreadable and harms no other. https://kubernetes.io/docs/reference/usin
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -32,10 +32,11 @@ class Entry(NamedTuple, Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
+class Page:
     """One chunk of a list."""
 
-    entries: list[Entry[T]]
+    items: list[msgspec.Raw]
+    """Not decoded yet: a chunk may be large, and is decoded in parts, others running in between."""
     version: str
     """The resource version that the whole list is of; a watch starts there."""
     token: str
@@ -63,7 +64,7 @@ class _ListMeta(msgspec.Struct, rename="camel"):
 
 class _List(msgspec.Struct):
     metadata: _ListMeta
-    items: msgspec.Raw = msgspec.Raw(b"null")
+    items: list[msgspec.Raw] | None = None
 
 
 class _Bare(msgspec.Struct):
@@ -80,21 +81,27 @@ class Decoder(Generic[T]):
 
     def __init__(self, kind: type[T]) -> None:
         self._list = msgspec.json.Decoder(_List)
-        self._items: msgspec.json.Decoder[list[T] | None] = _decoder_of_many(kind)
-        self._raw_items = msgspec.json.Decoder(list[msgspec.Raw])
+        self._items: msgspec.json.Decoder[list[T]] = _decoder_of_many(kind)
         self._item = msgspec.json.Decoder(kind)
         self._bare = msgspec.json.Decoder(_Bare)
         self._event = msgspec.json.Decoder(_Event)
         self._status = msgspec.json.Decoder(Status)
 
-    def decode_page(self, body: bytes) -> Page[T]:
-        """One response to a list request. Raises Garbled for what is no list."""
+    def split_page(self, body: bytes) -> Page:
+        """One response to a list request; a millisecond for 2 MB. Raises Garbled for what is no list."""
         try:
             page = self._list.decode(body)
-            entries = self._decode_items(page.items)
         except _FAULTS as error:
             raise Garbled(f"not a list ({error}): {shown(body)}") from error
-        return Page(entries, page.metadata.resource_version or "", page.metadata.token or "")
+        return Page(page.items or [], page.metadata.resource_version or "", page.metadata.token or "")
+
+    def decode_items(self, items: Sequence[msgspec.Raw]) -> list[Entry[T]]:
+        """Some objects of a page. Raises Garbled for what is no object."""
+        body = b"[%b]" % b",".join(items)
+        try:
+            return self._decode_items(body, items)
+        except _FAULTS as error:
+            raise Garbled(f"not a list ({error}): {shown(body)}") from error
 
     def decode_events(self, lines: Iterable[bytes]) -> Batch[T]:
         """Complete lines of a watch, up to its ERROR event if there is one. Raises Garbled for garbage."""
@@ -108,12 +115,12 @@ class Decoder(Generic[T]):
                 break
         return batch
 
-    def _decode_items(self, items: msgspec.Raw) -> list[Entry[T]]:
+    def _decode_items(self, body: bytes, items: Iterable[msgspec.Raw]) -> list[Entry[T]]:
         try:
-            values = self._items.decode(items) or []
+            values = self._items.decode(body)
         except _FAULTS:
             # Rare, so the fast way pays nothing for it: one by one, to find which object it is.
-            return [self._entry(raw) for raw in self._raw_items.decode(items)]
+            return [self._entry(raw) for raw in items]
         return [Entry(key_of(value.metadata), value.metadata.resource_version, value) for value in values]
 
     def _entry(self, raw: msgspec.Raw) -> Entry[T]:
@@ -178,4 +185,4 @@ def _bookmarked(raw: msgspec.Raw) -> str:
 
 
 def _decoder_of_many(kind: type[Any]) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(types.GenericAlias(list, (kind,)) | None)
+    return msgspec.json.Decoder(types.GenericAlias(list, (kind,)))

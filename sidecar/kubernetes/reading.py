@@ -16,7 +16,7 @@ from sidecar.kubernetes.errors import ApiError
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection, Resource
 from sidecar.kubernetes.protocol import Decoder, LineSplitter, Page
-from sidecar.kubernetes.steps import Pace
+from sidecar.kubernetes.steps import Pace, next_page_size
 
 T = TypeVar("T", bound=Resource)
 
@@ -26,18 +26,20 @@ async def read_pages(
     collection: Collection[T],
     decoder: Decoder[T],
     pace: Pace,
-    send: trio.MemorySendChannel[Page[T] | ApiError],
+    send: trio.MemorySendChannel[Page | ApiError],
 ) -> None:
-    """Put the chunks of one whole list into the channel, decoded."""
+    """Put the chunks of one whole list into the channel; the next is asked for as soon as one is taken."""
     params = _params(collection, limit=str(pace.page_size))
     async with send:
         try:
             while True:
-                page = decoder.decode_page(await client.get(collection.path, params, seconds=pace.list_timeout))
+                body = await client.get(collection.path, params, seconds=pace.list_timeout)
+                page = decoder.split_page(body)
                 await send.send(page)
                 if not page.token:
                     break
-                params["continue"] = page.token
+                size = next_page_size(octets=len(body), objects=len(page.items), pace=pace)
+                params |= {"continue": page.token, "limit": str(size)}
         except ApiError as error:
             await send.send(error)
 

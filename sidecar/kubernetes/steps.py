@@ -11,13 +11,18 @@ from typing import Final
 
 from sidecar.kubernetes.errors import ApiError, Garbled, Gone, NotFound
 
+_MOST_IN_PAGE: Final = 5000
+
 
 @dataclass(frozen=True, slots=True)
 class Pace:
     """How fast, how long, how often; times in seconds."""
 
     page_size: int = 500
-    """Objects in one chunk of a list: some 2 ms to decode."""
+    """Objects in the first chunk of a list."""
+    page_octets: int = 2_000_000
+    """About so large are the others. A chunk costs the API server some 30 ms where there are 100,000 objects, however
+    few of them are in it; and us a millisecond in one go for as many octets."""
     slice_size: int = 100
     """Changes handed over at once, so that whoever handles them holds up the loop for a moment only."""
     list_timeout: float = 60.0
@@ -88,6 +93,11 @@ def after_error(
     position = _fail(position, pace=pace, random=random)
     asked = min(error.retry_after or 0.0, pace.retry_after_limit)
     return replace(position, wait=max(position.wait, asked))
+
+
+def next_page_size(*, octets: int, objects: int, pace: Pace) -> int:
+    """Objects to ask for in the next chunk of a list, after one of so many objects and octets."""
+    return max(1, min(pace.page_octets * max(objects, 1) // max(octets, 1), _MOST_IN_PAGE))
 
 
 def backoff(failures: int, *, pace: Pace, random: float) -> float:

@@ -102,7 +102,7 @@ def create_many(server: ApiServer, namespace: str, numbers: range) -> None:
 
 
 async def test_lists_what_is_there_in_chunks(apiserver: ApiServer, namespace: str) -> None:
-    """1,200 objects come in three pages, and nothing is lost between them."""
+    """1,200 objects come in several pages, compressed, and nothing is lost between them."""
 
     def fill() -> None:
         with ThreadPoolExecutor(4) as pool:
@@ -111,7 +111,7 @@ async def test_lists_what_is_there_in_chunks(apiserver: ApiServer, namespace: st
             list(pool.map(lambda part: create_many(apiserver, namespace, part), parts))
 
     await call(fill)
-    async with following(apiserver) as followed:
+    async with following(apiserver, pace=replace(BRISK, page_octets=400_000)) as followed:
         await followed.until(lambda: followed.status.synced)
         assert {f"app-{number}.example.org" for number in range(MANY)} <= followed.names()
         assert followed.status.ingresses.pages >= 3
@@ -196,7 +196,7 @@ async def test_forgotten_continue_token_is_gone(apiserver: ApiServer, namespace:
         await call(apiserver.create_ingress, name, [f"{name}.example.org"], namespace=namespace)
     path = collection_path(namespace)
     async with ApiClient(load_cluster(kubeconfig=str(apiserver.kubeconfig))) as client:
-        first = Decoder(Ingress).decode_page(await client.get(path, {"limit": "1"}, seconds=10))
+        first = Decoder(Ingress).split_page(await client.get(path, {"limit": "1"}, seconds=10))
         assert first.token
         await call(apiserver.compact)
         with pytest.raises(Gone):
@@ -214,7 +214,7 @@ async def test_ways_of_a_kubeconfig_to_be_let_in(apiserver: ApiServer, context: 
     """A client certificate in the file itself; another name in the server's certificate; no check at all."""
     cluster = load_cluster(kubeconfig=str(apiserver.kubeconfig), context=context)
     async with ApiClient(cluster) as client:
-        assert Decoder(Ingress).decode_page(await client.get(INGRESSES.path, seconds=10))
+        assert Decoder(Ingress).split_page(await client.get(INGRESSES.path, seconds=10)).version
 
 
 async def test_wrong_name_and_unknown_authority_are_said(apiserver: ApiServer) -> None:

@@ -24,7 +24,8 @@ def service(spec: Any) -> Service | Unreadable | None:
     """As it comes out of a list."""
     item = {"metadata": {"name": "relay", "namespace": "edge"}, "spec": spec}
     body = json.dumps({"metadata": {"resourceVersion": "1"}, "items": [item]}).encode()
-    return Decoder(Service).decode_page(body).entries[0].value
+    decoder = Decoder(Service)
+    return decoder.decode_items(decoder.split_page(body).items)[0].value
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import gzip
 import socket
 import struct
+import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -14,14 +17,16 @@ import pytest
 import trio
 
 from sidecar.kubernetes.config import Cluster, ClusterConfigError, Tls, load_in_cluster
-from sidecar.kubernetes.errors import ServerTrouble, TimedOut, Unauthorized
+from sidecar.kubernetes.errors import Forbidden, ServerTrouble, TimedOut, Unauthorized
 from sidecar.kubernetes.http import ApiClient
 from tests.sidecar.kubernetes.faulty_api import (
     SILENCE,
+    Answer,
     FaultyApi,
     client_in_memory,
     cluster_at,
     event,
+    failure,
     page,
     thing,
     watch,
@@ -43,6 +48,12 @@ async def read_head(stream: trio.SocketStream) -> None:
     head = b""
     while b"\r\n\r\n" not in head:
         head += await stream.receive_some()
+
+
+async def read_and_fail(client: ApiClient) -> None:
+    async with client.stream(PATH, seconds=10) as chunks:
+        async for _ in chunks:
+            raise ZeroDivisionError
 
 
 async def say_nothing(stream: trio.SocketStream) -> None:
@@ -86,6 +97,18 @@ async def test_broken_connection_is_the_servers_trouble(
     async with listening(fault) as url, ApiClient(cluster_at(url)) as client:
         with pytest.raises(ServerTrouble, match=r"\w"):
             await client.get(PATH, seconds=10)
+
+
+async def test_a_body_that_is_left_in_the_middle_leaves_nothing_to_the_garbage_collector() -> None:
+    """Whoever reads a watch may be cancelled, or fail, at work on a part of it as well as waiting for one."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        async with listening(say_half) as url, ApiClient(cluster_at(url)) as client:
+            with pytest.raises(ZeroDivisionError):
+                await read_and_fail(client)
+        gc.collect()
+        await trio.lowlevel.checkpoint()
+    assert [str(one.message) for one in warned] == []
 
 
 async def test_refused_connection_names_the_address() -> None:
@@ -192,3 +215,47 @@ def write_service_account(folder: Path, *, token: str) -> None:
     (folder / "token").write_text(token)
     (folder / "namespace").write_text("switchback\n")
     (folder / "ca.crt").write_text((Path(__file__).parent / "ca.crt").read_text())
+
+
+GZIP = {"content-encoding": "gzip"}
+WHOLE = gzip.compress(b'{"items": []}')
+
+
+async def test_a_body_may_come_compressed_and_a_watch_may_not() -> None:
+    """A list is asked for so; in whatever pieces it comes."""
+    octets = b"x" * 100_000
+    squeezed = gzip.compress(octets)
+    pieces = [squeezed[start : start + 7] for start in range(0, len(squeezed), 7)]
+    api = FaultyApi([Answer(pieces, headers=GZIP), Answer([octets])], [watch(b"plain")])
+    async with client_in_memory(api) as client:
+        assert await client.get(PATH, seconds=5) == octets
+        assert await client.get(PATH, seconds=5) == octets
+        async with client.stream(PATH, {"watch": "true"}, seconds=5) as chunks:
+            assert [chunk async for chunk in chunks] == [b"plain"]
+    assert [one.headers["accept-encoding"] for one in api.asked] == ["gzip", "gzip", "identity"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "body"),
+    [
+        pytest.param(GZIP, b"<html>", id="not compressed at all"),
+        pytest.param(GZIP, WHOLE[:-12] + b"\0" * 12, id="damaged"),
+        pytest.param(GZIP, WHOLE[:-3], id="cut"),
+        pytest.param(GZIP, b"", id="nothing at all"),
+        pytest.param({"content-encoding": "gzip, gzip"}, WHOLE, id="compressed once less than said"),
+        pytest.param({"content-encoding": "br"}, WHOLE, id="in a way that nobody asked for"),
+    ],
+)
+async def test_a_body_that_cannot_be_inflated_is_the_servers_trouble(headers: dict[str, str], body: bytes) -> None:
+    async with client_in_memory(FaultyApi([Answer([body], headers=headers)])) as client:
+        with pytest.raises(ServerTrouble):
+            await client.get(PATH, seconds=5)
+
+
+async def test_an_error_that_comes_compressed_is_read() -> None:
+    """A proxy may compress its own page."""
+    (body,) = failure(403, "Forbidden").parts  # type: ignore[misc]
+    api = FaultyApi([Answer([gzip.compress(bytes(body))], 403, GZIP)])  # type: ignore[arg-type]
+    async with client_in_memory(api) as client:
+        with pytest.raises(Forbidden, match="403: so it goes"):
+            await client.get(PATH, seconds=5)

@@ -149,6 +149,30 @@ async def test_joins_the_chunks_of_a_list(autojump_clock: MockClock) -> None:
     assert [one.params.get("continue") for one in api.listed] == [None, "x=/&", "y"]
 
 
+async def test_next_chunk_is_as_large_as_the_last_one_was_light(autojump_clock: MockClock) -> None:
+    """The API server's time for a chunk hardly depends on what is in it."""
+    chunks = [page(*[thing(f"{letter}{number}") for number in range(10)], token="x") for letter in "ab"]
+    api = FaultyApi([*chunks, page()])
+    async with following(api, pace=Pace(page_size=10, page_octets=5_000)) as seen:
+        await seen.until(lambda: seen.syncs == 1)
+        assert len(seen.names) == 20
+    first, *others = [int(one.params["limit"]) for one in api.listed]
+    assert first == 10
+    assert all(30 < size < 70 for size in others)
+
+
+async def test_what_is_no_object_ends_a_list_and_what_came_before_it_counts(autojump_clock: MockClock) -> None:
+    """Which of the others are there is not known then, so nothing is taken out, and the list begins anew."""
+    whole = page(*[thing(f"a{number}") for number in range(30)])
+    broken = page(*[thing(f"b{number}") for number in range(30)], None, thing("c"))
+    api = FaultyApi([whole, broken, whole], [failure(410, "Gone"), watch(SILENCE)])
+    async with following(api, pace=Pace(slice_size=10)) as seen:
+        await seen.until(lambda: seen.status.errors["garbled"] == 1)
+        assert len(seen.names) == 60
+        await seen.until(lambda: seen.syncs == 2)
+        assert seen.names == {f"a{number}" for number in range(30)}
+
+
 @pytest.mark.parametrize("items", [None, []], ids=["null", "empty"])
 async def test_list_without_items_is_a_sync(autojump_clock: MockClock, items: object) -> None:
     """Go writes an empty slice as null."""

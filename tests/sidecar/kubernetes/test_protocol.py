@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import msgspec
 import pytest
@@ -27,12 +28,17 @@ VALUES = st.recursive(
 ALPHABET = list(b'{}[]",:\\ \n0123456789truefalsnmdoijcvR\xff\x00')
 
 
+def decode(decoder: Decoder[Any], body: bytes) -> list[Entry[Any]]:
+    """All objects of a page."""
+    return decoder.decode_items(decoder.split_page(body).items)
+
+
 @given(st.binary() | st.lists(st.sampled_from(ALPHABET)).map(bytes))
 def test_garbage_is_a_page_or_garbled(body: bytes) -> None:
     """Nothing else is ever raised, and what is raised is safe in a log."""
     message = ""
     try:
-        DECODER.decode_page(body)
+        decode(DECODER, body)
     except Garbled as error:
         message = str(error)
     assert message.isascii()
@@ -44,7 +50,7 @@ def test_json_of_any_shape_is_a_page_or_garbled(value: object) -> None:
     """Neither do shapes that no one expects, in a page or in an event."""
     for body in (json.dumps(value), json.dumps({"metadata": {}, "items": value})):
         try:
-            DECODER.decode_page(body.encode())
+            decode(DECODER, body.encode())
         except Garbled:
             continue
     for kind in ("ADDED", "DELETED", "BOOKMARK", "ERROR"):
@@ -57,12 +63,13 @@ def test_json_of_any_shape_is_a_page_or_garbled(value: object) -> None:
 def test_page_has_keys_versions_and_the_way_on() -> None:
     """Null stands for every absent thing."""
     body = {"metadata": {"resourceVersion": "9", "continue": "x"}, "items": [thing("a", "3")]}
-    page = DECODER.decode_page(json.dumps(body).encode())
+    page = DECODER.split_page(json.dumps(body).encode())
     assert (page.version, page.token) == ("9", "x")
-    (entry,) = page.entries
+    (entry,) = DECODER.decode_items(page.items)
     assert entry[:2] == ("default/a", "3")
-    empty = DECODER.decode_page(b'{"metadata": {"resourceVersion": null, "continue": null}, "items": null}')
-    assert (empty.version, empty.token, empty.entries) == ("", "", [])
+    empty = DECODER.split_page(b'{"metadata": {"resourceVersion": null, "continue": null}, "items": null}')
+    assert (empty.version, empty.token, empty.items) == ("", "", [])
+    assert DECODER.decode_items([]) == []
 
 
 def test_cluster_wide_object_has_its_name_as_key() -> None:
@@ -95,8 +102,8 @@ class Strict(msgspec.Struct):
 def test_unreadable_object_keeps_its_name_and_reason() -> None:
     """And the others of its page keep their place."""
     items = [thing("a") | {"spec": "x"}, thing("b") | {"spec": 7}, thing("c") | {"spec": "y"}]
-    page = Decoder(Strict).decode_page(json.dumps({"metadata": {}, "items": items}).encode())
-    values = [entry.value for entry in page.entries]
+    entries = decode(Decoder(Strict), json.dumps({"metadata": {}, "items": items}).encode())
+    values = [entry.value for entry in entries]
     assert [type(value) for value in values] == [Strict, Unreadable, Strict]
     assert isinstance(values[1], Unreadable)
     assert values[1].metadata.name == "b"

@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 from sidecar.kubernetes.errors import ApiError, Forbidden, Garbled, Gone, NotFound, ServerTrouble, TooManyRequests
 from sidecar.kubernetes.steps import (
     DEFAULT_PACE,
+    Pace,
     Position,
     after_doubt,
     after_error,
     after_list,
     after_watch,
     backoff,
+    next_page_size,
 )
 
 
@@ -98,3 +100,19 @@ def test_doubt_lasts_until_a_list_is_believed() -> None:
     assert doubted.wait == DEFAULT_PACE.confirm
     assert fail(doubted, ServerTrouble(""), version="").doubted
     assert not after_list(doubted, version="7", now=0).doubted
+
+
+@pytest.mark.parametrize(
+    ("octets", "objects", "size"),
+    [
+        pytest.param(500 * 1_000, 500, 2_000, id="Ingresses"),
+        pytest.param(500 * 100_000, 500, 20, id="large objects"),
+        pytest.param(500 * 10, 500, 5_000, id="tiny ones"),
+        pytest.param(5_000_000, 1, 1, id="one that is larger than a chunk"),
+        pytest.param(100, 0, 5_000, id="none"),
+        pytest.param(0, 0, 5_000, id="nothing at all"),
+    ],
+)
+def test_next_chunk_of_a_list_is_of_about_so_many_octets(octets: int, objects: int, size: int) -> None:
+    """Never of none, which would mean all."""
+    assert next_page_size(octets=octets, objects=objects, pace=Pace(page_octets=2_000_000)) == size

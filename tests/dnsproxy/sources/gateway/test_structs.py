@@ -20,7 +20,8 @@ def decode(kind: Any, *objects: dict[str, Any]) -> list[Any]:
     """The objects of a page, each with a name of its own."""
     items = [{"metadata": {"name": f"o{number}", "namespace": "web"}} | one for number, one in enumerate(objects)]
     body = {"kind": "List", "metadata": {"resourceVersion": "1"}, "items": items}
-    return [entry.value for entry in Decoder(kind).decode_page(json.dumps(body).encode()).entries]
+    decoder = Decoder(kind)
+    return [entry.value for entry in decoder.decode_items(decoder.split_page(json.dumps(body).encode()).items)]
 
 
 @pytest.mark.parametrize(
