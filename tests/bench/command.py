@@ -1,11 +1,15 @@
-"""What every command that measures does: look at the machine it is on, and write all its figures to a file."""
+"""What every command that measures does: look at the machine it is on, end in order, write all figures to a file."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final
 
 import click
@@ -33,3 +37,17 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
     except OSError as error:
         raise StartError(f"--json {path}: {error.strerror}", status=COULD_NOT) from error
     click.echo(f"\nall figures: {path}")
+
+
+@contextmanager
+def ending_on_sigterm() -> Iterator[None]:
+    """SIGTERM unwinds like Ctrl-C does, so that no server is left behind."""
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -6,18 +6,15 @@ The law: it measures and says so; a slow figure is a figure and no failure.
 from __future__ import annotations
 
 import os
-import signal
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any, TypeVar
 
 import click
 
 from sidecar.options import Command, StartError
 from sidecar.program import INTERRUPTED
-from tests.bench.command import COULD_NOT, look_around, write_json
+from tests.bench.command import COULD_NOT, ending_on_sigterm, look_around, write_json
 from tests.bench.dns.disturbing import DISTURBANCES, Disturbance
 from tests.bench.dns.peers import missing_programs
 from tests.bench.dns.report import format_table, to_json
@@ -78,7 +75,7 @@ def main(json_file: Path, **values: Any) -> None:
     missing = _tell_missing()
     surroundings = look_around()
     try:
-        with _ending_on_sigterm():
+        with ending_on_sigterm():
             found = run_bench(options, dnsperf=dnsperf)
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
@@ -114,20 +111,6 @@ def _tell_missing() -> list[str]:
             raise StartError(text, status=COULD_NOT)
         click.echo(text, err=True)
     return missing
-
-
-@contextmanager
-def _ending_on_sigterm() -> Iterator[None]:
-    """SIGTERM unwinds like Ctrl-C does, so that no server is left behind."""
-
-    def end(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 if __name__ == "__main__":

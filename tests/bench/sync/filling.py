@@ -1,0 +1,97 @@
+"""Many Ingresses in a real API server: made once for each size, and kept where a folder is given.
+
+The law: each was created through the API, as anybody's would be; what is there already is not made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from tests.bench.cpus import pinned
+from tests.peers.apiserver import ApiServer, collection_path, ingress, running_apiserver, send
+
+ZONE: Final = "bench.example.org"
+NAMESPACES: Final = 100
+MOST: Final = 1_000_000
+"""Ingresses."""
+_CONNECTIONS: Final = 8
+_TOLD_EVERY: Final = 1000
+
+
+def hostname_of(number: int) -> str:
+    """The host of one of them."""
+    return f"h{number}.{ZONE}"
+
+
+def namespace_of(number: int) -> str:
+    """Where it is."""
+    return f"bench-{number % NAMESPACES}"
+
+
+def name_of(number: int) -> str:
+    """What it is called."""
+    return f"i{number}"
+
+
+def manifest_of(number: int, *, host: str | None = None) -> dict[str, Any]:
+    """One host with a rule and a TLS section, as cert-manager would have it; some 1.3 kB of JSON from the server."""
+    annotations = {"cert-manager.io/cluster-issuer": "letsencrypt", "nginx.ingress.kubernetes.io/ssl-redirect": "true"}
+    return ingress(
+        name_of(number),
+        [host or hostname_of(number)],
+        namespace=namespace_of(number),
+        ingress_class="public",
+        annotations=annotations,
+    )
+
+
+@contextmanager
+def api_server(folder: Path, *, cpus: Iterable[int]) -> Iterator[ApiServer]:
+    """An API server with the data that is in a folder, on some processors."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with pinned(frozenset(cpus)), running_apiserver(folder) as server:
+        yield server
+
+
+def fill(server: ApiServer, count: int, *, tell: Callable[[int], None] = lambda _: None) -> None:
+    """Have so many Ingresses there are, no more and no fewer; `tell` hears how many there are, now and then."""
+    have = {number for number in _present(server) if number < count}
+    _create_namespaces(server)
+    missing = [number for number in range(count) if number not in have]
+    done = len(have)
+    with ThreadPoolExecutor(_CONNECTIONS) as pool:
+        for part in pool.map(lambda numbers: _create(server, numbers), _parts(missing)):
+            done += part
+            tell(done)
+
+
+def _parts(numbers: list[int]) -> list[list[int]]:
+    return [numbers[start : start + _TOLD_EVERY // 4] for start in range(0, len(numbers), _TOLD_EVERY // 4)]
+
+
+def _create(server: ApiServer, numbers: list[int]) -> int:
+    with server.connection() as connection:
+        for number in numbers:
+            send(connection, "POST", collection_path(namespace_of(number)), manifest_of(number))
+    return len(numbers)
+
+
+def _create_namespaces(server: ApiServer) -> None:
+    present = {item["metadata"]["name"] for item in server.request("GET", "/api/v1/namespaces")["items"]}
+    for number in range(NAMESPACES):
+        if namespace_of(number) not in present:
+            server.create_namespace(namespace_of(number))
+
+
+def _present(server: ApiServer) -> Iterator[int]:
+    path, token = "/apis/networking.k8s.io/v1/ingresses?limit=2000", ""
+    while True:
+        page = server.request("GET", f"{path}&continue={token}" if token else path)
+        yield from (int(item["metadata"]["name"].removeprefix("i")) for item in page["items"])
+        token = page["metadata"].get("continue")
+        if not token:
+            return

@@ -1,0 +1,31 @@
+"""The memory of a process, as the kernel counts it (proc(5), /proc/PID/status)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+_KIB_PER_MIB = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """In MiB."""
+
+    resident: float
+    peak: float
+    """The most that ever was resident."""
+
+
+def read_memory(process: int) -> Memory:
+    """Of a process that runs. Raises OSError."""
+    return parse_memory((Path("/proc") / str(process) / "status").read_text())
+
+
+def parse_memory(text: str) -> Memory:
+    """From /proc/PID/status. Raises ProcessLookupError for a process that is only waited for any more."""
+    fields = dict(re.findall(r"^(\w+):\s+(\d+) kB", text, re.MULTILINE))
+    if "VmRSS" not in fields:
+        raise ProcessLookupError("it has no memory any more")
+    return Memory(int(fields["VmRSS"]) / _KIB_PER_MIB, int(fields["VmHWM"]) / _KIB_PER_MIB)
