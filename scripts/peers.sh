@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Fetches and builds the real programs that judge Switchback in its tests and benchmarks ("peers"):
 #   Debian packages (dig, dnsperf, nginx, haproxy, etcd ...), when run as root on a Debian system;
-#   CoreDNS and kube-apiserver, built as Go modules into a cache folder outside this tree, and the Gateway API's
-#   custom resource definitions, from its Go module.
+#   CoreDNS (the newest, and the oldest that we write for and that still builds) and kube-apiserver, built as Go modules
+#   into a cache folder outside this tree, and the Gateway API's custom resource definitions, from its Go module.
 # The cache is keyed by version and built once. Run it again at any time: what is there is left alone.
 #
 #   scripts/peers.sh            everything
@@ -12,6 +12,8 @@
 set -euo pipefail
 
 COREDNS_VERSION=v1.14.7
+# The first that builds becomes `coredns-old`: v1.9.4 is the first that takes several `forward` in one server block.
+COREDNS_OLD_VERSIONS=(v1.9.4 v1.10.0 v1.10.1 v1.11.4)
 KUBERNETES_VERSION=v1.34.4
 GATEWAY_API_VERSION=v1.6.3
 CACHE=${SWITCHBACK_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/switchback/peers}
@@ -62,14 +64,39 @@ build() {
   say "building $name $version (once; a program takes minutes)"
   work=$(mktemp -d)
   mkdir -p "$work/bin" "$target"
-  (cd "$work" && export GOBIN="$work/bin" CGO_ENABLED=0 GOFLAGS=-mod=mod && "$@" "$version") >&2
+  # Said in full, because `set -e` does not hold where a caller asks for the status.
+  if ! (cd "$work" && export GOBIN="$work/bin" CGO_ENABLED=0 GOFLAGS=-mod=mod && "$@" "$version") >&2; then
+    rm -rf "$work"
+    rmdir "$target"
+    return 1
+  fi
   mv "$work/bin/$name" "$target/$name.new"
   mv "$target/$name.new" "$target/$name"
   rm -rf "$work"
 }
 
+# build_first NAME COMMAND VERSION...: the first of these versions that builds, once
+build_first() {
+  local name=$1 command=$2 version
+  shift 2
+  for version in "$@"; do
+    [ ! -x "$CACHE/$name-$version/$name" ] || return 0
+  done
+  for version in "$@"; do
+    build "$name" "$version" "$command" && return 0
+    say "$name $version does not build here"
+  done
+  return 1
+}
+
 build_coredns() {
   GOFLAGS='' go install -trimpath -ldflags '-s -w' "github.com/coredns/coredns@$1"
+}
+
+# Its golang.org/x/net links to a name of the runtime that Go 1.23 and later keep to themselves, unless told otherwise.
+build_coredns_old() {
+  GOFLAGS='' go install -trimpath -ldflags '-s -w -checklinkname=0' "github.com/coredns/coredns@$1" &&
+    mv "$GOBIN/coredns" "$GOBIN/coredns-old"
 }
 
 # k8s.io/kubernetes replaces its staging modules with folders of its own tree, which the module does not
@@ -97,12 +124,21 @@ fetch_gateway_api() {
   chmod -R u+w "$GOBIN/gateway-api"
 }
 
+# The folder of the `coredns-old` that is there, else of the one that would be tried first
+old_coredns() {
+  local version
+  for version in "${COREDNS_OLD_VERSIONS[@]}"; do
+    [ ! -x "$CACHE/coredns-old-$version/coredns-old" ] || { echo "coredns-old-$version"; return; }
+  done
+  echo "coredns-old-${COREDNS_OLD_VERSIONS[0]}"
+}
+
 list() {
   local row name
   for row in "${DEBIAN[@]}"; do
     have "${row#*:}" && printf '%-16s found\n' "${row#*:}" || printf '%-16s missing (package %s)\n' "${row#*:}" "${row%%:*}"
   done
-  for name in "coredns-$COREDNS_VERSION" "kube-apiserver-$KUBERNETES_VERSION" "gateway-api-$GATEWAY_API_VERSION"; do
+  for name in "coredns-$COREDNS_VERSION" "$(old_coredns)" "kube-apiserver-$KUBERNETES_VERSION" "gateway-api-$GATEWAY_API_VERSION"; do
     [ -x "$CACHE/$name/${name%-v*}" ] && printf '%-16s %s\n' "${name%-v*}" "$CACHE/$name" || printf '%-16s missing\n' "${name%-v*}"
   done
 }
@@ -112,6 +148,8 @@ case "${1:-}" in
   '')
     install_packages
     build coredns "$COREDNS_VERSION" build_coredns
+    build_first coredns-old build_coredns_old "${COREDNS_OLD_VERSIONS[@]}" ||
+      say "not built: coredns-old; the tests that need it will skip"
     build kube-apiserver "$KUBERNETES_VERSION" build_apiserver
     build gateway-api "$GATEWAY_API_VERSION" fetch_gateway_api
     list
