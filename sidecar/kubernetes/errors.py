@@ -47,6 +47,12 @@ class NotFound(ApiError):
     cause = "not-found"
 
 
+class Conflict(ApiError):
+    """409: the object is no longer the one that was read, or is there already; look again, then decide anew."""
+
+    cause = "conflict"
+
+
 class Gone(ApiError):
     """410: the resource version or continue token is too old (or from the future); only a new list helps."""
 
@@ -102,6 +108,7 @@ _BY_CODE: Final[dict[int, type[ApiError]]] = {
     401: Unauthorized,
     403: Forbidden,
     404: NotFound,
+    409: Conflict,
     410: Gone,
     429: TooManyRequests,
 }

@@ -1,7 +1,8 @@
 """HTTP to one API server: requests out, bytes or an ApiError back.
 
 The law: the only module that knows the HTTP client. It adds credentials, renews them once when the server refuses
-them, bounds every request in time, and translates every fault of the connection. It never retries: that is a step.
+them, bounds every request in time, and translates every fault of the connection. It never retries: that is a step, and
+whether a change that timed out was made is for the object itself to say.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import ssl
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from http import HTTPStatus
 from types import TracebackType
 from typing import Final
@@ -37,6 +39,18 @@ _TIMEOUTS: Final = httpx2.Timeout(None, connect=5.0, write=10.0)
 _LIMITS: Final = httpx2.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=60.0)
 """Each watch holds a connection, and one that had to wait for another's would be as good as lost. A handshake costs the
 event loop milliseconds, so a connection is kept for those who ask now and then."""
+_DONE: Final = frozenset([HTTPStatus.OK, HTTPStatus.CREATED])
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One request, without credentials."""
+
+    path: str
+    params: Mapping[str, str]
+    headers: Mapping[str, str]
+    method: str = "GET"
+    content: bytes | None = None
 
 
 class ApiClient:
@@ -65,7 +79,15 @@ class ApiClient:
 
     async def get(self, path: str, params: Mapping[str, str] | None = None, *, seconds: float) -> bytes:
         """A whole body, within so many seconds. Raises ApiError."""
-        async with self._open_stream(path, params, seconds=seconds, headers=_COMPRESSED) as chunks:
+        async with self._open_stream(_Call(path, params or {}, _COMPRESSED), seconds=seconds) as chunks:
+            return b"".join([chunk async for chunk in chunks])
+
+    async def change(
+        self, method: str, path: str, params: Mapping[str, str], content: bytes, *, content_type: str, seconds: float
+    ) -> bytes:
+        """A change of an object, and the body of its answer. Raises ApiError; Conflict where it came too late."""
+        call = _Call(path, params, {"content-type": content_type}, method, content)
+        async with self._open_stream(call, seconds=seconds) as chunks:
             return b"".join([chunk async for chunk in chunks])
 
     def stream(
@@ -75,14 +97,12 @@ class ApiClient:
 
         Raises ApiError, also from within the iteration.
         """
-        return self._open_stream(path, params, seconds=seconds, headers={})
+        return self._open_stream(_Call(path, params or {}, {}), seconds=seconds)
 
     @asynccontextmanager
-    async def _open_stream(
-        self, path: str, params: Mapping[str, str] | None, *, seconds: float, headers: Mapping[str, str]
-    ) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def _open_stream(self, call: _Call, *, seconds: float) -> AsyncIterator[AsyncIterator[bytes]]:
         with _translated(), trio.fail_after(seconds):
-            response = await self._send_authorized(path, params or {}, headers)
+            response = await self._send_authorized(call)
             try:
                 async with _body_of(response) as chunks:
                     yield chunks
@@ -90,12 +110,10 @@ class ApiClient:
                 with trio.move_on_after(_CLOSE_SECONDS, shield=True):
                     await response.aclose()
 
-    async def _send_authorized(
-        self, path: str, params: Mapping[str, str], headers: Mapping[str, str]
-    ) -> httpx2.Response:
+    async def _send_authorized(self, call: _Call) -> httpx2.Response:
         cluster = self._cluster
         try:
-            return await self._send(path, params, headers)
+            return await self._send(call)
         except Unauthorized:
             pass
         except httpx2.ConnectError as error:
@@ -103,20 +121,22 @@ class ApiClient:
             if not _is_about_tls(error):
                 raise
         await self._renew(cluster)
-        return await self._send(path, params, headers)
+        return await self._send(call)
 
-    async def _send(self, path: str, params: Mapping[str, str], headers: Mapping[str, str]) -> httpx2.Response:
+    async def _send(self, call: _Call) -> httpx2.Response:
         if self._http is None:
             raise RuntimeError("an ApiClient is used inside `async with`")
-        url = f"{self._cluster.server}{path}"
-        request = self._http.build_request("GET", url, params=dict(params), headers=dict(headers))
+        url = f"{self._cluster.server}{call.path}"
+        request = self._http.build_request(
+            call.method, url, params=dict(call.params), headers=dict(call.headers), content=call.content
+        )
         authorization = await self._authorization()
         if authorization is not None:
             request.headers["authorization"] = authorization
         if self._cluster.tls.server_name:
             request.extensions["sni_hostname"] = self._cluster.tls.server_name
         response = await self._http.send(request, stream=True)
-        if response.status_code == HTTPStatus.OK:
+        if response.status_code in _DONE:
             return response
         try:
             raise await _error_of(response)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sidecar.kubernetes.errors import (
     ApiError,
+    Conflict,
     Forbidden,
     Gone,
     NotFound,
@@ -31,6 +32,7 @@ from sidecar.kubernetes.errors import (
         (403, Forbidden),
         (404, NotFound),
         (405, Refused),
+        (409, Conflict),
         (410, Gone),
         (429, TooManyRequests),
         (500, ServerTrouble),
@@ -53,7 +55,7 @@ def test_any_response_is_an_error_on_one_line(code: int, body: bytes, retry_afte
     assert error.retry_after is None or error.retry_after >= 0
 
 
-ALL = (Forbidden, Gone, NotFound, Refused, ServerTrouble, TooManyRequests, Unauthorized)
+ALL = (Conflict, Forbidden, Gone, NotFound, Refused, ServerTrouble, TooManyRequests, Unauthorized)
 
 
 def test_retry_after_in_the_header_goes_before_that_in_the_body() -> None:

@@ -13,12 +13,22 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import httpx2
 import pytest
 import trio
 
 from sidecar.kubernetes.config import Cluster, ClusterConfigError, Tls, load_in_cluster
-from sidecar.kubernetes.errors import Forbidden, ServerTrouble, TimedOut, Unauthorized
+from sidecar.kubernetes.errors import (
+    ApiError,
+    Conflict,
+    Forbidden,
+    Refused,
+    ServerTrouble,
+    TimedOut,
+    Unauthorized,
+)
 from sidecar.kubernetes.http import ApiClient
+from tests.dnsproxy.install.api import respond
 from tests.sidecar.kubernetes.faulty_api import (
     SILENCE,
     Answer,
@@ -209,6 +219,41 @@ async def test_proxy_of_the_environment_is_not_for_a_pod(monkeypatch: pytest.Mon
     async with listening(api.serve) as url, ApiClient(cluster_at(url)) as client:
         await client.get(PATH, seconds=10)
     assert len(api.asked) == 1
+
+
+async def change(api: httpx2.MockTransport) -> bytes:
+    async with ApiClient(cluster_at("http://api.example.org"), transport=api) as client:
+        return await client.change(
+            "PATCH", PATH, {"fieldManager": "x"}, b"{}", content_type="application/merge-patch+json", seconds=10
+        )
+
+
+async def test_a_change_is_sent_once_with_its_method_type_and_body() -> None:
+    seen: list[httpx2.Request] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request)
+        return respond(201, b"made")
+
+    assert await change(httpx2.MockTransport(answer)) == b"made"
+    (request,) = seen
+    assert (request.method, request.url.path, request.url.params["fieldManager"]) == ("PATCH", PATH, "x")
+    assert request.headers["content-type"] == "application/merge-patch+json"
+    assert request.content == b"{}"
+
+
+@pytest.mark.parametrize(("status", "kind"), [(409, Conflict), (403, Forbidden), (422, Refused), (503, ServerTrouble)])
+async def test_a_change_that_is_not_made_is_an_error_and_not_tried_again(status: int, kind: type[ApiError]) -> None:
+    asked = 0
+
+    def answer(_: httpx2.Request) -> httpx2.Response:
+        nonlocal asked
+        asked += 1
+        return respond(status, b'{"message": "no"}')
+
+    with pytest.raises(kind, match="no"):
+        await change(httpx2.MockTransport(answer))
+    assert asked == 1
 
 
 def write_service_account(folder: Path, *, token: str) -> None:
