@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Awaitable, Callable, Iterator
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 import structlog
-import trio
 
+from dnsproxy.file_follower import Mark, follow_file, open_regular_file, reason_of
 from dnsproxy.static import HostsFile, parse_hosts_file
 from sidecar.errors import StartError
 from sidecar.slices import in_slices
@@ -21,71 +22,44 @@ from sidecar.slices import in_slices
 LARGEST: Final = 64 << 20
 """Octets; a file beyond this is no hosts file."""
 
-_LOOK_EVERY = 0.5  # seconds; mounted ConfigMaps change by a swapped link, which inotify on the file never sees
-_NO_TEXT = re.compile("[\udc80-\udcff]")
+_NO_TEXT: Final = re.compile("[\udc80-\udcff]")
+# Octets that are no UTF-8 come as surrogates: so it can be said where they are, without reading all at once.
+_ERRORS: Final = "surrogateescape"
 
-Mark = tuple[int, ...]
-Tell = Callable[[HostsFile], Awaitable[None]]
+log: structlog.stdlib.BoundLogger = structlog.get_logger("dnsproxy.hosts_file")
 
 
 async def read_hosts_file(path: Path) -> HostsFile:
-    """What a file says. Raises StartError that names it."""
+    """What a file says at the start; it may be a pipe then. Raises StartError that names it."""
     try:
-        return await _read(path)
+        return await _parse(path, path.open(encoding="utf-8", errors=_ERRORS))
     except (OSError, ValueError) as error:
-        raise StartError(f"--hosts-file {path}: {_reason(error)}") from error
+        raise StartError(f"--hosts-file {path}: {reason_of(error)}") from error
 
 
-async def follow_hosts_file(path: Path, *, seen: Mark, tell: Tell) -> None:
+async def follow_hosts_file(path: Path, *, seen: Mark, tell: Callable[[HostsFile], Awaitable[None]]) -> None:
     """Tell of every change since the state `seen` until cancelled."""
-    log = structlog.get_logger("dnsproxy.hosts_file")
-    broken = False
-    last = seen
-    while True:
-        await trio.sleep(_LOOK_EVERY)
-        mark, before = file_mark(path), last
-        last = mark
-        # A file that is still being written would be read in half: wait until it rests.
-        if mark != before or (mark == seen and not broken):
-            continue
-        try:
-            found = await _read(path)
-        except (OSError, ValueError) as error:
-            if not broken:
-                log.warning("cannot read the hosts file; its last contents stay", path=str(path), cause=_reason(error))
-            broken = True
-            continue
-        if file_mark(path) != mark:
-            continue  # written while it was read
-        seen, broken = mark, False
+
+    async def read(path: Path) -> HostsFile:
+        return await _parse(path, TextIOWrapper(open_regular_file(path), encoding="utf-8", errors=_ERRORS))
+
+    async def use(found: HostsFile) -> None:
         log.info("hosts file read", path=str(path), names=len(found.claims), faults=len(found.rejections))
         await tell(found)
 
-
-def file_mark(path: Path) -> Mark:
-    """What tells one state of a file from another without reading it; empty where there is none."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return ()
-    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
+    await follow_file(path, read=read, tell=use, seen=seen)
 
 
-async def _read(path: Path) -> HostsFile:
-    return await in_slices(parse_hosts_file(_lines(path), path=str(path)))
+async def _parse(path: Path, file: TextIO) -> HostsFile:
+    with file:
+        return await in_slices(parse_hosts_file(_lines(file), path=str(path)))
 
 
-def _lines(path: Path) -> Iterator[str]:
+def _lines(file: TextIO) -> Iterator[str]:
     """The lines of a file. Raises OSError, and ValueError for a large one or at the first line that is not UTF-8."""
-    # Octets that are no UTF-8 come as surrogates: so it can be said where they are, without reading all at once.
-    with path.open(encoding="utf-8", errors="surrogateescape") as file:
-        if os.fstat(file.fileno()).st_size > LARGEST:
-            raise ValueError(f"larger than {LARGEST >> 20} MiB")
-        for number, line in enumerate(file, 1):
-            if _NO_TEXT.search(line):
-                raise ValueError(f"line {number} is not UTF-8")
-            yield line
-
-
-def _reason(error: OSError | ValueError) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+    if os.fstat(file.fileno()).st_size > LARGEST:
+        raise ValueError(f"larger than {LARGEST >> 20} MiB")
+    for number, line in enumerate(file, 1):
+        if _NO_TEXT.search(line):
+            raise ValueError(f"line {number} is not UTF-8")
+        yield line

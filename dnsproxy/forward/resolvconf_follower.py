@@ -42,12 +42,12 @@ async def follow_resolv_conf(
 ) -> None:
     """Tell of settings other than those that are used, until cancelled. What is not the file's matter stays."""
 
-    def read(path: Path) -> ForwardSettings:
+    async def read(path: Path) -> ForwardSettings:
         found = parse_forwarding(read_regular_file(path, largest=LARGEST), plain=used)
         refuse_loop(found.upstreams, listening=listening)
         return found
 
-    def use(found: ForwardSettings) -> None:
+    async def use(found: ForwardSettings) -> None:
         nonlocal used
         # The file may have been written anew as it was, or read for the first time since the start.
         if found != used:

@@ -38,7 +38,14 @@ class Following:
     ) -> None:
         self.told: list[str] = []
         self._clock = clock
-        nursery.start_soon(partial(follow_file, path, read=read, tell=self.told.append))
+        self._read = read
+        nursery.start_soon(partial(follow_file, path, read=self._read_soon, tell=self._tell))
+
+    async def _read_soon(self, path: Path) -> str:
+        return self._read(path)
+
+    async def _tell(self, value: str) -> None:
+        self.told.append(value)
 
     async def look(self, times: int = 5) -> list[str]:
         """The causes of the complaints during some looks."""

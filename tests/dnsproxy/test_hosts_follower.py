@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 import trio
+from structlog.testing import capture_logs
 
 from dnsproxy import hosts_follower
-from dnsproxy.hosts_follower import LARGEST, file_mark, follow_hosts_file, read_hosts_file
+from dnsproxy.file_follower import file_mark
+from dnsproxy.hosts_follower import LARGEST, follow_hosts_file, read_hosts_file
 from dnsproxy.static import HostsFile, parse_hosts_file
 from sidecar.errors import StartError
+from tests.dnsproxy.running import wait_until
 
 
 class Told:
@@ -132,5 +135,20 @@ async def test_a_file_that_goes_away_changes_nothing_until_it_is_back(hosts: Pat
         await told.more.wait()
     assert told.reports == []
     hosts.write_text("192.0.2.1 back.example.org\n")
+    await told.more.wait()
+    assert told.reports == [["back.example.org"]]
+
+
+async def test_a_file_that_became_a_pipe_is_not_waited_for(hosts: Path, nursery: trio.Nursery) -> None:
+    """To open one waits for its writer, and with it would wait every answer."""
+    told = Told()
+    mark = file_mark(hosts)
+    hosts.unlink()
+    os.mkfifo(hosts)
+    with capture_logs() as logs:
+        nursery.start_soon(lambda: follow_hosts_file(hosts, seen=mark, tell=told))
+        await wait_until(lambda: bool(logs))
+    assert [line["cause"] for line in logs] == ["is no regular file"]
+    replace_atomically(hosts, "192.0.2.1 back.example.org\n")
     await told.more.wait()
     assert told.reports == [["back.example.org"]]
