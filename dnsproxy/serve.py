@@ -9,8 +9,7 @@ from __future__ import annotations
 import gc
 import logging
 import socket
-import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,31 +18,27 @@ from typing import Any
 import structlog
 import trio
 
-from dnsproxy.admin_pages import table_routes
 from dnsproxy.claims import Rejection
 from dnsproxy.cluster_sources import ClusterSources
 from dnsproxy.datagrams import open_port
+from dnsproxy.file_follower import Mark, file_mark
 from dnsproxy.forward.resolvconf_follower import follow_resolv_conf
-from dnsproxy.hosts_follower import Mark, file_mark, follow_hosts_file, read_hosts_file
+from dnsproxy.hosts_follower import follow_hosts_file, read_hosts_file
 from dnsproxy.hosts_source import HostsSource
 from dnsproxy.keeper import TableKeeper
-from dnsproxy.metrics import ServerCollector, make_registry
 from dnsproxy.ownership import Mode
 from dnsproxy.ownership_watch import OwnershipWatch
-from dnsproxy.page import format_page
 from dnsproxy.registry import Registry
+from dnsproxy.self_report import SelfReport
 from dnsproxy.server import DnsServer
 from dnsproxy.settings import ClusterSettings, ServeSettings
-from dnsproxy.snapshot import format_restored
-from dnsproxy.snapshot_file import SnapshotStatus, keep_snapshot, restore_snapshot
+from dnsproxy.snapshot_file import keep_snapshot, restore_snapshot
 from dnsproxy.static import HostsFile
 from dnsproxy.table import HostTable
-from sidecar.admin import Readiness, serve_admin
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
 from sidecar.inherited import Inherited, take_inherited
 from sidecar.kubernetes.config import Cluster, ClusterConfigError, load_cluster
-from sidecar.kubernetes.status import Status
 from sidecar.listeners import bound_endpoint, listen_tcp, listen_udp
 from sidecar.shutdown import run_until_signal
 from sidecar.slices import in_slices
@@ -86,7 +81,7 @@ async def serve(
         task_status.started(bound)
         await stopping.wait()
         # Not ready first, but answering as before: whoever sends queries here needs some time to learn of it.
-        service.stopping = True
+        service.report.stopping = True
         if settings.lameduck:
             log.info("not ready any more, still answering", seconds=settings.lameduck)
             await trio.sleep(settings.lameduck)
@@ -97,7 +92,6 @@ async def serve(
 class _Service:
     def __init__(self, settings: ServeSettings) -> None:
         self.settings = settings
-        self.stopping = False
         self.server = DnsServer(forwarding=settings.forwarding)
         sources = [STATIC, *(ClusterSources.reports(settings.cluster) if settings.cluster else [])]
         enforce = settings.ownership.mode is Mode.ENFORCE
@@ -113,8 +107,10 @@ class _Service:
             self.cluster = ClusterSources(
                 settings.cluster, self.keeper, on_claims=self._note_claims, on_synced=self._note_synced
             )
+        self.report = SelfReport(
+            self.server, self.keeper, ttl=settings.ttl, cluster=self.cluster, ownership=self.ownership
+        )
         self._hosts = HostsSource(registry)
-        self._snapshot = SnapshotStatus()
         self._told: set[Rejection] = set()
         self._to_tell = trio.Event()
 
@@ -124,7 +120,7 @@ class _Service:
         await self._load_static()
         if settings.snapshot and settings.cluster and cluster:
             made_with = settings.cluster.shown(cluster.server)
-            self._snapshot = restore_snapshot(settings.snapshot, self.keeper.registry, settings=made_with)
+            self.report.snapshot = restore_snapshot(settings.snapshot, self.keeper.registry, settings=made_with)
         await self.keeper.swap()
         # What is loaded now, modules above all, lives to the end: a search for garbage among it takes 20 ms and more.
         gc.collect()
@@ -151,7 +147,7 @@ class _Service:
                 if settings.resolv_conf:
                     nursery.start_soon(self._follow_resolv_conf, settings.resolv_conf, listening)
                 if admin:
-                    nursery.start_soon(self._serve_admin, admin)
+                    nursery.start_soon(self.report.serve, admin)
                 task_status.started(Bound(listening, *map(bound_endpoint, admin)))
 
     def _publish(self, table: HostTable) -> None:
@@ -210,60 +206,8 @@ class _Service:
                 settings=self.settings.cluster.shown(server),
                 in_step=lambda: cluster.in_step,
                 services=lambda: cluster.services,
-                status=self._snapshot,
+                status=self.report.snapshot,
             )
-
-    async def _serve_admin(self, listeners: Sequence[socket.socket]) -> None:
-        registry = self.keeper.registry
-        await serve_admin(
-            listeners,
-            readiness=self._readiness,
-            registry=make_registry(
-                ServerCollector(
-                    self.server, self.keeper, self._statuses, looks=self.ownership.looks if self.ownership else None
-                )
-            ),
-            page=lambda: format_page(
-                names=self.keeper.names,
-                waiting_for=self.keeper.waiting_for,
-                sources=self._statuses(),
-                outstanding=self.server.outstanding,
-                notes=self._notes(),
-                lost=registry.lost(),
-                doubted=registry.doubted(),
-            ),
-            routes=table_routes(registry, ttl=self.settings.ttl, notes=self._notes),
-        )
-
-    def _statuses(self) -> list[Status]:
-        return self.cluster.statuses if self.cluster else []
-
-    def _notes(self) -> list[str]:
-        """What one should know of the data."""
-        waiting = self.keeper.waiting_for
-        return [
-            *([f"waiting for the first sync of: {', '.join(waiting)}"] if waiting else []),
-            *([self._restored] if waiting and self._restored else []),
-            *(f"target service:{key}: {fault}" for key, fault in self._faults().items()),
-        ]
-
-    @property
-    def _restored(self) -> str:
-        """Where the names are from that the cluster has not confirmed yet; empty where there are none."""
-        taken = self._snapshot.restored
-        return "" if taken is None else format_restored(taken, now=time.time())
-
-    def _faults(self) -> Mapping[str, str]:
-        return self.cluster.faults if self.cluster else {}
-
-    async def _readiness(self) -> Readiness:
-        if self.stopping:
-            return Readiness(False, "stopping")
-        waiting = self.keeper.waiting_for
-        if not waiting:
-            return Readiness(True, f"ready, {self.keeper.names} names")
-        waits = f"waiting for the first sync of: {', '.join(waiting)}"
-        return Readiness(True, f"ready, {self._restored}; {waits}") if self._restored else Readiness(False, waits)
 
 
 async def _load_cluster(settings: ClusterSettings) -> Cluster:

@@ -1,6 +1,7 @@
 """The command line of `dnsproxy serve`: flags and variables to ServeSettings.
 
-The law: whatever a person can get wrong is said here, in a line that names the flag; nothing behind it sees text.
+The law: whatever a person can get wrong is said here and in serve_values.py, in a line that names the flag; nothing
+behind them sees text.
 """
 
 from __future__ import annotations
@@ -10,29 +11,25 @@ from typing import Any
 
 import click
 
-from dnsproxy.claims import Claim
 from dnsproxy.forward.address import parse_upstream
 from dnsproxy.names import parse_hostname, parse_zone
-from dnsproxy.ownership import Mode, OwnershipSettings, parse_trust
-from dnsproxy.resolvconf import find_cluster_domain, parse_search
+from dnsproxy.ownership import Mode, parse_trust
 from dnsproxy.static import parse_host_flag
 from dnsproxy.targets import parse_target
 from sidecar.checked_type import CheckedType
+from sidecar.inherited import SYSTEMD
 from sidecar.options import (
     Command,
     Endpoint,
     Seconds,
-    StartError,
     admin_option,
     log_options,
     parse_endpoint,
     run_program,
 )
 
-_DEFAULT_CLUSTER_DOMAIN = "cluster.local"
 _TTL = (1, 3600)
 _WAITING = (1, 1_000_000)
-_SYSTEMD = "systemd"
 
 EPILOG = """\b
 Examples:
@@ -59,7 +56,7 @@ def split_target(text: str) -> tuple[str, ...]:
 
 def parse_listen(text: str) -> Endpoint | str:
     """`ADDR:PORT`, or the word `systemd`. Raises ValueError."""
-    return _SYSTEMD if text.strip() == _SYSTEMD else parse_endpoint(text)
+    return SYSTEMD if text.strip() == SYSTEMD else parse_endpoint(text)
 
 
 HOSTNAME = CheckedType("name", parse_hostname)
@@ -176,90 +173,9 @@ TARGET = CheckedType("target", split_target)
 def serve(log_format: str | None, log_level: str, **values: Any) -> None:
     """Answer the hostnames of a table and forward all other queries."""
     from dnsproxy.serve import run_serve  # noqa: PLC0415  # --help must not cost what a server needs
+    from dnsproxy.serve_values import make_settings  # noqa: PLC0415
     from sidecar.logs import configure_logging  # noqa: PLC0415
 
     settings = make_settings(**values)
     configure_logging(format=log_format, level=log_level)
     run_program(run_serve, settings)
-
-
-def make_settings(**values: Any) -> Any:
-    """ServeSettings from the command's values. Raises StartError for what only fails together."""
-    from dnsproxy.guards import Guards  # noqa: PLC0415
-    from dnsproxy.plan import Targets  # noqa: PLC0415
-    from dnsproxy.settings import ServeSettings  # noqa: PLC0415
-
-    resolv_conf: Path = values["resolv_conf"]
-    _refuse_without_target(values)
-    hosts: tuple[Claim, ...] = values["host"]
-    settings = ServeSettings(
-        listen=tuple(one for one in values["listen"] if one != _SYSTEMD),
-        forwarding=_forward_settings(values),
-        targets=Targets(values["target"] or (), dict(values["target_for"])),
-        guards=Guards(
-            cluster_domain=values["cluster_domain"] or _cluster_domain(resolv_conf),
-            zones=values["zone"],
-            deny=values["deny"],
-        ),
-        ownership=_ownership_settings(values),
-        ttl=values["ttl"],
-        hosts=hosts,
-        hosts_file=values["hosts_file"],
-        cluster=_cluster_settings(values) if values["source"] else None,
-        admin=values["admin"],
-        shared=values["share_ports"],
-        inherit=_SYSTEMD in values["listen"],
-        resolv_conf=None if values["upstream"] else resolv_conf,
-        snapshot=values["snapshot"],
-        lameduck=values["lameduck"],
-        drain=values["drain"],
-    )
-    settings.refuse_loop(settings.listen)
-    return settings
-
-
-def _ownership_settings(values: dict[str, Any]) -> OwnershipSettings:
-    trusted = values["trust"]
-    return OwnershipSettings(
-        Mode(values["ownership"]),
-        zones=tuple(one for one in trusted if isinstance(one, str)),
-        networks=tuple(one for one in trusted if not isinstance(one, str)),
-    )
-
-
-def _forward_settings(values: dict[str, Any]) -> Any:
-    from dnsproxy.forward.resolvconf_follower import read_forwarding  # noqa: PLC0415
-    from dnsproxy.forward.settings import ForwardSettings  # noqa: PLC0415
-
-    plain = ForwardSettings(values["upstream"], values["outstanding"], values["outstanding_per_client"])
-    return plain if plain.upstreams else read_forwarding(values["resolv_conf"], plain=plain)
-
-
-def _cluster_settings(values: dict[str, Any]) -> Any:
-    from dnsproxy.settings import ClusterSettings  # noqa: PLC0415
-    from dnsproxy.sources.gateway.source import GatewayOptions  # noqa: PLC0415
-    from dnsproxy.sources.ingress_source import IngressOptions  # noqa: PLC0415
-
-    sources = values["source"]
-    ingress = IngressOptions(frozenset(values["ingress_class"]), tls_only=values["tls_only"])
-    gateway = GatewayOptions(frozenset(values["gateway_class"]))
-    return ClusterSettings(
-        ingress=ingress if "ingress" in sources else None,
-        gateway=gateway if "gateway" in sources else None,
-        services="service" in sources,
-        kubeconfig=values["kubeconfig"],
-        context=values["context"],
-    )
-
-
-def _refuse_without_target(values: dict[str, Any]) -> None:
-    if values["source"] and not values["target"] and not values["target_for"]:
-        raise StartError("--source needs --target: what the cluster's hostnames are answered with")
-
-
-def _cluster_domain(path: Path) -> str:
-    try:
-        search = parse_search(path.read_text(encoding="utf-8", errors="replace"))
-    except OSError:
-        return _DEFAULT_CLUSTER_DOMAIN
-    return find_cluster_domain(search) or _DEFAULT_CLUSTER_DOMAIN

@@ -13,6 +13,9 @@ from typing import Final, NamedTuple
 
 from sidecar.errors import StartError
 
+SYSTEMD: Final = "systemd"
+"""What a flag says instead of an address to mean these sockets."""
+
 _FIRST: Final = 3  # SD_LISTEN_FDS_START
 _LONGEST: Final = 10  # digits; more are no process and no descriptor, and int() is not for thousands of them
 _INTERNET: Final = (socket.AF_INET, socket.AF_INET6)
