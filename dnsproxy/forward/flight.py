@@ -103,6 +103,11 @@ class Flight:
         """When it ends without a reply."""
         return self.started + self.steps[-1][0]
 
+    @property
+    def waiters(self) -> int:
+        """How many get the reply."""
+        return 1 + len(self.others) if self.others else 1
+
     def next_step(self) -> Step:
         """The step that is due; the one behind it is the next."""
         step = self.steps[self.step][1]

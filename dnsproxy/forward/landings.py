@@ -56,7 +56,7 @@ class Landings:
             self._log.exception("a reply failed", octets=len(reply))
             self.give_up(flight)
             return
-        self._counters.upstream_by_rcode[rcode_of(passed)] += 1
+        self._counters.upstream_by_rcode[rcode_of(passed)] += flight.waiters
         self._finish(flight, passed)
 
     def give_up(self, flight: Flight) -> None:
@@ -65,11 +65,11 @@ class Landings:
         flight.hold_silence_against()
         self._failures.add(flight.key, trio.current_time())
         error = _NETWORK_ERROR if flight.unreachable else _NO_REACHABLE_AUTHORITY
-        self._finish(flight, self.fail(flight.query, error))
+        self._finish(flight, self.fail(flight.query, error, times=flight.waiters))
 
-    def fail(self, query: Query, extended_error: int) -> bytes:
-        """SERVFAIL for a query."""
-        self._counters.own_by_rcode[Rcode.SERVFAIL] += 1
+    def fail(self, query: Query, extended_error: int, *, times: int = 1) -> bytes:
+        """SERVFAIL for a query that so many wait for."""
+        self._counters.own_by_rcode[Rcode.SERVFAIL] += times
         return responder.refuse(query, Rcode.SERVFAIL, extended_error=extended_error).message
 
     def flush(self) -> None:

@@ -96,10 +96,11 @@ class Upstream:
             came_back = trio.Event()
             probe = loops.make(came_back.set)
             try:
-                await self._ask_in_time(probe, timeout=_LOOP_TIMEOUT)
+                answered = await self._ask_in_time(probe, timeout=_LOOP_TIMEOUT)
             finally:
                 loops.forget(probe)
-            self._note_loop(came_back.is_set())
+            # Silence mends nothing: the probe may be lost on its way round.
+            self._note_loop(came_back.is_set() or (self.looping and not answered))
             await trio.sleep(LOOPING_EVERY if self.looping else LOOP_EVERY)
 
     def _note_loop(self, looping: bool) -> None:

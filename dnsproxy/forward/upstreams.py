@@ -24,7 +24,7 @@ from dnsproxy.wire import Query
 from sidecar.endpoints import Endpoint
 from sidecar.poller import Poller
 
-_PATIENCE: Final = GIVE_UP / 4  # seconds of silence before the next way is tried beside those that are under way
+_LEAST_SHARES: Final = 4  # of the time that a client waits: where ways are few, the next one still comes in good time
 
 
 class Upstreams:
@@ -94,7 +94,7 @@ class Upstreams:
         route = self.route()
         asks = [partial(upstream.pipeline.ask, query) for upstream in route]
         asks += [partial(_ask_whole, upstream, query) for upstream in route if not upstream.stream_only]
-        return await first_answer(asks, patience=_PATIENCE)
+        return await first_answer(asks, patience=_patience(len(asks)))
 
     def close_retired(self) -> None:
         """Close what is no longer used and has nothing to wait for."""
@@ -139,7 +139,13 @@ class Upstreams:
 
 async def ask_streams(route: Sequence[Upstream], query: Query) -> bytes | None:
     """The reply of the first upstream of a route that answers over a stream. The deadline is the caller's."""
-    return await first_answer([partial(upstream.pipeline.ask, query) for upstream in route], patience=_PATIENCE)
+    asks = [partial(upstream.pipeline.ask, query) for upstream in route]
+    return await first_answer(asks, patience=_patience(len(asks)))
+
+
+def _patience(ways: int) -> float:
+    """Seconds of silence before the next way is tried beside those that are under way: the last gets its turn too."""
+    return GIVE_UP / max(ways + 1, _LEAST_SHARES)
 
 
 async def _ask_whole(upstream: Upstream, query: Query) -> bytes | None:

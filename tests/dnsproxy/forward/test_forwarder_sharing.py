@@ -103,6 +103,7 @@ async def test_equal_queries_are_one_datagram_and_each_client_has_its_reply_unde
             assert await client.recv(512) == upstream.right(under(ASKED, number))
         assert len(server.asked_datagrams) == 1
         assert len(world.forwarder) == 0
+        assert world.server.counters.upstream_by_rcode[upstream.NOERROR] == 20
 
 
 async def test_one_client_that_asks_under_many_ids_has_a_reply_under_each(clock: MockClock) -> None:

@@ -268,6 +268,20 @@ async def test_a_loop_is_found_told_once_and_over_when_it_is_over(
     assert "--upstream" in told[0]["event"]
 
 
+async def test_silence_does_not_end_a_loop(clock: MockClock, often: None) -> None:
+    """A probe may be lost on its way round; what answers anything else is mended."""
+    loops = LoopProbes()
+    turns = Turns(loops, leads_back=True)
+    async with faulty_upstream(turns.script) as server, alive(made(server.endpoint), loops) as upstream:
+        await until(lambda: upstream.looping)
+        turns.leads_back = turns.passes_on = False
+        asked = len(server.asked_datagrams)
+        await until(lambda: len(server.asked_datagrams) >= asked + 3)
+        assert upstream.looping
+        turns.passes_on = True
+        await until(lambda: not upstream.looping)
+
+
 async def test_probes_are_rare_and_more_frequent_while_there_is_a_loop(clock: MockClock, often: None) -> None:
     loops = LoopProbes()
     turns = Turns(loops, leads_back=False)

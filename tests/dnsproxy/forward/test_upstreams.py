@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
 import pytest
@@ -361,6 +361,13 @@ async def test_where_tcp_is_refused_udp_answers_at_once(clock: MockClock, asked_
     async with faulty_upstream(listens=False) as server:
         assert await asked_of(server.endpoint) == RIGHT
         assert asked_of.seconds < 0.4
+
+
+async def test_where_many_are_silent_over_tcp_udp_still_gets_its_turn(clock: MockClock, asked_of: Asked) -> None:
+    async with AsyncExitStack() as stack:
+        servers = [await stack.enter_async_context(faulty_upstream(answer, silence)) for _ in range(8)]
+        assert await asked_of(*(server.endpoint for server in servers)) == RIGHT
+    assert asked_of.seconds < GIVE_UP
 
 
 async def test_tcp_that_is_slow_is_waited_for_while_udp_is_tried_beside_it(clock: MockClock, asked_of: Asked) -> None:
