@@ -29,8 +29,8 @@ MAXIMUM_SPLICED: Final = 200_000
 """Words that snippets may add: CoreDNS has no such limit, but a file that needs it is an attack or an accident."""
 
 _PLUGIN = re.compile(r"[A-Za-z0-9_-]+")
-# What Go's filepath.Match takes for a pattern: every [ is closed or hidden by a backslash.
-_PATTERN = re.compile(r"(?:[^\\\[]|\\(?:.|\Z))*+", re.DOTALL)
+# What Go's filepath.Match takes for a pattern: every [ is closed or hidden by a backslash, which hides something.
+_PATTERN = re.compile(r"(?:[^\\\[]|\\.)*+", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

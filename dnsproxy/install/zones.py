@@ -18,6 +18,7 @@ DNS_SCHEME = "dns"
 # CoreDNS plugin/pkg/transport: what it serves and where, unless a key says otherwise.
 _PORTS = {"dns": 53, "tls": 853, "quic": 853, "grpc": 443, "https": 443, "https3": 443, "unix": 0}
 _PORT = re.compile(r"(.*):([+-]?[0-9]{1,18})", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:[0-9]{3}|.)", re.DOTALL)
 _ENVIRONMENT = re.compile(r"\{\$.+?\}|\{%.+?%\}", re.DOTALL)
 
 
@@ -51,9 +52,10 @@ def normalize_zone(name: str) -> str:
     zone = name.lower().removesuffix(".") + "."
     if len(zone) > MAXIMUM_NAME:
         raise ValueError(f"the name is longer than {MAXIMUM_NAME} octets")
-    # A backslash may hide a dot; CoreDNS alone knows which, and compares the text as we do.
-    labels = [] if zone == ROOT and name else zone[:-1].split(".")
-    if "\\" not in zone and any(not label or len(label.encode(errors="replace")) > MAXIMUM_LABEL for label in labels):
+    # A backslash hides an octet of a label, a dot too (RFC 1035 section 5.1); CoreDNS compares the text as we do.
+    plain = _ESCAPE.sub("x", name)
+    labels = [] if plain == ROOT else plain.removesuffix(".").split(".")
+    if "\\" in plain or any(not label or len(label.encode(errors="replace")) > MAXIMUM_LABEL for label in labels):
         raise ValueError("it is not a domain name")
     return zone
 

@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,11 +33,12 @@ class CoreDns:
 
     port: int
     process: subprocess.Popen[str]
+    address: str = "127.0.0.1"
 
     def ask(self, name: str, *, timeout: float = 10.0) -> dns.message.Message:
         """The reply to a question for A."""
         query = dns.message.make_query(name, "A")
-        return dns.query.udp(query, "127.0.0.1", port=self.port, timeout=timeout)
+        return dns.query.udp(query, self.address, port=self.port, timeout=timeout)
 
     def addresses(self, name: str) -> list[str]:
         """The addresses in the reply."""
@@ -60,7 +61,9 @@ class Refused(AssertionError):
 
 
 @contextmanager
-def running_coredns(folder: Path, corefile: str, *, port: int | None = None) -> Iterator[CoreDns]:
+def running_coredns(
+    folder: Path, corefile: str, *, port: int | None = None, peer: str = "coredns"
+) -> Iterator[CoreDns]:
     """CoreDNS on a Corefile; `port` is where blocks listen that name none, and where it is asked.
 
     Raises Refused with its output where it does not take the Corefile.
@@ -68,14 +71,30 @@ def running_coredns(folder: Path, corefile: str, *, port: int | None = None) -> 
     port = free_port() if port is None else port
     path = folder / f"Corefile-{port}"
     path.write_bytes(corefile.encode(errors="surrogateescape"))
-    command = [program("coredns"), "-conf", str(path), "-dns.port", str(port)]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    command = [program(peer), "-conf", str(path), "-dns.port", str(port)]
+    with started_coredns(command, folder=folder) as process:
+        yield CoreDns(port, process)
+
+
+@contextmanager
+def started_coredns(
+    command: Sequence[str], *, folder: Path, environment: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """A command that becomes CoreDNS, from the moment that it listens to its end. Raises Refused with its output."""
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, **(environment or {})},
+    )
     # It goes on writing to a pipe that nobody would read otherwise.
     drain = threading.Thread(target=process.stdout.read if process.stdout else None)
     try:
         _wait_for_banner(process)
         drain.start()
-        yield CoreDns(port, process)
+        yield process
     finally:
         process.kill()
         process.wait()

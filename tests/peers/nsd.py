@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,11 +18,12 @@ NSID = "upstream"
 
 
 @contextmanager
-def running_nsd(folder: Path, records: str) -> Iterator[int]:
-    """Its port; the records are lines of a master file below example.org."""
+def running_nsd(folder: Path, records: str, *, addresses: Sequence[str] = ()) -> Iterator[int]:
+    """Its port on loopback, where the addresses have it at 53; the records are lines of a file below example.org."""
     site = Site(program("nsd"), folder, free_port(), Zone("example.org", ()))
     setup = setup_nsd(site)
     added = {"nsd.conf": f"server:\n  nsid: ascii_{NSID}\n", "example.org.zone": records}
+    added["nsd.conf"] += "".join(f"  ip-address: {address}@53\n" for address in addresses)
     for name, content in setup.files.items():
         (folder / name).write_text(content + added[name])
     log = folder / "nsd.log"

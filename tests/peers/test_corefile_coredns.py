@@ -14,23 +14,36 @@ from dnsproxy.install.edits import replace_word
 from dnsproxy.install.parser import parse_corefile
 from dnsproxy.install.plan import plan_uninstall
 from tests.dnsproxy.install.shapes import NEWEST, SHAPES, golden_path, installed, read, stock
-from tests.dnsproxy.install.verdicts import ACCEPTED, REFUSED
+from tests.dnsproxy.install.verdicts import ACCEPTED, REFUSED, REFUSED_SINCE
 from tests.peers.coredns import CoreDns, Refused, answering, free_port, running_coredns
 
 pytestmark = pytest.mark.peer("coredns")
+
+BOTH = [
+    pytest.param("coredns", id="newest"),
+    pytest.param("coredns-old", id="oldest", marks=pytest.mark.peer("coredns-old")),
+]
 
 NAME = "shop.example.org"
 BY_DNSPROXY, BY_UPSTREAM, BY_OTHER = "192.0.2.1", "192.0.2.2", "192.0.2.3"
 
 
+@pytest.mark.parametrize("peer", BOTH)
 @pytest.mark.parametrize("text", ACCEPTED)
-def test_coredns_accepts_what_the_parser_accepts(text: str, tmp_path: Path) -> None:
-    with running_coredns(tmp_path, text):
+def test_coredns_accepts_what_the_parser_accepts(text: str, peer: str, tmp_path: Path) -> None:
+    with running_coredns(tmp_path, text, peer=peer):
         pass
 
 
+@pytest.mark.parametrize("peer", BOTH)
 @pytest.mark.parametrize("text", REFUSED)
-def test_coredns_refuses_what_the_parser_refuses(text: str, tmp_path: Path) -> None:
+def test_coredns_refuses_what_the_parser_refuses(text: str, peer: str, tmp_path: Path) -> None:
+    with pytest.raises(Refused), running_coredns(tmp_path, text, peer=peer):
+        pass
+
+
+@pytest.mark.parametrize("text", REFUSED_SINCE)
+def test_the_newest_coredns_refuses_what_the_parser_refuses(text: str, tmp_path: Path) -> None:
     with pytest.raises(Refused), running_coredns(tmp_path, text):
         pass
 

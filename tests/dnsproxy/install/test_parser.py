@@ -8,7 +8,7 @@ from hypothesis import given
 from dnsproxy.install.corefile import CorefileError, format_corefile
 from dnsproxy.install.parser import MAXIMUM_EXPANSIONS, parse_corefile
 from tests.dnsproxy.install.shapes import SHAPES, corefiles, garbage, stock
-from tests.dnsproxy.install.verdicts import ACCEPTED, REFUSED
+from tests.dnsproxy.install.verdicts import ACCEPTED, REFUSED, REFUSED_SINCE
 
 # Where and why: the line is the one to look at, not the end of the file.
 REASONS = [
@@ -33,7 +33,7 @@ def test_what_coredns_accepts_is_a_value_that_formats_to_the_same_text(text: str
     assert format_corefile(parse_corefile(text)) == text
 
 
-@pytest.mark.parametrize("text", REFUSED)
+@pytest.mark.parametrize("text", [*REFUSED, *REFUSED_SINCE])
 def test_what_coredns_refuses_is_refused(text: str) -> None:
     with pytest.raises(CorefileError) as caught:
         parse_corefile(text)
