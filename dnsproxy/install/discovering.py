@@ -6,7 +6,7 @@ allow and what is not there are answers; anything else that the API server does 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 import trio
@@ -26,6 +26,8 @@ DISCOVERY_SECONDS: Final = 30.0
 
 _COULD_NOT_LOOK: Final = 3
 
+Answers = Mapping[Request, Answer]
+
 
 async def load_client(*, kubeconfig: str | None, context: str | None) -> ApiClient:
     """A client, not yet opened, for the cluster that is meant. Raises StartError with status 3."""
@@ -42,19 +44,24 @@ async def load_client(*, kubeconfig: str | None, context: str | None) -> ApiClie
 
 async def discover(client: ApiClient, where: Where | None = None) -> Found:
     """What serves the cluster's DNS. Raises StartError with status 3 where the API server cannot be asked."""
+    return find(await gather(client, lambda answers: find(answers, where).wanted), where)
+
+
+async def gather(client: ApiClient, wanted: Callable[[Answers], Iterable[Request]]) -> Answers:
+    """The answers to all that is wanted, until nothing is wanted of them any more. Raises StartError, status 3."""
     server = f"the API server at {client.cluster.server} ({client.cluster.origin})"
     reader = _Reader(client)
     try:
         with trio.fail_after(DISCOVERY_SECONDS):
-            while wanted := find(reader.answers, where).wanted:
-                await reader.read(wanted)
+            while requests := tuple(wanted(reader.answers)):
+                await reader.read(requests)
                 if reader.failures:
                     message = f"{server} could not be asked: {reader.failures[0]}"
                     raise StartError(message, status=_COULD_NOT_LOOK)
     except trio.TooSlowError:
         message = f"{server} did not tell all within {DISCOVERY_SECONDS:g} s"
         raise StartError(message, status=_COULD_NOT_LOOK) from None
-    return find(reader.answers, where)
+    return reader.answers
 
 
 class _Reader:

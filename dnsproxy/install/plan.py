@@ -38,11 +38,17 @@ class Change:
 
 
 def plan_install(
-    text: str, *, addresses: Sequence[Endpoint], zones: Sequence[str] = (ROOT,), coredns_version: Version | None = None
+    text: str,
+    *,
+    addresses: Sequence[Endpoint],
+    zones: Sequence[str] = (ROOT,),
+    coredns_version: Version | None = None,
+    imports_known: bool = False,
 ) -> Change:
     """The Corefile with one stanza that asks dnsproxy at these addresses for these zones.
 
-    Without a version it is taken for one that has several forwards per block (1.9.4) and no `failover`.
+    Without a version it is taken for one that has several forwards per block (1.9.4) and no `failover`. Of imported
+    files nothing is known here; whoever knows them says so and judges them.
     Raises CorefileError with line, reason and remedy.
     """
     if not addresses or not zones:
@@ -60,6 +66,8 @@ def plan_install(
     stanza = format_stanza(forwards, find_layout(corefile, site))
     new = format_corefile(insert_before(corefile, site.index, stanza))
     notes = [*_address_notes(addresses), *_install_notes(corefile, site, forwards, coredns_version)]
+    if not imports_known:
+        notes += _import_notes(corefile, site)
     return Change(text, new, tuple(dict.fromkeys(notes)))
 
 
@@ -129,6 +137,9 @@ def _elsewhere_notes(corefile: Corefile, site: Site) -> Iterator[str]:
     for _, original in site.originals:
         if original.excepted():
             yield f"names under `except` (line {original.directive.line}) never come to dnsproxy"
+
+
+def _import_notes(corefile: Corefile, site: Site) -> Iterator[str]:
     patterns = dict.fromkeys(found.pattern for found in (*corefile.imports, *site.block.imports))
     if patterns:
         yield f"imported files were not read: {listed(list(patterns))}"

@@ -15,7 +15,7 @@ from urllib.parse import quote
 import msgspec
 
 from dnsproxy.install.discover.faults import Blame, Fault
-from dnsproxy.install.discover.structs import ConfigMap, Service, Workload
+from dnsproxy.install.discover.structs import ConfigMap, EndpointSlice, Ingress, Service, Workload
 
 T = TypeVar("T")
 
@@ -45,6 +45,8 @@ SERVICE: Final = Kind("Service", "services", "", Service)
 CONFIG_MAP: Final = Kind("ConfigMap", "configmaps", "", ConfigMap)
 DEPLOYMENT: Final = Kind("Deployment", "deployments", "apps", Workload)
 DAEMON_SET: Final = Kind("DaemonSet", "daemonsets", "apps", Workload)
+ENDPOINT_SLICE: Final = Kind("EndpointSlice", "endpointslices", "discovery.k8s.io", EndpointSlice)
+INGRESS: Final = Kind("Ingress", "ingresses", "networking.k8s.io", Ingress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class Request:
 
     kind: Kind[Any]
     namespace: str
+    """Empty for all of them, where a kind is listed."""
     name: str | None = None
     """None for all of them."""
     label_selector: str = ""
@@ -66,12 +69,14 @@ class Request:
     def path(self) -> str:
         """Where the API server has it."""
         api = f"/apis/{self.kind.group}/v1" if self.kind.group else "/api/v1"
-        collection = f"{api}/namespaces/{quote(self.namespace, safe='')}/{self.kind.plural}"
+        inside = f"/namespaces/{quote(self.namespace, safe='')}" if self.namespace else ""
+        collection = f"{api}{inside}/{self.kind.plural}"
         return collection if self.name is None else f"{collection}/{quote(self.name, safe='')}"
 
     def __str__(self) -> str:
         """Verb and object, as a person is to be told: `get configmaps coredns in namespace kube-system`."""
-        return f"{self.verb} {self.kind.resource}{f' {self.name}' if self.name else ''} in namespace {self.namespace}"
+        where = f"in namespace {self.namespace}" if self.namespace else "in all namespaces"
+        return f"{self.verb} {self.kind.resource}{f' {self.name}' if self.name else ''} {where}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,11 +148,20 @@ class Volume(msgspec.Struct, frozen=True, rename="camel"):
     empty_dir: dict[str, Any] | None = None
 
 
-class PodSpec(msgspec.Struct, frozen=True):
+class PodDnsConfig(msgspec.Struct, frozen=True):
+    """What a pod's resolv.conf gets besides."""
+
+    nameservers: tuple[str, ...] | None = None
+
+
+class PodSpec(msgspec.Struct, frozen=True, rename="camel"):
     """What a pod is made of."""
 
     containers: tuple[Container, ...] | None = None
     volumes: tuple[Volume, ...] | None = None
+    dns_policy: str | None = None
+    dns_config: PodDnsConfig | None = None
+    host_network: bool | None = None
 
 
 class PodMetadata(msgspec.Struct, frozen=True):
@@ -185,6 +194,52 @@ class WorkloadStatus(msgspec.Struct, frozen=True, rename="camel"):
     """Of a DaemonSet."""
     number_ready: int | None = None
     """Of a DaemonSet."""
+
+
+class EndpointConditions(msgspec.Struct, frozen=True):
+    """Whether a pod behind a Service is to be asked."""
+
+    ready: bool | None = None
+    """None counts as ready."""
+
+
+class ServiceEndpoint(msgspec.Struct, frozen=True):
+    """A pod behind a Service."""
+
+    conditions: EndpointConditions | None = None
+
+
+class EndpointSlice(msgspec.Struct, frozen=True):
+    """discovery.k8s.io/v1 EndpointSlice."""
+
+    metadata: Metadata
+    endpoints: tuple[ServiceEndpoint, ...] | None = None
+
+
+class IngressRule(msgspec.Struct, frozen=True):
+    """A rule of an Ingress, of which the host counts."""
+
+    host: str | None = None
+
+
+class IngressTls(msgspec.Struct, frozen=True):
+    """Hosts under one certificate."""
+
+    hosts: tuple[str, ...] | None = None
+
+
+class IngressSpec(msgspec.Struct, frozen=True):
+    """The hosts of an Ingress."""
+
+    rules: tuple[IngressRule, ...] | None = None
+    tls: tuple[IngressTls, ...] | None = None
+
+
+class Ingress(msgspec.Struct, frozen=True):
+    """networking.k8s.io/v1 Ingress."""
+
+    metadata: Metadata
+    spec: IngressSpec | None = None
 
 
 class Workload(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""An API server out of manifests: the GETs that discovery makes, answered as values or over HTTP on loopback."""
+"""An API server out of manifests: the GETs of discovery and the writes of an install, as values or over HTTP."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ class FakeApi:
     objects: Sequence[Manifest]
     forbidden: Sequence[str] = ()
     """Ends of paths that RBAC does not allow."""
+    forbidden_writes: Sequence[str] = ()
     asked: list[tuple[str, str, str]] = field(default_factory=list)
     """Method, path and label selector of every request."""
 
@@ -34,8 +35,35 @@ class FakeApi:
         """The response to a request."""
         selector = request.url.params.get("labelSelector", "")
         self.asked.append((request.method, request.url.path, selector))
-        status, body = self.decide(request.url.path, selector)
-        return respond(status, json.dumps(body).encode())
+        if request.method != "GET":
+            return respond(*_encoded(self.write(request.method, request.url.path, json.loads(request.content))))
+        return respond(*_encoded(self.decide(request.url.path, selector)))
+
+    def write(self, method: str, path: str, body: Any) -> tuple[int, Any]:
+        """Status and body for a guarded change of a ConfigMap, whose kind of patch its contents tell."""
+        if any(path.endswith(end) for end in self.forbidden_writes):
+            return 403, _failure(403, "Forbidden", "no rule allows it")
+        namespace, _, name = path.partition("/namespaces/")[2].partition("/configmaps/")
+        found = [one for one in self.objects if self._is_in(one, namespace, "ConfigMap", "")]
+        there = next((one for one in found if one["metadata"]["name"] == name), None)
+        version = (body.get("preconditions") or body.get("metadata"))["resourceVersion"]
+        if there is None and method == "PATCH" and body.get("kind") == "ConfigMap":
+            made = {**body, "metadata": {**body["metadata"], "resourceVersion": self._next_version()}}
+            self.objects = [*self.objects, made]
+            return 201, made
+        if there is None:
+            return 404, _failure(404, "NotFound", f"configmaps {name} not found")
+        if there["metadata"].get("resourceVersion", "") != version:
+            return 409, _failure(409, "Conflict", "the object has been modified")
+        if method == "DELETE":
+            self.objects = [one for one in self.objects if one is not there]
+            return 200, {"kind": "Status", "status": "Success"}
+        _merge(there, {key: value for key, value in body.items() if key in ("data", "metadata")})
+        there["metadata"]["resourceVersion"] = self._next_version()
+        return 200, there
+
+    def _next_version(self) -> str:
+        return str(1 + max(int(one["metadata"].get("resourceVersion") or 0) for one in self.objects))
 
     def decide(self, path: str, selector: str = "") -> tuple[int, Any]:
         """Status and body for a path."""
@@ -71,8 +99,16 @@ def serving(api: FakeApi, folder: Path) -> Iterator[Path]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             url = urlsplit(self.path)
-            status, body = api.decide(url.path, dict(parse_qsl(url.query)).get("labelSelector", ""))
-            octets = json.dumps(body).encode()
+            self.respond(*_encoded(api.decide(url.path, dict(parse_qsl(url.query)).get("labelSelector", ""))))
+
+        def do_PATCH(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            self.respond(*_encoded(api.write(self.command, urlsplit(self.path).path, body)))
+
+        def do_DELETE(self) -> None:
+            self.do_PATCH()
+
+        def respond(self, status: int, octets: bytes) -> None:
             self.send_response(status)
             self.send_header("Content-Length", str(len(octets)))
             self.end_headers()
@@ -101,6 +137,23 @@ def _write_kubeconfig(path: Path, port: int) -> Path:
     }
     path.write_text(yaml.safe_dump(config), encoding="utf-8")
     return path
+
+
+def _encoded(answer: tuple[int, Any]) -> tuple[int, bytes]:
+    return answer[0], json.dumps(answer[1]).encode()
+
+
+def _merge(there: dict[str, Any], patch: dict[str, Any]) -> None:
+    """RFC 7386; a map that becomes empty goes, as an API server leaves it out."""
+    for key, value in patch.items():
+        if isinstance(value, dict):
+            _merge(there.setdefault(key, {}), value)
+            if not there[key]:
+                del there[key]
+        elif value is None:
+            there.pop(key, None)
+        else:
+            there[key] = value
 
 
 def _failure(code: int, reason: str, message: str) -> dict[str, Any]:

@@ -1,0 +1,106 @@
+"""Removal: what takes everything of ours out of a cluster's DNS again, whatever method put it there.
+
+The law: what is found by its marks goes, half of it too, and nothing else; what is damaged stays and is told, beside
+the rest that goes. A ConfigMap that was made for us goes with the last of its keys. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from dnsproxy.install.change.config_map import (
+    OBJECT,
+    ConfigMapChange,
+    Entry,
+    data_of,
+    keys_left,
+    made_entry,
+    words_made,
+)
+from dnsproxy.install.change.edits import Edits, merge_changes
+from dnsproxy.install.change.own_file import find_surroundings
+from dnsproxy.install.change.refusal import Refusal, refusal_of
+from dnsproxy.install.change.stub_domains import without_zones
+from dnsproxy.install.corefile import CorefileError
+from dnsproxy.install.discover.choice import Method, Target
+from dnsproxy.install.discover.found import Found, Server, Source
+from dnsproxy.install.discover.traces import Trace, find_traces
+from dnsproxy.install.plan import plan_uninstall
+
+
+@dataclass(frozen=True, slots=True)
+class _Removed:
+    change: ConfigMapChange
+    notes: tuple[str, ...] = ()
+
+
+def plan_removal(found: Found, *, keep: Target | None = None) -> Edits:
+    """The edits that take out every trace but one."""
+    changes: list[ConfigMapChange] = []
+    notes: list[str] = []
+    refusals: list[str] = []
+    traces = [trace for trace in find_traces(found) if str(trace.target) != str(keep)]
+    for trace in traces:
+        try:
+            removed = _remove(trace, found)
+        except Refusal as refusal:
+            refusals.append(str(refusal))
+        else:
+            changes.append(removed.change)
+            notes += removed.notes
+    merged = merge_changes([*changes, *_empties(found, keep)])
+    zones = tuple(dict.fromkeys(zone for trace in traces for zone in trace.zones))
+    # What is kept may stand in the same ConfigMap, still to be written.
+    kept = str(keep.source) if keep else ""
+    final = tuple(change if str(change.source) == kept else _emptied(change) for change in merged)
+    return Edits(None, final, zones, tuple(dict.fromkeys(notes)), tuple(refusals))
+
+
+def _remove(trace: Trace, found: Found) -> _Removed:
+    source, key = trace.target.source, trace.target.key
+    if trace.method is Method.STUB_DOMAINS:
+        stubs = [server.stub_domains for server in _servers(found) if server.stub_domains]
+        return _Removed(without_zones(next(stub for stub in stubs if str(stub.source) == str(source)), trace.target))
+    text = data_of(source)[key]
+    if trace.method is Method.COREFILE:
+        try:
+            change = plan_uninstall(text)
+        except CorefileError as error:
+            raise refusal_of(error, trace.target) from None
+        return _Removed(ConfigMapChange(source, (Entry(key, text, change.new),)), change.notes)
+    around = find_surroundings(text, trace.target)
+    left = None if around.empty else around.before + around.after
+    made = made_entry(source, [word for word in words_made(source) if word == OBJECT])
+    return _Removed(ConfigMapChange(source, (Entry(key, text, left),), (made,)))
+
+
+def _emptied(change: ConfigMapChange) -> ConfigMapChange:
+    """Without the ConfigMap itself, where nothing but our mark is left of what was made for us."""
+    if OBJECT not in words_made(change.source):
+        return change
+    if keys_left(change):
+        # Somebody else's keys are in it by now, so it is theirs: its mark goes once nothing of ours is left.
+        return replace(change, annotations=(*change.annotations, made_entry(change.source, [])))
+    return replace(change, removes=True)
+
+
+def _empties(found: Found, keep: Target | None) -> Iterator[ConfigMapChange]:
+    """ConfigMaps that were made for us and from which somebody took our key."""
+    kept = str(keep.source) if keep else ""
+    for source in {str(source): source for source in _sources(found)}.values():
+        if OBJECT in words_made(source) and not data_of(source) and str(source) != kept:
+            yield ConfigMapChange(source, (), (made_entry(source, []),), removes=True)
+
+
+def _sources(found: Found) -> Iterable[Source]:
+    for server in _servers(found):
+        if server.corefile is not None:
+            yield from (hook.source for hook in server.corefile.hooks if hook.source)
+        if server.stub_domains is not None:
+            yield server.stub_domains.source
+
+
+def _servers(found: Found) -> list[Server]:
+    both = [found.server, found.node_local.server if found.node_local else None]
+    return [server for server in both if server is not None]

@@ -1,0 +1,85 @@
+"""Rights: the RBAC that reading and writing a plan takes, as Roles that name every object that can be named.
+
+The law: who has these rights may do all of it, and nothing else; a list cannot be granted by name, so it is granted for
+its namespace. https://kubernetes.io/docs/reference/access-authn-authz/rbac/ Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+
+from dnsproxy.install.change.config_map import ConfigMapChange
+from dnsproxy.install.discover.facts import CONFIG_MAP, Request
+
+NAME: Final = "dnsproxy-install"
+_VERBS: Final = ("get", "list", "patch", "create", "delete")
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """One verb on one object, or on all of a kind in a namespace."""
+
+    namespace: str
+    """Empty for all of them."""
+    group: str
+    plural: str
+    name: str | None
+    verb: str
+
+
+def grants_of(asked: Iterable[Request], changes: Iterable[ConfigMapChange]) -> tuple[Grant, ...]:
+    """What it takes to ask and to write this."""
+    read = [Grant(one.namespace, one.kind.group, one.kind.plural, one.name, one.verb) for one in asked]
+    written = [
+        Grant(change.source.namespace, CONFIG_MAP.group, CONFIG_MAP.plural, change.source.name, verb)
+        for change in changes
+        for verb in ("patch", change.verb)
+    ]
+    return tuple(dict.fromkeys([*read, *written]))
+
+
+def make_roles(grants: Iterable[Grant]) -> list[dict[str, Any]]:
+    """A Role for each namespace, and a ClusterRole for what is asked in all of them."""
+    by_namespace: dict[str, list[Grant]] = {}
+    for grant in grants:
+        by_namespace.setdefault(grant.namespace, []).append(grant)
+    return [_role(namespace, granted) for namespace, granted in by_namespace.items()]
+
+
+def format_roles(grants: Iterable[Grant]) -> str:
+    """The same as YAML documents."""
+    return yaml.safe_dump_all(make_roles(grants), explicit_start=True, sort_keys=False)
+
+
+def _role(namespace: str, grants: list[Grant]) -> dict[str, Any]:
+    metadata = {"name": NAME, "namespace": namespace} if namespace else {"name": NAME}
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role" if namespace else "ClusterRole",
+        "metadata": metadata,
+        "rules": _rules(grants),
+    }
+
+
+def _rules(grants: list[Grant]) -> list[dict[str, Any]]:
+    """One rule for the names that have the same verbs, and one for each kind that is listed."""
+    verbs: dict[tuple[str, str, str | None], set[str]] = {}
+    for grant in grants:
+        verbs.setdefault((grant.group, grant.plural, grant.name), set()).add(grant.verb)
+    names: dict[tuple[str, str, tuple[str, ...], bool], list[str]] = {}
+    for (group, plural, name), granted in verbs.items():
+        ordered = tuple(verb for verb in _VERBS if verb in granted)
+        names.setdefault((group, plural, ordered, name is None), []).extend([] if name is None else [name])
+    return [
+        {
+            "apiGroups": [group],
+            "resources": [plural],
+            **({} if is_list else {"resourceNames": sorted(named)}),
+            "verbs": list(ordered),
+        }
+        for (group, plural, ordered, is_list), named in names.items()
+    ]
