@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import ssl
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import (
+    AbstractAsyncContextManager,
+    asynccontextmanager,
+    contextmanager,
+)
 from dataclasses import dataclass
 from http import HTTPStatus
 from types import TracebackType
@@ -19,8 +23,9 @@ from typing import Final
 import httpx2
 import trio
 
+from sidecar.kubernetes.body import body_of
 from sidecar.kubernetes.config import Cluster, ClusterConfigError
-from sidecar.kubernetes.errors import ApiError, ServerTrouble, TimedOut, Unauthorized, error_from_response, shown
+from sidecar.kubernetes.errors import ApiError, ServerTrouble, TimedOut, Unauthorized, error_from_response
 
 _HEADERS: Final = {
     "accept": "application/json",
@@ -30,7 +35,6 @@ _HEADERS: Final = {
 _COMPRESSED: Final = {"accept-encoding": "gzip"}
 """For lists: they shrink to a tenth, and so do the pieces that they come in, each of which costs the event loop more
 than to inflate it. The server does not compress watches, nor what is small."""
-_GZIP: Final = 16 + zlib.MAX_WBITS
 _ERROR_BODY_LIMIT: Final = 64 << 10
 _CLOSE_SECONDS: Final = 1.0
 """Closing says good-bye to the peer (TLS), who may not listen any more."""
@@ -104,7 +108,7 @@ class ApiClient:
         with _translated(), trio.fail_after(seconds):
             response = await self._send_authorized(call)
             try:
-                async with _body_of(response) as chunks:
+                async with body_of(response) as chunks:
                     yield chunks
             finally:
                 with trio.move_on_after(_CLOSE_SECONDS, shield=True):
@@ -190,44 +194,9 @@ def _translated() -> Iterator[None]:
         raise ServerTrouble(_reason(error)) from error
 
 
-@asynccontextmanager
-async def _body_of(response: httpx2.Response) -> AsyncIterator[AsyncIterator[bytes]]:
-    encoding = response.headers.get("content-encoding", "identity").lower()
-    async with _ending(response.aiter_raw()) as raw, aclosing(_inflated(raw, encoding)) as chunks:
-        yield chunks
-
-
-@asynccontextmanager
-async def _ending(chunks: AsyncGenerator[bytes]) -> AsyncIterator[AsyncGenerator[bytes]]:
-    """Ends a body that was left in the middle by a cancellation of its next wait.
-
-    Closed at its `yield` instead, httpx's generator would leave those within it to the garbage collector, which warns
-    and ends them at some later time: https://peps.python.org/pep-0533/.
-    """
-    async with aclosing(chunks):
-        try:
-            yield chunks
-        finally:
-            with trio.CancelScope() as scope, suppress(httpx2.HTTPError):
-                scope.cancel()
-                async for _ in chunks:
-                    pass
-
-
-async def _inflated(chunks: AsyncIterator[bytes], encoding: str) -> AsyncGenerator[bytes]:
-    """Raises ServerTrouble for what was not compressed as it says (RFC 9110, section 8.4)."""
-    if encoding not in ("gzip", "identity"):
-        raise ServerTrouble(f"a body comes as {shown(encoding.encode())}, which nobody asked for")
-    inflater = zlib.decompressobj(wbits=_GZIP)
-    async for chunk in chunks:
-        yield inflater.decompress(chunk) if encoding == "gzip" else chunk
-    if encoding == "gzip" and not inflater.eof:
-        raise ServerTrouble("a compressed body is cut")
-
-
 async def _error_of(response: httpx2.Response) -> ApiError:
     body = b""
-    async with _body_of(response) as chunks:
+    async with body_of(response) as chunks:
         async for chunk in chunks:
             body += chunk
             if len(body) > _ERROR_BODY_LIMIT:
