@@ -11,8 +11,9 @@ from collections.abc import Sequence
 
 import click
 
+from proxy.header import ProxyProtocol
 from proxy.routes import Route, check_routes, parse_advertise, parse_route
-from proxy.settings import ProxyProtocol, Settings
+from proxy.settings import Settings
 from sidecar.checked_type import CheckedType
 from sidecar.options import BadUsage, Command, Endpoint, Seconds, admin_option, log_options, run_program
 

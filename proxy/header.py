@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import ipaddress
 import struct
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
 from typing import Final
 
+from proxy.crc32c import crc32c
 from sidecar.endpoints import Endpoint, parse_port
 
 SIGNATURE_V2: Final = b"\r\n\r\n\0\r\nQUIT\n"
@@ -26,6 +30,18 @@ _TCP4: Final = 0x11
 _TCP6: Final = 0x21
 _BLOCK_V2: Final = {_TCP4: struct.Struct("!4s4sHH"), _TCP6: struct.Struct("!16s16sHH")}
 _TLV: Final = struct.Struct("!BH")
+_TYPE_CRC32C: Final = 0x03
+_CHECKSUM: Final = struct.Struct("!I")
+_NO_CHECKSUM: Final = _TLV.pack(_TYPE_CRC32C, _CHECKSUM.size) + bytes(_CHECKSUM.size)
+"""The TLV as it is while the checksum is taken (section 2.2.3)."""
+
+
+class ProxyProtocol(StrEnum):
+    """Which header goes in front of a connection."""
+
+    V1 = "v1"
+    V2 = "v2"
+    NONE = "none"
 
 
 class BadHeader(ValueError):
@@ -52,6 +68,17 @@ class Parsed:
     length: int
 
 
+def formatter(protocol: ProxyProtocol, *, checksum: bool = False) -> Callable[[Header], bytes]:
+    """What writes the headers of a protocol; NONE writes no octet. Only version 2 has a place for a checksum."""
+    if protocol is ProxyProtocol.NONE:
+        return _format_nothing
+    return format_v1 if protocol is ProxyProtocol.V1 else partial(format_v2, checksum=checksum)
+
+
+def _format_nothing(_header: Header) -> bytes:
+    return b""
+
+
 def format_v1(header: Header) -> bytes:
     """The line of version 1 (section 2.1): no leading zeros, one space between fields, CRLF at the end."""
     if header.source is None or header.destination is None:
@@ -61,14 +88,22 @@ def format_v1(header: Header) -> bytes:
     return f"PROXY {family} {source} {destination} {header.source.port} {header.destination.port}\r\n".encode("ascii")
 
 
-def format_v2(header: Header) -> bytes:
-    """The binary form of version 2 (section 2.2), without TLVs."""
+def format_v2(header: Header, *, checksum: bool = False) -> bytes:
+    """The binary form of version 2 (section 2.2), with a CRC32c of the whole as its only TLV if asked for."""
+    command, family, block = _block_v2(header)
+    tail = _NO_CHECKSUM if checksum else b""
+    octets = _FIXED_V2.pack(SIGNATURE_V2, command, family, len(block) + len(tail)) + block + tail
+    return octets[: -_CHECKSUM.size] + _CHECKSUM.pack(crc32c(octets)) if checksum else octets
+
+
+def _block_v2(header: Header) -> tuple[int, int, bytes]:
+    """Command, family, and the addresses."""
     if header.source is None or header.destination is None:
-        return _FIXED_V2.pack(SIGNATURE_V2, _LOCAL, _UNSPEC, 0)
+        return _LOCAL, _UNSPEC, b""
     source, destination = (ipaddress.ip_address(h) for h in _one_family(header.source.host, header.destination.host))
     family = _TCP6 if source.version == 6 else _TCP4  # noqa: PLR2004  # as in IPv6
-    block = _BLOCK_V2[family].pack(source.packed, destination.packed, header.source.port, header.destination.port)
-    return _FIXED_V2.pack(SIGNATURE_V2, _PROXY, family, len(block)) + block
+    ports = header.source.port, header.destination.port
+    return _PROXY, family, _BLOCK_V2[family].pack(source.packed, destination.packed, *ports)
 
 
 def parse_header(octets: bytes) -> Parsed | None:
@@ -130,7 +165,8 @@ def _parse_port_v1(text: str) -> int:
 def parse_v2(octets: bytes) -> Parsed | None:
     """A version 2 header; None while it is incomplete. Raises BadHeader.
 
-    TLVs are skipped, but must fit (section 2.2.7). Datagram and UNIX families are refused: a TCP proxy sends neither.
+    TLVs are skipped, but must fit, and a checksum among them must be right (section 2.2.3). Datagram and UNIX families
+    are refused: a TCP proxy sends neither.
     """
     if octets[: len(SIGNATURE_V2)] != SIGNATURE_V2[: len(octets)]:
         raise BadHeader("this does not begin with the signature of version 2")
@@ -141,7 +177,10 @@ def parse_v2(octets: bytes) -> Parsed | None:
     end = _FIXED_V2.size + length
     if len(octets) < end:
         return None
-    return Parsed(_parse_block_v2(command, family, octets[_FIXED_V2.size : end]), end)
+    header = _parse_block_v2(command, family, octets[_FIXED_V2.size : end])
+    if command == _PROXY and family != _UNSPEC:
+        _check_tlvs(octets[:end], _FIXED_V2.size + _BLOCK_V2[family].size)
+    return Parsed(header, end)
 
 
 def _check_fixed_v2(command: int, family: int, length: int) -> None:
@@ -159,21 +198,38 @@ def _parse_block_v2(command: int, family: int, block: bytes) -> Header:
         return LOCAL
     layout = _BLOCK_V2[family]
     source, destination, source_port, destination_port = layout.unpack_from(block)
-    _check_tlvs(block[layout.size :])
     return Header(
         Endpoint(str(ipaddress.ip_address(source)), source_port),
         Endpoint(str(ipaddress.ip_address(destination)), destination_port),
     )
 
 
-def _check_tlvs(octets: bytes) -> None:
-    position = 0
+def _check_tlvs(octets: bytes, position: int) -> None:
+    """Look at the TLVs of a whole header from a position on."""
+    for kind, start, length in _tlvs(octets, position):
+        if kind == _TYPE_CRC32C:
+            if length != _CHECKSUM.size:
+                raise BadHeader(f"a checksum of {length} octets")
+            _check_sum(octets, start)
+
+
+def _tlvs(octets: bytes, position: int) -> Iterator[tuple[int, int, int]]:
+    """Type, begin and length of each value."""
     while position < len(octets):
         if position + _TLV.size > len(octets):
             raise BadHeader("a TLV is cut")
-        position += _TLV.size + _TLV.unpack_from(octets, position)[1]
-    if position > len(octets):
-        raise BadHeader("a TLV is longer than the header")
+        kind, length = _TLV.unpack_from(octets, position)
+        position += _TLV.size
+        if position + length > len(octets):
+            raise BadHeader("a TLV is longer than the header")
+        yield kind, position, length
+        position += length
+
+
+def _check_sum(octets: bytes, start: int) -> None:
+    end = start + _CHECKSUM.size
+    if _CHECKSUM.unpack_from(octets, start)[0] != crc32c(octets[:start] + bytes(_CHECKSUM.size) + octets[end:]):
+        raise BadHeader("the checksum is wrong")
 
 
 def _one_family(source: str, destination: str) -> tuple[str, str]:

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from proxy.dialling import EXHAUSTED, Dialling
-from proxy.header import Header, format_v1, format_v2
-from proxy.settings import ProxyProtocol
+from proxy.header import Header
 from sidecar.endpoints import Endpoint
 from sidecar.listeners import bound_endpoint
 
@@ -42,19 +41,15 @@ _GONE: Final = frozenset(
     }
 )
 
-_FORMATS: Final[dict[ProxyProtocol, Callable[[Header], bytes]]] = {
-    ProxyProtocol.V1: format_v1,
-    ProxyProtocol.V2: format_v2,
-    ProxyProtocol.NONE: lambda _: b"",
-}
-
 
 class Listener:
     """One listening socket with what its connections need."""
 
     __slots__ = ("_advertised", "_destination", "_format", "_relay", "endpoint", "fd", "sock", "target")
 
-    def __init__(self, relay: Relay, sock: socket.socket, target: Backend) -> None:
+    def __init__(
+        self, relay: Relay, sock: socket.socket, target: Backend, *, format_header: Callable[[Header], bytes]
+    ) -> None:
         settings = relay.settings
         self._relay = relay
         self.sock = sock
@@ -63,7 +58,7 @@ class Listener:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.target = target
         self.endpoint = bound_endpoint(sock)
-        self._format = _FORMATS[settings.proxy_protocol]
+        self._format = format_header
         self._advertised = settings.advertise.get(self.endpoint.port, self.endpoint.port)
         # One address only is what every client of this listener has dialled.
         everywhere = self.endpoint.host in {"::", "0.0.0.0"}

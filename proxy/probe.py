@@ -16,9 +16,8 @@ from typing import Final
 import trio
 
 from proxy.backend import Address, Backend
-from proxy.header import LOCAL, format_v1, format_v2
+from proxy.header import LOCAL, ProxyProtocol, format_v1, format_v2
 from proxy.readiness import Cause, Failure, cause_of_connect, describe
-from proxy.settings import ProxyProtocol
 from sidecar.answers import Readiness
 
 PROBE_SECONDS: Final = 2.0

@@ -82,7 +82,7 @@ class Relay:
         written = dict.fromkeys(route.backend for route in settings.routes)
         self.backends = {destination: Backend(destination, listeners=endpoints) for destination in written}
         self.listeners = [
-            Listener(self, sock, self.backends[route.backend])
+            Listener(self, sock, self.backends[route.backend], format_header=settings.formatter_of(route))
             for sock, route in zip(listeners, settings.routes, strict=True)
         ]
         self._limit = _connection_limit()

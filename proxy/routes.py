@@ -1,6 +1,7 @@
-"""Routes: which port is relayed to which backend, and the text form of the flags that say so.
+"""Routes: which port is relayed to which backend with which header, and the text form of the flags that say so.
 
-The law: pure. A backend here is a name or an address that was written down; what it resolves to is proxy.backend's.
+The law: pure. A backend here is what was written down: a name, an address or a Service; what it stands for at the
+moment is proxy.backend's.
 """
 
 from __future__ import annotations
@@ -10,14 +11,22 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from proxy.header import ProxyProtocol
 from sidecar.endpoints import Endpoint, parse_address, parse_endpoint, parse_port
 
 ANY_HOST = "::"
 """Where a route without an address listens: every address, the IPv4 ones included."""
 
+SERVICE = "service:"
+"""What a backend begins with that is a Kubernetes Service."""
+
 _MAXIMUM_NAME = 253
 # A final dot makes a name absolute, which spares the search list of resolv.conf.
 _NAME = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*\.?\Z")
+# Names of namespaces, Services (RFC 1123, and RFC 1035 before) and of their ports (RFC 6335) as the API server takes
+# them; that a port's name is at most 15 octets, it says itself.
+_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\Z")
+_PROTOCOL_OPTION = "proxy-protocol"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +41,47 @@ class Destination:
 
 
 @dataclass(frozen=True, slots=True)
+class ServicePort:
+    """A backend that is whatever stands behind a port of a Kubernetes Service at the moment."""
+
+    namespace: str
+    name: str
+    port: int | str
+    """Its number or its name."""
+
+    def __str__(self) -> str:
+        return f"{SERVICE}{self.namespace}/{self.name}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
 class Route:
     """Connections to `listen` go to `backend`."""
 
     listen: Endpoint
-    backend: Destination
+    backend: Destination | ServicePort
+    proxy_protocol: ProxyProtocol | None = None
+    """The header in front of them, where it is not the one of all routes."""
 
     def __str__(self) -> str:
-        return f"{self.listen}={self.backend}"
+        option = "" if self.proxy_protocol is None else f",{_PROTOCOL_OPTION}={self.proxy_protocol}"
+        return f"{self.listen}={self.backend}{option}"
 
 
 def parse_route(text: str) -> Route:
-    """The route that `[ADDR:]PORT=HOST:PORT` names; IPv6 addresses in brackets. Raises ValueError."""
-    listen, equals, backend = text.strip().partition("=")
+    """The route that `[ADDR:]PORT=BACKEND[,proxy-protocol=v1|v2|none]` names. Raises ValueError.
+
+    BACKEND is `HOST:PORT`, IPv6 addresses in brackets, or `service:NAMESPACE/NAME:PORT`.
+    """
+    listen, equals, rest = text.strip().partition("=")
     if not equals:
         raise ValueError(f"{_shown(text)} is not [ADDR:]PORT=HOST:PORT")
-    return Route(_parse_listen(listen), parse_destination(backend))
+    backend, *options = rest.split(",")
+    return Route(_parse_listen(listen), parse_backend(backend), _parse_options(options))
+
+
+def parse_backend(text: str) -> Destination | ServicePort:
+    """The backend that `HOST:PORT` or `service:NAMESPACE/NAME:PORT` names. Raises ValueError."""
+    return parse_service(text) if text.startswith(SERVICE) and "/" in text else parse_destination(text)
 
 
 def parse_destination(text: str) -> Destination:
@@ -56,6 +90,19 @@ def parse_destination(text: str) -> Destination:
     if not colon or not host:
         raise ValueError(f"{_shown(text)} is not HOST:PORT")
     return Destination(_parse_host(host), parse_port(port))
+
+
+def parse_service(text: str) -> ServicePort:
+    """The backend that `service:NAMESPACE/NAME:PORT` names; PORT is a number or a name. Raises ValueError."""
+    namespace, _, rest = text.removeprefix(SERVICE).partition("/")
+    name, colon, port = rest.partition(":")
+    if not colon or not all(map(_LABEL.match, (namespace, name))):
+        raise ValueError(f"{_shown(text)} is not service:NAMESPACE/NAME:PORT")
+    if port.isdigit():
+        return ServicePort(namespace, name, parse_port(port))
+    if not _LABEL.match(port):
+        raise ValueError(f"{_shown(text)}: {_shown(port)} is neither the number nor the name of a port")
+    return ServicePort(namespace, name, port)
 
 
 def parse_advertise(text: str) -> tuple[int, int]:
@@ -73,10 +120,20 @@ def check_routes(routes: Iterable[Route], advertise: Mapping[int, int]) -> None:
         if count > 1 and endpoint.port:
             raise ValueError(f"{count} routes listen on {endpoint}")
     for route in routes:
-        if reaches(route.listen, Endpoint(route.backend.host, route.backend.port)):
-            raise ValueError(f"{route} goes to its own listener")
+        _check_backend(route, routes)
     if unknown := sorted(set(advertise) - {route.listen.port for route in routes}):
         raise ValueError(f"no route listens on the advertised port {unknown[0]}")
+
+
+def _check_backend(route: Route, routes: Iterable[Route]) -> None:
+    """No route may end at a listener of this relay, be it another route's: the header would come in front twice."""
+    if isinstance(route.backend, ServicePort):
+        return
+    target = Endpoint(route.backend.host, route.backend.port)
+    for other in routes:
+        if reaches(other.listen, target):
+            whose = "its own listener" if other is route else f"the listener of {other}"
+            raise ValueError(f"{route} goes to {whose}")
 
 
 def reaches(listener: Endpoint, target: Endpoint) -> bool:
@@ -93,6 +150,20 @@ def _parse_listen(text: str) -> Endpoint:
     if ":" in text:
         return parse_endpoint(text)
     return Endpoint(ANY_HOST, parse_port(text, lowest=0))
+
+
+def _parse_options(options: Iterable[str]) -> ProxyProtocol | None:
+    protocol: ProxyProtocol | None = None
+    for option in options:
+        key, _, value = option.partition("=")
+        if key != _PROTOCOL_OPTION:
+            raise ValueError(f"{_shown(option)} is no option of a route; there is {_PROTOCOL_OPTION}=v1|v2|none")
+        if protocol is not None:
+            raise ValueError(f"{_PROTOCOL_OPTION} is given twice")
+        if value not in set(ProxyProtocol):
+            raise ValueError(f"{_shown(value)} is no {_PROTOCOL_OPTION}; there are v1, v2 and none")
+        protocol = ProxyProtocol(value)
+    return protocol
 
 
 def _parse_host(text: str) -> str:

@@ -5,19 +5,12 @@ The law: no default here contradicts the help text of the flags; nothing else ho
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
+from pathlib import Path
 
+from proxy.header import Header, ProxyProtocol, formatter
 from proxy.routes import Route
-
-
-class ProxyProtocol(StrEnum):
-    """Which header goes in front of a connection."""
-
-    V1 = "v1"
-    V2 = "v2"
-    NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +19,9 @@ class Settings:
 
     routes: tuple[Route, ...]
     proxy_protocol: ProxyProtocol = ProxyProtocol.V1
+    """For the routes that name none themselves."""
+    crc32c: bool = False
+    """Whether headers of version 2 carry a checksum."""
     connect_timeout: float = 5.0
     """From the client's connection to the backend's, all addresses together."""
     idle_timeout: float = 600.0
@@ -34,3 +30,20 @@ class Settings:
     """Without an octet in the direction that is left, once one side has finished sending."""
     advertise: Mapping[int, int] = field(default_factory=dict)
     """Destination port to state in the header, by listening port."""
+    max_connections: int | None = None
+    """Clients at the same time; None: as many as the descriptor limit allows."""
+    max_connections_per_client: int | None = None
+    """The same for one client address; None: as many as in all."""
+    resolv_conf: Path = Path("/etc/resolv.conf")
+    """Which nameservers to ask for the names of backends, and how."""
+    kubeconfig: str | None = None
+    """For backends that are Services; None: KUBECONFIG, the pod's own account, ~/.kube/config."""
+    context: str | None = None
+
+    def protocol_of(self, route: Route) -> ProxyProtocol:
+        """Which header goes in front of the connections of a route."""
+        return self.proxy_protocol if route.proxy_protocol is None else route.proxy_protocol
+
+    def formatter_of(self, route: Route) -> Callable[[Header], bytes]:
+        """What writes the headers of a route."""
+        return formatter(self.protocol_of(route), checksum=self.crc32c)

@@ -12,10 +12,9 @@ from structlog.testing import capture_logs
 
 from proxy.backend import Address
 from proxy.connection import BUFFER
-from proxy.header import Header
+from proxy.header import Header, ProxyProtocol
 from proxy.readiness import Cause
 from proxy.routes import Destination
-from proxy.settings import ProxyProtocol
 from sidecar.endpoints import Endpoint
 from tests.proxy.relaying import V4, V6, World, read_header, read_to_end, relaying, relaying_to, reset, until
 from tests.proxy.resolving import NO_SUCH_NAME, TRY_AGAIN, played_resolver

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proxy.crc32c import crc32c
 from proxy.header import (
     LOCAL,
     MAXIMUM_V1,
@@ -16,8 +17,10 @@ from proxy.header import (
     BadHeader,
     Header,
     Parsed,
+    ProxyProtocol,
     format_v1,
     format_v2,
+    formatter,
     parse_header,
     parse_v1,
     parse_v2,
@@ -53,16 +56,31 @@ def test_each_form_is_written_octet_for_octet(header: Header, line: bytes, binar
     assert format_v2(header) == binary
 
 
+def with_checksum(binary: bytes) -> bytes:
+    """The same header with the TLV, put together as section 2.2.3 says."""
+    fixed, block = binary[:14], binary[16:]
+    bare = fixed + (len(block) + 7).to_bytes(2) + block + b"\x03\x00\x04"
+    return bare + crc32c(bare + bytes(4)).to_bytes(4)
+
+
+@pytest.mark.parametrize(("header", "line", "binary"), TABLE)
+def test_each_protocol_has_its_writer(header: Header, line: bytes, binary: bytes) -> None:
+    assert formatter(ProxyProtocol.V1)(header) == formatter(ProxyProtocol.V1, checksum=True)(header) == line
+    assert formatter(ProxyProtocol.V2)(header) == binary
+    assert formatter(ProxyProtocol.V2, checksum=True)(header) == with_checksum(binary)
+    assert formatter(ProxyProtocol.NONE)(header) == b""
+
+
 @pytest.mark.parametrize(("header", "line", "binary"), TABLE)
 @pytest.mark.parametrize("behind", [b"", b"GET / HTTP/1.1\r\n", SIGNATURE_V2], ids=["alone", "text", "another header"])
 def test_each_form_is_read_and_what_follows_is_left(header: Header, line: bytes, binary: bytes, behind: bytes) -> None:
-    for octets in (line, binary):
+    for octets in (line, binary, with_checksum(binary)):
         assert parse_header(octets + behind) == Parsed(header, len(octets))
 
 
 @pytest.mark.parametrize(("header", "line", "binary"), TABLE)
 def test_octet_by_octet_a_header_is_incomplete_until_its_last(header: Header, line: bytes, binary: bytes) -> None:
-    for octets in (line, binary):
+    for octets in (line, binary, with_checksum(binary)):
         for length in range(len(octets)):
             assert parse_header(octets[:length]) is None
         assert parse_header(octets) == Parsed(header, len(octets))
@@ -152,6 +170,10 @@ def test_a_line_that_is_not_of_version_1_is_refused(line: bytes) -> None:
         pytest.param(v2(0x21, 0x11, V4_BLOCK + b"\x04\x00"), id="TLV without length"),
         pytest.param(v2(0x21, 0x11, V4_BLOCK + b"\x04\x00\x02x"), id="TLV that runs over"),
         pytest.param(v2(0x21, 0x11, V4_BLOCK + b"\x04\xff\xff"), id="TLV of 65535 octets"),
+        pytest.param(v2(0x21, 0x11, V4_BLOCK + b"\x03\x00\x04\0\0\0\0"), id="wrong checksum"),
+        pytest.param(v2(0x21, 0x11, V4_BLOCK + b"\x03\x00\x03\0\0\0"), id="checksum of three octets"),
+        pytest.param(v2(0x21, 0x11, V4_BLOCK + b"\x03\x00\x00"), id="checksum of no octet"),
+        pytest.param(with_checksum(v2(0x21, 0x11, V4_BLOCK))[:-1] + b"\xff", id="checksum with a wrong octet"),
         pytest.param(SIGNATURE_V2[:-1] + b"\r" + v2(0x21, 0x11, V4_BLOCK)[12:], id="wrong signature"),
     ],
 )
@@ -163,7 +185,8 @@ def test_octets_that_are_not_of_version_2_are_refused(octets: bytes) -> None:
 @pytest.mark.parametrize(
     ("octets", "header"),
     [
-        pytest.param(v2(0x21, 0x11, V4_BLOCK + b"\x04\x00\x00\x03\x00\x04abcd"), V4, id="TLVs"),
+        pytest.param(v2(0x21, 0x11, V4_BLOCK + b"\x04\x00\x00\x05\x00\x04abcd"), V4, id="TLVs"),
+        pytest.param(with_checksum(v2(0x21, 0x11, V4_BLOCK + b"\x04\x00\x00")), V4, id="checksum behind another TLV"),
         pytest.param(v2(0x20, 0x11, V4_BLOCK), LOCAL, id="LOCAL with addresses"),
         pytest.param(v2(0x20, 0x31, b"x" * 216), LOCAL, id="LOCAL with UNIX addresses"),
         pytest.param(v2(0x21, 0x00, b""), LOCAL, id="PROXY without a family"),
@@ -197,6 +220,8 @@ def test_octets_that_can_become_no_header_are_refused_at_once(octets: bytes) -> 
         parse_header(octets)
 
 
+WRITERS = [formatter(ProxyProtocol.V1), formatter(ProxyProtocol.V2), formatter(ProxyProtocol.V2, checksum=True)]
+
 ports = st.integers(0, 65_535)
 endpoints = st.builds(Endpoint, st.ip_addresses().map(str), ports)
 headers = st.builds(Header, endpoints, endpoints) | st.just(LOCAL)
@@ -204,7 +229,7 @@ headers = st.builds(Header, endpoints, endpoints) | st.just(LOCAL)
 
 @given(headers, st.binary(max_size=40))
 def test_what_is_written_is_read_again_and_written_again_alike(header: Header, behind: bytes) -> None:
-    for write in (format_v1, format_v2):
+    for write in WRITERS:
         octets = write(header)
         parsed = parse_header(octets + behind)
         assert parsed is not None
@@ -220,15 +245,30 @@ def test_garbage_is_refused_or_incomplete_or_a_header_that_can_be_written(octets
         return
     if parsed is not None:
         assert 0 < parsed.length <= len(octets)
-        for write in (format_v1, format_v2):
+        for write in WRITERS:
             again = parse_header(write(parsed.header))
             assert again is not None
             assert write(again.header) == write(parsed.header)
 
 
+@given(headers.filter(lambda header: header != LOCAL), st.data())
+def test_with_a_checksum_no_changed_bit_goes_unnoticed(header: Header, data: st.DataObject) -> None:
+    octets = bytearray(format_v2(header, checksum=True))
+    # Behind the family: its own bits could make another header of it, one without addresses.
+    place = data.draw(st.integers(16, len(octets) - 1))
+    octets[place] ^= 1 << data.draw(st.integers(0, 7))
+    try:
+        parsed = parse_header(bytes(octets))
+    except BadHeader:
+        return
+    # The type of the TLV was hit, and so it is no checksum any more.
+    assert place == len(octets) - 7
+    assert parsed is not None
+
+
 @given(headers, st.data())
 def test_a_changed_octet_gives_a_value_or_our_error(header: Header, data: st.DataObject) -> None:
-    octets = bytearray(data.draw(st.sampled_from([format_v1(header), format_v2(header)])))
+    octets = bytearray(data.draw(st.sampled_from([write(header) for write in WRITERS])))
     octets[data.draw(st.integers(0, len(octets) - 1))] = data.draw(st.integers(0, 255))
     with contextlib.suppress(BadHeader):
         parse_header(bytes(octets))

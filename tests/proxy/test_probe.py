@@ -11,9 +11,9 @@ from structlog.testing import capture_logs
 
 from proxy import probe
 from proxy.backend import Backend
+from proxy.header import ProxyProtocol
 from proxy.probe import check_backends
 from proxy.routes import Destination
-from proxy.settings import ProxyProtocol
 from sidecar.answers import Readiness
 from tests.proxy.relaying import V4, read_to_end
 from tests.proxy.resolving import NO_SUCH_NAME, TRY_AGAIN, played_resolver

@@ -6,14 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proxy.header import ProxyProtocol
 from proxy.routes import (
     ANY_HOST,
     Destination,
     Route,
+    ServicePort,
     check_routes,
     parse_advertise,
+    parse_backend,
     parse_destination,
     parse_route,
+    parse_service,
     reaches,
 )
 from sidecar.endpoints import Endpoint
@@ -40,6 +44,28 @@ from sidecar.endpoints import Endpoint
 def test_a_route_is_read(text: str, listen: Endpoint, backend: Destination) -> None:
     assert parse_route(text) == Route(listen, backend)
     assert parse_route(str(parse_route(text))) == parse_route(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "backend"),
+    [
+        pytest.param("service:web/ingress:https", ServicePort("web", "ingress", "https"), id="port by name"),
+        pytest.param("service:web/ingress:443", ServicePort("web", "ingress", 443), id="port by number"),
+        pytest.param("service:8080", Destination("service", 8080), id="a host of that name"),
+    ],
+)
+def test_a_service_is_read(text: str, backend: ServicePort | Destination) -> None:
+    assert parse_backend(text) == backend
+    assert parse_route(f"80={text}") == Route(Endpoint(ANY_HOST, 80), backend)
+    assert parse_backend(str(backend)) == backend
+
+
+@pytest.mark.parametrize("protocol", ProxyProtocol)
+def test_a_route_may_name_its_protocol(protocol: ProxyProtocol) -> None:
+    for backend in ("example.org:80", "[2001:db8::1]:80", "service:web/ingress:https"):
+        route = parse_route(f"[::1]:80={backend},proxy-protocol={protocol}")
+        assert route.proxy_protocol is protocol
+        assert parse_route(str(route)) == route
 
 
 @pytest.mark.parametrize(
@@ -72,6 +98,27 @@ def test_a_route_is_read(text: str, listen: Endpoint, backend: Destination) -> N
         pytest.param("8080=exämple.org:80", id="umlaut"),
         pytest.param("8080=example.org:80=x:1", id="two equals"),
         pytest.param("8080=a\nb:80", id="line end"),
+        pytest.param("80=a:1,", id="empty option"),
+        pytest.param("80=a:1,proxy-protocol", id="option without value"),
+        pytest.param("80=a:1,proxy-protocol=", id="option with no value"),
+        pytest.param("80=a:1,proxy-protocol=v3", id="no such version"),
+        pytest.param("80=a:1,proxy-protocol=V2", id="version in capitals"),
+        pytest.param("80=a:1,proxy-protocol=v1,proxy-protocol=v2", id="option twice"),
+        pytest.param("80=a:1,version=v1", id="no such option"),
+        pytest.param("80=a:1, proxy-protocol=v1", id="blank before an option"),
+        pytest.param("80=service:web/ingress", id="Service without port"),
+        pytest.param("80=service:web/ingress:", id="Service with an empty port"),
+        pytest.param("80=service:web/ingress:0", id="Service with port 0"),
+        pytest.param("80=service:web/ingress:65536", id="Service with port 65536"),
+        pytest.param("80=service:web/ingress:HTTP", id="port name in capitals"),
+        pytest.param("80=service:web/ingress:-a", id="port name with a dash in front"),
+        pytest.param("80=service:web/ingress:\u0661", id="port in Arabic digits"),
+        pytest.param("80=service:web/:80", id="Service without name"),
+        pytest.param("80=service:/ingress:80", id="Service without namespace"),
+        pytest.param("80=service:web/in/gress:80", id="Service with two slashes"),
+        pytest.param("80=service:web/in.gress:80", id="Service with a dot"),
+        pytest.param("80=service:../ingress:80", id="a path"),
+        pytest.param(f"80=service:web/{'a' * 64}:80", id="long Service name"),
     ],
 )
 def test_what_is_no_route_is_refused_on_one_line(text: str) -> None:
@@ -82,7 +129,7 @@ def test_what_is_no_route_is_refused_on_one_line(text: str) -> None:
 
 @given(st.text())
 def test_any_text_is_a_route_or_a_value_error(text: str) -> None:
-    for parse in (parse_route, parse_destination, parse_advertise):
+    for parse in (parse_route, parse_backend, parse_service, parse_destination, parse_advertise):
         try:
             parse(text)
         except ValueError as error:
@@ -107,6 +154,7 @@ def test_what_advertises_no_port_is_refused(text: str) -> None:
         pytest.param(["80=localhost:80"], {}, "own listener", id="localhost"),
         pytest.param(["80=[::1]:80"], {}, "own listener", id="IPv6 loopback"),
         pytest.param(["192.0.2.1:80=192.0.2.1:80"], {}, "own listener", id="same address"),
+        pytest.param(["80=127.0.0.1:81", "81=a:1"], {}, r"the listener of \[::\]:81=a:1", id="another route's"),
         pytest.param(["80=a:1"], {81: 443}, "port 81", id="advertised port without a route"),
     ],
 )
@@ -124,6 +172,7 @@ def test_routes_that_contradict_are_refused(routes: list[str], advertise: dict[i
         pytest.param(["80=127.0.0.1:81"], id="loopback on another port"),
         pytest.param(["0.0.0.0:80=[::1]:80"], id="the other family"),
         pytest.param(["80=ingress.example.org:80"], id="a name that may be anyone"),
+        pytest.param(["80=service:web/ingress:80"], id="a Service"),
     ],
 )
 def test_routes_that_go_together_are_taken(routes: list[str]) -> None:
