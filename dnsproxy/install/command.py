@@ -1,64 +1,60 @@
-"""`dnsproxy install` and `dnsproxy uninstall` on a file: flags in, a Corefile or a diff out.
+"""The command lines of `dnsproxy install` and `dnsproxy uninstall`: on a cluster, or on a file.
 
-The law: stdout has the answer (the Corefile, or with --dry-run the diff) and nothing else; what there is to know goes
-to stderr. Status 0: done, also where there was nothing to do. 1: the Corefile must not be changed so. 2: bad usage, a
-file that is no Corefile included. 3: could not find out.
+The law: flags become checked values here; what makes no sense together is told together, before anything is read or
+written.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 
-from dnsproxy.install.corefile import CorefileError
-from dnsproxy.install.files import STDIN, read_text, write_text
-from dnsproxy.install.parser import parse_corefile
-from dnsproxy.install.plan import Change, format_diff, plan_install, plan_uninstall
+from dnsproxy.install.cluster_options import DNS_PORT, cluster_options, make_where, output_option, service_option
+from dnsproxy.install.file_command import Source, install_file, parse_source, uninstall_file
 from dnsproxy.install.stanza import Version
-from dnsproxy.install.zones import DNS_PORT, ROOT
+from dnsproxy.install.zones import ROOT
 from dnsproxy.names import is_wildcard, parse_hostname
 from sidecar.checked_type import CheckedType
-from sidecar.endpoints import Endpoint, parse_endpoint
-from sidecar.errors import StartError
-from sidecar.text import escape_controls, one_line
-from sidecar.usage import BadUsage, Command
+from sidecar.options import BadUsage, Command, Decorated, Endpoint, EndpointType, Seconds, parse_endpoint, run_program
 
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-_VERSION = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})(?:[-+].*)?")
+if TYPE_CHECKING:
+    from dnsproxy.install.cluster_command import Asking
 
+_VERSION: Final = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})(?:[-+].*)?")
+_AUTO: Final = "auto"
+_METHODS: Final = (_AUTO, "import", "corefile", "stub-domains", "print")
+_WAIT_SECONDS: Final = 120.0
+"""A ConfigMap takes the kubelet up to a minute, and CoreDNS's reload up to 45 s more."""
+_ON_CLUSTERS: Final = (
+    *("kubeconfig", "context", "dns_service", "service", "dns", "method", "admin", "timeout", "output"),
+)
+_ON_FILES: Final = ("in_place", "coredns_version")
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """A Corefile that was read, and where from."""
+INSTALL_EPILOG = """\b
+Examples:
+  dnsproxy install --dry-run                              a diff, and the RBAC that it takes
+  dnsproxy install --context production --zone example.org
+  dnsproxy install --output json | jq -r .verdict
+  dnsproxy install --file Corefile --address 10.96.0.53 --in-place
 
-    name: str
-    text: str
+\b
+Exit status: 0 installed and loaded, 1 refused, or written and not loaded, 2 bad usage, 3 could not be found out.
+"""
 
-    @property
-    def shown(self) -> str:
-        return "<stdin>" if self.name == STDIN else self.name
+UNINSTALL_EPILOG = """\b
+Examples:
+  dnsproxy uninstall --dry-run
+  dnsproxy uninstall --context production
+  dnsproxy uninstall --file Corefile --in-place
 
-
-def _parse_source(name: str) -> _Source:
-    source = _Source(name, _read(name))
-    try:
-        parse_corefile(source.text)
-    except CorefileError as error:
-        raise ValueError(_located(source, error)) from None
-    return source
-
-
-def _read(name: str) -> str:
-    try:
-        return read_text(name)
-    except OSError as error:
-        raise ValueError(f"cannot read {name}: {error.strerror}") from None
+\b
+Exit status: 0 nothing of it is left, 1 not all could be taken out, 2 bad usage, 3 could not be found out.
+"""
 
 
 def _parse_address(text: str) -> Endpoint:
@@ -95,122 +91,143 @@ def _file_options(command: Decorated) -> Decorated:
     options = [
         click.option(
             "--file",
-            type=CheckedType("corefile", _parse_source),
+            type=CheckedType("corefile", parse_source),
             is_eager=True,
-            help="Work on this Corefile, `-` for stdin; the result goes to stdout.",
+            help="Work on this Corefile, `-` for stdin, and not on a cluster; the result goes to stdout.",
         ),
         click.option("--in-place", is_flag=True, help="Write the result into --file instead."),
-        click.option("--dry-run", is_flag=True, help="Show what would change, as a unified diff."),
     ]
     for option in reversed(options):
         command = option(command)
     return command
 
 
-@click.command(cls=Command)
-@_file_options
+def _run_options(command: Decorated) -> Decorated:
+    options = [
+        click.option("--dry-run", is_flag=True, help="Write nothing; show a unified diff, and the RBAC that it takes."),
+        click.option(
+            "--timeout",
+            type=Seconds(),
+            default=_WAIT_SECONDS,
+            help="How long to ask the cluster's DNS whether it took the change; 0 for not at all.",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return output_option(command)
+
+
+@click.command(cls=Command, epilog=INSTALL_EPILOG)
+@cluster_options
+@click.option("--method", type=click.Choice(_METHODS), default=_AUTO, help="How; `auto` says what it chose and why.")
+@service_option
 @click.option(
     "--address",
     type=CheckedType("ip[:port]", _parse_address),
     multiple=True,
     callback=_demand_address,
-    help="Where CoreDNS finds dnsproxy: its Service's ClusterIP; one per family for dual stack.",
+    help="Where CoreDNS finds dnsproxy, one per family for dual stack.  [default: the ClusterIPs of --service]",
 )
 @click.option(
     "--zone",
     type=CheckedType("zone", _parse_zone),
     multiple=True,
-    default=[ROOT],
-    help="What CoreDNS asks dnsproxy for: a zone and the names below it.",
+    help="What CoreDNS asks dnsproxy for: a zone and the names below it.  [default: every name; where the method needs "
+    "zones, the registrable domains of the live hostnames]",
 )
+@click.option(
+    "--admin",
+    type=EndpointType(),
+    help="The admin port of a running dnsproxy: its table gives the zones, not the hosts of all Ingresses.",
+)
+@_run_options
+@_file_options
 @click.option(
     "--coredns-version",
     type=CheckedType("version", _parse_version),
-    help="The CoreDNS that will read this; without it only what 1.9.4 and later know is written.",
+    help="The CoreDNS that will read --file; without it only what 1.9.4 and later know is written.",
 )
+@click.pass_context
 def install(
+    ctx: click.Context,
+    /,
     *,
-    file: _Source | None,
+    file: Source | None,
     in_place: bool,
     dry_run: bool,
     address: tuple[Endpoint, ...],
     zone: tuple[str, ...],
     coredns_version: Version | None,
+    **on_cluster: Any,
 ) -> None:
-    """Put the stanza into a Corefile that makes CoreDNS ask dnsproxy first.
+    """Make the cluster's DNS ask dnsproxy first.
 
-    \b
-    dnsproxy install --file Corefile --address 10.96.0.53 --dry-run
-    dnsproxy install --file Corefile --address 10.96.0.53 --in-place
-
+    What serves the cluster's DNS is read, one stanza is put where it stays, and the DNS is asked until it is loaded.
     The upstreams of today stand second in the stanza, so a dead dnsproxy costs no cluster its DNS. Installing again
-    follows a changed address; `dnsproxy uninstall` gives the Corefile back as it was.
-    """  # noqa: D301  # \b is click's mark for lines to leave alone
-    source = _demand_file(file, "install")
-    planned = _planned(
-        source,
-        lambda: plan_install(source.text, addresses=address, zones=zone, coredns_version=coredns_version),
-    )
-    _finish(source, planned, in_place=in_place, dry_run=dry_run)
+    follows a changed address; `dnsproxy uninstall` gives everything back as it was.
+    """
+    _check_together(ctx, file=file)
+    if file is not None:
+        zones = zone or (ROOT,)
+        install_file(file, address, zones, coredns_version=coredns_version, in_place=in_place, dry_run=dry_run)
+        return
+    from dnsproxy.install import cluster_command  # noqa: PLC0415  # --help must not cost what a cluster needs
+    from dnsproxy.install.discover.choice import Method  # noqa: PLC0415
+    from dnsproxy.install.surveying import Order  # noqa: PLC0415
+
+    method = None if on_cluster["method"] == _AUTO else Method(on_cluster["method"])
+    where = make_where(on_cluster["dns_service"])
+    order = Order(where, on_cluster["service"], method, _unique(address), _unique(zone), on_cluster["admin"])
+    run_program(cluster_command.install, order, _asking(on_cluster, dry_run=dry_run))
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, epilog=UNINSTALL_EPILOG)
+@cluster_options
+@_run_options
 @_file_options
-def uninstall(*, file: _Source | None, in_place: bool, dry_run: bool) -> None:
-    """Take the stanza out of a Corefile again; everything else stays as it is.
+@click.pass_context
+def uninstall(ctx: click.Context, /, *, file: Source | None, in_place: bool, dry_run: bool, **on_cluster: Any) -> None:
+    """Take dnsproxy out of the cluster's DNS again; everything else stays as it is.
 
-    \b
-    dnsproxy uninstall --file Corefile --dry-run
-    dnsproxy uninstall --file Corefile --in-place
-    """  # noqa: D301  # \b is click's mark for lines to leave alone
-    source = _demand_file(file, "uninstall")
-    planned = _planned(source, lambda: plan_uninstall(source.text))
-    _finish(source, planned, in_place=in_place, dry_run=dry_run)
+    Whatever method put it there, and however far it came: what bears its marks goes, and the DNS is asked until it no
+    longer asks dnsproxy.
+    """
+    _check_together(ctx, file=file)
+    if file is not None:
+        uninstall_file(file, in_place=in_place, dry_run=dry_run)
+        return
+    from dnsproxy.install import cluster_command  # noqa: PLC0415  # as above
 
-
-def _demand_file(file: _Source | None, command: str) -> _Source:
-    if file is None:
-        raise StartError(f"{command} works on files only as yet, not on a cluster: give it --file COREFILE", status=3)
-    return file
-
-
-def _planned(source: _Source, plan: Callable[[], Change]) -> Change:
-    try:
-        return plan()
-    except CorefileError as error:
-        raise StartError(_located(source, error), status=1) from None
+    where = make_where(on_cluster["dns_service"])
+    run_program(cluster_command.uninstall, where, _asking(on_cluster, dry_run=dry_run))
 
 
-def _located(source: _Source, error: CorefileError) -> str:
-    return f"{source.shown}:{error.line}: {error}"
+def _asking(values: dict[str, Any], *, dry_run: bool) -> Asking:
+    from dnsproxy.install.cluster_command import Asking  # noqa: PLC0415  # as above
+
+    return Asking(
+        values["kubeconfig"],
+        values["context"],
+        values["dns"],
+        values["timeout"],
+        dry_run=dry_run,
+        as_json=values["output"] == "json",
+    )
 
 
-def _finish(source: _Source, change: Change, *, in_place: bool, dry_run: bool) -> None:
-    if in_place and source.name == STDIN:
-        raise BadUsage(["--in-place: stdin cannot be written to, give --file a name"])
-    for note in change.notes:
-        click.echo(f"Note: {one_line(note)}", err=True)
-    if not change.changed:
-        click.echo(f"{one_line(source.shown)} unchanged", err=True)
-    if dry_run:
-        _print(format_diff(change, "Corefile" if source.name == STDIN else source.name.lstrip("/")))
-    elif not in_place:
-        _print(change.new)
-    elif change.changed:
-        _write(source, change.new)
+def _check_together(ctx: click.Context, *, file: Source | None) -> None:
+    """Raises BadUsage with a line for each flag that the other kind of work has no use for."""
+    useless = _ON_FILES if file is None else _ON_CLUSTERS
+    why = "is for --file only" if file is None else "is for clusters, and --file is a file"
+    given = [param for param in ctx.command.params if param.name in useless and _is_given(ctx, param)]
+    if given:
+        raise BadUsage([f"{max(param.opts, key=len)}: {why}" for param in given])
 
 
-def _print(text: str) -> None:
-    # Octets for a program, harmless text for a terminal.
-    shown = escape_controls(text, keep="\n\t") if sys.stdout.isatty() else text
-    click.echo(shown.encode(errors="surrogateescape"), nl=False)
+def _is_given(ctx: click.Context, param: click.Parameter) -> bool:
+    """On the command line; what the environment says may be meant for other commands."""
+    return ctx.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
 
 
-def _write(source: _Source, text: str) -> None:
-    try:
-        write_text(source.name, text)
-    except OSError as error:
-        raise StartError(f"cannot write {source.name}: {error.strerror}", status=3) from None
-    except ValueError as error:
-        raise StartError(str(error)) from None
-    click.echo(f"Wrote {one_line(source.name)}", err=True)
+def _unique(values: Iterable[Any]) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys(values))

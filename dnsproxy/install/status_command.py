@@ -6,30 +6,23 @@ and loaded, 1 not, or not fully, 2 bad usage, 3 could not look.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from sidecar.checked_type import CheckedType
+from dnsproxy.install.cluster_options import DNS_PORT, cluster_options, make_where, output_option, service_option
 from sidecar.options import Command, Endpoint, EndpointType, run_program
 from sidecar.text import one_line
 
 if TYPE_CHECKING:
     from dnsproxy.install.discover.found import Found, Where
+    from dnsproxy.install.discover.own_service import ObjectRef
     from dnsproxy.install.status import Report, Verdict
     from dnsproxy.install.status_report import Row
 
 _COLOURS: Final = {"ok": "green", "part": "yellow", "?": "yellow", "no": "red"}
 _BY_STATUS: Final = {0: "green", 1: "red"}
-_DNS_PORT: Final = 53
-# RFC 1123 subdomain: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
-_OBJECT_NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?")
-_LONGEST_NAME: Final = 253
-_NAMESPACE: Final = "kube-system"
-_SERVICE: Final = "kube-dns"
-
 EPILOG = """\b
 Examples:
   dnsproxy status --context production
@@ -38,42 +31,27 @@ Examples:
 
 \b
 Needed of RBAC, in the namespace of the cluster's DNS: get services and configmaps, list deployments and daemonsets;
-where the Service is not kube-dns, list services too. What is missing is named.
+where the Service is not kube-dns, list services too. Where nothing is installed, get on dnsproxy's own Service as well.
+What is missing is named.
 """
 
 
-def _parse_object_name(text: str) -> str:
-    if len(text) > _LONGEST_NAME or not _OBJECT_NAME.fullmatch(text):
-        raise ValueError(f"{text!a} is no name of a Kubernetes object")
-    return text
-
-
-OBJECT_NAME: Final = CheckedType("name", _parse_object_name)
-
-
 @click.command(cls=Command, epilog=EPILOG)
-@click.option("--kubeconfig", metavar="FILE", help="How to reach the cluster; a pod uses its service account.")
-@click.option("--context", metavar="NAME", help="A context of the kubeconfig other than its current one.")
-@click.option("--namespace", "-n", type=OBJECT_NAME, help=f"Where the cluster's DNS is.  [default: {_NAMESPACE}]")
-@click.option("--service", type=OBJECT_NAME, help=f"The Service that pods ask.  [default: {_SERVICE}, or its like]")
-@click.option(
-    "--dns",
-    type=EndpointType(default_port=_DNS_PORT),
-    help="Ask the cluster's DNS here, not at its Service: the end of a port-forward, which takes TCP.",
-)
+@cluster_options
+@service_option
 @click.option(
     "--address",
-    type=EndpointType(default_port=_DNS_PORT),
+    type=EndpointType(default_port=DNS_PORT),
     multiple=True,
-    help="Where dnsproxy is asked directly.  [default: what is installed asks]",
+    help="Where dnsproxy is asked directly.  [default: where the stanza asks it, else the ClusterIPs of --service]",
 )
-@click.option("--output", type=click.Choice(["text", "json"]), default="text", help="A table, or JSON.")
+@output_option
 def status(
     *,
     kubeconfig: str | None,
     context: str | None,
-    namespace: str | None,
-    service: str | None,
+    dns_service: ObjectRef | None,
+    service: ObjectRef,
     dns: Endpoint | None,
     address: tuple[Endpoint, ...],
     output: str,
@@ -82,25 +60,27 @@ def status(
 
     Exit status: 0 installed and loaded, 1 not (fully), 2 bad usage, 3 could not look.
     """
-    from dnsproxy.install.discover.found import Where  # noqa: PLC0415  # --help must not cost what an answer needs
-
-    where = Where(namespace or _NAMESPACE, service or _SERVICE, exact=bool(service))
-    run_program(_status, kubeconfig, context, where, dns, address, output)
+    run_program(_status, kubeconfig, context, make_where(dns_service), service, dns, address, output)
 
 
 async def _status(
     kubeconfig: str | None,
     context: str | None,
     where: Where,
+    service: ObjectRef,
     dns: Endpoint | None,
     addresses: tuple[Endpoint, ...],
     output: str,
 ) -> int:
-    from dnsproxy.install.discovering import discover, load_client  # noqa: PLC0415  # as above
+    from dnsproxy.install.discover.traces import find_traces  # noqa: PLC0415  # --help must not cost what this needs
+    from dnsproxy.install.discovering import discover, load_client  # noqa: PLC0415
     from dnsproxy.install.status import judge  # noqa: PLC0415
+    from dnsproxy.install.surveying import read_own  # noqa: PLC0415
 
     async with await load_client(kubeconfig=kubeconfig, context=context) as client:
         found = await discover(client, where)
+        if not addresses and not any(trace.addresses for trace in find_traces(found)):
+            addresses = (await read_own(client, service)).endpoints
     report = await _ask(found, dns, addresses)
     verdict = judge(report)
     if output == "json":

@@ -79,8 +79,8 @@ def format_document(report: Report, verdict: Verdict) -> dict[str, Any]:
             }
             for trace in report.traces
         ],
-        "loaded": list(map(_asked, report.loaded)),
-        "dnsproxy": list(map(_asked, report.answers)),
+        "loaded": list(map(format_asked, report.loaded)),
+        "dnsproxy": list(map(format_asked, report.answers)),
         "faults": [{"blame": fault.blame.value, "text": fault.text, "remedy": fault.remedy} for fault in found.faults],
         "read": list(map(str, found.asked)),
     }
@@ -254,7 +254,8 @@ def _target(target: Target | None) -> dict[str, str] | None:
     return None if target is None else {"config_map": str(target.source), "key": target.key}
 
 
-def _asked(asked: Asked) -> dict[str, Any]:
+def format_asked(asked: Asked) -> dict[str, Any]:
+    """What one server said, as JSON values."""
     return {
         "endpoint": str(asked.endpoint),
         "zone": asked.zone,

@@ -98,7 +98,7 @@ class Playground:
 
     def status(self, *arguments: str, rules: Rules = LOOKING) -> subprocess.CompletedProcess[str]:
         """`dnsproxy status` as somebody runs it who may do this."""
-        where = ["--kubeconfig", str(self.kubeconfig(rules)), "--namespace", self.namespace]
+        where = ["--kubeconfig", str(self.kubeconfig(rules)), "--dns-service", f"{self.namespace}/kube-dns"]
         command = [sys.executable, "-m", "dnsproxy", "status", *where, *arguments]
         environment = {**os.environ, "NO_COLOR": "1"}
         return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)

@@ -21,7 +21,7 @@ ELSEWHERE: Final = (("openshift-dns", "dns-default"),)
 """Services that lie in a namespace of their own."""
 _UPSTREAM: Final = "-upstream"
 """The end of the names of Services that only node-local-dns asks."""
-_REMEDY: Final = "name the Service that pods ask with --namespace and --service"
+_REMEDY: Final = "name the Service that pods ask with --dns-service"
 
 
 def find_service(facts: Facts, where: Where) -> Service | None:

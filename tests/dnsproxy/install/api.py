@@ -17,7 +17,14 @@ import yaml
 
 from tests.dnsproxy.install.discover.cluster import Manifest
 
-_KINDS = {"services": "Service", "configmaps": "ConfigMap", "deployments": "Deployment", "daemonsets": "DaemonSet"}
+_KINDS = {
+    "services": "Service",
+    "configmaps": "ConfigMap",
+    "deployments": "Deployment",
+    "daemonsets": "DaemonSet",
+    "endpointslices": "EndpointSlice",
+    "ingresses": "Ingress",
+}
 
 
 @dataclass
@@ -70,7 +77,7 @@ class FakeApi:
         if any(path.endswith(end) for end in self.forbidden):
             return 403, _failure(403, "Forbidden", "no rule allows it")
         namespace, _, rest = path.partition("/namespaces/")[2].partition("/")
-        plural, _, name = rest.partition("/")
+        plural, _, name = (rest or path.rpartition("/")[2]).partition("/")
         found = [one for one in self.objects if self._is_in(one, namespace, _KINDS[plural], selector)]
         if not name:
             return 200, {"items": found}
@@ -79,8 +86,9 @@ class FakeApi:
 
     def _is_in(self, one: Manifest, namespace: str, kind: str, selector: str) -> bool:
         labels = one["metadata"].get("labels") or {}
-        labelled = not selector or labels.get("k8s-app") in ("kube-dns", "coredns")
-        return one["kind"] == kind and one["metadata"].get("namespace") == namespace and labelled
+        key, _, value = selector.partition("=")
+        labelled = not selector or labels.get("k8s-app") in ("kube-dns", "coredns") or labels.get(key) == value != ""
+        return one["kind"] == kind and namespace in ("", one["metadata"].get("namespace")) and labelled
 
 
 def respond(status: int, body: bytes) -> httpx2.Response:

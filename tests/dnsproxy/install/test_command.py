@@ -96,12 +96,22 @@ def test_every_flag_has_its_variable(corefile: Path) -> None:
     assert run("install", env={**env, "DNSPROXY_ZONE": ""}).stdout.count("forward . 192.0.2.1") == 1
 
 
-def test_without_a_file_it_says_that_clusters_come_later() -> None:
-    for command in ("install", "uninstall"):
-        result = run(command)
-        assert (result.exit_code, result.stdout) == (3, "")
-        assert result.stderr.count("\n") == 1
-        assert "--file COREFILE" in result.stderr
+TOGETHER = [
+    pytest.param(["--in-place"], "--in-place: is for --file only", id="in-place without a file"),
+    pytest.param(["--coredns-version", "1.12.0"], "--coredns-version: is for --file only", id="a version without one"),
+    pytest.param(
+        ["--file", "-", *ADDRESS, "--method", "import"], "--method: is for clusters", id="a method for a file"
+    ),
+    pytest.param(["--file", "-", *ADDRESS, "--dns", "192.0.2.1"], "--dns: is for clusters", id="a server for a file"),
+    pytest.param(["--file", "-", *ADDRESS, "--output", "json"], "--output: is for clusters", id="JSON for a file"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), TOGETHER)
+def test_what_makes_no_sense_together_is_bad_usage(arguments: list[str], message: str) -> None:
+    result = run("install", *arguments, stdin=stock("kubeadm"))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"Error: {message}")
 
 
 def test_all_bad_values_are_reported_together(tmp_path: Path) -> None:
@@ -171,8 +181,8 @@ def test_help_leads_with_examples() -> None:
         assert f"dnsproxy {command} --file Corefile" in run(command, "--help").stdout
 
 
-def test_importing_the_commands_loads_no_event_loop_and_no_cluster_client() -> None:
-    heavy = ["trio", "kubernetes", "httpx2", "hypothesis"]
+def test_importing_the_commands_loads_no_cluster_client_and_no_list_of_suffixes() -> None:
+    heavy = ["kubernetes", "httpx2", "publicsuffixlist", "hypothesis"]
     code = f"import sys, dnsproxy.install.command; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout == "[]\n"

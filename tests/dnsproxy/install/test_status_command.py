@@ -87,13 +87,27 @@ async def test_what_rbac_does_not_allow_is_status_3_and_named(tmp_path: Path) ->
 
 async def test_another_service_can_be_named(tmp_path: Path) -> None:
     async with faulty_upstream(with_rcode(NXDOMAIN)) as server:
-        name = ["--namespace", "openshift-dns", "--service", "dns-default"]
+        name = ["--dns-service", "openshift-dns/dns-default"]
         status, output, _ = await ask(manifests("openshift"), server, tmp_path, *name)
         assert status == 1
         assert output.split()[:3] == ["service", "ok", "openshift-dns/dns-default"]
-        status, output, _ = await ask(manifests("openshift"), server, tmp_path, "--service", "other")
+        status, output, _ = await ask(manifests("openshift"), server, tmp_path, "--dns-service", "kube-system/other")
         assert status == 1
         assert "there is no Service other in namespace kube-system" in output.splitlines()[-1]
+
+
+async def test_without_a_stanza_dnsproxy_is_asked_at_its_own_service(tmp_path: Path) -> None:
+    service = {
+        "kind": "Service",
+        "metadata": {"name": "mine", "namespace": "switchback"},
+        "spec": {"clusterIP": "192.0.2.1", "ports": [{"port": 53, "protocol": "UDP"}]},
+    }
+    async with faulty_upstream(with_rcode(NXDOMAIN)) as server:
+        with serving(FakeApi([*manifests("kubeadm"), service]), tmp_path) as kubeconfig:
+            done = await run(kubeconfig, "--dns", str(server.endpoint), "--service", "switchback/mine")
+            none = await run(kubeconfig, "--dns", str(server.endpoint))
+    assert b"192.0.2.1 for .: 8 of 8 " in done.stdout
+    assert b"not asked: no address of it is known" in none.stdout
 
 
 async def test_a_terminal_gets_colours(tmp_path: Path) -> None:
@@ -124,10 +138,12 @@ def test_a_cluster_that_cannot_be_reached_is_one_line_and_status_3(tmp_path: Pat
     "bad",
     [
         ["--service", "../secrets"],
-        ["--service", "switchback/dnsproxy"],
-        ["--namespace", "Kube-System"],
-        ["--namespace", "-x"],
-        ["--namespace", "a" * 254],
+        ["--service", "dnsproxy"],
+        ["--service", "switchback/dnsproxy/x"],
+        ["--dns-service", "Kube-System/kube-dns"],
+        ["--dns-service", "kube-system/-x"],
+        ["--dns-service", "/kube-dns"],
+        ["--dns-service", "a" * 254 + "/kube-dns"],
         ["--dns", "dns.example.org"],
         ["--address", "10.96.0.53:0"],
         ["--output", "yaml"],
@@ -144,11 +160,11 @@ def test_bad_usage_is_status_2(bad: list[str]) -> None:
 
 def test_all_bad_values_are_reported_together() -> None:
     result = CliRunner().invoke(
-        main, ["status", "-n", "X", "--service", "Y", "--dns", "z"], env={"DNSPROXY_OUTPUT": "q"}
+        main, ["status", "--dns-service", "X", "--service", "Y", "--dns", "z"], env={"DNSPROXY_OUTPUT": "q"}
     )
     assert result.exit_code == 2
     assert [line.split(":")[1].strip() for line in result.stderr.splitlines()] == [
-        "--namespace",
+        "--dns-service",
         "--service",
         "--dns",
         "--output (from DNSPROXY_OUTPUT)",

@@ -72,7 +72,7 @@ def test_where_nothing_was_found_the_faults_are_in_the_table() -> None:
         "loaded | ? | not asked: there is nothing to ask",
         "dnsproxy | ? | not asked: no address of it is known",
         "fault | no | there is no Service kube-dns in namespace kube-system; name the Service that pods ask with "
-        "--namespace and --service",
+        "--dns-service",
     ]
 
 

@@ -1,0 +1,159 @@
+"""Applying: look, plan, try, write, and look again, until the cluster is as it should be.
+
+The law: it ends when a look at the cluster gives no more change, so a write is always read back, two who install at
+once come to the same end, and who is killed anywhere is finished by the next run. A conflict means a new look, never a
+forced write; the tries are bounded, with a growing pause, and whoever undoes our writes is not fought.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+import trio
+
+from dnsproxy.install.change.edits import Edits, Wanted
+from dnsproxy.install.change.planning import plan_apply
+from dnsproxy.install.change.readiness import check_ready, notes_on_readiness
+from dnsproxy.install.change.refusal import Refusal
+from dnsproxy.install.change.removal import plan_removal
+from dnsproxy.install.change.trial import after, make_trial
+from dnsproxy.install.corefile import CorefileError
+from dnsproxy.install.discover.choice import Choice, Method, choose_method
+from dnsproxy.install.discover.faults import Blame
+from dnsproxy.install.discover.found import Found, Where
+from dnsproxy.install.discover.image import Program
+from dnsproxy.install.discovering import discover
+from dnsproxy.install.surveying import Order, Survey, survey
+from dnsproxy.install.trying import try_change
+from dnsproxy.install.writing import Changed, write
+from sidecar.errors import StartError
+from sidecar.kubernetes.http import ApiClient
+
+TRIES: Final = 8
+"""Looks at the cluster; a quiet one takes two, before and after the write."""
+WRITES: Final = 3
+"""Rounds of writing; whoever undid that many means it."""
+_FIRST_PAUSE: Final = 0.1
+_LONGEST_PAUSE: Final = 3.0
+"""Seconds between two looks, after a conflict."""
+_COULD_NOT: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What would be written, and what it rests on."""
+
+    found: Found
+    choice: Choice
+    edits: Edits
+    wanted: Wanted | None = None
+    """None for an uninstall."""
+    survey: Survey | None = None
+    """Likewise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """How the writing ended."""
+
+    first: Planned
+    """What was planned at first: what was to change."""
+    last: Planned
+    """What was seen at the end."""
+    wrote: bool
+    reverted: bool = False
+    """Whether somebody undid it each time."""
+
+    @property
+    def edits(self) -> Edits:
+        """The edits that it began with."""
+        return self.first.edits
+
+
+Look = Callable[[], Awaitable[Planned]]
+
+
+async def plan(client: ApiClient, order: Order) -> Planned:
+    """What an install would write now. Raises Refusal, StartError."""
+    seen = await survey(client, order)
+    _check_seen(seen.found)
+    notes: list[str] = []
+    addresses = order.addresses
+    if seen.own is not None:
+        blocked = next((fault for fault in seen.own.faults if fault.blame is Blame.ACCESS), None)
+        if blocked is not None and not seen.own.endpoints:
+            raise StartError(f"where dnsproxy is, is not known: {blocked}", status=_COULD_NOT)
+        check_ready(seen.own)
+        notes += notes_on_readiness(seen.own)
+        addresses = seen.own.endpoints
+    if seen.choice.method is Method.PRINT:
+        raise Refusal(seen.choice.why, "print it for the owner: dnsproxy install --method print")
+    wanted = Wanted(addresses, seen.zones)
+    edits = plan_apply(seen.found, seen.choice, wanted)
+    return Planned(seen.found, seen.choice, replace(edits, notes=(*notes, *edits.notes)), wanted, seen)
+
+
+async def plan_out(client: ApiClient, where: Where) -> Planned:
+    """What an uninstall would write now. Raises StartError."""
+    found = await discover(client, where)
+    _check_seen(found)
+    return Planned(found, choose_method(found), plan_removal(found))
+
+
+async def settle(client: ApiClient, look: Look, first: Planned) -> Settled:
+    """Write until a look gives no more change. Raises Refusal, StartError."""
+    planned, wrote = first, 0
+    for setbacks in range(TRIES):
+        if not planned.edits.changed or wrote == WRITES:
+            return Settled(first, planned, wrote > 0, reverted=planned.edits.changed)
+        try:
+            await write(client, planned.edits)
+            wrote += 1
+        except Changed:
+            await trio.sleep(_pause(setbacks))
+        planned = await look()
+    if wrote or not planned.edits.changed:
+        return Settled(first, planned, wrote > 0, reverted=planned.edits.changed)
+    changed = ", ".join(str(change.source) for change in planned.edits.changes if change.changed)
+    raise Refusal(f"{changed} was changed by somebody else each time before it could be written", "try again later")
+
+
+async def try_planned(planned: Planned) -> str:
+    """Has a CoreDNS of this computer try the change, if there is one. Gives a note or nothing; raises Refusal."""
+    server = planned.found.asked_by_pods
+    corefile = server.corefile if server else None
+    if server is None or corefile is None or server.program is not Program.COREDNS or not planned.edits.changed:
+        return ""
+    try:
+        before, changed = make_trial(corefile), make_trial(after(corefile, planned.edits, planned.choice))
+    except CorefileError as error:
+        return f"no CoreDNS of this computer could try it: {error}"
+    tried = await try_change(before, changed)
+    if tried is None or not (tried.refused or tried.untried):
+        return ""
+    if tried.untried:
+        return f"no CoreDNS of this computer could try it: {tried.untried}"
+    if server.version is not None and tried.version is not None and tried.version < server.version:
+        shown = ".".join(map(str, tried.version))
+        return f"the CoreDNS {shown} of this computer is older than the cluster's and does not take it: {tried.refused}"
+    raise Refusal(
+        f"a CoreDNS of this computer does not load it: {tried.refused}",
+        "report this, with the output of --dry-run; nothing was written",
+        place=", ".join(f"ConfigMap {change.source}" for change in planned.edits.changes),
+    )
+
+
+def _pause(setbacks: int) -> float:
+    """With jitter, so that two who met once do not meet again."""
+    longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**setbacks)
+    return random.uniform(longest / 2, longest)  # noqa: S311  # no secret
+
+
+def _check_seen(found: Found) -> None:
+    """Nothing is written on what was seen in part."""
+    blocked = next((fault for fault in found.faults if fault.blame is Blame.ACCESS), None)
+    if blocked is not None:
+        raise StartError(str(blocked), status=_COULD_NOT)

@@ -1,0 +1,156 @@
+"""Outcome: what an install or an uninstall came to, for people and for programs.
+
+The law: `written` and `loaded` are different results, and so is what cannot be told from here; the verdict follows from
+what was read and asked last, not from what was written. Text from the cluster is escaped before it is shown. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from dnsproxy.install.change.config_map import ConfigMapChange, format_change
+from dnsproxy.install.change.edits import Edits
+from dnsproxy.install.change.rights import Grant, make_roles
+from dnsproxy.install.discover.choice import Choice, Target
+from dnsproxy.install.discover.found import Found, Server
+from dnsproxy.install.discover.owner import Habit, last_writer
+from dnsproxy.install.stanza import format_address
+from dnsproxy.install.status import Asked, Report, State, Verdict, judge
+from dnsproxy.install.status_report import format_asked
+from sidecar.endpoints import Endpoint
+
+DONE: Final = 0
+NOT_DONE: Final = 1
+UNKNOWN: Final = 3
+
+_WORDS: Final = {"patch": "changes", "create": "creates", "delete": "deletes"}
+_PRINT: Final = "give it to the owner instead: dnsproxy install --method print"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is told of a run, beside its verdict."""
+
+    edits: Edits
+    choice: Choice
+    addresses: tuple[Endpoint, ...]
+    zones_from: str
+    grants: tuple[Grant, ...]
+    wrote: bool = False
+    dry_run: bool = False
+    loaded: tuple[Asked, ...] = ()
+
+
+def judge_install(report: Report, choice: Choice, *, wrote: bool, reverted: bool, asked: bool) -> Verdict:
+    """The verdict on an install; `asked` is whether the cluster's DNS was to be asked at all."""
+    done = "written" if wrote else "unchanged"
+    there = any(str(trace.target) == str(choice.target) for trace in report.traces)
+    if reverted or not there:
+        text = f"written, not loaded: it was undone, by {_undoer(report.found, choice)}; {_PRINT}"
+        return Verdict(NOT_DONE, text)
+    if not asked:
+        return Verdict(DONE, f"{done}; whether it is loaded was not asked")
+    verdict = judge(report)
+    if verdict.status == DONE:
+        return verdict
+    pods = _pods_not_ready(report.found.asked_by_pods)
+    return replace(verdict, text=f"{verdict.text}; {pods}" if pods else verdict.text)
+
+
+def judge_uninstall(edits: Edits, loaded: Sequence[Asked], *, wrote: bool, reverted: bool, asked: bool) -> Verdict:
+    """The verdict on an uninstall; `loaded` is what the cluster's DNS said last."""
+    states = {one.state for one in loaded}
+    if edits.refusals:
+        return Verdict(NOT_DONE, f"not all was taken out: {'; '.join(edits.refusals)}")
+    if reverted:
+        text = "taken out, and put back by somebody else each time: is `dnsproxy install --watch` running?"
+        return Verdict(NOT_DONE, text)
+    done = "taken out" if wrote else "nothing bears our marks"
+    if states & {State.YES, State.PARTLY}:
+        return Verdict(NOT_DONE, f"{done}, and the cluster's DNS still asks dnsproxy: {_why_still(wrote)}")
+    if not wrote:
+        return Verdict(DONE, "not installed: there is nothing to take out")
+    if not asked:
+        return Verdict(DONE, f"{done}; whether it is still loaded was not asked")
+    if states <= {State.SILENT}:
+        where = ", ".join(format_address(one.endpoint) for one in loaded) or "the cluster's DNS"
+        text = f"{done}; whether it is still loaded cannot be told from here, since {where} does not answer"
+        return Verdict(UNKNOWN, f"{text}: run this in a pod")
+    return Verdict(DONE, f"{done}, and the cluster's DNS no longer asks dnsproxy")
+
+
+def format_lines(told: Told) -> Iterator[str]:
+    """What is about to be done, before it is done."""
+    edits = told.edits
+    if edits.method is not None:
+        yield f"method   {edits.method.value}: {told.choice.target}"
+        yield f"zones    {', '.join(edits.zones)}" + (f" (from {told.zones_from})" if told.zones_from else "")
+        yield f"asks     {', '.join(map(format_address, told.addresses))}"
+    for change in edits.changes:
+        if change.changed:
+            yield f"{_WORDS[change.verb]}  ConfigMap {change.source} ({_keys(change)})"
+
+
+def format_document(told: Told, verdict: Verdict) -> dict[str, Any]:
+    """All of it as JSON values; names and texts as the cluster has them."""
+    edits = told.edits
+    return {
+        "status": verdict.status,
+        "verdict": verdict.text,
+        "method": edits.method.value if edits.method else None,
+        "target": _target(told.choice.target) if edits.method else None,
+        "zones": list(edits.zones),
+        "zones_from": told.zones_from,
+        "addresses": list(map(str, told.addresses)),
+        "dry_run": told.dry_run,
+        "wrote": told.wrote,
+        "changes": [
+            {
+                "config_map": str(change.source),
+                "verb": change.verb,
+                "keys": [entry.name for entry in change.data if entry.old != entry.new],
+                "annotations": [entry.name for entry in change.annotations if entry.old != entry.new],
+                "diff": format_change(change),
+            }
+            for change in edits.changes
+            if change.changed
+        ],
+        "notes": list(edits.notes),
+        "refusals": list(edits.refusals),
+        "loaded": list(map(format_asked, told.loaded)),
+        "rbac": make_roles(told.grants),
+    }
+
+
+def _undoer(found: Found, choice: Choice) -> str:
+    source = choice.target.source if choice.target else None
+    writer = last_writer(source.object.metadata) if source and source.object else None
+    server = found.asked_by_pods
+    owner = server.corefile.owner if server and server.corefile else None
+    if owner is not None and owner.habit is Habit.REVERTS:
+        return f"{owner.name} it seems: {owner.remark}"
+    return f"{writer} it seems, who wrote to it besides" if writer else "somebody who left no name"
+
+
+def _why_still(wrote: bool) -> str:  # one of two sentences
+    if wrote:
+        return "a ConfigMap takes up to two minutes to be loaded, and without the plugin reload a restart of CoreDNS"
+    return "a configuration without our marks does; take it out where its owner was given it"
+
+
+def _pods_not_ready(server: Server | None) -> str:
+    if server is None or server.ready >= server.wanted:
+        return ""
+    return f"{server.ready} of {server.wanted} pods of {server} are ready, see the log of the others"
+
+
+def _keys(change: ConfigMapChange) -> str:
+    if change.removes:
+        return "made for us, and nothing else is in it"
+    return ", ".join(entry.name for entry in (*change.data, *change.annotations) if entry.old != entry.new)
+
+
+def _target(target: Target | None) -> dict[str, str] | None:
+    return None if target is None else {"config_map": str(target.source), "key": target.key}
