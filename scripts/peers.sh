@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Fetches and builds the real programs that judge Switchback in its tests and benchmarks ("peers"):
 #   Debian packages (dig, dnsperf, nginx, haproxy, etcd ...), when run as root on a Debian system;
-#   CoreDNS (the newest, and the oldest that we write for and that still builds) and kube-apiserver, built as Go modules
-#   into a cache folder outside this tree, and the Gateway API's custom resource definitions, from its Go module.
+#   CoreDNS (the newest, and the oldest that we write for and that still builds), kube-apiserver and kubectl, built as Go
+#   modules into a cache folder outside this tree, and the Gateway API's custom resource definitions, from its Go module.
 # The cache is keyed by version and built once. Run it again at any time: what is there is left alone.
 #
 #   scripts/peers.sh            everything
+#   scripts/peers.sh --cluster  what `make cluster-test` takes besides: the programs of a Kubernetes node
 #   scripts/peers.sh --list     what is there and what is missing, without installing anything
 #
 # SWITCHBACK_PEERS  the cache folder (default: ~/.cache/switchback/peers)
@@ -22,7 +23,13 @@ CACHE=${SWITCHBACK_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/switchback/peers}
 DEBIAN=(
   bind9-dnsutils:dig dnsperf:dnsperf nginx-light:nginx haproxy:haproxy etcd-server:etcd curl:curl
   nsd:nsd unbound:unbound dnsmasq-base:dnsmasq wrk:wrk iproute2:ip strace:strace
+  buildah:buildah debootstrap:debootstrap
 )
+# CNI plugins are on no PATH.
+CLUSTER_DEBIAN=(
+  containerd:containerd runc:runc containernetworking-plugins:/usr/lib/cni/bridge nftables:nft musl-tools:musl-gcc
+)
+CLUSTER_KUBERNETES=(kubelet kube-proxy kube-controller-manager kube-scheduler)
 
 say() { printf 'peers: %s\n' "$*" >&2; }
 have() { PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null; }
@@ -101,8 +108,8 @@ build_coredns_old() {
 
 # k8s.io/kubernetes replaces its staging modules with folders of its own tree, which the module does not
 # carry: each becomes the published module of the same release.
-build_apiserver() {
-  local version=$1 minor=${1#v1.} gomod
+build_kubernetes() {
+  local program=$1 version=$2 minor=${2#v1.} gomod
   minor=${minor%%.*}
   gomod=$(go mod download -json "k8s.io/kubernetes@$version" | sed -n 's/.*"GoMod": "\(.*\)".*/\1/p')
   {
@@ -111,8 +118,8 @@ build_apiserver() {
     sed -n "s|^[[:space:]]*\(k8s.io/[a-z-]*\) => ./staging/.*|replace \1 => \1 v0${version#v1}|p" "$gomod"
   } >go.mod
   local package=k8s.io/component-base/version
-  go build -trimpath -o "$GOBIN/kube-apiserver" -ldflags "-s -w -X $package.gitVersion=$version \
-    -X $package.gitMajor=1 -X $package.gitMinor=$minor" k8s.io/kubernetes/cmd/kube-apiserver
+  go build -trimpath -o "$GOBIN/$program" -ldflags "-s -w -X $package.gitVersion=$version \
+    -X $package.gitMajor=1 -X $package.gitMinor=$minor" "k8s.io/kubernetes/cmd/$program"
 }
 
 fetch_gateway_api() {
@@ -138,7 +145,7 @@ list() {
   for row in "${DEBIAN[@]}"; do
     have "${row#*:}" && printf '%-16s found\n' "${row#*:}" || printf '%-16s missing (package %s)\n' "${row#*:}" "${row%%:*}"
   done
-  for name in "coredns-$COREDNS_VERSION" "$(old_coredns)" "kube-apiserver-$KUBERNETES_VERSION" "gateway-api-$GATEWAY_API_VERSION"; do
+  for name in "coredns-$COREDNS_VERSION" "$(old_coredns)" "kube-apiserver-$KUBERNETES_VERSION" "kubectl-$KUBERNETES_VERSION" "gateway-api-$GATEWAY_API_VERSION"; do
     [ -x "$CACHE/$name/${name%-v*}" ] && printf '%-16s %s\n' "${name%-v*}" "$CACHE/$name" || printf '%-16s missing\n' "${name%-v*}"
   done
 }
@@ -150,9 +157,17 @@ case "${1:-}" in
     build coredns "$COREDNS_VERSION" build_coredns
     build_first coredns-old build_coredns_old "${COREDNS_OLD_VERSIONS[@]}" ||
       say "not built: coredns-old; the tests that need it will skip"
-    build kube-apiserver "$KUBERNETES_VERSION" build_apiserver
+    build kube-apiserver "$KUBERNETES_VERSION" build_kubernetes kube-apiserver
+    build kubectl "$KUBERNETES_VERSION" build_kubernetes kubectl
     build gateway-api "$GATEWAY_API_VERSION" fetch_gateway_api
     list
     ;;
-  *) say "unknown argument $1 (only --list)"; exit 2 ;;
+  --cluster)
+    DEBIAN+=("${CLUSTER_DEBIAN[@]}")
+    install_packages
+    for name in "${CLUSTER_KUBERNETES[@]}"; do
+      build "$name" "$KUBERNETES_VERSION" build_kubernetes "$name"
+    done
+    ;;
+  *) say "unknown argument $1 (only --cluster, --list)"; exit 2 ;;
 esac

@@ -1,0 +1,168 @@
+"""What holds for every manifest of ours, whatever an overlay changes.
+
+The law: a law is a function from manifests to sentences, one for each fault; none means that it is kept. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from tests.deploy.manifests import Manifest, containers, name_of, pod_templates
+
+IMAGE: Final = "localhost/switchback"
+LONGEST_NAME: Final = 63
+"""Of a Service and of a label's value: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/"""
+_HOOKS: Final = ("helm.sh/hook", "argocd.argoproj.io/hook")
+_REMOVING: Final = frozenset({"uninstall", "delete"})
+_WILD: Final = "*"
+
+Law = Callable[[Sequence[Manifest]], Iterator[str]]
+
+
+def pods_are_restricted(manifests: Sequence[Manifest]) -> Iterator[str]:
+    """https://kubernetes.io/docs/concepts/security/pod-security-standards/ and a read-only root besides."""
+    for workload, template in pod_templates(manifests):
+        name, spec = name_of(workload), template["spec"]
+        of_pod = spec.get("securityContext") or {}
+        if of_pod.get("runAsNonRoot") is not True:
+            yield f"{name} may run as root"
+        if not isinstance(of_pod.get("runAsUser"), int) or of_pod["runAsUser"] <= 0:
+            yield f"{name} has no user of its own"
+        if (of_pod.get("seccompProfile") or {}).get("type") != "RuntimeDefault":
+            yield f"{name} has no seccomp profile"
+        for one in ("hostNetwork", "hostPID", "hostIPC"):
+            if spec.get(one):
+                yield f"{name} has {one}"
+        for volume in spec.get("volumes", ()):
+            if "hostPath" in volume:
+                yield f"{name} sees a folder of the node"
+        for container in containers(template):
+            own = container.get("securityContext") or {}
+            if own.get("allowPrivilegeEscalation") is not False or own.get("privileged"):
+                yield f"{name}, {container['name']} may gain privileges"
+            if own.get("readOnlyRootFilesystem") is not True:
+                yield f"{name}, {container['name']} may write to its root"
+            if (own.get("capabilities") or {}).get("drop") != ["ALL"] or "add" in own["capabilities"]:
+                yield f"{name}, {container['name']} keeps capabilities"
+
+
+def images_are_one(manifests: Sequence[Manifest]) -> Iterator[str]:
+    """One line of an overlay changes or pins all there is to pull."""
+    for workload, template in pod_templates(manifests):
+        for container in containers(template):
+            image = container["image"]
+            if not image.startswith((f"{IMAGE}:", f"{IMAGE}@sha256:")):
+                yield f"{name_of(workload)}, {container['name']} has the image {image}"
+
+
+def nothing_is_a_hook(manifests: Sequence[Manifest]) -> Iterator[str]:
+    """`kubectl apply` knows no hooks: what is meant to run before a deletion would run at once."""
+    for one in manifests:
+        for annotation in one["metadata"].get("annotations") or {}:
+            if annotation in _HOOKS:
+                yield f"{name_of(one)} is a hook"
+    for workload, template in pod_templates(manifests):
+        for container in containers(template):
+            words = {str(word) for word in [*container.get("command", ()), *container.get("args", ())]}
+            if words & _REMOVING:
+                yield f"{name_of(workload)} removes something as soon as it is applied"
+
+
+def names_fit(manifests: Sequence[Manifest]) -> Iterator[str]:
+    """Also those that others are made of: a Job's pods have its name as a label."""
+    for one in manifests:
+        if len(one["metadata"]["name"]) > LONGEST_NAME and one["kind"] != "CustomResourceDefinition":
+            yield f"{name_of(one)} has too long a name"
+
+
+def tokens_are_for_who_needs_them(manifests: Sequence[Manifest]) -> Iterator[str]:
+    """A pod has a token if and only if its account has rights, and each account belongs to these manifests."""
+    accounts = {(one["metadata"]["namespace"], one["metadata"]["name"]) for one in manifests if _is_account(one)}
+    entitled = {(one["namespace"], one["name"]) for binding in manifests for one in binding.get("subjects") or ()}
+    for one in manifests:
+        if _is_account(one) and one.get("automountServiceAccountToken") is not False:
+            yield f"{name_of(one)} gives its token to every pod"
+    for workload, template in pod_templates(manifests):
+        spec = template["spec"]
+        account = (workload["metadata"].get("namespace"), spec.get("serviceAccountName"))
+        if account not in accounts:
+            yield f"{name_of(workload)} runs as somebody else: {account[1]}"
+        if bool(spec.get("automountServiceAccountToken", True)) != (account in entitled):
+            yield f"{name_of(workload)}: its token and its rights do not go together"
+
+
+def rights_are_narrow(manifests: Sequence[Manifest]) -> Iterator[str]:
+    """No wildcard, no secret; who writes says to what by name, or at least where."""
+    for role in manifests:
+        if role["kind"] not in {"Role", "ClusterRole"}:
+            continue
+        for rule in role.get("rules") or ():
+            verbs = set(rule["verbs"])
+            if _WILD in {*verbs, *rule.get("resources", ()), *rule.get("apiGroups", ())}:
+                yield f"{name_of(role)} has a wildcard"
+            if "secrets" in rule.get("resources", ()):
+                yield f"{name_of(role)} sees secrets"
+            if {"escalate", "bind", "impersonate"} & verbs:
+                yield f"{name_of(role)} could take more rights"
+            if (
+                {"update", "patch", "delete"} & verbs
+                and not rule.get("resourceNames")
+                and role["kind"] == "ClusterRole"
+            ):
+                yield f"{name_of(role)} changes objects of any name"
+
+
+def probes_have_time(manifests: Sequence[Manifest]) -> Iterator[str]:
+    """The programs answer a probe within five seconds, with a reason; the kubelet's default of one would hide it."""
+    for workload, template in pod_templates(manifests):
+        for container in containers(template):
+            for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+                if probe not in container and workload["kind"] != "Job":
+                    yield f"{name_of(workload)} has no {probe}"
+                elif container.get(probe, {}).get("timeoutSeconds", 5) < 5:
+                    yield f"{name_of(workload)}: its {probe} gives up before the program"
+            if container.get("readinessProbe", {}).get("timeoutSeconds", 6) <= 5:
+                yield f"{name_of(workload)}: its readinessProbe gives up before the program says why"
+
+
+def resources_are_said(manifests: Sequence[Manifest]) -> Iterator[str]:
+    """Requests for all, a limit for memory, none for the processor."""
+    for workload, template in pod_templates(manifests):
+        for container in containers(template):
+            resources = container.get("resources") or {}
+            if set(resources.get("requests") or ()) < {"cpu", "memory"}:
+                yield f"{name_of(workload)}, {container['name']} asks for nothing"
+            if set(resources.get("limits") or ()) != {"memory"}:
+                yield f"{name_of(workload)}, {container['name']} has the wrong limits"
+
+
+def selectors_find_pods(manifests: Sequence[Manifest]) -> Iterator[str]:
+    """Each Service, budget and policy of ours means pods of ours."""
+    labels = [template["metadata"].get("labels", {}) for _, template in pod_templates(manifests)]
+    for one in manifests:
+        spec = one.get("spec") or {}
+        selector = {
+            "Service": lambda spec=spec: spec.get("selector"),
+            "PodDisruptionBudget": lambda spec=spec: spec["selector"]["matchLabels"],
+            "NetworkPolicy": lambda spec=spec: spec["podSelector"].get("matchLabels"),
+        }.get(one["kind"], lambda: None)()
+        if selector and not any(selector.items() <= of_pod.items() for of_pod in labels):
+            yield f"{name_of(one)} selects no pod"
+
+
+def _is_account(manifest: Manifest) -> bool:
+    return bool(manifest["kind"] == "ServiceAccount")
+
+
+LAWS: Final[tuple[Law, ...]] = (
+    pods_are_restricted,
+    images_are_one,
+    nothing_is_a_hook,
+    names_fit,
+    tokens_are_for_who_needs_them,
+    rights_are_narrow,
+    probes_have_time,
+    resources_are_said,
+    selectors_find_pods,
+)

@@ -1,0 +1,94 @@
+"""Manifests as kubectl renders them, and the ways into them.
+
+The law: what is judged is what `kubectl kustomize` prints, never the files it reads.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from tests.peers.programs import program
+
+DEPLOY: Final = Path(__file__).parents[2] / "deploy"
+BASE: Final = DEPLOY / "base"
+
+Manifest = Mapping[str, Any]
+
+
+def components() -> list[Path]:
+    """The folders of all components."""
+    return sorted(path.parent for path in DEPLOY.glob("components/*/kustomization.yaml"))
+
+
+def overlays() -> list[Path]:
+    """The folders of all overlays."""
+    return sorted(path.parent for path in DEPLOY.glob("overlays/*/kustomization.yaml"))
+
+
+def render(folder: Path) -> list[Manifest]:
+    """The objects of a kustomization. Fails with what kubectl says."""
+    done = subprocess.run([program("kubectl"), "kustomize", str(folder)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "deprecated" not in done.stderr.lower(), done.stderr
+    return [one for one in yaml.safe_load_all(done.stdout) if one]
+
+
+def compose(folder: Path, *, with_components: Sequence[Path], more: str = "", base: Path = BASE) -> Path:
+    """Write a kustomization of an owner's own into `folder`: the base with these components. Gives the folder."""
+    rows = ["apiVersion: kustomize.config.k8s.io/v1beta1", "kind: Kustomization"]
+    rows += ["resources:", f"  - {os.path.relpath(base, folder.resolve())}"]
+    if with_components:
+        rows += ["components:", *(f"  - {os.path.relpath(one, folder.resolve())}" for one in with_components)]
+    (folder / "kustomization.yaml").write_text("\n".join(rows) + f"\n{more}", encoding="utf-8")
+    return folder
+
+
+def name_of(manifest: Manifest) -> str:
+    """`Kind namespace/name`, for people."""
+    metadata = manifest["metadata"]
+    return f"{manifest['kind']} {metadata.get('namespace', '-')}/{metadata['name']}"
+
+
+def find(manifests: Iterable[Manifest], kind: str, name: str) -> Manifest:
+    """The one object of that kind and name."""
+    (found,) = [one for one in manifests if one["kind"] == kind and one["metadata"]["name"] == name]
+    return found
+
+
+def pod_template(manifest: Manifest) -> Manifest | None:
+    """The pod that a workload makes (`metadata`, `spec`), or None for what makes none."""
+    if manifest["kind"] == "Pod":
+        return manifest
+    if manifest["kind"] == "CronJob":
+        manifest = manifest["spec"]["jobTemplate"]
+    template: Manifest | None = (manifest.get("spec") or {}).get("template")
+    return template if isinstance(template, Mapping) and "spec" in template else None
+
+
+def pod_templates(manifests: Iterable[Manifest]) -> Iterator[tuple[Manifest, Manifest]]:
+    """Each workload with its pod."""
+    for one in manifests:
+        template = pod_template(one)
+        if template is not None:
+            yield one, template
+
+
+def containers(template: Manifest) -> list[Manifest]:
+    """Every container of a pod, those that run first included."""
+    spec = template["spec"]
+    return [*spec.get("initContainers", ()), *spec["containers"]]
+
+
+def settings_of(manifests: Sequence[Manifest], template: Manifest) -> dict[str, str]:
+    """The environment of a pod's first container: its ConfigMaps' values, and its own over them."""
+    first = template["spec"]["containers"][0]
+    values: dict[str, str] = {}
+    for source in first.get("envFrom", ()):
+        values |= find(manifests, "ConfigMap", source["configMapRef"]["name"])["data"]
+    return values | {one["name"]: one["value"] for one in first.get("env", ()) if "value" in one}

@@ -1,0 +1,104 @@
+"""The real API server takes every kustomization, strictly and without a warning, and its pods are admitted."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.deploy.manifests import BASE, DEPLOY, Manifest, components, compose, overlays, pod_templates, render
+from tests.peers.apiserver import ApiServer, running_apiserver
+from tests.peers.programs import find_program, program
+
+pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api")
+
+NAMESPACE = "/api/v1/namespaces/switchback"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """One with the definitions of the objects that are not Kubernetes' own."""
+    with running_apiserver(tmp_path_factory.mktemp("deploy")) as server:
+        definitions = find_program("gateway-api")
+        assert definitions is not None
+        kubectl(server, "apply", "--server-side", "-f", f"{definitions}/standard")
+        yield server
+
+
+@pytest.fixture(params=[BASE, *overlays(), *components()], ids=lambda path: str(path.relative_to(DEPLOY)))
+def manifests(request: pytest.FixtureRequest, tmp_path: Path) -> list[Manifest]:
+    folder: Path = request.param
+    if folder in components():
+        folder = compose(tmp_path, with_components=[folder])
+    return render(folder)
+
+
+@pytest.fixture(scope="module")
+def applied(cluster: ApiServer) -> ApiServer:
+    kubectl(cluster, "apply", "-k", str(BASE))
+    return cluster
+
+
+def test_every_kustomization_is_taken_without_a_warning(cluster: ApiServer, manifests: list[Manifest]) -> None:
+    kubectl(cluster, "apply", "-f", "-", given=[one for one in manifests if one["kind"] == "Namespace"])
+    kubectl(cluster, "apply", "--dry-run=server", "-f", "-", given=manifests)
+    kubectl(cluster, "apply", "-f", "-", given=manifests)
+    # Fails where there is a difference, as a GitOps tool would see one that never ends.
+    kubectl(cluster, "diff", "-f", "-", given=manifests)
+
+
+def test_the_pods_are_admitted_under_pod_security(applied: ApiServer) -> None:
+    admit_quota(applied)
+    for workload, template in pod_templates(render(BASE)):
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {**template["metadata"], "name": workload["metadata"]["name"]},
+            "spec": template["spec"],
+        }
+        made = applied.request("POST", f"{NAMESPACE}/pods?dryRun=All", pod)
+        assert made["spec"]["priority"] >= 2_000_000_000
+
+
+def test_a_pod_that_is_not_restricted_is_refused(applied: ApiServer) -> None:
+    spec = {"containers": [{"name": "main", "image": "example.org/other:1"}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "other"}, "spec": spec}
+    with pytest.raises(AssertionError, match="violates PodSecurity"):
+        applied.request("POST", f"{NAMESPACE}/pods?dryRun=All", pod)
+
+
+def test_a_service_gets_the_families_that_the_cluster_has(applied: ApiServer) -> None:
+    for name in ("dnsproxy", "relay"):
+        spec = applied.request("GET", f"{NAMESPACE}/services/{name}")["spec"]
+        assert (spec["ipFamilyPolicy"], len(spec["clusterIPs"])) == ("PreferDualStack", 1)
+
+
+def test_a_removal_leaves_nothing_and_may_be_repeated(cluster: ApiServer) -> None:
+    kubectl(cluster, "apply", "-k", str(BASE))
+    for _ in range(2):
+        # Namespaces end by the controller manager, which is not here.
+        kubectl(cluster, "delete", "-k", str(BASE), "--ignore-not-found", "--wait=false")
+    roles = cluster.request("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles")["items"]
+    assert [one["metadata"]["name"] for one in roles if one["metadata"]["name"].startswith("switchback")] == []
+
+
+def admit_quota(server: ApiServer) -> None:
+    """Give the quota a status, as the controller manager does: until then the API server admits nothing under it."""
+    path = f"{NAMESPACE}/resourcequotas/cluster-critical"
+    hard = server.request("GET", path)["spec"]["hard"]
+    status = {"status": {"hard": hard, "used": {"pods": "0"}}}
+    server.request("PATCH", f"{path}/status", status, content_type="application/merge-patch+json")
+
+
+def kubectl(server: ApiServer, *arguments: str, given: list[Manifest] | None = None) -> str:
+    """What kubectl prints. Fails where it fails, and where the API server warns."""
+    command = [program("kubectl"), "--kubeconfig", str(server.kubeconfig), *arguments]
+    text = None if given is None else yaml.safe_dump_all(json.loads(json.dumps(given)))
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr, done.stderr
+    return done.stdout

@@ -1,0 +1,148 @@
+"""Every kustomization renders, keeps the laws, and gives the programs settings that they understand."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import dnsproxy.cli
+import proxy.cli
+from tests.deploy.laws import LAWS, Law
+from tests.deploy.manifests import (
+    BASE,
+    DEPLOY,
+    Manifest,
+    components,
+    compose,
+    find,
+    name_of,
+    overlays,
+    pod_templates,
+    render,
+    settings_of,
+)
+
+pytestmark = pytest.mark.peer("kubectl")
+
+
+def folders() -> list[Path]:
+    return [BASE, *overlays(), *components()]
+
+
+@pytest.fixture(params=folders(), ids=lambda path: str(path.relative_to(DEPLOY)), scope="module")
+def manifests(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[Manifest]:
+    """The base, an overlay, or the base with one component."""
+    folder: Path = request.param
+    if folder in components():
+        folder = compose(tmp_path_factory.mktemp("composed"), with_components=[folder])
+    return render(folder)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+def test_every_law_is_kept(manifests: list[Manifest], law: Law) -> None:
+    assert list(law(manifests)) == []
+
+
+def test_no_object_is_there_twice(manifests: list[Manifest]) -> None:
+    names = [name_of(one) for one in manifests]
+    assert len(names) == len(set(names))
+
+
+def test_every_setting_is_one_that_its_program_understands(
+    manifests: list[Manifest], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for workload, template in pod_templates(manifests):
+        values = settings_of(manifests, template)
+        main = template["spec"]["containers"][0]
+        command = parsed([*main["command"], *main.get("args", ())], values, monkeypatch)
+        known = {f"{prefix_of(main)}_{(param.name or '').upper()}" for param in command.params}
+        assert set(values) <= known, name_of(workload)
+
+
+def test_a_pod_has_time_to_end(manifests: list[Manifest]) -> None:
+    for workload, template in pod_templates(manifests):
+        main, values = template["spec"]["containers"][0], settings_of(manifests, template)
+        if main["command"] == ["dnsproxy"] and main["args"] == ["serve"]:
+            wanted = float(values["DNSPROXY_LAMEDUCK"]) + float(values.get("DNSPROXY_DRAIN", 5))
+        elif main["command"] == ["proxy"]:
+            wanted = main["lifecycle"]["preStop"]["sleep"]["seconds"] + float(values.get("PROXY_DRAIN", 30))
+        else:
+            continue
+        assert template["spec"]["terminationGracePeriodSeconds"] > wanted, name_of(workload)
+
+
+def test_a_service_leads_to_the_ports_that_the_program_listens_on(manifests: list[Manifest]) -> None:
+    for _, template in pod_templates(manifests):
+        main, values = template["spec"]["containers"][0], settings_of(manifests, template)
+        listening = {int(route.partition("=")[0].rpartition(":")[2]) for route in values.get("PROXY_ROUTE", "").split()}
+        listening |= {int(one.rpartition(":")[2]) for one in values.get("DNSPROXY_LISTEN", "").split()}
+        stated = {one["containerPort"] for one in main.get("ports", ()) if one["name"] != "admin"}
+        assert listening == stated
+
+
+def test_all_components_go_together(tmp_path: Path) -> None:
+    alone = {"node-local"}
+    chosen = [one for one in components() if one.name not in alone]
+    manifests = render(compose(tmp_path, with_components=chosen))
+    assert [fault for law in LAWS for fault in law(manifests)] == []
+
+
+def test_the_images_tag_is_this_version() -> None:
+    with (DEPLOY.parent / "pyproject.toml").open("rb") as file:
+        version = tomllib.load(file)["project"]["version"]
+    for _, template in pod_templates(render(BASE)):
+        assert template["spec"]["containers"][0]["image"] == f"localhost/switchback:{version}"
+
+
+def test_one_patch_pins_every_image_by_digest(tmp_path: Path) -> None:
+    digest = f"sha256:{'0' * 64}"
+    more = f"images:\n  - name: localhost/switchback\n    newName: registry.example.org/s\n    digest: {digest}\n"
+    chosen = [one for one in components() if one.name != "node-local"]
+    for _, template in pod_templates(render(compose(tmp_path, with_components=chosen, more=more))):
+        for one in template["spec"]["containers"]:
+            assert one["image"] == f"registry.example.org/s@{digest}"
+
+
+def test_a_changed_setting_restarts_the_pods(tmp_path: Path) -> None:
+    more = (
+        "configMapGenerator:\n"
+        "  - name: dnsproxy-settings\n    namespace: switchback\n    behavior: merge\n    literals: [DNSPROXY_TTL=7]\n"
+    )
+    before, after = render(BASE), render(compose(tmp_path, with_components=[], more=more))
+    assert find(before, "Deployment", "dnsproxy") != find(after, "Deployment", "dnsproxy")
+    assert find(before, "Deployment", "relay") == find(after, "Deployment", "relay")
+    (_, template), *_ = pod_templates([find(after, "Deployment", "dnsproxy")])
+    assert settings_of(after, template)["DNSPROXY_TTL"] == "7"
+
+
+def test_the_name_of_a_services_role_is_the_services(manifests: list[Manifest]) -> None:
+    """Kustomize renames what it takes for a reference: a ConfigMap called relay would be one."""
+    roles = [one for one in manifests if one["kind"] == "Role" and one["metadata"]["name"] == "dnsproxy-target"]
+    for role in roles:
+        find(manifests, "Service", role["rules"][0]["resourceNames"][0])
+
+
+def prefix_of(container: Manifest) -> str:
+    return {"dnsproxy": "DNSPROXY", "proxy": "PROXY"}[container["command"][0]]
+
+
+def parsed(words: Sequence[str], values: Manifest, monkeypatch: pytest.MonkeyPatch) -> click.Command:
+    """The command that a container runs, once it has understood its arguments and variables."""
+    program: Any = {"dnsproxy": dnsproxy.cli.main, "proxy": proxy.cli.main}[words[0]]
+    with monkeypatch.context() as environment:
+        for name, value in values.items():
+            environment.setenv(name, value)
+        context = program.make_context(words[0], list(words[1:]))
+        if isinstance(program, click.Group):
+            _, command, rest = program.resolve_command(context, [*context._protected_args, *context.args])
+            assert isinstance(command, click.Command)
+            command.make_context(command.name, rest, parent=context)
+            return command
+        command = context.command
+    assert isinstance(command, click.Command)
+    return command
