@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import yaml
 
+from tests.deploy.kubectl import kubectl
 from tests.deploy.manifests import BASE, DEPLOY, Manifest, components, compose, overlays, pod_templates, render
 from tests.peers.apiserver import ApiServer, running_apiserver
-from tests.peers.programs import find_program, program
+from tests.peers.programs import program
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api")
 
@@ -21,11 +20,15 @@ NAMESPACE = "/api/v1/namespaces/switchback"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """One with the definitions of the objects that are not Kubernetes' own."""
-    with running_apiserver(tmp_path_factory.mktemp("deploy")) as server:
-        definitions = find_program("gateway-api")
-        assert definitions is not None
-        kubectl(server, "apply", "--server-side", "-f", f"{definitions}/standard")
+    with with_definitions(tmp_path_factory.mktemp("deploy")) as server:
+        yield server
+
+
+@contextmanager
+def with_definitions(folder: Path) -> Iterator[ApiServer]:
+    """An API server that knows the objects that are not Kubernetes' own."""
+    with running_apiserver(folder) as server:
+        kubectl(server, "apply", "--server-side", "-f", f"{program('gateway-api')}/standard")
         yield server
 
 
@@ -77,13 +80,27 @@ def test_a_service_gets_the_families_that_the_cluster_has(applied: ApiServer) ->
         assert (spec["ipFamilyPolicy"], len(spec["clusterIPs"])) == ("PreferDualStack", 1)
 
 
-def test_a_removal_leaves_nothing_and_may_be_repeated(cluster: ApiServer) -> None:
-    kubectl(cluster, "apply", "-k", str(BASE))
-    for _ in range(2):
-        # Namespaces end by the controller manager, which is not here.
-        kubectl(cluster, "delete", "-k", str(BASE), "--ignore-not-found", "--wait=false")
-    roles = cluster.request("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles")["items"]
-    assert [one["metadata"]["name"] for one in roles if one["metadata"]["name"].startswith("switchback")] == []
+def test_a_removal_leaves_nothing_and_may_be_repeated(tmp_path: Path) -> None:
+    for folder in ("server", "composed"):
+        (tmp_path / folder).mkdir()
+    everything = compose(
+        tmp_path / "composed", with_components=[one for one in components() if one.name != "node-local"]
+    )
+    with with_definitions(tmp_path / "server") as server:
+        kubectl(server, "apply", "-k", str(everything))
+        assert ours(server) != []
+        for _ in range(2):
+            # Namespaces end by the controller manager, which is not here.
+            kubectl(server, "delete", "-k", str(everything), "--ignore-not-found", "--wait=false")
+        assert ours(server) == ["namespace/switchback"]
+
+
+def ours(server: ApiServer) -> list[str]:
+    """What is left of us anywhere, the namespace's contents included."""
+    kinds = "namespaces,clusterroles,clusterrolebindings,roles,rolebindings,deployments,daemonsets,jobs,services"
+    kinds += ",configmaps,serviceaccounts,networkpolicies,resourcequotas,poddisruptionbudgets"
+    found = kubectl(server, "get", kinds, "-A", "-l", "app.kubernetes.io/part-of=switchback", "-o", "name")
+    return sorted(found.split())
 
 
 def admit_quota(server: ApiServer) -> None:
@@ -92,13 +109,3 @@ def admit_quota(server: ApiServer) -> None:
     hard = server.request("GET", path)["spec"]["hard"]
     status = {"status": {"hard": hard, "used": {"pods": "0"}}}
     server.request("PATCH", f"{path}/status", status, content_type="application/merge-patch+json")
-
-
-def kubectl(server: ApiServer, *arguments: str, given: list[Manifest] | None = None) -> str:
-    """What kubectl prints. Fails where it fails, and where the API server warns."""
-    command = [program("kubectl"), "--kubeconfig", str(server.kubeconfig), *arguments]
-    text = None if given is None else yaml.safe_dump_all(json.loads(json.dumps(given)))
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "Warning" not in done.stderr, done.stderr
-    return done.stdout

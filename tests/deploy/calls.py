@@ -1,0 +1,142 @@
+"""Calls to an API server as somebody: with the token of a ServiceAccount, got as a kubelet gets it.
+
+The law: what is asked is asked for real (a list lists, a watch begins); only what would change something is asked as a
+dry run, which is authorised alike.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from tests.peers.apiserver import ApiServer
+
+ALLOWED: Final = "allowed"
+FORBIDDEN: Final = "forbidden"
+
+_GROUPS: Final = {
+    "ingresses": "/apis/networking.k8s.io/v1",
+    "ingressclasses": "/apis/networking.k8s.io/v1",
+    "networkpolicies": "/apis/networking.k8s.io/v1",
+    "deployments": "/apis/apps/v1",
+    "daemonsets": "/apis/apps/v1",
+    "roles": "/apis/rbac.authorization.k8s.io/v1",
+    "clusterrolebindings": "/apis/rbac.authorization.k8s.io/v1",
+    "endpointslices": "/apis/discovery.k8s.io/v1",
+    "gateways": "/apis/gateway.networking.k8s.io/v1",
+    "httproutes": "/apis/gateway.networking.k8s.io/v1",
+    "grpcroutes": "/apis/gateway.networking.k8s.io/v1",
+    "tlsroutes": "/apis/gateway.networking.k8s.io/v1",
+    "listenersets": "/apis/gateway.networking.k8s.io/v1",
+    "leases": "/apis/coordination.k8s.io/v1",
+}
+_METHODS: Final = {
+    "create": "POST",
+    "update": "PUT",
+    "patch": "PATCH",
+    "delete": "DELETE",
+    "deletecollection": "DELETE",
+}
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call: `list ingresses`, `watch services relay in switchback` ..."""
+
+    verb: str
+    resource: str
+    name: str = ""
+    namespace: str = ""
+    subresource: str = ""
+
+    def __str__(self) -> str:
+        words = [self.verb, self.resource + (f"/{self.subresource}" if self.subresource else ""), self.name]
+        return " ".join(word for word in [*words, f"in {self.namespace}" if self.namespace else ""] if word)
+
+    @property
+    def method(self) -> str:
+        return _METHODS.get(self.verb, "GET")
+
+    @property
+    def content(self) -> str | None:
+        """The body. That of a deletion has the last word on what the deletion is, whatever the query says."""
+        if self.method == "GET":
+            return None
+        return json.dumps({"dryRun": ["All"]} if self.method == "DELETE" else {})
+
+    @property
+    def path(self) -> str:
+        """Lists and watches of one name select it by field: RBAC knows names only so."""
+        parts = [_GROUPS.get(self.resource, "/api/v1")]
+        parts += ["namespaces", self.namespace] if self.namespace else []
+        parts += [self.resource]
+        options: list[str] = []
+        if self.verb in {"list", "watch"}:
+            options += [f"fieldSelector=metadata.name%3D{self.name}"] if self.name else []
+            options += ["watch=true", "resourceVersion=0", "timeoutSeconds=1"] if self.verb == "watch" else []
+        elif (self.verb not in {"create", "deletecollection"} and self.name) or self.subresource:
+            parts += [self.name]
+        parts += [self.subresource] if self.subresource else []
+        options += ["dryRun=All"] if self.verb in _METHODS else []
+        return "/".join(parts) + (f"?{'&'.join(options)}" if options else "")
+
+
+def parse_call(text: str) -> Call:
+    """`VERB RESOURCE[/SUBRESOURCE] [NAME] [in NAMESPACE]`."""
+    words, _, namespace = text.partition(" in ")
+    verb, resource, *name = words.split()
+    plural, _, subresource = resource.partition("/")
+    return Call(verb, plural, name[0] if name else "", namespace, subresource)
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Somebody with a token."""
+
+    server: ApiServer
+    token: str
+
+    def verdict(self, call: Call) -> str:
+        """`allowed` or `forbidden`. What is allowed may still be wrong in itself, and is not asked for."""
+        context = ssl.create_default_context(cafile=str(self.server.ca_file))
+        connection = http.client.HTTPSConnection("127.0.0.1", self.server.port, context=context, timeout=30)
+        kind = "application/merge-patch+json" if call.verb == "patch" else "application/json"
+        headers = {"authorization": f"Bearer {self.token}", "content-type": kind}
+        try:
+            connection.request(call.method, call.path, call.content, headers)
+            response = connection.getresponse()
+            # A watch that is allowed has no end of its own.
+            said = response.read() if response.status >= http.client.BAD_REQUEST else b""
+        finally:
+            connection.close()
+        assert response.status != http.client.UNAUTHORIZED, said
+        # Pod Security and others forbid too; only RBAC says it in these words.
+        is_refused = response.status == http.client.FORBIDDEN and b"cannot " + call.verb.encode() in said
+        return FORBIDDEN if is_refused else ALLOWED
+
+    def write_kubeconfig(self, path: Path) -> Path:
+        """For a program that is to be this somebody."""
+        cluster = {"server": self.server.url, "certificate-authority": str(self.server.ca_file)}
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "test", "cluster": cluster}],
+            "users": [{"name": "account", "user": {"token": self.token}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "account"}}],
+            "current-context": "test",
+        }
+        path.write_text(yaml.safe_dump(config), encoding="utf-8")
+        return path
+
+
+def account(server: ApiServer, namespace: str, name: str) -> Caller:
+    """A ServiceAccount, by a token of its own (TokenRequest)."""
+    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
+    answer = server.request("POST", path, {"spec": {"expirationSeconds": 3600}})
+    return Caller(server, answer["status"]["token"])
