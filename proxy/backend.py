@@ -1,60 +1,79 @@
 """Backends: where a route's connections can go right now, and whether they get there.
 
-The law: a look-up happens in a task of its own and never in the way of a connection; the byte path only reads the
-addresses that were found last. Names go through the resolver of the system (getaddrinfo), never through ourselves.
+The law: nothing here waits or asks. Tasks of their own (proxy.following) put in what a name or a Service stands for,
+and the byte path only reads what was put in last. An address that is a listener of ours never gets out.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from time import monotonic
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import structlog
 import trio
 
-from proxy.readiness import Cause, Failure, Health, Transition, cause_of_lookup
-from proxy.routes import Destination, reaches
+from proxy.pool import Pool
+from proxy.readiness import Cause, Failure, Health, Transition
+from proxy.routes import Destination, ServicePort, reaches
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
-
-LOOKUP_SECONDS: Final = 5.0
-FRESH_SECONDS: Final = 5.0
-"""How long an answer is used before it is asked for again: getaddrinfo does not tell the TTL."""
-RETRY_SECONDS: Final = 1.0
+from sidecar.socket_address import SocketAddress, socket_address
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
+
+_SAYS_NOTHING: Final = frozenset({Cause.DNS_TIMEOUT, Cause.DNS_ERROR})
+"""What a resolver that is away says nothing about: the backend, whose last addresses may well still work."""
+
+UNRESOLVED: Final = Failure(Cause.DNS_TIMEOUT, "the name is not resolved yet")
+OWN_LISTENER: Final = Failure(Cause.OWN_LISTENER, "the backend is a listener of this relay")
 
 
 class Address(NamedTuple):
     """One address of a backend, in the form that connect takes."""
 
     family: socket.AddressFamily
-    target: tuple[str, int] | tuple[str, int, int, int]
+    target: SocketAddress
+
+    @property
+    def host(self) -> str:
+        """The IP literal, without a scope."""
+        return self.target[0]
 
 
 class Backend:
     """One destination of one or more routes: its present addresses, and its health as connections find it."""
 
-    def __init__(self, destination: Destination, *, listeners: Sequence[Endpoint]) -> None:
+    def __init__(self, destination: Destination | ServicePort, *, listeners: Sequence[Endpoint]) -> None:
         self.destination = destination
-        self.addresses: tuple[Address, ...] = ()
-        """Best first; empty while the name is not resolved."""
         self.failure: Failure | None = None
-        """Why there are no addresses; None together with no addresses means that the first look-up is under way."""
+        """Why there are no addresses; None together with no addresses means that the first answer is awaited."""
+        self.pending: Callable[[], Failure] = lambda: UNRESOLVED
+        """What to say of that time."""
         self.health = Health()
+        self.outdated = trio.Event()
+        """Set when an address did not answer, and a fresh look-up is worth its while; set anew by who does it."""
+        self._pool: Pool[Address] = Pool()
         self._listeners = tuple(listeners)
         self._waiting: set[Callable[[], None]] = set()
-        self._wake = trio.Event()
         self._stale = False
-        literal = _literal(destination)
-        if literal is not None:
-            self.addresses, self.failure = self._without_ourselves([literal])
+        self._ours: frozenset[Address] = frozenset()
+        if is_literal(destination):
+            self._replace([_literal(destination)])
 
-    def when_resolved(self, callback: Callable[[], None]) -> None:
-        """Have the callback called once when the look-up that is under way has ended, well or not."""
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """All that are known; empty while the name is not resolved."""
+        return self._pool.addresses
+
+    def order(self) -> tuple[Address, ...]:
+        """What the next connection should try, best first."""
+        return self._pool.order(now=monotonic())
+
+    def when_known(self, callback: Callable[[], None]) -> None:
+        """Have the callback called once when the next answer is in, good or bad."""
         self._waiting.add(callback)
 
     def forget(self, callback: Callable[[], None]) -> None:
@@ -62,76 +81,52 @@ class Backend:
         self._waiting.discard(callback)
 
     def demote(self, address: Address) -> None:
-        """Put an address that did not answer behind the others, and ask for fresh ones."""
-        if address in self.addresses and len(self.addresses) > 1:
-            self.addresses = (*(other for other in self.addresses if other != address), address)
-        self._wake.set()
+        """Have an address that did not answer tried last, and ask for fresh ones."""
+        self._pool.note_failure(address, now=monotonic())
+        self.outdated.set()
+
+    def note_connected(self, address: Address) -> None:
+        """A connection got there."""
+        self._pool.note_success(address)
+        self.observe(None)
 
     def observe(self, failure: Failure | None) -> None:
         """Take in how an attempt to reach the backend ended; says so in the log where it changes something."""
         transition = self.health.observe(failure, now=monotonic())
         if transition is Transition.FAILED and failure is not None:
-            log.warning(
-                "backend unreachable", backend=str(self.destination), cause=str(failure.cause), error=failure.detail
-            )
+            self._say("backend unreachable", failure)
         elif transition is Transition.RECOVERED:
             log.info("backend reachable again", backend=str(self.destination))
 
-    async def keep_resolved(self) -> None:
-        """Look the name up again and again until cancelled; returns at once for an address."""
-        if _literal(self.destination) is not None:
-            return
-        while True:
-            self._take(await self._look_up())
-            self._wake = trio.Event()
-            await trio.sleep(RETRY_SECONDS)
-            with trio.move_on_after(FRESH_SECONDS - RETRY_SECONDS if self.addresses else 0):
-                await self._wake.wait()
-
-    async def _look_up(self) -> list[Address] | Failure:
-        with trio.move_on_after(LOOKUP_SECONDS):
-            try:
-                found = await trio.socket.getaddrinfo(
-                    self.destination.host, self.destination.port, type=socket.SOCK_STREAM
-                )
-            except socket.gaierror as error:
-                return Failure(cause_of_lookup(error.errno), error.strerror or str(error))
-            except UnicodeError as error:
-                # A name that the resolver's own encoding refuses, a label that is too long among others.
-                return Failure(Cause.DNS_ERROR, str(error))
-            return [_address(family, target) for family, _, _, _, target in found]
-        return Failure(cause_of_lookup(None), f"no answer within {LOOKUP_SECONDS:g} s")
-
-    def _take(self, found: list[Address] | Failure) -> None:
-        if isinstance(found, Failure) and self.addresses and found.cause is not Cause.DNS_NXDOMAIN:
-            # A resolver that is away says nothing about the backend; its last addresses may well still work.
-            self._say_stale(found)
+    def take(self, found: Iterable[Address] | Failure) -> None:
+        """Put in what the backend stands for now, or why nobody knows."""
+        if isinstance(found, Failure) and self.addresses and found.cause in _SAYS_NOTHING:
+            if not self._stale:
+                self._say("backend not resolved, its last addresses stay", found)
+            self._stale = True
         elif isinstance(found, Failure):
-            self.addresses, self.failure = (), found
+            self._pool.replace(())
+            self.failure = found
         else:
             self._stale = False
-            self.addresses, self.failure = self._without_ourselves(found)
+            self._replace(found)
         if not self.addresses:
             self.observe(self.failure)
         waiting, self._waiting = self._waiting, set()
         for callback in waiting:
             callback()
 
-    def _say_stale(self, failure: Failure) -> None:
-        if not self._stale:
-            log.warning(
-                "backend not resolved, its last addresses stay",
-                backend=str(self.destination),
-                cause=str(failure.cause),
-                error=failure.detail,
-            )
-        self._stale = True
+    def _say(self, event: str, failure: Failure) -> None:
+        log.warning(event, backend=str(self.destination), cause=str(failure.cause), error=failure.detail)
 
-    def _without_ourselves(self, found: Sequence[Address]) -> tuple[tuple[Address, ...], Failure | None]:
-        others = tuple(dict.fromkeys(address for address in found if not self._is_ours(address)))
-        if others:
-            return others, None
-        return (), Failure(Cause.OWN_LISTENER, "the backend is a listener of this relay")
+    def _replace(self, found: Iterable[Address]) -> None:
+        found = tuple(found)
+        ours = frozenset(filter(self._is_ours, found))
+        self._pool.replace(address for address in found if address not in ours)
+        self.failure = None if self.addresses else OWN_LISTENER
+        if ours - self._ours and self.addresses:
+            log.warning("an address of the backend is ours and left out", backend=str(self.destination))
+        self._ours = ours
 
     def _is_ours(self, address: Address) -> bool:
         target = Endpoint(address.target[0], address.target[1])
@@ -141,23 +136,31 @@ class Backend:
         )
 
 
-def _literal(destination: Destination) -> Address | None:
+def address_of(host: str, port: int) -> Address:
+    """An IP literal as an address. Raises OSError for a scope that is no interface here."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    target = socket_address(Endpoint(host, port))
+    # getaddrinfo's form, so that equal addresses compare equal whoever found them.
+    return Address(family, target if family == socket.AF_INET or len(target) > 2 else (*target, 0, 0))  # noqa: PLR2004
+
+
+def is_literal(destination: Destination | ServicePort) -> bool:
+    """Whether a backend is an address already, so that nobody has to be asked."""
+    if isinstance(destination, ServicePort):
+        return False
     try:
-        address = ipaddress.ip_address(destination.host)
+        ipaddress.ip_address(destination.host)
     except ValueError:
-        return None
-    if address.version == 4:  # noqa: PLR2004  # as in IPv4
-        return Address(socket.AF_INET, (destination.host, destination.port))
-    # A scope (fe80::1%eth0) has to become the number of an interface; with an address this asks no server.
+        return False
+    return True
+
+
+def _literal(destination: Destination | ServicePort) -> Address:
+    assert isinstance(destination, Destination)  # noqa: S101  # is_literal says so
     try:
-        found = socket.getaddrinfo(destination.host, destination.port, flags=socket.AI_NUMERICHOST)
-    except socket.gaierror as error:
+        return address_of(destination.host, destination.port)
+    except OSError as error:
         raise StartError(f"{destination}: {error.strerror}") from error
-    return _address(socket.AF_INET6, found[0][4])
-
-
-def _address(family: socket.AddressFamily, target: tuple[Any, ...]) -> Address:
-    return Address(family, target)
 
 
 def _covers(listener: Endpoint, target: Endpoint) -> bool:

@@ -1,7 +1,9 @@
-"""The time between a client's connection and its backend's: which address to try, and what to say first.
+"""The time between a client's connection and its backend's: which addresses to try, and what to say first.
 
-The law: nothing here waits, and nothing was sent to a backend before it is given up for another one. The header and
-what the client has said by then leave in one send; a client that says nothing first does not hold the header back.
+The law: nothing here waits, and nothing was sent to a backend before it is given up for another one. Addresses are
+tried as RFC 8305 section 5 has it: the next one when the last has failed or has not answered for a while, and whoever
+connects first is taken. The header and what the client has said by then leave in one send; a client that says nothing
+first does not hold the header back.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import socket
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+from proxy.backend import OWN_LISTENER
 from proxy.connection import BUFFER, Connection
 from proxy.readiness import Cause, Failure, cause_of_connect
 from proxy.side import End, Side, contain, reset_on_close
@@ -25,84 +28,101 @@ if TYPE_CHECKING:
 EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """What means "not now" rather than "not there": the limits of this process and of the system."""
 
+ATTEMPT_DELAY: Final = TICK / 2
+"""Seconds until the next address is tried beside the last one. The wheel adds up to a tick, so it is 250 ms in the
+middle, as RFC 8305 section 8 recommends, and never less than its least of 100 ms."""
+
 
 class Dialling:
     """A client that waits for its backend. Its socket is not watched yet: its payload is fetched when it is wanted."""
 
     __slots__ = (
-        "_address",
-        "_backend",
+        "_attempts",
         "_client",
         "_client_ended",
         "_closed",
         "_deadline",
+        "_failure",
         "_header",
         "_payload",
         "_relay",
+        "_source",
         "_target",
         "_untried",
         "slot",
     )
 
-    def __init__(self, relay: Relay, target: Backend, client: socket.socket, header: bytes) -> None:
+    def __init__(
+        self, relay: Relay, target: Backend, client: socket.socket, header: bytes, *, source: tuple[str, int]
+    ) -> None:
         self._relay = relay
         self._target = target
         self._client = client
+        self._source = source
         self._header = header
         self._payload = b""
         self._client_ended = False
-        self._backend: Side | None = None
-        self._address: Address | None = None
+        self._attempts: dict[Side, Address] = {}
+        """The sockets that are connecting."""
         self._untried: tuple[Address, ...] = ()
+        self._failure: Failure | None = None
+        """Of the last attempt that failed."""
         self._deadline = monotonic() + relay.settings.connect_timeout
         self._closed = False
         self.slot = NOWHERE
 
     def start(self) -> None:
         """Dial, or wait for the name; a client that has left already costs its backend nothing."""
-        if not self._fetch_payload():
-            self.close(reset=True)
+        if not self._fetch_payload() or (self._client_ended and not self._payload):
+            # With no octet and an end, it may be a half-closed one that wants to listen; but above all it is a probe
+            # of a kubelet or a load balancer, which come every few seconds.
+            self.close(reset=not self._client_ended)
+        elif self._closed:
+            return
         elif self._target.addresses or self._target.failure is not None:
-            self._resolved()
+            self._begin()
         else:
             self._relay.wheel.schedule(self, self._deadline)
-            self._target.when_resolved(self._on_resolved)
+            self._target.when_known(self._on_known)
 
-    def _resolved(self) -> None:
-        self._untried = self._target.addresses
-        self._try_next(self._target.failure)
+    def _begin(self) -> None:
+        self._untried = self._target.order()
+        self._failure = self._target.failure
+        self._try_next()
 
-    def _on_resolved(self) -> None:
-        contain(self, self._resolved)
+    def _on_known(self) -> None:
+        contain(self, self._begin)
 
-    def handle(self, _side: Side, events: int) -> None:
-        """Take in an event mask of the backend's socket."""
-        backend = self._backend
-        if backend is None:
+    def handle(self, side: Side, events: int) -> None:
+        """Take in an event mask of a socket that is connecting."""
+        if side not in self._attempts:
             return
         # An event may be of an earlier socket with this number, so an error is asked for.
-        number = backend.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) if events & BROKEN else 0
+        number = side.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) if events & BROKEN else 0
         if number:
-            self._attempt_failed(number)
+            self._attempt_failed(side, number)
         elif events & WRITABLE:
-            self._connected(backend)
-            if events & READABLE and backend.fd >= 0:
-                backend.owner.handle(backend, events)
+            self._connected(side)
+            if events & READABLE and side.fd >= 0:
+                side.owner.handle(side, events)
 
     def on_due(self, now: float) -> None:
-        """The present attempt, or the whole, has had its time."""
-        if self._backend is not None:
-            self._attempt_failed(errno.ETIMEDOUT)
-        elif now >= self._deadline:
-            self._fail(Failure(Cause.DNS_TIMEOUT, "the name is not resolved yet"))
+        """It is time for another attempt, or the time for all of them is over."""
+        if now < self._deadline:
+            self._try_next()
+            return
+        for address in self._attempts.values():
+            self._target.demote(address)
+        silent = Failure(Cause.TIMEOUT, os.strerror(errno.ETIMEDOUT))
+        self._fail(silent if self._attempts else self._failure or self._target.pending())
 
     def close(self, *, reset: bool) -> None:
-        """End both sockets. A second call does nothing."""
+        """End all sockets. A second call does nothing."""
         if self._closed:
             return
         self._closed = True
-        self._target.forget(self._on_resolved)
-        self._drop_backend()
+        self._target.forget(self._on_known)
+        self._drop_attempts()
         if reset:
             reset_on_close(self._client)
         self._client.close()
@@ -120,18 +140,26 @@ class Dialling:
             return False
         # No octet and no error is FIN: it may still want to hear what the backend says.
         self._client_ended = not self._payload
+        host, port = self._source
+        if self._relay.clients.is_loop(self._payload, host=host, port=port):
+            self._fail(OWN_LISTENER)
         return True
 
-    def _try_next(self, failure: Failure | None) -> None:
+    def _try_next(self) -> None:
+        """Begin another attempt; the end of it all where there is none left."""
         while self._untried and not self._closed:
-            self._address, *rest = self._untried
+            address, *rest = self._untried
             self._untried = tuple(rest)
-            number = self._dial(self._address)
+            number = self._dial(address)
             if number == 0:
                 return
-            failure = self._note_failure(self._address, number)
-        if not self._closed:
-            self._fail(failure or Failure(Cause.UNREACHABLE, "no address"))
+            self._note_failure(address, number)
+        if self._closed:
+            return
+        if self._attempts:
+            self._relay.wheel.schedule(self, self._deadline)
+        else:
+            self._fail(self._failure or Failure(Cause.UNREACHABLE, "no address"))
 
     def _dial(self, address: Address) -> int:
         """Begin to connect; the errno of what failed at once, or 0."""
@@ -139,70 +167,74 @@ class Dialling:
             sock = socket.socket(address.family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         except OSError as error:
             return error.errno or errno.EIO
-        self._backend = Side(self, sock)
+        side = Side(self, sock)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         number = sock.connect_ex(address.target)
         if number not in {0, errno.EINPROGRESS}:
-            self._drop_backend()
+            side.release(self._relay.poller, reset=True)
             return number
-        return self._begin_attempt(self._backend)
+        return self._begin_attempt(side, address)
 
-    def _begin_attempt(self, backend: Side) -> int:
+    def _begin_attempt(self, side: Side, address: Address) -> int:
         # Next door the handshake is often over by now; one send then saves the wait for it.
         if self._payload:
             try:
-                sent = backend.sock.send(self._header + self._payload)
+                sent = side.sock.send(self._header + self._payload)
             except BlockingIOError:
                 pass
             except OSError as error:
-                self._drop_backend()
+                side.release(self._relay.poller, reset=True)
                 return error.errno or errno.EIO
             else:
-                self._establish(backend, sent, watched=False)
+                self._establish(side, address, sent, watched=False)
                 return 0
-        self._relay.poller.add(backend.fd, backend.handle, writable=True)
-        self._relay.wheel.schedule(self, self._attempt_deadline())
+        self._attempts[side] = address
+        relay = self._relay
+        relay.poller.add(side.fd, side.handle, writable=True)
+        relay.wheel.schedule(
+            self, min(self._deadline, monotonic() + ATTEMPT_DELAY) if self._untried else self._deadline
+        )
         return 0
 
-    def _attempt_deadline(self) -> float:
-        """Every address gets its share of the time that is left, so that a silent one cannot use it all."""
-        now = monotonic()
-        return now + max(TICK, (self._deadline - now) / (1 + len(self._untried)))
+    def _attempt_failed(self, side: Side, number: int) -> None:
+        address = self._attempts.pop(side)
+        side.release(self._relay.poller, reset=True)
+        self._note_failure(address, number)
+        if not self._closed:
+            self._try_next()
 
-    def _attempt_failed(self, number: int) -> None:
-        self._drop_backend()
-        failure = self._note_failure(self._address, number)
-        if monotonic() >= self._deadline:
-            self._untried = ()
-        self._try_next(failure)
-
-    def _note_failure(self, address: Address | None, number: int) -> Failure:
-        if number in EXHAUSTED:
-            # No fault of the backend; another address would need a descriptor as well.
-            self._relay.pause_accepting(os.strerror(number))
-            self.close(reset=True)
-        elif address is not None:
+    def _note_failure(self, address: Address, number: int) -> None:
+        self._failure = Failure(cause_of_connect(number), os.strerror(number))
+        if number not in EXHAUSTED:
             self._target.demote(address)
-        return Failure(cause_of_connect(number), os.strerror(number))
+            return
+        # No fault of the backend; another address would need a descriptor as well.
+        self._relay.pause_accepting(os.strerror(number))
+        self._untried = ()
+        if not self._attempts:
+            self.close(reset=True)
 
-    def _connected(self, backend: Side) -> None:
+    def _connected(self, side: Side) -> None:
         if not self._fetch_payload():
             self.close(reset=True)
+        if self._closed:
             return
         try:
-            sent = backend.sock.send(self._header + self._payload) if self._header or self._payload else 0
+            sent = side.sock.send(self._header + self._payload) if self._header or self._payload else 0
         except BlockingIOError:
             return
         except OSError as error:
-            self._attempt_failed(error.errno or errno.EIO)
+            self._attempt_failed(side, error.errno or errno.EIO)
             return
-        self._establish(backend, sent, watched=True)
+        self._establish(side, self._attempts.pop(side), sent, watched=True)
 
-    def _establish(self, backend: Side, sent: int, *, watched: bool) -> None:
+    def _establish(self, backend: Side, address: Address, sent: int, *, watched: bool) -> None:
         relay = self._relay
-        self._backend = None
         self._closed = True
-        self._target.observe(None)
+        for slower in self._attempts.values():
+            self._target.demote(slower)
+        self._drop_attempts()
+        self._target.note_connected(address)
         relay.counters.octets_to_backend += len(self._payload)
         backend.pending = (self._header + self._payload)[sent:]
         client = Side(self, self._client)
@@ -220,7 +252,7 @@ class Dialling:
         self._target.observe(failure)
         self.close(reset=True)
 
-    def _drop_backend(self) -> None:
-        if self._backend is not None:
-            self._backend.release(self._relay.poller, reset=True)
-            self._backend = None
+    def _drop_attempts(self) -> None:
+        for side in self._attempts:
+            side.release(self._relay.poller, reset=True)
+        self._attempts.clear()

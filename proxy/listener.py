@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from proxy.dialling import EXHAUSTED, Dialling
 from proxy.header import Header
+from proxy.side import reset_on_close
 from sidecar.endpoints import Endpoint
 from sidecar.listeners import bound_endpoint
 
@@ -92,5 +93,11 @@ class Listener:
             # A client that is gone has no addresses to tell, and needs no backend (the header would say UNKNOWN).
             client.close()
             return
-        header = self._format(Header(Endpoint(source[0], source[1]), destination))
-        self._relay.begin(Dialling(self._relay, self.target, client, header))
+        host, port = source[0], source[1]
+        if not self._relay.admit(host, port):
+            reset_on_close(client)
+            client.close()
+            return
+        header = self._format(Header(Endpoint(host, port), destination))
+        dialling = Dialling(self._relay, self.target, client, header, source=(host, port))
+        self._relay.begin(dialling, source=(host, port))

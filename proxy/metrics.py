@@ -21,6 +21,8 @@ class Counters:
 
     connections: int = 0
     active: int = 0
+    refused: int = 0
+    """Clients that had as many connections already as one may have."""
     octets_to_backend: int = 0
     """Payload alone, without headers of ours."""
     octets_to_client: int = 0
@@ -42,6 +44,9 @@ class RelayCollector(Collector):
         counters = self._counters
         yield CounterMetricFamily("proxy_connections", "Connections taken from clients.", value=counters.connections)
         yield GaugeMetricFamily("proxy_connections_active", "Connections that are open now.", value=counters.active)
+        yield CounterMetricFamily(
+            "proxy_connections_refused", "Connections of clients that had too many.", value=counters.refused
+        )
         octets = CounterMetricFamily("proxy_bytes", "Payload relayed, in octets.", labels=["direction"])
         octets.add_metric(["to_backend"], counters.octets_to_backend)
         octets.add_metric(["to_client"], counters.octets_to_client)

@@ -22,24 +22,26 @@ class RouteStatus:
 
     listen: str
     backend: str
+    protocol: str
     addresses: Sequence[str]
     state: str
 
 
-def render_page(routes: Sequence[RouteStatus], *, active: int, total: int, protocol: str) -> str:
+def render_page(routes: Sequence[RouteStatus], *, active: int, limit: int, total: int) -> str:
     """The page as HTML, without script and without anything from elsewhere."""
     rows = "".join(_row(route) for route in routes)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width"><title>Switchback proxy</title>'
         f"<style>{_STYLE}</style></head><body><h1>Switchback proxy</h1>"
-        f"<p>{active} connections open, {total} since the start; PROXY protocol: {escape(protocol)}.</p>"
-        "<table><thead><tr><th>Listens on</th><th>Backend</th><th>Addresses</th><th>State</th></tr></thead>"
+        f"<p>{active} connections open of {limit} that may be, {total} since the start.</p>"
+        "<table><thead><tr><th>Listens on</th><th>Backend</th><th>PROXY protocol</th><th>Addresses</th><th>State</th>"
+        "</tr></thead>"
         f"<tbody>{rows}</tbody></table>"
         '<p><a href="/readyz">readyz</a> <a href="/metrics">metrics</a></p></body></html>'
     )
 
 
 def _row(route: RouteStatus) -> str:
-    cells = (route.listen, route.backend, ", ".join(route.addresses) or "none yet", route.state)
+    cells = (route.listen, route.backend, route.protocol, ", ".join(route.addresses) or "none yet", route.state)
     return f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"

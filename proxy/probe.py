@@ -1,7 +1,7 @@
 """The readiness check: whether the backend of every route can be reached now.
 
-The law: what traffic has shown is not asked again, and a probe introduces itself as the proxy's own connection, so that
-a backend that demands the PROXY header has nothing to complain about in its log.
+The law: what traffic has shown is not asked again, and a probe introduces itself as the proxy's own connection (LOCAL,
+or UNKNOWN in version 1), so that a backend that demands the PROXY header has nothing to complain about in its log.
 """
 
 from __future__ import annotations
@@ -16,54 +16,65 @@ from typing import Final
 import trio
 
 from proxy.backend import Address, Backend
-from proxy.header import LOCAL, ProxyProtocol, format_v1, format_v2
 from proxy.readiness import Cause, Failure, cause_of_connect, describe
 from sidecar.answers import Readiness
 
 PROBE_SECONDS: Final = 2.0
 FRESH_SECONDS: Final = 5.0
 """How long a connection that worked stands for a probe."""
-
-_GREETINGS: Final = {
-    ProxyProtocol.V1: format_v1(LOCAL),
-    ProxyProtocol.V2: format_v2(LOCAL),
-    ProxyProtocol.NONE: b"",
-}
+ATTEMPT_DELAY: Final = 0.25
+"""Seconds until the next address is tried beside the last one, as for connections."""
 
 
-async def check_backends(backends: Iterable[Backend], *, protocol: ProxyProtocol) -> Readiness:
-    """Ready if each backend took a connection in the last seconds or takes one now; else the causes."""
+async def check_backends(greetings: Iterable[tuple[Backend, bytes]]) -> Readiness:
+    """Ready if each backend took a connection in the last seconds or takes one now; else the causes.
+
+    A backend comes with the header to send it; one with two protocols is asked by one of them.
+    """
     failures: list[tuple[str, Failure]] = []
 
-    async def check(backend: Backend) -> None:
-        failure = await probe(backend, protocol=protocol)
+    async def check(backend: Backend, greeting: bytes) -> None:
+        failure = await probe(backend, greeting)
         if failure is not None:
             failures.append((str(backend.destination), failure))
 
     async with trio.open_nursery() as nursery:
-        for backend in backends:
-            nursery.start_soon(check, backend)
+        for backend, greeting in dict(greetings).items():
+            nursery.start_soon(check, backend, greeting)
     return Readiness(ready=not failures, reason=describe(sorted(failures, key=lambda pair: pair[0])) or "ready")
 
 
-async def probe(backend: Backend, *, protocol: ProxyProtocol) -> Failure | None:
+async def probe(backend: Backend, greeting: bytes) -> Failure | None:
     """Why a backend cannot be reached, or None; the backend's health takes it in."""
     if backend.health.succeeded_within(FRESH_SECONDS, now=monotonic()):
         return None
     failure: Failure | None = Failure(Cause.TIMEOUT, f"no connection within {PROBE_SECONDS:g} s")
     with trio.move_on_after(PROBE_SECONDS):
-        failure = await _try_all(backend, _GREETINGS[protocol])
+        failure = await _try_all(backend, greeting)
     backend.observe(failure)
     return failure
 
 
 async def _try_all(backend: Backend, greeting: bytes) -> Failure | None:
-    failure = backend.failure or Failure(Cause.DNS_TIMEOUT, "the name is not resolved yet")
-    for address in backend.addresses:
-        number = await _try(address, greeting)
-        if number == 0:
-            return None
-        failure = Failure(cause_of_connect(number), os.strerror(number))
+    """None as soon as one address takes a connection; else why the last one did not."""
+    failure: Failure | None = backend.failure or backend.pending()
+    async with trio.open_nursery() as nursery:
+
+        async def attempt(address: Address, ended: trio.Event) -> None:
+            nonlocal failure
+            number = await _try(address, greeting)
+            if number == 0:
+                failure = None
+                nursery.cancel_scope.cancel()
+                return
+            failure = Failure(cause_of_connect(number), os.strerror(number))
+            ended.set()
+
+        for address in backend.order():
+            ended = trio.Event()
+            nursery.start_soon(attempt, address, ended)
+            with trio.move_on_after(ATTEMPT_DELAY):
+                await ended.wait()
     return failure
 
 

@@ -24,6 +24,10 @@ class Cause(StrEnum):
     CONNECTION_REFUSED = "connection-refused"
     TIMEOUT = "timeout"
     UNREACHABLE = "unreachable"
+    NO_ENDPOINTS = "no-endpoints"
+    """A Service without an endpoint that takes connections, or no such Service or port."""
+    NOT_SYNCED = "not-synced"
+    """The API server has not told yet what a Service stands for."""
     OWN_LISTENER = "own-listener"
     """The backend is the relay itself: dialled, every connection would make another one, without end."""
 
@@ -34,20 +38,6 @@ class Failure:
 
     cause: Cause
     detail: str
-
-
-# getaddrinfo(3) as glibc and musl number them (netdb.h): EAI_NONAME, and EAI_NODATA for a name without addresses.
-_NO_SUCH_NAME: Final = frozenset({-2, -5})
-
-
-def cause_of_lookup(code: int | None) -> Cause:
-    """The cause behind an EAI code; None is a lookup that took too long.
-
-    EAI_AGAIN covers SERVFAIL as well as silence, so only our own deadline says dns-timeout.
-    """
-    if code is None:
-        return Cause.DNS_TIMEOUT
-    return Cause.DNS_NXDOMAIN if code in _NO_SUCH_NAME else Cause.DNS_ERROR
 
 
 def cause_of_connect(number: int) -> Cause:

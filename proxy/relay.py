@@ -10,6 +10,7 @@ filled the buffer.
 
 from __future__ import annotations
 
+import functools
 import resource
 import socket
 from collections.abc import Sequence
@@ -19,12 +20,14 @@ from typing import Final
 import structlog
 import trio
 
-from proxy.backend import Backend
+from proxy.backend import OWN_LISTENER, Backend
+from proxy.clients import Clients
 from proxy.connection import BUFFER, Connection
 from proxy.dialling import Dialling
+from proxy.following import follow_backends
 from proxy.listener import ROUTE_FLAG, Listener
 from proxy.metrics import Counters
-from proxy.readiness import Cause
+from proxy.name_resolver import LookUp
 from proxy.settings import Settings
 from proxy.side import contain
 from proxy.wheel import TICK, Wheel
@@ -70,9 +73,15 @@ class Relay:
     """Everything between the listeners and the backends of one process."""
 
     def __init__(
-        self, settings: Settings, listeners: Sequence[socket.socket], *, counters: Counters | None = None
+        self,
+        settings: Settings,
+        listeners: Sequence[socket.socket],
+        *,
+        counters: Counters | None = None,
+        look_up: LookUp | None = None,
     ) -> None:
         self.settings = settings
+        self._look_up = look_up
         self.counters = counters or Counters()
         self.poller = Poller()
         self.wheel: Wheel[Dialling | Connection] = Wheel(now=monotonic())
@@ -85,8 +94,9 @@ class Relay:
             Listener(self, sock, self.backends[route.backend], format_header=settings.formatter_of(route))
             for sock, route in zip(listeners, settings.routes, strict=True)
         ]
-        self._limit = _connection_limit()
-        self._alive: set[Dialling | Connection] = set()
+        self.limit = _connection_limit(settings.max_connections)
+        self.clients = Clients(most_each=settings.max_connections_per_client)
+        self._alive: dict[Dialling | Connection, tuple[str, int]] = {}
         self._paused = False
         self._exhausted = False
         self._stopping = False
@@ -103,8 +113,8 @@ class Relay:
             self._refuse_ourselves()
             with self.poller:
                 async with trio.open_nursery() as nursery:
-                    for backend in self.backends.values():
-                        nursery.start_soon(backend.keep_resolved)
+                    follow = functools.partial(follow_backends, look_up=self._look_up)
+                    await nursery.start(follow, list(self.backends.values()), self.settings)
                     nursery.start_soon(self.poller.run)
                     nursery.start_soon(self._keep_time)
                     self._watch_listeners()
@@ -115,25 +125,33 @@ class Relay:
         finally:
             self._end()
 
-    def begin(self, dialling: Dialling) -> None:
-        """Take on a client."""
+    def admit(self, host: str, port: int) -> bool:
+        """Whether a client may have one more connection; says so in the log where not."""
+        if self.clients.enter(host, port):
+            return True
+        self.counters.refused += 1
+        if self.clients.should_say(now=monotonic()):
+            log.warning("client refused, it has too many connections", client=host, most=self.clients.most_each)
+        return False
+
+    def begin(self, dialling: Dialling, *, source: tuple[str, int]) -> None:
+        """Take on a client that was admitted."""
         self.counters.connections += 1
         self.counters.active += 1
-        self._alive.add(dialling)
+        self._alive[dialling] = source
         contain(dialling, dialling.start)
 
     def replace(self, dialling: Dialling, connection: Connection) -> None:
         """What was dialled is connected."""
         self.wheel.cancel(dialling)
-        self._alive.discard(dialling)
-        self._alive.add(connection)
+        self._alive[connection] = self._alive.pop(dialling)
         # Looked at first when most have ended; then it tells its real deadline.
         self.wheel.schedule(connection, connection.active_at + min(self.settings.idle_timeout, 5.0))
 
     def forget(self, ended: Dialling | Connection) -> None:
         """A connection has ended."""
         self.wheel.cancel(ended)
-        self._alive.discard(ended)
+        self.clients.leave(*self._alive.pop(ended))
         self.counters.active -= 1
         if self._stopping and not self._alive:
             self._empty.set()
@@ -147,8 +165,8 @@ class Relay:
 
     def may_accept(self) -> bool:
         """Whether there is room for one more client; accepting is paused where there is none."""
-        if len(self._alive) >= self._limit:
-            self.pause_accepting(f"{self._limit} connections are all that the descriptor limit allows")
+        if len(self._alive) >= self.limit:
+            self.pause_accepting(f"{self.limit} connections are the limit")
         return not self._paused
 
     def _pause(self) -> None:
@@ -167,7 +185,7 @@ class Relay:
             now = monotonic()
             for item in self.wheel.due(now):
                 contain(item, item.on_due, now)
-            if self._paused and len(self._alive) < self._limit and not self._stopping:
+            if self._paused and len(self._alive) < self.limit and not self._stopping:
                 self._watch_listeners()
             elif not self._paused:
                 self._exhausted = False
@@ -199,14 +217,18 @@ class Relay:
 
     def _refuse_ourselves(self) -> None:
         for route in self.settings.routes:
-            failure = self.backends[route.backend].failure
-            if failure is not None and failure.cause is Cause.OWN_LISTENER:
-                raise StartError(f"{ROUTE_FLAG} {route}: {failure.detail}; every connection would make another one")
+            if self.backends[route.backend].failure is OWN_LISTENER:
+                raise StartError(
+                    f"{ROUTE_FLAG} {route}: {OWN_LISTENER.detail}; every connection would make another one"
+                )
 
 
-def _connection_limit() -> int:
-    """Two descriptors a connection, within the limit of this process."""
+def _connection_limit(wanted: int | None) -> int:
+    """What was asked for, but no more than two descriptors a connection within the limit of this process."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         soft = 1_048_576
-    return max(1, (soft - min(_RESERVED, soft // 2)) // 2)
+    possible = max(1, (soft - min(_RESERVED, soft // 2)) // 2)
+    if wanted is not None and wanted > possible:
+        log.warning("the descriptor limit allows fewer connections", asked=wanted, possible=possible, descriptors=soft)
+    return possible if wanted is None else min(wanted, possible)

@@ -14,6 +14,7 @@ import trio
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
 
 from proxy.backend import Backend
+from proxy.header import LOCAL
 from proxy.metrics import RelayCollector
 from proxy.page import RouteStatus, render_page
 from proxy.probe import check_backends
@@ -44,8 +45,14 @@ async def _serve(relay: Relay, admin_listeners: Sequence[socket.socket], stoppin
     async with trio.open_nursery() as nursery:
         if admin_listeners:
             await nursery.start(functools.partial(_serve_admin, relay, admin_listeners, stopping))
-        for listener in relay.listeners:
-            log.info("relaying", listen=str(listener.endpoint), backend=str(listener.target.destination))
+        for listener, route in zip(relay.listeners, relay.settings.routes, strict=True):
+            log.info(
+                "relaying",
+                listen=str(listener.endpoint),
+                backend=str(listener.target.destination),
+                proxy_protocol=str(relay.settings.protocol_of(route)),
+            )
+        log.info("limits", connections=relay.limit, each_client=relay.clients.most_each or relay.limit)
         await relay.serve(stopping=stopping)
         nursery.cancel_scope.cancel()
 
@@ -53,6 +60,11 @@ async def _serve(relay: Relay, admin_listeners: Sequence[socket.socket], stoppin
 async def _serve_admin(
     relay: Relay, listeners: Sequence[socket.socket], stopping: trio.Event, *, task_status: trio.TaskStatus[None]
 ) -> None:
+    settings = relay.settings
+    greetings = [
+        (listener.target, settings.formatter_of(route)(LOCAL))
+        for listener, route in zip(relay.listeners, settings.routes, strict=True)
+    ]
     registry = CollectorRegistry()
     registry.register(RelayCollector(relay.counters))
     ProcessCollector(registry=registry)
@@ -61,7 +73,7 @@ async def _serve_admin(
     async def readiness() -> Readiness:
         if stopping.is_set():
             return Readiness(ready=False, reason="stopping")
-        return await check_backends(relay.backends.values(), protocol=relay.settings.proxy_protocol)
+        return await check_backends(greetings)
 
     await serve_admin(
         listeners,
@@ -78,19 +90,20 @@ def _page(relay: Relay) -> str:
             RouteStatus(
                 listen=str(listener.endpoint),
                 backend=str(listener.target.destination),
+                protocol=str(relay.settings.protocol_of(route)),
                 addresses=[
                     str(Endpoint(address.target[0], address.target[1])) for address in listener.target.addresses
                 ],
                 state=_state(listener.target),
             )
-            for listener in relay.listeners
+            for listener, route in zip(relay.listeners, relay.settings.routes, strict=True)
         ],
         active=relay.counters.active,
+        limit=relay.limit,
         total=relay.counters.connections,
-        protocol=str(relay.settings.proxy_protocol),
     )
 
 
 def _state(backend: Backend) -> str:
-    failure = backend.health.failure or backend.failure
+    failure = backend.health.failure or backend.failure or (None if backend.addresses else backend.pending())
     return "no fault seen" if failure is None else f"{failure.cause}: {failure.detail}"

@@ -12,8 +12,9 @@ from typing import Any
 import trio
 
 from proxy.header import Header, parse_header
+from proxy.name_resolver import LookUp
 from proxy.relay import Relay, open_listeners
-from proxy.routes import Destination, Route
+from proxy.routes import Destination, Route, ServicePort
 from proxy.settings import Settings
 from sidecar.endpoints import Endpoint
 
@@ -79,11 +80,16 @@ async def relaying(host: str = V4, **settings: Any) -> AsyncIterator[World]:
 
 @asynccontextmanager
 async def relaying_to(
-    destination: Destination, *, host: str = V4, backend: Socket | None = None, **settings: Any
+    destination: Destination | ServicePort,
+    *,
+    host: str = V4,
+    backend: Socket | None = None,
+    look_up: LookUp | None = None,
+    **settings: Any,
 ) -> AsyncIterator[World]:
-    """A relay with one route to whatever is there."""
+    """A relay with one route to whatever is there; `look_up` plays the resolver."""
     configured = Settings(routes=(Route(Endpoint(host, 0), destination),), **settings)
-    relay = Relay(configured, open_listeners(configured))
+    relay = Relay(configured, open_listeners(configured), look_up=look_up)
     stopping = trio.Event()
     async with trio.open_nursery() as nursery:
         await nursery.start(functools.partial(relay.serve, stopping=stopping))

@@ -10,14 +10,14 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from proxy.backend import Address
+from proxy.backend import Address, Backend
 from proxy.connection import BUFFER
 from proxy.header import Header, ProxyProtocol
-from proxy.readiness import Cause
+from proxy.readiness import Cause, Failure
 from proxy.routes import Destination
 from sidecar.endpoints import Endpoint
 from tests.proxy.relaying import V4, V6, World, read_header, read_to_end, relaying, relaying_to, reset, until
-from tests.proxy.resolving import NO_SUCH_NAME, TRY_AGAIN, played_resolver
+from tests.proxy.resolving import NO_SUCH_NAME, SILENCE, TRY_AGAIN, PlayedResolver
 
 NAMED = "backend.example.org"
 
@@ -113,17 +113,15 @@ async def test_a_header_that_the_client_sends_is_payload() -> None:
                 assert await backend.recv(100) == forged
 
 
-async def test_a_client_that_only_finishes_sending_still_hears_the_backend() -> None:
+async def test_a_client_that_finishes_sending_without_an_octet_still_hears_the_backend() -> None:
     async with relaying() as world:
-        with client_that_speaks_first(world, b"") as client:
+        client, backend = await world.pair()
+        with client, backend:
             client.shutdown(socket.SHUT_WR)
-            backend, _ = await world.accept()
-            with backend:
-                assert await backend.recv(1) == b""
-                await backend.send(b"hello")
-            stream = trio.socket.from_stdlib_socket(client)
-            stream._sock.setblocking(False)  # type: ignore[attr-defined]
-            assert await read_to_end(stream) == (b"hello", "fin")
+            assert await backend.recv(1) == b""
+            await backend.send(b"hello")
+            backend.close()
+            assert await read_to_end(client) == (b"hello", "fin")
 
 
 @pytest.mark.parametrize("size", [BUFFER, 3 * BUFFER], ids=["one buffer", "three buffers"])
@@ -139,11 +137,18 @@ async def test_a_long_first_payload_arrives_whole(size: int) -> None:
                 assert await read_to_end(backend) == (bytes(sent), "fin")
 
 
-async def test_a_client_that_is_gone_when_it_is_accepted_costs_no_backend_connection() -> None:
+@pytest.mark.parametrize("leaves", ["with a reset", "as a probe does"])
+async def test_a_client_that_is_gone_when_it_is_accepted_costs_no_backend_connection(leaves: str) -> None:
     async with relaying() as world:
-        gone = trio.socket.from_stdlib_socket(client_that_speaks_first(world, b""))
-        reset(gone)
-        await until(lambda: world.relay.counters.connections == 1 and world.relay.counters.active == 0)
+        with capture_logs() as logs:
+            for _ in range(20):
+                gone = trio.socket.from_stdlib_socket(client_that_speaks_first(world, b""))
+                if leaves == "with a reset":
+                    reset(gone)
+                else:
+                    gone.close()
+            await until(lambda: world.relay.counters.connections == 20 and world.relay.counters.active == 0)
+        assert not logs
         client = await world.connect()
         backend, header = await world.accept()
         with client, backend:
@@ -183,16 +188,23 @@ async def test_a_backend_that_does_not_answer_costs_the_connect_timeout(black_ho
         assert world.relay.counters.backend_errors[Cause.TIMEOUT] == 1
 
 
+def put(world: World, *addresses: Address) -> Backend:
+    """Have the one backend of a relay stand for these addresses, tried in this order by the next connection."""
+    (backend,) = world.relay.backends.values()
+    # Connections take turns: with one address less, the order below is the next one's.
+    backend.take((*addresses[-1:], *addresses[:-1]))
+    return backend
+
+
 @pytest.mark.parametrize("speaks_first", [True, False], ids=["client speaks first", "client waits"])
 async def test_another_address_is_tried_before_anything_was_sent(black_hole: int, speaks_first: bool) -> None:
-    async with relaying(connect_timeout=2) as world:
-        (backend,) = world.relay.backends.values()
-        (good,) = backend.addresses
+    async with relaying() as world:
+        (good,) = next(iter(world.relay.backends.values())).addresses
         with socket.socket() as closed:
             closed.bind((V4, 0))
             refused = Address(socket.AF_INET, closed.getsockname())
             silent = Address(socket.AF_INET, (V4, black_hole))
-            backend.addresses = (refused, silent, good)
+            backend = put(world, refused, silent, good)
             with client_that_speaks_first(world, b"hello" if speaks_first else b"") as client:
                 accepted, header = await world.accept()
                 with accepted:
@@ -200,40 +212,61 @@ async def test_another_address_is_tried_before_anything_was_sent(black_hole: int
                     if not speaks_first:
                         client.sendall(b"hello")
                     assert await accepted.recv(10) == b"hello"
-        assert backend.addresses[0] == good
+        assert {backend.order()[0] for _ in range(3)} == {good}
+
+
+async def test_whoever_connects_first_is_taken_and_the_others_hear_nothing(black_hole: int) -> None:
+    async with relaying() as world, relaying() as other:
+        (good,) = next(iter(world.relay.backends.values())).addresses
+        slow = Address(socket.AF_INET, other.backend.getsockname())
+        silent = Address(socket.AF_INET, (V4, black_hole))
+        backend = put(world, silent, slow, good)
+        with client_that_speaks_first(world, b"hello"):
+            # The silent one is still being tried when the second answers; the third is not needed.
+            taken, _ = await other.accept()
+            with taken:
+                assert await taken.recv(10) == b"hello"
+                # The client, its backend, and no third one.
+                assert len(world.relay.poller) == len(world.relay.listeners) + 2
+        assert backend.order()[-1] == silent
+
+
+async def test_when_nobody_answers_the_client_is_reset_at_the_connect_timeout(black_hole: int) -> None:
+    async with relaying(connect_timeout=0.6) as world:
+        silent = [Address(socket.AF_INET, (host, black_hole)) for host in (V4, V4)]
+        put(world, *silent, Address(socket.AF_INET, (V4, black_hole)))
+        with capture_logs() as logs:
+            assert await end_of_a_client(world) == "reset"
+        assert [entry.get("cause") for entry in logs] == ["timeout"]
+        assert world.relay.counters.backend_errors[Cause.TIMEOUT] == 1
+        assert len(world.relay.poller) == len(world.relay.listeners)
 
 
 async def test_a_connection_waits_for_the_first_look_up() -> None:
-    with played_resolver() as resolver:
-        async with relaying() as inner:
-            destination = Destination(NAMED, inner.backend.getsockname()[1])
-            async with relaying_to(destination) as world:
-                with client_that_speaks_first(world, b"hello"):
-                    await until(lambda: world.relay.counters.active == 1)
-                    resolver.set([V4])
-                    backend, _ = await inner.accept()
-                    with backend:
-                        assert await backend.recv(10) == b"hello"
+    resolver = PlayedResolver()
+    async with relaying() as inner:
+        destination = Destination(NAMED, inner.backend.getsockname()[1])
+        async with relaying_to(destination, look_up=resolver.look_up) as world:
+            with client_that_speaks_first(world, b"hello"):
+                await until(lambda: world.relay.counters.active == 1)
+                resolver.set([V4])
+                backend, _ = await inner.accept()
+                with backend:
+                    assert await backend.recv(10) == b"hello"
 
 
 async def test_a_connection_does_not_wait_longer_than_the_connect_timeout_for_a_name() -> None:
-    with played_resolver():
-        async with relaying_to(Destination(NAMED, 80), connect_timeout=0.2) as world:
+    resolver = PlayedResolver()
+    async with relaying_to(Destination(NAMED, 80), look_up=resolver.look_up, connect_timeout=0.2) as world:
+        assert await end_of_a_client(world) == "reset"
+        assert world.relay.counters.backend_errors[Cause.DNS_TIMEOUT] == 1
+
+
+@pytest.mark.parametrize("failure", [NO_SUCH_NAME, TRY_AGAIN, SILENCE], ids=lambda failure: str(failure.cause))
+async def test_a_name_that_does_not_resolve_costs_its_clients_at_once(failure: Failure) -> None:
+    resolver = PlayedResolver()
+    resolver.set(failure)
+    async with relaying_to(Destination(NAMED, 80), look_up=resolver.look_up) as world:
+        for _ in range(2):
             assert await end_of_a_client(world) == "reset"
-            assert world.relay.counters.backend_errors[Cause.DNS_TIMEOUT] == 1
-
-
-@pytest.mark.parametrize(
-    ("error", "cause"),
-    [
-        pytest.param(NO_SUCH_NAME, Cause.DNS_NXDOMAIN, id="no such name"),
-        pytest.param(TRY_AGAIN, Cause.DNS_ERROR, id="try again"),
-    ],
-)
-async def test_a_name_that_does_not_resolve_costs_its_clients_at_once(error: socket.gaierror, cause: Cause) -> None:
-    with played_resolver() as resolver:
-        resolver.set(error)
-        async with relaying_to(Destination(NAMED, 80)) as world:
-            for _ in range(2):
-                assert await end_of_a_client(world) == "reset"
-            assert world.relay.counters.backend_errors[cause] == 2
+        assert world.relay.counters.backend_errors[failure.cause] == 2

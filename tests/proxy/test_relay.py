@@ -102,7 +102,7 @@ async def test_what_is_left_when_the_relay_is_cancelled_is_reset() -> None:
 
 async def test_at_the_limit_clients_wait_and_the_connected_go_on() -> None:
     async with relaying() as world:
-        world.relay._limit = 2
+        world.relay.limit = 2
         with capture_logs() as logs:
             pairs = [await world.pair() for _ in range(2)]
             waiting = await world.connect()

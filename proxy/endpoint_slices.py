@@ -1,0 +1,148 @@
+"""EndpointSlices: which pods stand behind a port of a Service, and which of them take connections.
+
+The law: pure. Only what is ready and not on its way out gets new connections (KEP-1672); those that a pod has already
+are nobody's business here. https://kubernetes.io/docs/reference/kubernetes-api/service-resources/endpoint-slice-v1/
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from proxy.routes import ServicePort
+from sidecar.endpoints import MAXIMUM_PORT, Endpoint, parse_address
+from sidecar.kubernetes.objects import Collection, ObjectMeta
+
+_TCP: Final = "TCP"
+_FAMILIES: Final = frozenset({"IPv4", "IPv6"})
+"""The third address type, FQDN, has no use anybody agreed on and is deprecated."""
+
+
+class _ServicePortSpec(msgspec.Struct, frozen=True, gc=False):
+    name: str | None = None
+    port: int | None = None
+    protocol: str | None = None
+
+
+class _ServiceSpec(msgspec.Struct, frozen=True, gc=False):
+    type: str | None = None
+    ports: tuple[_ServicePortSpec, ...] | None = None
+
+
+class Service(msgspec.Struct, frozen=True, gc=False):
+    """The fields of a Service that say which ports it has."""
+
+    metadata: ObjectMeta
+    spec: _ServiceSpec | None = None
+
+
+class _Conditions(msgspec.Struct, frozen=True, gc=False):
+    ready: bool | None = None
+    terminating: bool | None = None
+
+
+class _SliceEndpoint(msgspec.Struct, frozen=True, gc=False):
+    addresses: tuple[str, ...] | None = None
+    conditions: _Conditions | None = None
+
+
+class _SlicePort(msgspec.Struct, frozen=True, gc=False):
+    name: str | None = None
+    port: int | None = None
+    protocol: str | None = None
+
+
+class EndpointSlice(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """Some of the pods behind a Service, all with the same ports."""
+
+    metadata: ObjectMeta
+    address_type: str = ""
+    endpoints: tuple[_SliceEndpoint, ...] | None = None
+    ports: tuple[_SlicePort, ...] | None = None
+
+
+def service_collection(namespace: str, name: str) -> Collection[Service]:
+    """The one Service. RBAC: list and watch on services in its namespace."""
+    path = f"/api/v1/namespaces/{namespace}/services"
+    return Collection(f"Service {namespace}/{name}", path, Service, field_selector=f"metadata.name={name}")
+
+
+def slice_collection(namespace: str, name: str) -> Collection[EndpointSlice]:
+    """The slices of a Service. RBAC: list and watch on endpointslices (discovery.k8s.io) in its namespace."""
+    return Collection(
+        f"EndpointSlices of {namespace}/{name}",
+        f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices",
+        EndpointSlice,
+        label_selector=f"kubernetes.io/service-name={name}",
+    )
+
+
+def port_name(service: Service | None, wanted: int | str) -> str:
+    """The name that slices have for a port of a Service, empty where it has none. Raises ValueError with the reason."""
+    if service is None:
+        raise ValueError("there is no such Service")
+    spec = service.spec or _ServiceSpec()
+    if spec.type == "ExternalName":
+        raise ValueError("the Service is an ExternalName; name its host instead")
+    for port in spec.ports or ():
+        if (port.protocol or _TCP) == _TCP and wanted in {port.name, port.port}:
+            return port.name or ""
+    raise ValueError(f"the Service has no TCP port {wanted}")
+
+
+def ready_endpoints(slices: Iterable[EndpointSlice], port: str) -> list[Endpoint]:
+    """The endpoints that take new connections, in an order that does not depend on that of the slices."""
+    found = {
+        Endpoint(parse_address(address), number)
+        for number, one in _endpoints(slices, port)
+        if _condition(one) == _READY
+        for address in one.addresses or ()
+        if _is_address(address)
+    }
+    return sorted(found, key=lambda endpoint: (endpoint.host, endpoint.port))
+
+
+def describe_none(target: ServicePort, slices: Iterable[EndpointSlice], port: str) -> str:
+    """Why nothing is ready: `no endpoint is ready; 1 not ready, 2 terminating`."""
+    counts = Counter(_condition(one) for _, one in _endpoints(slices, port))
+    states = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()) if state != _READY)
+    return f"no endpoint of port {target.port} is ready" + (f"; {states}" if states else "")
+
+
+_READY: Final = "ready"
+
+
+def _endpoints(slices: Iterable[EndpointSlice], port: str) -> Iterator[tuple[int, _SliceEndpoint]]:
+    """Every endpoint with the number that the port has there; a pod may call it by another than its neighbour."""
+    for one in slices:
+        if one.address_type in _FAMILIES:
+            for number in _numbers(one, port):
+                for endpoint in one.endpoints or ():
+                    yield number, endpoint
+
+
+def _numbers(one: EndpointSlice, port: str) -> Iterator[int]:
+    for entry in one.ports or ():
+        matches = (entry.name or "") == port and (entry.protocol or _TCP) == _TCP
+        if matches and entry.port is not None and 0 < entry.port <= MAXIMUM_PORT:
+            yield entry.port
+
+
+def _condition(endpoint: _SliceEndpoint) -> str:
+    conditions = endpoint.conditions or _Conditions()
+    if conditions.terminating:
+        # Ready all the same where the Service publishes addresses that are not.
+        return "terminating"
+    # Unknown is to be taken for ready.
+    return "not ready" if conditions.ready is False else _READY
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parse_address(text)
+    except ValueError:
+        return False
+    return True
