@@ -8,6 +8,8 @@ from __future__ import annotations
 import contextlib
 import resource
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -21,7 +23,11 @@ _EPILOG = """\b
 Examples:
   proxy --route 8080=ingress.example.org:80 --route 8443=ingress.example.org:443
   proxy --route 127.0.0.1:8080=192.0.2.10:80 --proxy-protocol v2
+  proxy --route 8443=service:ingress-nginx/ingress-nginx-controller:https
+  proxy --route 8443=192.0.2.10:443 --route 2222=git.example.org:22,proxy-protocol=none
 """
+
+_AnyPositive = click.IntRange(1)
 
 
 @click.command(cls=Command, epilog=_EPILOG, context_settings={"auto_envvar_prefix": "PROXY"})
@@ -30,14 +36,17 @@ Examples:
     type=CheckedType("[addr:]port=host:port", parse_route),
     multiple=True,
     required=True,
-    help="Relay connections from a port to a backend; repeatable. Without ADDR on every address.",
+    metavar="[ADDR:]PORT=BACKEND[,proxy-protocol=v1|v2|none]",
+    help="Relay connections from a port, without ADDR on every address, to BACKEND: HOST:PORT, or service:NS/NAME:PORT "
+    "for the ready pods of a Service. Repeatable.",
 )
 @click.option(
     "--proxy-protocol",
     type=click.Choice([str(version) for version in ProxyProtocol]),
     default=str(ProxyProtocol.V1),
-    help="The header to send in front of each connection.",
+    help="The header to send in front of each connection, where its route does not say.",
 )
+@click.option("--crc32c", is_flag=True, help="Add a checksum to headers of version 2.")
 @click.option(
     "--advertise",
     type=CheckedType("port=port", parse_advertise),
@@ -52,21 +61,42 @@ Examples:
     default=120.0,
     help="Seconds without an octet once one side has finished sending.",
 )
+@click.option(
+    "--max-connections",
+    type=_AnyPositive,
+    help="Clients at the same time; more of them wait.  [default: what the descriptor limit allows]",
+)
+@click.option(
+    "--max-connections-per-client",
+    type=_AnyPositive,
+    help="The same for one client address; more are refused.  [default: no limit of its own]",
+)
+@click.option(
+    "--resolv-conf",
+    type=click.Path(path_type=Path),
+    default=Path("/etc/resolv.conf"),
+    help="The nameservers to ask for backends; read again for each look-up. In a cluster whose DNS asks dnsproxy, the "
+    "node's.",
+)
+@click.option(
+    "--kubeconfig",
+    metavar="FILE",
+    help="How to reach the API server for a service: backend.  [default: KUBECONFIG, the pod's own account, "
+    "~/.kube/config]",
+)
+@click.option("--context", metavar="NAME", help="Which context of the kubeconfig.")
 @click.option("--drain", type=Seconds(0), default=30.0, help="Seconds for open connections to finish after SIGTERM.")
 @admin_option("127.0.0.1:8082")
 @log_options
 def main(
     *,
     route: Sequence[Route],
-    proxy_protocol: str,
     advertise: Sequence[tuple[int, int]],
-    connect_timeout: float,
-    idle_timeout: float,
-    half_close_timeout: float,
     drain: float,
     admin: Endpoint | None,
     log_format: str | None,
     log_level: str,
+    **values: Any,
 ) -> None:
     """Relay TCP connections and put the PROXY protocol header in front.
 
@@ -77,14 +107,10 @@ def main(
         check_routes(route, stated)
     except ValueError as error:
         raise BadUsage([f"--route: {error}"]) from None
-    settings = Settings(
-        routes=tuple(route),
-        proxy_protocol=ProxyProtocol(proxy_protocol),
-        connect_timeout=connect_timeout,
-        idle_timeout=idle_timeout,
-        half_close_timeout=half_close_timeout,
-        advertise=stated,
-    )
+    protocol = ProxyProtocol(values.pop("proxy_protocol"))
+    settings = Settings(routes=tuple(route), proxy_protocol=protocol, advertise=stated, **values)
+    if settings.crc32c and ProxyProtocol.V2 not in map(settings.protocol_of, settings.routes):
+        raise BadUsage(["--crc32c: no route has a header of version 2"])
     # Here and not above: help and completion need none of it.
     from proxy.service import serve  # noqa: PLC0415
     from sidecar.logs import configure_logging  # noqa: PLC0415
