@@ -21,6 +21,7 @@ from dnsproxy.install.discover.choice import Choice, Method, Target
 from dnsproxy.install.discover.found import FoundCorefile, Hook, Server
 from dnsproxy.install.discover.fragments import Scope, parse_fragment
 from dnsproxy.install.markers import is_marked
+from dnsproxy.install.placing import labels_of
 from dnsproxy.install.stanza import Layout, StanzaForward, make_forward
 from dnsproxy.install.zones import ROOT, normalize_zone
 
@@ -111,7 +112,7 @@ def _check(text: str, scope: Scope, target: Target) -> None:
 
 def _inner_first(zones: Iterable[str]) -> tuple[str, ...]:
     """In one order whoever names them, so that planning again changes nothing."""
-    return tuple(sorted(dict.fromkeys(zones), key=lambda zone: (-zone.count("."), zone)))
+    return tuple(sorted(dict.fromkeys(zones), key=lambda zone: (-len(labels_of(zone)), zone)))
 
 
 def _path(hook: Hook, target: Target) -> str:

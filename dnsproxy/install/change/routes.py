@@ -11,6 +11,7 @@ import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dnsproxy.install.change.once import check_once
 from dnsproxy.install.change.refusal import Refusal, refusal_of
 from dnsproxy.install.corefile import Corefile, CorefileError, Directive, Import, Key, ServerBlock
 from dnsproxy.install.discover.choice import Target
@@ -105,6 +106,7 @@ def find_routes(corefile: FoundCorefile, ours: Target | None = None, path: str =
         raise refusal_of(error, where) from None
     walk = _Walk(corefile, ours, path)
     steps = tuple(walk.steps(root, corefile.path, where))
+    check_once((step.directive, step.place) for step in steps)
     keys = [ServedKey(key, _place(where, key.token.line), block is root) for block, key in _keys(value, root)]
     for file in corefile.files:
         if file.scope is Scope.BLOCKS and not _is_ours(file):

@@ -27,7 +27,7 @@ from dnsproxy.install.discover.choice import Choice, Method, Target
 from dnsproxy.install.discover.found import Server, StubDomains
 from dnsproxy.install.discover.traces import ANNOTATION
 from dnsproxy.install.stanza import format_address
-from dnsproxy.install.zones import normalize_zone
+from dnsproxy.install.zones import is_at_or_below, normalize_zone
 
 KEY: Final = "key"
 """In the annotation of what was made for us: the key stubDomains."""
@@ -107,11 +107,12 @@ def _without(old: str, ours: tuple[str, ...], target: Target) -> str:
 
 
 def _check_not_theirs(zone: str, stub: StubDomains, ours: tuple[str, ...], target: Target) -> None:
+    """The longest zone wins, so a zone inside another's takes names away from it."""
     for there in stub.zones:
-        if there not in ours and _normal(there) == normalize_zone(zone):
+        if there not in ours and is_at_or_below(normalize_zone(zone), _normal(there)):
             servers = ", ".join(stub.zones[there])
-            reason = f"{zone} is a stub domain already, and goes to {servers}"
-            raise Refusal(reason, "choose another --zone, or take it out first", place=str(target))
+            reason = f"{zone} belongs to the stub domain {there}, which goes to {servers}"
+            raise Refusal(reason, "choose another --zone, or take that out first", place=str(target))
 
 
 def _normal(zone: str) -> str:
