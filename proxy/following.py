@@ -63,7 +63,7 @@ async def keep_resolved(backend: Backend, look_up: LookUp) -> None:
         )
         fresh = found.seconds if isinstance(found, Found) else 0.0
         await trio.sleep(RETRY_SECONDS)
-        with trio.move_on_after(fresh - RETRY_SECONDS):
+        with trio.move_on_after(max(0.0, fresh - RETRY_SECONDS)):
             await backend.outdated.wait()
 
 

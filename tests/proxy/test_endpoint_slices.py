@@ -1,0 +1,194 @@
+"""What stands behind a Service, out of EndpointSlices as the API server has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.endpoint_slices import (
+    EndpointSlice,
+    Service,
+    describe_none,
+    port_name,
+    ready_endpoints,
+    service_collection,
+    slice_collection,
+)
+from proxy.routes import ServicePort
+from sidecar.endpoints import Endpoint
+
+HTTPS = {"name": "https", "port": 8443, "protocol": "TCP"}
+HTTP = {"name": "http", "port": 8080, "protocol": "TCP"}
+
+
+def endpoint(address: str, **conditions: bool | None) -> dict[str, Any]:
+    return {"addresses": [address], "conditions": conditions}
+
+
+def one_slice(
+    *endpoints: dict[str, Any], ports: Any = (HTTP, HTTPS), family: str = "IPv4", **more: Any
+) -> EndpointSlice:
+    return msgspec.convert(
+        {"metadata": {"name": "s"}, "addressType": family, "endpoints": list(endpoints), "ports": ports, **more},
+        EndpointSlice,
+    )
+
+
+READY = endpoint("192.0.2.1", ready=True, serving=True, terminating=False)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "taken"),
+    [
+        pytest.param({"ready": True, "serving": True, "terminating": False}, True, id="ready"),
+        pytest.param({}, True, id="nothing is said"),
+        pytest.param({"ready": None, "serving": None, "terminating": None}, True, id="nothing is known"),
+        pytest.param({"ready": False, "serving": False, "terminating": False}, False, id="not ready"),
+        pytest.param(
+            {"ready": False, "serving": True, "terminating": True}, False, id="terminating, and still serving"
+        ),
+        pytest.param({"ready": False, "serving": False, "terminating": True}, False, id="terminating"),
+        pytest.param(
+            {"ready": True, "serving": True, "terminating": True}, False, id="terminating, published all the same"
+        ),
+    ],
+)
+def test_only_what_is_ready_and_stays_gets_new_connections(conditions: dict[str, bool | None], taken: bool) -> None:
+    found = ready_endpoints([one_slice(endpoint("192.0.2.1", **conditions))], "https")
+    assert found == ([Endpoint("192.0.2.1", 8443)] if taken else [])
+
+
+@pytest.mark.parametrize(
+    ("slices", "port", "found"),
+    [
+        pytest.param([], "https", [], id="no slice"),
+        pytest.param([one_slice()], "https", [], id="no endpoint"),
+        pytest.param([one_slice(READY)], "http", ["192.0.2.1:8080"], id="another port"),
+        pytest.param([one_slice(READY)], "smtp", [], id="no such port"),
+        pytest.param([one_slice(READY, ports=[{"port": 80}])], "", ["192.0.2.1:80"], id="the only port needs no name"),
+        pytest.param([one_slice(READY, ports=[{"port": 80, "name": None}])], "", ["192.0.2.1:80"], id="a null name"),
+        pytest.param([one_slice(READY, ports=None)], "https", [], id="null ports"),
+        pytest.param([one_slice(READY, ports=[{"name": "https"}])], "https", [], id="every port"),
+        pytest.param([one_slice(READY, ports=[{"name": "https", "port": 0}])], "https", [], id="port 0"),
+        pytest.param([one_slice(READY, ports=[{"name": "https", "port": 65536}])], "https", [], id="port 65536"),
+        pytest.param([one_slice(READY, ports=[HTTPS | {"protocol": "UDP"}])], "https", [], id="UDP"),
+        pytest.param(
+            [one_slice(READY, ports=[HTTPS | {"protocol": None}])], "https", ["192.0.2.1:8443"], id="null protocol"
+        ),
+        pytest.param(
+            [one_slice(endpoint("192.0.2.2")), one_slice(READY)],
+            "https",
+            ["192.0.2.1:8443", "192.0.2.2:8443"],
+            id="two slices, sorted",
+        ),
+        pytest.param([one_slice(READY), one_slice(READY)], "https", ["192.0.2.1:8443"], id="one pod in two slices"),
+        pytest.param(
+            [one_slice(READY), one_slice(endpoint("2001:DB8::1"), family="IPv6")],
+            "https",
+            ["192.0.2.1:8443", "[2001:db8::1]:8443"],
+            id="both families",
+        ),
+        pytest.param(
+            [one_slice(READY), one_slice(endpoint("192.0.2.2"), ports=[HTTPS | {"port": 9443}])],
+            "https",
+            ["192.0.2.1:8443", "192.0.2.2:9443"],
+            id="another number for the same name",
+        ),
+        pytest.param([one_slice(endpoint("web.example.org"), family="FQDN")], "https", [], id="names"),
+        pytest.param([one_slice(endpoint("web.example.org"))], "https", [], id="a name for an address"),
+        pytest.param([one_slice({"addresses": None})], "https", [], id="null addresses"),
+        pytest.param([one_slice({"addresses": []})], "https", [], id="no addresses"),
+        pytest.param([one_slice(READY, endpoints=None)], "https", [], id="null endpoints"),
+        pytest.param(
+            [one_slice({"addresses": ["192.0.2.1"], "conditions": None})], "https", ["192.0.2.1:8443"], id="null"
+        ),
+    ],
+)
+def test_the_endpoints_of_a_port_are_found(slices: list[EndpointSlice], port: str, found: list[str]) -> None:
+    assert [str(one) for one in ready_endpoints(slices, port)] == found
+
+
+def service(*ports: dict[str, Any], **spec: Any) -> Service:
+    return msgspec.convert({"metadata": {"name": "ingress"}, "spec": {"ports": ports, **spec}}, Service)
+
+
+@pytest.mark.parametrize(
+    ("ports", "wanted", "name"),
+    [
+        pytest.param([{"name": "http", "port": 80}, {"name": "https", "port": 443}], 443, "https", id="by number"),
+        pytest.param([{"name": "http", "port": 80}, {"name": "https", "port": 443}], "http", "http", id="by name"),
+        pytest.param([{"port": 80}], 80, "", id="without a name"),
+        pytest.param(
+            [{"name": "dns", "port": 443, "protocol": "UDP"}, {"name": "https", "port": 443, "protocol": "TCP"}],
+            443,
+            "https",
+            id="the TCP one of two",
+        ),
+    ],
+)
+def test_a_port_of_a_service_has_a_name_in_its_slices(
+    ports: list[dict[str, Any]], wanted: int | str, name: str
+) -> None:
+    assert port_name(service(*ports), wanted) == name
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "reason"),
+    [
+        pytest.param(None, 80, "there is no such Service", id="no Service"),
+        pytest.param(service(), 80, "the Service has no TCP port 80", id="no ports"),
+        pytest.param(
+            service({"port": 80, "name": "http"}), 443, "the Service has no TCP port 443", id="another number"
+        ),
+        pytest.param(
+            service({"port": 80, "name": "http"}), "https", "the Service has no TCP port https", id="another name"
+        ),
+        pytest.param(
+            service({"port": 80, "name": "a", "protocol": "UDP"}), 80, "the Service has no TCP port 80", id="UDP"
+        ),
+        pytest.param(
+            service({"port": 80}, type="ExternalName"), 80, "the Service is an ExternalName", id="ExternalName"
+        ),
+        pytest.param(msgspec.convert({"metadata": {"name": "a"}}, Service), 80, "no TCP port", id="no spec"),
+        pytest.param(service(ports=None), 80, "no TCP port", id="null ports"),
+    ],
+)
+def test_a_service_without_the_port_says_why(found: Service | None, wanted: int | str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        port_name(found, wanted)
+
+
+def test_why_nothing_is_ready_is_counted() -> None:
+    target = ServicePort("web", "ingress", 443)
+    slices = [
+        one_slice(endpoint("192.0.2.1", ready=False), endpoint("192.0.2.2", ready=False, terminating=True)),
+        one_slice(endpoint("192.0.2.3", ready=False)),
+    ]
+    assert describe_none(target, slices, "https") == "no endpoint of port 443 is ready; 2 not ready, 1 terminating"
+    assert describe_none(target, [], "https") == "no endpoint of port 443 is ready"
+
+
+def test_only_the_objects_of_the_service_are_asked_for() -> None:
+    assert service_collection("web", "ingress").field_selector == "metadata.name=ingress"
+    slices = slice_collection("web", "ingress")
+    assert slices.label_selector == "kubernetes.io/service-name=ingress"
+    assert slices.path == "/apis/discovery.k8s.io/v1/namespaces/web/endpointslices"
+
+
+conditions = st.fixed_dictionaries(
+    {}, optional={name: st.sampled_from([True, False, None]) for name in ("ready", "serving", "terminating")}
+)
+endpoints = st.builds(lambda number, told: endpoint(f"192.0.2.{number}", **told), st.integers(1, 5), conditions)
+
+
+@given(st.lists(st.lists(endpoints, max_size=4), max_size=4), st.randoms())
+def test_the_order_of_slices_and_endpoints_does_not_matter(rows: list[list[dict[str, Any]]], random: Any) -> None:
+    found = ready_endpoints([one_slice(*row) for row in rows], "https")
+    for row in rows:
+        random.shuffle(row)
+    random.shuffle(rows)
+    assert ready_endpoints([one_slice(*row) for row in rows], "https") == found
