@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from dnsproxy.install.discover.cluster_service import addresses_of, selector_of
@@ -106,6 +107,9 @@ def _loops_of(pod: PodSpec, cluster_dns: Collection[str]) -> Iterator[str]:
         return
     named = [one for one in (pod.dns_config.nameservers if pod.dns_config else None) or () if one in cluster_dns]
     policy = pod.dns_policy or ""
+    if any(container.env_from for container in pod.containers or ()):
+        # An upstream may be among the variables.
+        return
     if policy == _ALWAYS_CLUSTER or (policy in _CLUSTER_FIRST and not pod.host_network):
         yield f"has dnsPolicy {policy or 'ClusterFirst'} and no {_FLAG}, so it forwards to the cluster's DNS"
     elif named:
@@ -114,7 +118,7 @@ def _loops_of(pod: PodSpec, cluster_dns: Collection[str]) -> Iterator[str]:
 
 def _upstreams(container: Container) -> Iterator[str]:
     words = [*(container.command or ()), *(container.args or ())]
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in pairwise([*words, ""]):
         if word == _FLAG:
             yield following
         elif word.startswith(f"{_FLAG}="):

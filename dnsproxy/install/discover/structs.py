@@ -101,6 +101,8 @@ class Container(msgspec.Struct, frozen=True, rename="camel"):
     command: tuple[str, ...] | None = None
     args: tuple[str, ...] | None = None
     env: tuple[EnvVar, ...] | None = None
+    env_from: tuple[dict[str, Any], ...] | None = None
+    """ConfigMaps and Secrets that become variables; which ones is not looked at."""
     working_dir: str | None = None
     volume_mounts: tuple[VolumeMount, ...] | None = None
 
