@@ -2,7 +2,8 @@
 # Fetches and builds the real programs that judge Switchback in its tests and benchmarks ("peers"):
 #   Debian packages (dig, dnsperf, nginx, haproxy, etcd ...), when run as root on a Debian system;
 #   CoreDNS (the newest, and the oldest that we write for and that still builds), kube-apiserver and kubectl, built as Go
-#   modules into a cache folder outside this tree, and the Gateway API's custom resource definitions, from its Go module.
+#   modules into a cache folder outside this tree, and the Gateway API's custom resource definitions, from its Go module;
+#   a small Debian with Python, as a base to build the image on where no registry is reached.
 # The cache is keyed by version and built once. Run it again at any time: what is there is left alone.
 #
 #   scripts/peers.sh            everything
@@ -17,6 +18,10 @@ COREDNS_VERSION=v1.14.7
 COREDNS_OLD_VERSIONS=(v1.9.4 v1.10.0 v1.10.1 v1.11.4)
 KUBERNETES_VERSION=v1.34.4
 GATEWAY_API_VERSION=v1.6.3
+GO_PROXYPROTO_VERSION=v0.15.0
+DEBIAN_VERSION=v12
+DEBIAN_SUITE=bookworm
+HERE=$(cd "$(dirname "$0")" && pwd)
 CACHE=${SWITCHBACK_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/switchback/peers}
 
 # package:program, so that one look tells what is missing
@@ -131,6 +136,35 @@ fetch_gateway_api() {
   chmod -R u+w "$GOBIN/gateway-api"
 }
 
+# A root folder as a tar archive, for `buildah add`. Built in place: debootstrap makes device nodes, and their owners count.
+make_debian_base() {
+  local target=$CACHE/debian-base-$DEBIAN_VERSION work
+  [ ! -e "$target/debian-base/root.tar" ] || return 0
+  if ! have debootstrap || [ "$(id -u)" != 0 ]; then
+    say "not made: debian-base (needs root and debootstrap); the tests that need it will skip"
+    return 0
+  fi
+  say "making a base of Debian $DEBIAN_SUITE (once; a minute)"
+  work=$(mktemp -d)
+  if ! debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates "$DEBIAN_SUITE" "$work/root" >&2; then
+    rm -rf "$work"
+    return 1
+  fi
+  rm -rf "$work"/root/var/cache/apt/archives/*.deb "$work"/root/var/lib/apt/lists/*
+  mkdir -p "$target/debian-base"
+  tar --numeric-owner -C "$work/root" -cf "$target/debian-base/root.tar.new" .
+  mv "$target/debian-base/root.tar.new" "$target/debian-base/root.tar"
+  rm -rf "$work"
+}
+
+# A receiver of the PROXY header out of tests/peers/go_proxyproto; remove the cached one after a change there.
+build_go_proxyproto() {
+  cp "$HERE/../tests/peers/go_proxyproto/main.go" . &&
+    go mod init switchback.dev/peers &&
+    go get "github.com/pires/go-proxyproto@$1" &&
+    go build -trimpath -o "$GOBIN/go-proxyproto" .
+}
+
 # The folder of the `coredns-old` that is there, else of the one that would be tried first
 old_coredns() {
   local version
@@ -145,7 +179,8 @@ list() {
   for row in "${DEBIAN[@]}"; do
     have "${row#*:}" && printf '%-16s found\n' "${row#*:}" || printf '%-16s missing (package %s)\n' "${row#*:}" "${row%%:*}"
   done
-  for name in "coredns-$COREDNS_VERSION" "$(old_coredns)" "kube-apiserver-$KUBERNETES_VERSION" "kubectl-$KUBERNETES_VERSION" "gateway-api-$GATEWAY_API_VERSION"; do
+  for name in "coredns-$COREDNS_VERSION" "$(old_coredns)" "kube-apiserver-$KUBERNETES_VERSION" "kubectl-$KUBERNETES_VERSION" "gateway-api-$GATEWAY_API_VERSION" "go-proxyproto-$GO_PROXYPROTO_VERSION" \
+    "debian-base-$DEBIAN_VERSION"; do
     [ -x "$CACHE/$name/${name%-v*}" ] && printf '%-16s %s\n' "${name%-v*}" "$CACHE/$name" || printf '%-16s missing\n' "${name%-v*}"
   done
 }
@@ -160,6 +195,9 @@ case "${1:-}" in
     build kube-apiserver "$KUBERNETES_VERSION" build_kubernetes kube-apiserver
     build kubectl "$KUBERNETES_VERSION" build_kubernetes kubectl
     build gateway-api "$GATEWAY_API_VERSION" fetch_gateway_api
+    build go-proxyproto "$GO_PROXYPROTO_VERSION" build_go_proxyproto ||
+      say "not built: go-proxyproto; the tests that need it will skip"
+    make_debian_base || say "not made: debian-base; the tests that need it will skip"
     list
     ;;
   --cluster)

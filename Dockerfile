@@ -1,0 +1,48 @@
+# One image for all programs. Built alike for amd64 and arm64: nothing here is compiled, everything is a wheel of uv.lock.
+#   docker buildx build --platform linux/amd64,linux/arm64 -t registry.example.org/switchback:0.1.0 --push .
+#   buildah bud -t localhost/switchback:0.1.0 .
+# The base has Python 3.11 or newer, as python3, with venv, and CA certificates; another one: --build-arg BASE=...
+ARG BASE=docker.io/library/python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b
+
+FROM ${BASE} AS build
+WORKDIR /src
+# uv by the hashes that it has in its own lock file.
+COPY uv.lock ./
+RUN python3 -c 'import tomllib; uv, = (one for one in tomllib.load(open("uv.lock", "rb"))["package"] if one["name"] == "uv"); print("uv==" + uv["version"], *("--hash=" + wheel["hash"] for wheel in uv["wheels"]))' > /tmp/uv.txt \
+ && python3 -m venv /opt/uv \
+ && /opt/uv/bin/pip install --no-cache-dir --disable-pip-version-check --only-binary :all: --require-hashes -r /tmp/uv.txt
+ENV UV_PROJECT_ENVIRONMENT=/app \
+    UV_PYTHON=python3 \
+    UV_PYTHON_DOWNLOADS=never \
+    UV_NO_CACHE=1 \
+    UV_LINK_MODE=copy \
+    SOURCE_DATE_EPOCH=0
+# The dependencies first: they change less often than the programs.
+COPY pyproject.toml ./
+RUN /opt/uv/bin/uv sync --frozen --no-dev --no-install-project --no-build
+COPY README.md LICENSE ./
+COPY sidecar ./sidecar
+COPY dnsproxy ./dnsproxy
+COPY proxy ./proxy
+# Byte code that is valid by its source's hash, not its time: the root is read-only, and equal sources make equal layers.
+# None for the kubernetes package, which no pod imports (it reads kubeconfigs): that would be 50 MB.
+# uv's notes on its own work have the time in them.
+RUN /opt/uv/bin/uv sync --frozen --no-dev --no-editable \
+ && /app/bin/python -m compileall -q --invalidation-mode unchecked-hash -x /kubernetes/ /app/lib \
+ && rm /app/.lock /app/lib/python3*/site-packages/switchback-*.dist-info/uv_cache.json \
+ && sed -i '/uv_cache.json/d' /app/lib/python3*/site-packages/switchback-*.dist-info/RECORD
+
+FROM ${BASE}
+ARG VERSION=0.1.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="switchback" \
+      org.opencontainers.image.description="Lets pods reach their own cluster's public hostnames behind a PROXY protocol load balancer" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+COPY --from=build /app /app
+ENV PATH=/app/bin:/usr/local/bin:/usr/bin:/bin \
+    PYTHONDONTWRITEBYTECODE=1
+# A number, because the kubelet can't tell from a name that it is not root.
+USER 65532:65532
+CMD ["dnsproxy", "--help"]

@@ -1,0 +1,125 @@
+"""The project's image, built for real by buildah on a Debian of debootstrap, where no registry is reached.
+
+The law: what this machine needs to reach a package index (certificates) is mounted while it is built, and is neither in
+the image nor in the Dockerfile. Storage lies outside the tree and is buildah's own, beside that of no other tool.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from tests.peers.programs import peers_cache, program
+
+PROJECT: Final = Path(__file__).parents[2]
+BASE: Final = "localhost/switchback-base:v12"
+_CERTIFICATES: Final = Path(os.environ.get("SSL_CERT_FILE", "/etc/ssl/certs/ca-certificates.crt"))
+_INSIDE: Final = "/run/build-certificates.crt"
+
+
+class BuildFailed(AssertionError):
+    """buildah failed; the message is the end of what it said."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image in buildah's storage."""
+
+    name: str
+
+    @property
+    def document(self) -> Any:
+        """Its configuration, as the OCI writes it: `config`, `rootfs` ..."""
+        return json.loads(buildah("inspect", "--type", "image", self.name))["OCIv1"]
+
+    @contextmanager
+    def container(self) -> Iterator[str]:
+        """A container of it, that nothing runs in yet."""
+        name = buildah("from", "--pull-never", self.name).strip()
+        try:
+            yield name
+        finally:
+            buildah("rm", name)
+
+    @contextmanager
+    def mounted(self) -> Iterator[Path]:
+        """Its files."""
+        with self.container() as name:
+            yield Path(buildah("mount", name).strip())
+
+    def save(self, file: Path, *, name: str) -> None:
+        """Write it as an archive that containerd and docker take, under a name."""
+        file.unlink(missing_ok=True)
+        buildah("push", "--quiet", self.name, f"docker-archive:{file}:{name}")
+
+    def remove(self) -> None:
+        buildah("rmi", "--force", self.name)
+
+
+def copy_sources(folder: Path) -> Path:
+    """The project's sources as they are now, so that somebody who works on them changes nothing. Gives the folder."""
+    ignored = shutil.ignore_patterns(".*", "__pycache__", "dist")
+    copied = Path(shutil.copytree(PROJECT, folder / "sources", ignore=ignored))
+    shutil.copy2(PROJECT / ".dockerignore", copied)
+    return copied
+
+
+def build_image(name: str, *, folder: Path, context: Path) -> Image:
+    """Build the Dockerfile in `context`; `folder` is for files that only the build sees. Takes half a minute."""
+    _make_base()
+    options = ["--isolation", "chroot", "--network", "host", "--pull-never", "--timestamp", "0"]
+    options += ["--build-arg", f"BASE={BASE}", *_mounts(folder)]
+    buildah("bud", "--quiet", *options, "--tag", name, str(context))
+    return Image(name)
+
+
+def command_in(container: str, *words: str) -> list[str]:
+    """The command line that runs a command in a container, on the networks of this machine."""
+    return [*_buildah(), "run", "--isolation", "chroot", container, "--", *words]
+
+
+def buildah(*arguments: str) -> str:
+    """What buildah prints. Raises BuildFailed."""
+    done = subprocess.run([*_buildah(), *arguments], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise BuildFailed(f"buildah {' '.join(arguments)}\n{done.stdout[-2000:]}{done.stderr[-3000:]}")
+    return done.stdout
+
+
+def _buildah() -> list[str]:
+    storage = peers_cache() / "buildah"
+    driver = os.environ.get("STORAGE_DRIVER", "overlay")
+    return [program("buildah"), f"--root={storage}/root", f"--runroot={storage}/run", f"--storage-driver={driver}"]
+
+
+def _make_base() -> None:
+    """From the root folder that `make peers` made, once."""
+    if json.loads(buildah("images", "--json", "--filter", f"reference={BASE}") or "null"):
+        return
+    container = buildah("from", "scratch").strip()
+    try:
+        buildah("add", "--quiet", container, str(Path(program("debian-base")) / "root.tar"), "/")
+        buildah("commit", "--quiet", container, BASE)
+    finally:
+        buildah("rm", container)
+
+
+def _mounts(folder: Path) -> list[str]:
+    """The certificates that this machine trusts, and the settings that have pip and uv trust them too."""
+    (folder / "pip.conf").write_text(f"[global]\ncert = {_INSIDE}\n", encoding="utf-8")
+    (folder / "uv").mkdir(exist_ok=True)
+    (folder / "uv" / "uv.toml").write_text("system-certs = true\n", encoding="utf-8")
+    pairs = {
+        str(_CERTIFICATES): _INSIDE,
+        f"{_CERTIFICATES} ": "/etc/ssl/certs/ca-certificates.crt",
+        str(folder / "pip.conf"): "/etc/pip.conf",
+        str(folder / "uv"): "/etc/uv",
+    }
+    return [f"--volume={source.strip()}:{target}:ro" for source, target in pairs.items()]

@@ -1,0 +1,151 @@
+"""The image is built, runs as nobody, and has nothing of the machine that built it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import refuse
+from tests.deploy.image import BASE, PROJECT, Image, build_image, command_in, copy_sources
+from tests.peers.processes import free_ports, wait_for
+from tests.peers.programs import program
+
+pytestmark = [
+    pytest.mark.peer("buildah", "debian-base", "dig"),
+    # A minute, where nothing else runs.
+    pytest.mark.timeout(900),
+]
+
+MOST_MEGABYTES = 160
+"""What the image may add to its base. It was 125 when this was written."""
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_sources(tmp_path_factory.mktemp("sources"))
+
+
+@pytest.fixture(scope="module")
+def image(sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
+    if os.geteuid() != 0:
+        refuse("building an image without a daemon takes root")
+    name, folder = f"localhost/switchback-test:{os.getpid()}", tmp_path_factory.mktemp("build")
+    built = build_image(name, folder=folder, context=sources)
+    yield built
+    built.remove()
+
+
+def test_every_program_says_its_help(image: Image) -> None:
+    with image.container() as container:
+        for words in (["dnsproxy", "--help"], ["dnsproxy", "serve", "--help"], ["proxy", "--help"]):
+            assert "Usage:" in output(container, *words)
+
+
+def test_it_serves_names_as_nobody(image: Image, tmp_path: Path) -> None:
+    port, admin = free_ports(2)
+    with image.container() as container:
+        words = ["dnsproxy", "serve", f"--listen=127.0.0.1:{port}", f"--admin=127.0.0.1:{admin}"]
+        words += ["--host=app.example.org=192.0.2.80", "--upstream=127.0.0.1:9"]
+        with running(container, *words, log=tmp_path / "log"):
+            dig = [program("dig"), "@127.0.0.1", "-p", str(port), "+short", "+time=10", "app.example.org"]
+            assert subprocess.run(dig, capture_output=True, text=True, check=True).stdout.split() == ["192.0.2.80"]
+
+
+def test_it_runs_as_a_numbered_nobody(image: Image) -> None:
+    config = image.document["config"]
+    assert config["User"] == "65532:65532"
+    with image.container() as container:
+        who = "import os; print(os.getuid(), os.getgid())"
+        assert output(container, "/app/bin/python", "-c", who).split() == ["65532", "65532"]
+
+
+def test_its_labels_and_health_are_as_kubernetes_wants_them(image: Image) -> None:
+    config = image.document["config"]
+    with (PROJECT / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)["project"]
+    labels = {name.rpartition(".")[2]: value for name, value in config["Labels"].items()}
+    assert labels["version"] == project["version"]
+    assert labels["licenses"] == project["license"]
+    assert "Healthcheck" not in config
+
+
+def test_the_machine_that_built_it_left_no_trace(image: Image) -> None:
+    with image.mounted() as root:
+        assert not (root / "etc" / "pip.conf").exists()
+        assert not (root / "etc" / "uv").exists()
+        assert not list((root / "run").glob("*.crt"))
+        assert "build-certificates" not in (root / "app" / "pyvenv.cfg").read_text()
+        certificates = (root / "etc" / "ssl" / "certs" / "ca-certificates.crt").read_bytes()
+    with Image(BASE).mounted() as base:
+        assert certificates == (base / "etc" / "ssl" / "certs" / "ca-certificates.crt").read_bytes()
+
+
+def test_no_file_belongs_to_who_runs_it_or_can_be_written_by_all(image: Image) -> None:
+    with image.mounted() as root:
+        for path in (root / "app").rglob("*"):
+            status = path.lstat()
+            assert (status.st_uid, status.st_gid) == (0, 0), path
+            assert path.is_symlink() or not status.st_mode & 0o022, path
+
+
+def test_what_is_locked_is_what_is_in_it(image: Image) -> None:
+    with (PROJECT / "uv.lock").open("rb") as file:
+        locked = {(one["name"], one["version"]) for one in tomllib.load(file)["package"]}
+    listing = "import importlib.metadata as m; print(*(f'{d.name}=={d.version}' for d in m.distributions()))"
+    with image.container() as container:
+        words = output(container, "/app/bin/python", "-c", listing).lower().replace("_", "-").split()
+    found = {(name, version) for name, _, version in (word.partition("==") for word in words)}
+    assert {name for name, _ in found} >= {"switchback", "trio", "msgspec", "click"}
+    assert found <= locked
+    assert not {name for name, _ in found} & {"pytest", "mypy", "ruff", "uv", "hypothesis"}
+
+
+def test_it_starts_from_byte_code(image: Image) -> None:
+    """The root is read-only: without it every start would compile everything anew."""
+    with image.mounted() as root:
+        (packages,) = (root / "app" / "lib").glob("python3*/site-packages")
+        for name in ("dnsproxy", "proxy", "sidecar", "trio", "msgspec", "click"):
+            sources = [one for one in (packages / name).glob("*.py") if one.stat().st_size]
+            compiled = {one.name.partition(".")[0] for one in (packages / name / "__pycache__").glob("*.pyc")}
+            assert {one.stem for one in sources} <= compiled, name
+
+
+def test_it_is_small(image: Image) -> None:
+    with image.mounted() as root:
+        octets = sum(path.lstat().st_size for path in (root / "app").rglob("*") if path.is_file())
+    assert octets < MOST_MEGABYTES * 1_000_000
+
+
+def test_the_same_sources_make_the_same_layers(image: Image, sources: Path, tmp_path: Path) -> None:
+    again = build_image(f"localhost/switchback-again:{os.getpid()}", folder=tmp_path, context=sources)
+    try:
+        assert again.document["rootfs"] == image.document["rootfs"]
+    finally:
+        again.remove()
+
+
+def output(container: str, *words: str) -> str:
+    done = subprocess.run(command_in(container, *words), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@contextmanager
+def running(container: str, *words: str, log: Path) -> Iterator[None]:
+    """A server in a container until the end of the block."""
+    with log.open("wb") as stderr:
+        process = subprocess.Popen(command_in(container, *words), stderr=stderr, start_new_session=True)
+    try:
+        wait_for(lambda: '"serving"' in log.read_text(), process=process, log=log)
+        yield
+    finally:
+        # buildah is only the parent of what runs: the group is all of it, and ours alone.
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
