@@ -2,7 +2,7 @@
 
 The law: a query that dnsproxy does not answer goes where it went before, under the options it went with; an option
 that would break this (so that a dead dnsproxy costs the cluster its DNS, or its answers are passed over) is left out
-with a note, or refused where leaving it out would change what the original does. Pure.
+or widened with a note, or refused where that would change what the original does. Pure.
 """
 
 from __future__ import annotations
@@ -27,6 +27,17 @@ FAILOVER_ENDS = (1, 14, 7)
 """The first whose `failover` asks each upstream once. The versions before reset their count with each round, so a name
 that every upstream answers with SERVFAIL is asked for again and again for five seconds (plugin/forward/forward.go):
 with 1.14.6 one question became 27,000 questions upstream, with 1.14.7 one to each."""
+
+MAX_FAILS = 1
+"""A server is passed over once more of its health checks in a row have failed than this. A dnsproxy that hangs is
+noticed when the first query has waited two seconds for it; each check then takes one, and half a second lies between
+two (plugin/pkg/proxy/health.go, plugin/pkg/up/up.go). So the queries stop waiting after 4.5 s; with CoreDNS's default
+of 2 after 6 s."""
+
+MAX_CONCURRENT = 5000
+"""Room for those that wait for a dnsproxy that hangs: two seconds' worth of queries. To all beyond its limit CoreDNS
+answers REFUSED, names that are none of ours among them, and 1000, which many have, is used up by 500 queries a second.
+5000 that wait cost CoreDNS some 130 MB (`python -m tests.bench.faults`), so there is a limit still."""
 
 _FAILOVER_CODES = ("SERVFAIL", "REFUSED")
 _NUMBER = re.compile(r"[0-9]{1,10}")
@@ -69,8 +80,9 @@ def make_forward(
     """
     _check_upstreams(original, addresses)
     notes: list[str] = []
-    options = ["policy sequential", *_failover(original, coredns_version, notes)]
-    options += [option.raw for option in original.options if _is_kept(option, original, len(addresses), notes)]
+    options = ["policy sequential", *_failover(original, coredns_version, notes), *_max_fails(original)]
+    kept = [option for option in original.options if _is_kept(option, original, len(addresses), notes)]
+    options += [_widened(option, notes) for option in kept]
     upstreams = (*map(format_address, addresses), *original.upstreams_raw)
     return StanzaForward(zone, upstreams, tuple(options), tuple(notes))
 
@@ -108,6 +120,23 @@ def _failover(original: Forward, version: Version | None, notes: list[str]) -> l
     return []
 
 
+def _max_fails(original: Forward) -> list[str]:
+    """Our `max_fails` line, where the original does not choose a number itself."""
+    chosen = [_number(option) for option in original.options if option.name == "max_fails"]
+    return [] if any(number != 0 for number in chosen) else [f"max_fails {MAX_FAILS}"]
+
+
+def _widened(option: Option, notes: list[str]) -> str:
+    """An option as it goes into the stanza."""
+    number = _number(option) if option.name == "max_concurrent" else None
+    if number is None or not 0 < number < MAX_CONCURRENT:
+        return option.raw
+    notes.append(
+        f"`{option.raw}` becomes `max_concurrent {MAX_CONCURRENT}`: queries that wait for a dead dnsproxy count"
+    )
+    return f"max_concurrent {MAX_CONCURRENT}"
+
+
 def _is_kept(option: Option, original: Forward, addresses: int, notes: list[str]) -> bool:
     if option.name == "next_on_nodata" or (option.name == "next" and "NOERROR" in map(str.upper, option.values)):
         reason = f"`{option.raw}` would pass dnsproxy's own answers on to the next forward"
@@ -121,10 +150,14 @@ def _is_kept(option: Option, original: Forward, addresses: int, notes: list[str]
 
 def _hides_the_fallback(option: Option, addresses: int, notes: list[str]) -> bool:
     """Whether the option would keep queries with a dead dnsproxy instead of going on to the original upstreams."""
-    number = int(option.values[0]) if _NUMBER.fullmatch(" ".join(option.values)) else None
+    number = _number(option)
     hides = (option.name == "max_fails" and number == 0) or (
         option.name == "max_connect_attempts" and number is not None and 0 < number <= addresses
     )
     if hides:
         notes.append(f"`{option.raw}` is left out: with it a dead dnsproxy would not be passed over")
     return hides
+
+
+def _number(option: Option) -> int | None:
+    return int(option.values[0]) if _NUMBER.fullmatch(" ".join(option.values)) else None

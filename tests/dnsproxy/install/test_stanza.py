@@ -18,16 +18,20 @@ def made(options: str, *addresses: str, version: Version | None = None) -> Stanz
     return make_forward(".", original, addresses=endpoints, coredns_version=version)
 
 
+ALWAYS = ("policy sequential", "max_fails 1")
+
 KEPT = [
     "force_tcp",
     "prefer_udp",
     "expire 20s",
     "max_age 60s",
-    "max_fails 3",
     "max_idle_conns 4",
     "max_connect_attempts 0",
     "max_connect_attempts 2",
-    "max_concurrent 1000",
+    "max_concurrent 5000",
+    "max_concurrent 20000",
+    "max_concurrent 0",
+    "max_concurrent {$LIMIT}",
     "read_timeout 3s",
     "tls /ca.pem",
     "tls_servername dns.example.org",
@@ -44,7 +48,7 @@ KEPT = [
 @pytest.mark.parametrize("option", KEPT)
 def test_an_option_that_suits_both_is_kept(option: str) -> None:
     forward = made(option)
-    assert forward.options == ("policy sequential", option)
+    assert forward.options == (*ALWAYS, option)
     assert forward.notes == ()
 
 
@@ -59,19 +63,31 @@ DROPPED = [
 @pytest.mark.parametrize(("option", "note"), DROPPED)
 def test_an_option_that_hides_the_fallback_goes_with_a_note(option: str, note: str) -> None:
     forward = made(option)
-    assert forward.options == ("policy sequential",)
+    assert forward.options == ALWAYS
     assert note in forward.notes[0]
+    assert option in forward.notes[0]
+
+
+@pytest.mark.parametrize("option", ["max_fails 1", "max_fails 3", "max_fails {$FAILS}"])
+def test_how_many_checks_may_fail_is_theirs_to_choose(option: str) -> None:
+    assert made(option).options == ("policy sequential", option)
+
+
+@pytest.mark.parametrize("option", ["max_concurrent 1000", "max_concurrent 1", "max_concurrent 4999"])
+def test_a_dnsproxy_that_hangs_gets_room_for_those_who_wait_for_it(option: str) -> None:
+    forward = made(option)
+    assert forward.options == (*ALWAYS, "max_concurrent 5000")
     assert option in forward.notes[0]
 
 
 def test_two_addresses_need_three_attempts() -> None:
     forward = made("max_connect_attempts 2", "192.0.2.1", "2001:db8::1")
-    assert forward.options == ("policy sequential",)
+    assert forward.options == ALWAYS
 
 
 def test_the_policy_stands_there_once() -> None:
     forward = made("policy sequential")
-    assert forward.options == ("policy sequential",)
+    assert forward.options == ALWAYS
     assert forward.notes == ()
 
 
@@ -99,13 +115,14 @@ def test_an_option_that_passes_our_answers_on_is_refused(option: str, reason: st
         pytest.param((1, 14, 6), "", [], id="the last of those"),
         pytest.param(NEWEST, "", ["failover SERVFAIL REFUSED"], id="a version that has it"),
         pytest.param((2, 0, 0), "", ["failover SERVFAIL REFUSED"], id="a later version"),
-        pytest.param(NEWEST, "failover servfail", ["failover REFUSED", "failover servfail"], id="one of the codes"),
-        pytest.param(NEWEST, "failover REFUSED SERVFAIL", ["failover REFUSED SERVFAIL"], id="both codes"),
-        pytest.param(None, "failover SERVFAIL", ["failover SERVFAIL"], id="the original's own"),
+        pytest.param(NEWEST, "failover servfail", ["failover REFUSED"], id="one of the codes"),
+        pytest.param(NEWEST, "failover REFUSED SERVFAIL", [], id="both codes"),
+        pytest.param(None, "failover SERVFAIL", [], id="the original's own"),
     ],
 )
 def test_failover_is_written_where_it_ends(version: Version | None, option: str, expected: list[str]) -> None:
-    assert list(made(option, version=version).options) == ["policy sequential", *expected]
+    theirs = [option] if option else []
+    assert list(made(option, version=version).options) == ["policy sequential", *expected, "max_fails 1", *theirs]
 
 
 def test_failover_that_is_left_out_though_known_is_noted() -> None:
