@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from proxy.header import Header, format_v2
+from sidecar.endpoints import Endpoint
 from tests.peers.processes import end_process, free_ports, is_listening, wait_for
 from tests.peers.programs import program
 from tests.peers.relays import curl, relay_to
@@ -59,17 +62,45 @@ def test_without_the_header_haproxy_refuses(haproxy: int) -> None:
     assert curl(f"http://127.0.0.1:{haproxy}/").returncode != 0
 
 
-@pytest.mark.parametrize("version", ["v1", "v2"])
+PROTOCOLS = [
+    pytest.param(["--proxy-protocol", "v1"], id="v1"),
+    pytest.param(["--proxy-protocol", "v2"], id="v2"),
+    # haproxy checks the checksum, and ends the connection where it is wrong.
+    pytest.param(["--proxy-protocol", "v2", "--crc32c"], id="v2 with a checksum"),
+]
+
+
+@pytest.mark.parametrize("arguments", PROTOCOLS)
 @pytest.mark.parametrize(
     ("client", "relay"),
     [pytest.param("127.0.0.5", "127.0.0.1", id="IPv4"), pytest.param("::1", "::1", id="IPv6")],
 )
 @pytest.mark.parametrize("backend", [pytest.param("127.0.0.1", id="to IPv4"), pytest.param("[::1]", id="to IPv6")])
 def test_haproxy_reads_who_connected_to_where(
-    haproxy: int, tmp_path: Path, version: str, client: str, relay: str, backend: str
+    haproxy: int, tmp_path: Path, arguments: list[str], client: str, relay: str, backend: str
 ) -> None:
-    with relay_to(f"{backend}:{haproxy}", tmp_path, "--proxy-protocol", version, host=relay) as relayed:
+    with relay_to(f"{backend}:{haproxy}", tmp_path, *arguments, host=relay) as relayed:
         result = curl("--interface", client, "--write-out", " %{local_port}", f"http://{relayed.listen}/")
     source, source_port, destination, destination_port, local_port = result.stdout.split()
     assert (source, source_port) == (client, local_port)
     assert (destination, destination_port) == (relay, str(relayed.port))
+
+
+@pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
+def test_haproxy_judges_the_checksum(haproxy: int, wrong: bool) -> None:
+    header = bytearray(format_v2(Header(Endpoint("192.0.2.1", 1), Endpoint("192.0.2.80", 443)), checksum=True))
+    header[-1] ^= wrong
+    with socket.create_connection(("127.0.0.1", haproxy), timeout=20) as client:
+        client.sendall(bytes(header) + b"GET / HTTP/1.1\r\nHost: example.org\r\nConnection: close\r\n\r\n")
+        try:
+            answer = client.recv(1000)
+        except ConnectionResetError:
+            answer = b""
+    assert (b"192.0.2.1 1 192.0.2.80 443" in answer) is not wrong
+
+
+@pytest.mark.parametrize("arguments", PROTOCOLS)
+def test_haproxy_takes_a_readiness_probe(haproxy: int, tmp_path: Path, arguments: list[str]) -> None:
+    with relay_to(f"127.0.0.1:{haproxy}", tmp_path, *arguments) as relayed:
+        assert curl(f"http://{relayed.admin}/readyz").stdout == "ready\n"
+        assert curl(f"http://{relayed.listen}/").returncode == 0

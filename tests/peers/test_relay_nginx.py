@@ -27,7 +27,14 @@ def test_without_the_header_nginx_refuses(nginx: Nginx) -> None:
     assert "broken header" in nginx.error_log.read_text()
 
 
-@pytest.mark.parametrize("version", ["v1", "v2"])
+PROTOCOLS = [
+    pytest.param(["--proxy-protocol", "v1"], id="v1"),
+    pytest.param(["--proxy-protocol", "v2"], id="v2"),
+    pytest.param(["--proxy-protocol", "v2", "--crc32c"], id="v2 with a checksum"),
+]
+
+
+@pytest.mark.parametrize("arguments", PROTOCOLS)
 @pytest.mark.parametrize(
     ("client", "relay", "backend"),
     [
@@ -39,9 +46,9 @@ def test_without_the_header_nginx_refuses(nginx: Nginx) -> None:
     ],
 )
 def test_nginx_logs_the_clients_address_and_port(
-    nginx: Nginx, tmp_path: Path, version: str, client: str, relay: str, backend: str
+    nginx: Nginx, tmp_path: Path, arguments: list[str], client: str, relay: str, backend: str
 ) -> None:
-    with relay_to(f"{backend}:{nginx.port}", tmp_path, "--proxy-protocol", version, host=relay) as relayed:
+    with relay_to(f"{backend}:{nginx.port}", tmp_path, *arguments, host=relay) as relayed:
         result = curl("--interface", client, "--write-out", "%{local_port}", f"http://{relayed.listen}/")
     assert result.stdout.splitlines()[:2] == [BODY, client]
     (seen,) = nginx.wait_for(1)
@@ -84,13 +91,38 @@ def test_a_large_upload_arrives_whole(nginx: Nginx, tmp_path: Path) -> None:
     assert result.stdout == "taken\n30000000"
 
 
-@pytest.mark.parametrize("version", ["v1", "v2"])
-def test_a_readiness_probe_is_no_broken_header(nginx: Nginx, tmp_path: Path, version: str) -> None:
-    with relay_to(f"127.0.0.1:{nginx.port}", tmp_path, "--proxy-protocol", version) as relayed:
+@pytest.mark.parametrize("arguments", PROTOCOLS)
+def test_a_readiness_probe_is_no_broken_header(nginx: Nginx, tmp_path: Path, arguments: list[str]) -> None:
+    with relay_to(f"127.0.0.1:{nginx.port}", tmp_path, *arguments) as relayed:
         assert curl("--write-out", "%{http_code}", f"http://{relayed.admin}/readyz").stdout == "ready\n200"
         # A request that came after the probe has been answered, so nginx has seen the probe.
         assert curl(f"http://{relayed.listen}/").returncode == 0
     assert "broken header" not in nginx.error_log.read_text()
+
+
+def test_each_route_has_its_own_protocol(nginx: Nginx, tmp_path: Path) -> None:
+    first, second, plain = free_ports(3)
+    backend = f"127.0.0.1:{nginx.port}"
+    arguments = [
+        *("--route", f"127.0.0.1:{first}={backend},proxy-protocol=v1"),
+        *("--route", f"127.0.0.1:{second}={backend},proxy-protocol=v2"),
+        *("--route", f"127.0.0.1:{plain}={backend},proxy-protocol=none"),
+    ]
+    with relay_to(backend, tmp_path, *arguments) as relayed:
+        for port in (first, second):
+            assert curl(f"http://127.0.0.1:{port}/").stdout.splitlines() == [BODY, "127.0.0.1"]
+        assert curl(f"http://127.0.0.1:{plain}/").returncode != 0
+        # curl can write version 1 itself: without a header of ours, its own is the first.
+        assert curl("--haproxy-protocol", f"http://127.0.0.1:{plain}/").stdout.splitlines() == [BODY, "127.0.0.1"]
+        page = curl(f"http://{relayed.admin}/").stdout
+    assert all(f"<td>{protocol}</td>" in page for protocol in ("v1", "v2", "none"))
+    assert [entry["proxy_protocol_server_port"] for entry in nginx.wait_for(3)][:2] == [str(first), str(second)]
+
+
+def test_a_header_of_the_client_is_payload_that_nginx_does_not_take(nginx: Nginx, tmp_path: Path) -> None:
+    with relay_to(f"127.0.0.1:{nginx.port}", tmp_path) as relayed:
+        answer = curl("--haproxy-protocol", "--write-out", "%{http_code}", f"http://{relayed.listen}/").stdout
+    assert "400" in answer
 
 
 def test_while_nginx_is_away_readiness_says_why_and_later_that_it_is_back(tmp_path: Path) -> None:
