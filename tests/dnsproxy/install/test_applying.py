@@ -1,0 +1,337 @@
+"""Look, plan, write, look again: against an API server in memory that has other writers, and no patience."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import httpx2
+import pytest
+
+from dnsproxy.install import applying
+from dnsproxy.install.applying import TRIES, WRITES, Settled
+from dnsproxy.install.change.refusal import Refusal
+from dnsproxy.install.discover.choice import Method
+from dnsproxy.install.discover.found import Where
+from dnsproxy.install.discover.own_service import ObjectRef
+from dnsproxy.install.discover.traces import find_traces
+from dnsproxy.install.surveying import Order
+from sidecar.errors import StartError
+from sidecar.kubernetes.http import ApiClient
+from tests.dnsproxy.install.api import FakeApi
+from tests.dnsproxy.install.change.playing import plan_out, play, without_versions
+from tests.dnsproxy.install.discover.cluster import Manifest, discover, manifests, pick
+from tests.dnsproxy.install.discover.test_own_service import deployment, pods, service
+from tests.dnsproxy.install.shapes import address
+from tests.sidecar.kubernetes.faulty_api import cluster_at
+
+pytestmark = pytest.mark.usefixtures("autojump_clock")
+
+Before = Callable[[FakeApi, httpx2.Request], None]
+WHERE = Where()
+
+
+class Killed(BaseException):
+    """The end of the process, at this request."""
+
+
+@dataclass
+class Meddling(httpx2.AsyncBaseTransport):
+    """An API server to which something happens before, or after, it answers."""
+
+    api: FakeApi
+    before: Before | None = None
+    after: Before | None = None
+    killed_at: int = 0
+    """The number of the request at which the process ends; 0 for none."""
+    late: bool = False
+    """Whether the API server still answers that."""
+    requests: list[httpx2.Request] = field(default_factory=list)
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        await request.aread()
+        self.requests.append(request)
+        ends = len(self.requests) == self.killed_at
+        if ends and not self.late:
+            raise Killed
+        if self.before:
+            self.before(self.api, request)
+        response = self.api.answer(request)
+        if ends:
+            raise Killed
+        if self.after:
+            self.after(self.api, request)
+        return response
+
+    @property
+    def writes(self) -> int:
+        return sum(request.method != "GET" for request in self.requests)
+
+
+@asynccontextmanager
+async def client_of(transport: Meddling) -> AsyncIterator[ApiClient]:
+    async with ApiClient(cluster_at("http://api.example.org"), transport=transport) as client:
+        yield client
+
+
+def cluster(name: str = "kubeadm") -> list[Manifest]:
+    return [*manifests(name), service(), pods(True), deployment()]
+
+
+def order(method: Method | None = None, *zones: str, **options: Any) -> Order:
+    return Order(WHERE, ObjectRef("switchback", "dnsproxy"), method, zones=zones, **options)
+
+
+async def install(transport: Meddling, wanted: Order | None = None) -> Settled:
+    async with client_of(transport) as client:
+        look = partial(applying.plan, client, wanted or order())
+        return await applying.settle(client, look, await look())
+
+
+async def uninstall(transport: Meddling) -> Settled:
+    async with client_of(transport) as client:
+        look = partial(applying.plan_out, client, WHERE)
+        return await applying.settle(client, look, await look())
+
+
+def corefile(api: FakeApi) -> str:
+    return str(pick(api.objects, "ConfigMap", "coredns")["data"]["Corefile"])
+
+
+def touch(api: FakeApi, name: str = "coredns", **data: str) -> None:
+    """Somebody else writes to a ConfigMap."""
+    one = pick(api.objects, "ConfigMap", name)
+    one.setdefault("data", {}).update(data)
+    one["metadata"]["resourceVersion"] = str(int(one["metadata"]["resourceVersion"]) + 1000)
+
+
+async def test_one_write_one_look_after_it_and_none_the_second_time() -> None:
+    transport = Meddling(FakeApi(cluster()))
+    settled = await install(transport)
+    assert (settled.wrote, settled.reverted, transport.writes) == (True, False, 1)
+    assert settled.last.wanted is not None
+    assert [str(one) for one in settled.last.wanted.addresses] == ["10.96.0.53:53", "[fd00::53]:53"]
+    assert transport.requests[-1].method == "GET"
+    again = await install(transport)
+    assert (again.wrote, again.edits.changed, transport.writes) == (False, False, 1)
+    out = await uninstall(transport)
+    assert (out.wrote, transport.writes) == (True, 2)
+    assert without_versions(transport.api.objects) == without_versions(cluster())
+    assert not (await uninstall(transport)).wrote
+
+
+@pytest.mark.parametrize("times", [1, 2, TRIES - 2])
+async def test_who_writes_between_our_read_and_our_write_is_not_overwritten(times: int) -> None:
+    left = [times]
+
+    def meddle(api: FakeApi, request: httpx2.Request) -> None:
+        if request.method != "GET" and left[0]:
+            left[0] -= 1
+            touch(api, theirs=str(left[0]), Corefile="# theirs\n" + corefile(api))
+
+    transport = Meddling(FakeApi(cluster()), meddle)
+    settled = await install(transport)
+    assert settled.wrote
+    assert corefile(transport.api).startswith("# theirs\n" * times)
+    assert "BEGIN switchback" in corefile(transport.api)
+    assert pick(transport.api.objects, "ConfigMap", "coredns")["data"]["theirs"] == "0"
+
+
+async def test_somebody_who_never_rests_is_told_and_nothing_is_forced() -> None:
+    def meddle(api: FakeApi, request: httpx2.Request) -> None:
+        if request.method != "GET":
+            touch(api, theirs="x")
+
+    transport = Meddling(FakeApi(cluster()), meddle)
+    with pytest.raises(Refusal, match="kube-system/coredns was changed by somebody else each time"):
+        await install(transport)
+    assert transport.writes == TRIES
+    assert "switchback" not in corefile(transport.api)
+
+
+async def test_an_owner_that_undoes_it_is_not_fought() -> None:
+    stock = corefile(FakeApi(cluster()))
+
+    def undo(api: FakeApi, request: httpx2.Request) -> None:
+        if request.method != "GET":
+            touch(api, Corefile=stock)
+
+    transport = Meddling(FakeApi(cluster()), after=undo)
+    settled = await install(transport)
+    assert (settled.wrote, settled.reverted, transport.writes) == (True, True, WRITES)
+
+
+async def test_two_who_make_the_same_config_map_come_to_one() -> None:
+    """The second finds it there: an object that was made meanwhile is a conflict, and looked at again."""
+    other = FakeApi(cluster("k3s"))
+    await install(Meddling(other), order(None, "example.org"))
+    made = pick(other.objects, "ConfigMap", "coredns-custom")
+
+    def meddle(api: FakeApi, request: httpx2.Request) -> None:
+        if request.method != "GET" and made not in api.objects:
+            api.objects = [*api.objects, made]
+
+    transport = Meddling(FakeApi(cluster("k3s")), meddle)
+    settled = await install(transport, order(None, "example.org"))
+    assert not settled.last.edits.changed
+    assert [one["metadata"]["name"] for one in transport.api.objects].count("coredns-custom") == 1
+
+
+async def test_a_config_map_that_goes_meanwhile_is_looked_for_again() -> None:
+    def meddle(api: FakeApi, request: httpx2.Request) -> None:
+        if request.method != "GET" and transport.writes == 1:
+            api.objects = [one for one in api.objects if one is not pick(api.objects, "ConfigMap", "coredns")]
+
+    transport = Meddling(FakeApi(cluster()), meddle)
+    with pytest.raises(Refusal, match="no ConfigMap has"):
+        await install(transport)
+
+
+WAYS = [("kubeadm", order()), ("k3s", order(None, "example.org")), ("gke", order(None, "example.org"))]
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(("name", "wanted"), WAYS, ids=[name for name, _ in WAYS])
+async def test_killed_at_any_request_it_leaves_one_state_or_the_other_and_is_finished_by_the_next_run(
+    name: str, wanted: Order, *, late: bool
+) -> None:
+    before = cluster(name)
+    whole = Meddling(FakeApi(copy.deepcopy(before)))
+    await install(whole, wanted)
+    installed = without_versions(whole.api.objects)
+    states = [without_versions(before), installed]
+    count = len(whole.requests)
+    await uninstall(whole)
+    for number in range(1, len(whole.requests) + 1):
+        transport = Meddling(FakeApi(copy.deepcopy(before)), killed_at=number, late=late)
+        assert await is_killed(transport, wanted)
+        assert without_versions(transport.api.objects) in states
+        # Whoever was killed last: the next run gets there from every state.
+        rest = Meddling(transport.api)
+        if number <= count:
+            await install(rest, wanted)
+            assert without_versions(rest.api.objects) == installed
+        await uninstall(rest)
+        assert without_versions(rest.api.objects) == states[0]
+
+
+async def is_killed(transport: Meddling, wanted: Order) -> bool:
+    """An install, and then an uninstall; whether it was ended."""
+    ended = False
+    try:
+        await install(transport, wanted)
+        await uninstall(transport)
+    except* Killed:
+        ended = True
+    return ended
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
+async def test_killed_between_two_methods_there_is_never_nothing(*, late: bool) -> None:
+    first = Meddling(FakeApi(cluster("k3s")))
+    await install(first, order(None, "example.org"))
+    start = list(first.api.objects)
+    whole = Meddling(FakeApi(copy.deepcopy(start)))
+    await install(whole, order(Method.COREFILE))
+    assert whole.writes == 2
+    for number in range(1, len(whole.requests) + 1):
+        transport = Meddling(FakeApi(copy.deepcopy(start)), killed_at=number, late=late)
+        assert await is_killed(transport, order(Method.COREFILE))
+        traces = find_traces(discover(transport.api.objects))
+        assert traces
+        assert not any(trace.fault for trace in traces)
+        left = play(transport.api.objects, plan_out(transport.api.objects))
+        assert without_versions(left) == without_versions(cluster("k3s"))
+
+
+@pytest.mark.parametrize(
+    ("path", "missing"),
+    [("/configmaps/coredns", "patch configmaps coredns in namespace kube-system")],
+)
+async def test_who_may_not_write_is_told_verb_and_object(path: str, missing: str) -> None:
+    transport = Meddling(FakeApi(cluster(), forbidden_writes=[path]))
+    with pytest.raises(StartError, match=f"not allowed to {missing}.*--dry-run prints") as error:
+        await install(transport)
+    assert error.value.status == 3
+    assert without_versions(transport.api.objects) == without_versions(cluster())
+
+
+@pytest.mark.parametrize("end", ["/services/kube-dns", "/configmaps/coredns", "/deployments", "/services/dnsproxy"])
+async def test_nothing_is_written_on_what_was_seen_in_part(end: str) -> None:
+    transport = Meddling(FakeApi(cluster(), forbidden=[end]))
+    with pytest.raises(StartError, match="not allowed to") as error:
+        await install(transport)
+    assert (error.value.status, transport.writes) == (3, 0)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "text"),
+    [
+        (422, Refusal, "does not take it: 422"),
+        (413, Refusal, "does not take it: 413"),
+        (500, StartError, "may or may not be written: 500"),
+        (429, StartError, "may or may not be written: 429"),
+        (401, StartError, "may or may not be written: 401"),
+    ],
+)
+async def test_an_answer_that_is_no_yes_is_told(status: int, kind: type[Exception], text: str) -> None:
+    class Refusing(Meddling):
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            if request.method == "GET":
+                return await super().handle_async_request(request)
+            return httpx2.Response(status, content=_chunks(json.dumps({"message": "no", "code": status}).encode()))
+
+    with pytest.raises(kind, match=text):
+        await install(Refusing(FakeApi(cluster())))
+
+
+async def _chunks(body: bytes) -> AsyncIterator[bytes]:
+    yield body
+
+
+@pytest.mark.parametrize(
+    ("objects", "reason"),
+    [
+        ([*manifests("kubeadm")], "there is no Service dnsproxy in namespace switchback"),
+        ([*manifests("kubeadm"), service(), pods(False), deployment()], "no pod behind Service switchback/dnsproxy"),
+        ([*manifests("kubeadm"), service(), pods(True), deployment(dnsPolicy="ClusterFirst")], "ask each other"),
+        ([*manifests("rke2"), service(), pods(True), deployment()], "dnsproxy install --method print"),
+        ([service(), pods(True), deployment()], "there is no Service kube-dns in namespace kube-system"),
+        (cluster("k3s"), "zones have to be named"),
+    ],
+    ids=["no Service", "not ready", "a loop", "an owner", "no DNS", "no host"],
+)
+async def test_what_does_not_fit_is_refused_before_anything_is_written(objects: list[Manifest], reason: str) -> None:
+    transport = Meddling(FakeApi(objects))
+    with pytest.raises(Refusal, match=reason):
+        await install(transport)
+    assert transport.writes == 0
+
+
+async def test_an_address_that_was_given_is_taken_as_it_is() -> None:
+    transport = Meddling(FakeApi(manifests("kubeadm")))
+    await install(transport, order(addresses=(address("192.0.2.53"),)))
+    assert "forward . 192.0.2.53 /etc/resolv.conf" in corefile(transport.api)
+    assert not any("switchback" in request.url.path for request in transport.requests)
+
+
+async def test_zones_come_from_the_hosts_of_ingresses() -> None:
+    hosts = [{"host": "a.b.example.co.uk"}, {"host": "*.example.org"}, {"host": "x.cluster.local"}]
+    ingress = {"kind": "Ingress", "metadata": {"name": "x", "namespace": "web"}, "spec": {"rules": hosts}}
+    transport = Meddling(FakeApi([*cluster("k3s"), ingress]))
+    settled = await install(transport)
+    assert settled.edits.zones == ("example.co.uk", "example.org")
+    assert settled.first.survey is not None
+    assert settled.first.survey.zones_from == "the hosts of the cluster's Ingresses"
+
+
+async def test_zones_that_cannot_be_looked_up_have_to_be_named() -> None:
+    transport = Meddling(FakeApi(cluster("k3s"), forbidden=["/ingresses"]))
+    with pytest.raises(StartError, match=r"not allowed to list ingresses.*name them with --zone") as error:
+        await install(transport)
+    assert (error.value.status, transport.writes) == (3, 0)
