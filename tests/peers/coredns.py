@@ -104,6 +104,12 @@ def started_coredns(
             process.stdout.close()
 
 
+def coredns_version(peer: str = "coredns") -> tuple[int, ...]:
+    """What a CoreDNS says of itself, as three numbers."""
+    said = subprocess.run([program(peer), "-version"], capture_output=True, text=True, check=True).stdout
+    return tuple(map(int, said.split()[0].removeprefix(_BANNER).split(".")))
+
+
 def answering(address: str) -> str:
     """The Corefile of a server that gives every name one address."""
     return f'. {{\n template IN A . {{\n  answer "{{{{ .Name }}}} 5 IN A {address}"\n }}\n}}\n'

@@ -24,7 +24,7 @@ RATE: Final = 200
 """Questions a second."""
 TABLE_SUFFIX: Final = "apps.example.org"
 """Every second question is for a name below this one, the others are for names outside."""
-OUTSIDE_SUFFIX: Final = "example.net"
+OUTSIDE_SUFFIX: Final = "www.example.org"
 
 LATE: Final = 2.5
 """Seconds: CoreDNS waits two for one server before it asks the next."""

@@ -19,15 +19,13 @@ import pytest
 from dnsproxy.install.parser import parse_corefile
 from dnsproxy.install.placing import find_root_block, root_port
 from dnsproxy.install.plan import Change, plan_install, plan_uninstall
-from dnsproxy.install.stanza import Version
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy.install.corpus import Shape, load_corpus
-from tests.dnsproxy.install.shapes import NEWEST
 from tests.peers.apiserver import ApiServer, running_apiserver
+from tests.peers.coredns import coredns_version
 from tests.peers.networks import NODE_ADDRESS, Networks, joined_networks, root
 from tests.peers.nsd import running_nsd
 from tests.peers.pods import make_pod
-from tests.peers.programs import program
 from tests.peers.serving import serving
 
 __all__ = ["root"]
@@ -45,14 +43,6 @@ UPSTREAMS: Final = ("192.0.2.53", "100.64.71.9")
 IN_TABLE, RELAY = "shop.example.org", "192.0.2.1"
 OUTSIDE, ALSO_OUTSIDE, PUBLIC = "www.example.org", "mail.example.org", "192.0.2.80"
 KUBERNETES, FIRST_CLUSTER_IP = "kubernetes.default.svc.cluster.local", "10.96.0.1"
-
-
-def version_of(peer: str) -> Version:
-    """From the folder that it was built into."""
-    if peer == "coredns":
-        return NEWEST
-    folder = Path(program(peer)).parent.name
-    return tuple(map(int, folder.rpartition("-v")[2].split(".")))
 
 
 @dataclass(frozen=True)
@@ -78,7 +68,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def installed(text: str, peer: str) -> Change:
-    return plan_install(text, addresses=[Endpoint(DNSPROXY, 53)], coredns_version=version_of(peer))
+    return plan_install(text, addresses=[Endpoint(DNSPROXY, 53)], coredns_version=coredns_version(peer))
 
 
 @pytest.mark.parametrize("peer", ["coredns", "coredns-old"])

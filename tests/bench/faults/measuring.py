@@ -1,0 +1,101 @@
+"""One fault: what becomes of steady questions before, during and after it.
+
+The law: the questions come from a process that knows nothing of the fault, and the fault's times are those of the same
+clock; so a figure is about the questions that were asked between two moments, however late their replies came.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.bench.dns.checking import CannotServe
+from tests.bench.faults.asking import PATIENCE, Asked, parse_asked
+from tests.bench.faults.scene import Scene, running_scene
+from tests.bench.launched import ROOT, launched
+
+_LEAD_SECONDS: Final = 3.0
+_AFTER_SECONDS: Final = 6.0
+_SPARE_SECONDS: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What happens to dnsproxy, and how."""
+
+    name: str
+    about: str
+    block: Callable[[Scene], AbstractContextManager[None]]
+
+
+FAULTS: Final = (
+    Fault("calm", "nothing: how much of what follows is the machine's", lambda _: nullcontext()),
+    Fault("killed", "SIGKILL, and another process later", Scene.killed),
+    Fault("hung", "SIGSTOP, and SIGCONT later", Scene.hung),
+    Fault("black hole", "its packets are dropped, until later", Scene.black_holed),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One fault, and every question that was asked around it."""
+
+    asked: Sequence[Asked]
+    begun: float
+    """When the fault was there, in seconds of time.monotonic."""
+    ended: float
+    """When dnsproxy was there again."""
+    resident_mb: float
+    """The most memory that CoreDNS had."""
+    dropped: int
+    """Datagrams that the kernel threw away in CoreDNS's network, because a socket's buffer was full."""
+
+
+def measure(
+    folder: Path, fault: Fault, *, peer: str, options: Sequence[str], rate: float, lasting: float, cpus: Sequence[int]
+) -> Round:
+    """Play one fault. Raises CannotServe."""
+    seconds = _LEAD_SECONDS + lasting + _AFTER_SECONDS
+    with running_scene(folder, peer=peer, options=options) as scene:
+        log = folder / "asked"
+        arguments = ["127.0.0.1", str(scene.coredns.port), str(rate), str(seconds)]
+        command = [sys.executable, "-m", "tests.bench.faults.asking", *arguments]
+        with launched(command, log=log, cpus=cpus, folder=ROOT) as asking:
+            dropped = _read_dropped()
+            time.sleep(_LEAD_SECONDS)
+            begun = time.monotonic()
+            with fault.block(scene):
+                time.sleep(max(0.0, begun + lasting - time.monotonic()))
+            ended = time.monotonic()
+            _wait(asking, seconds + PATIENCE + _SPARE_SECONDS)
+        resident, dropped = _read_peak(scene.coredns.process.pid), _read_dropped() - dropped
+    try:
+        return Round(parse_asked(log.read_text()), begun, ended, resident, dropped)
+    except ValueError:
+        raise CannotServe(f"the questions failed: {log.read_text()[-300:]!r}") from None
+
+
+def _wait(asking: subprocess.Popen[bytes], seconds: float) -> None:
+    try:
+        asking.wait(seconds)
+    except subprocess.TimeoutExpired:
+        raise CannotServe("the questions did not end") from None
+
+
+def _read_peak(pid: int) -> float:
+    """VmHWM (proc(5)) in megabytes."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1000
+
+
+def _read_dropped() -> int:
+    """RcvbufErrors of this thread's network (proc_pid_net(5), snmp)."""
+    lines = Path("/proc/thread-self/net/snmp").read_text().splitlines()
+    names, figures = (line.split() for line in lines if line.startswith("Udp:"))
+    return int(figures[names.index("RcvbufErrors")])

@@ -1,0 +1,68 @@
+"""One run: every fault behind every CoreDNS, one after the other."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.bench.cpus import split_cpus
+from tests.bench.dns.checking import CannotServe
+from tests.bench.faults.measuring import Fault, measure
+from tests.bench.faults.outcome import judge
+from tests.bench.faults.report import Row
+from tests.bench.faults.scene import RELAY
+from tests.bench.progress import Progress
+from tests.peers.coredns import coredns_version
+from tests.peers.processes import StartFailed
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to measure, and for how long."""
+
+    peers: Sequence[str]
+    faults: Sequence[Fault]
+    rounds: int
+    rate: float
+    seconds: float
+    forward: Sequence[str]
+    """The options of the forward that was there before ours."""
+
+
+def run_bench(options: Options) -> list[Row]:
+    """Everything that was asked for."""
+    progress = Progress(len(options.peers) * len(options.faults) * options.rounds)
+    rows = []
+    try:
+        for turn in range(options.rounds):
+            for peer in options.peers:
+                version = ".".join(map(str, coredns_version(peer)))
+                for fault in options.faults:
+                    progress.step(f"CoreDNS {version}, {fault.name}: round {turn + 1}")
+                    rows.append(_measure(options, peer, version, fault))
+    finally:
+        progress.finish()
+    return sorted(rows, key=lambda row: (row.coredns, [one.name for one in options.faults].index(row.fault)))
+
+
+def _measure(options: Options, peer: str, version: str, fault: Fault) -> Row:
+    # The questions on other processors than the first, where there are others; CoreDNS takes what it gets.
+    cpus = split_cpus(os.sched_getaffinity(0)).load
+    with tempfile.TemporaryDirectory(prefix="bench-faults-") as folder:
+        try:
+            found = measure(
+                Path(folder),
+                fault,
+                peer=peer,
+                options=options.forward,
+                rate=options.rate,
+                lasting=options.seconds,
+                cpus=sorted(cpus),
+            )
+        except (CannotServe, StartFailed) as error:
+            return Row(version, fault.name, None, trouble=str(error))
+    outcome = judge(found.asked, begun=found.begun, ended=found.ended, ours=RELAY)
+    return Row(version, fault.name, outcome, found.resident_mb, found.dropped)

@@ -1,0 +1,93 @@
+"""A dnsproxy that is dead, hangs, or is cut off, behind a real CoreDNS with our stanza in a stock forward.
+
+The contract (I6): nothing outside the table fails, whatever becomes of us; names inside get our answer or that of the
+resolver which stood there before; nobody waits for us for long, and when we are back we are asked again. How long that
+takes at 2,000 queries a second is measured by tests/bench/faults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.bench.faults.scene import PUBLIC, RELAY, Scene, running_scene
+from tests.peers.steady import Outcome, Tally, asking
+
+Block = Callable[[Scene], AbstractContextManager[None]]
+
+pytestmark = pytest.mark.peer("coredns", "nsd")
+
+BOTH = [
+    pytest.param("coredns", id="newest"),
+    pytest.param("coredns-old", id="oldest", marks=pytest.mark.peer("coredns-old")),
+]
+FAULTS = [
+    pytest.param(Scene.killed, id="killed"),
+    pytest.param(Scene.hung, id="hung"),
+    pytest.param(Scene.black_holed, id="black hole"),
+]
+NOT_WAITED = 2.0
+"""Seconds that CoreDNS waits for one server: what took less has not waited for the one that is gone."""
+
+
+@pytest.fixture
+def scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scene]:
+    """`request.param`: which CoreDNS, and the options of the forward before ours."""
+    peer, options = request.param
+    with running_scene(tmp_path, peer=peer, options=options) as running:
+        yield running
+
+
+def by(address: str) -> Callable[[Outcome], bool]:
+    """Names of the table that somebody gave this address, without waiting for another."""
+    return lambda outcome: outcome.in_table and outcome.said == address and outcome.seconds < NOT_WAITED
+
+
+@asynccontextmanager
+async def during(fault: AbstractContextManager[None]) -> AsyncIterator[None]:
+    """The fault for the time of the block. Its ends wait for processes: not where the questions have to go out."""
+    await trio.to_thread.run_sync(fault.__enter__)
+    try:
+        yield
+    finally:
+        with trio.CancelScope(shield=True):
+            await trio.to_thread.run_sync(fault.__exit__, None, None, None)
+
+
+def check(tally: Tally) -> None:
+    """Nothing lost, nothing wrong, nothing late."""
+    print(tally)  # noqa: T201  # the count of failures, to be seen with -rP
+    assert set(tally.said(in_table=False)) == {PUBLIC}
+    assert set(tally.said(in_table=True)) <= {RELAY, PUBLIC}
+    assert tally.late() == []
+
+
+@pytest.mark.parametrize(
+    "scene", [pytest.param((one.values[0], ()), id=one.id, marks=one.marks) for one in BOTH], indirect=True
+)
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_no_lookup_outside_the_table_fails_and_the_table_is_back_after_the_fault(
+    fault: Block, scene: Scene
+) -> None:
+    async with asking(scene.coredns.port) as tally:
+        await tally.wait_for(50, by(RELAY))
+        async with during(fault(scene)):
+            await tally.wait_for(200, by(PUBLIC))
+        await tally.wait_for(50, by(RELAY))
+    check(tally)
+
+
+@pytest.mark.parametrize("scene", [("coredns", ("max_concurrent 100",))], indirect=True, ids=["100 at once"])
+async def test_who_waits_for_us_does_not_use_up_the_limit_that_was_set_for_the_others(scene: Scene) -> None:
+    """At 200 questions a second, 400 wait for the one that hangs."""
+    assert "max_concurrent 100\n" not in scene.corefile.partition("# END")[0]
+    async with asking(scene.coredns.port) as tally:
+        await tally.wait_for(50, by(RELAY))
+        async with during(scene.hung()):
+            await tally.wait_for(200, by(PUBLIC))
+        await tally.wait_for(50, by(RELAY))
+    check(tally)
