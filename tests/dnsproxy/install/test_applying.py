@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx2
 import pytest
+import trio.testing
 
 from dnsproxy.install import applying
 from dnsproxy.install.applying import TRIES, WRITES, Settled
@@ -29,8 +30,6 @@ from tests.dnsproxy.install.discover.cluster import Manifest, discover, manifest
 from tests.dnsproxy.install.discover.test_own_service import deployment, pods, service
 from tests.dnsproxy.install.shapes import address
 from tests.sidecar.kubernetes.faulty_api import cluster_at
-
-pytestmark = pytest.mark.usefixtures("autojump_clock")
 
 Before = Callable[[FakeApi, httpx2.Request], None]
 WHERE = Where()
@@ -126,7 +125,10 @@ async def test_one_write_one_look_after_it_and_none_the_second_time() -> None:
 
 
 @pytest.mark.parametrize("times", [1, 2, TRIES - 2])
-async def test_who_writes_between_our_read_and_our_write_is_not_overwritten(times: int) -> None:
+async def test_who_writes_between_our_read_and_our_write_is_not_overwritten(
+    times: int, autojump_clock: trio.testing.MockClock
+) -> None:
+    del autojump_clock  # nobody waits for the pauses
     left = [times]
 
     def meddle(api: FakeApi, request: httpx2.Request) -> None:
@@ -142,7 +144,9 @@ async def test_who_writes_between_our_read_and_our_write_is_not_overwritten(time
     assert pick(transport.api.objects, "ConfigMap", "coredns")["data"]["theirs"] == "0"
 
 
-async def test_somebody_who_never_rests_is_told_and_nothing_is_forced() -> None:
+async def test_somebody_who_never_rests_is_told_and_nothing_is_forced(autojump_clock: trio.testing.MockClock) -> None:
+    del autojump_clock  # as above
+
     def meddle(api: FakeApi, request: httpx2.Request) -> None:
         if request.method != "GET":
             touch(api, theirs="x")
