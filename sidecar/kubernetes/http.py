@@ -20,6 +20,7 @@ from http import HTTPStatus
 from types import TracebackType
 from typing import Final
 
+import httpcore2  # noqa: F401  # httpx2 would import it with the first client: 15 ms in which the loop answers nobody
 import httpx2
 import trio
 

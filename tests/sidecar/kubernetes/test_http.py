@@ -6,6 +6,8 @@ import gc
 import gzip
 import socket
 import struct
+import subprocess
+import sys
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -304,3 +306,13 @@ async def test_an_error_that_comes_compressed_is_read() -> None:
     async with client_in_memory(api) as client:
         with pytest.raises(Forbidden, match="403: so it goes"):
             await client.get(PATH, seconds=5)
+
+
+def test_a_client_that_is_opened_imports_nothing() -> None:
+    """It is opened when queries are answered already, and they would wait for it."""
+    script = (
+        "import sys; from sidecar.kubernetes.config import Cluster; from sidecar.kubernetes.http import ApiClient;"
+        "before = set(sys.modules); ApiClient(Cluster('https://192.0.2.1', '', lambda: None, None))._open();"
+        "print(sorted(set(sys.modules) - before))"
+    )
+    assert subprocess.check_output([sys.executable, "-c", script], text=True).strip() == "[]"
