@@ -148,7 +148,9 @@ class _Follower(Generic[T]):
 
     async def finish(self, relist: Relist[T], started: float) -> None:
         """Take out what a complete list did not have, and say that we are in step with the cluster."""
-        await self.tell(self.store.apply(relist.missing()))
+        missing = relist.missing()
+        while part := list(islice(missing, self.pace.slice_size)):
+            await self.tell(self.store.apply(part))
         first, self.status.synced = not self.status.synced, True
         self.status.doubted = False
         self.store.expected = 0

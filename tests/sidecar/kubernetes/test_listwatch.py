@@ -496,13 +496,21 @@ async def test_long_list_lets_other_tasks_run(autojump_clock: MockClock) -> None
             turns.append(len(seen.objects))
             await trio.lowlevel.checkpoint()
 
-    async with following(api) as seen, trio.open_nursery() as nursery:
+    async with following(api, pace=Pace(slice_size=100)) as seen, trio.open_nursery() as nursery:
         nursery.start_soon(other, seen)
         await seen.until(lambda: seen.syncs == 1)
         nursery.cancel_scope.cancel()
     assert [len(call) for call in seen.calls] == [100] * 5
     # The order of turns is random in trio, so one of the four may be passed over.
     assert len({100, 200, 300, 400} & set(turns)) >= 2
+
+
+async def test_many_deletions_that_a_list_implies_are_told_in_slices(autojump_clock: MockClock) -> None:
+    api = FaultyApi([page(*[thing(f"a{number}") for number in range(25)]), page(), page()], [failure(410, "Gone")])
+    async with following(api, pace=Pace(slice_size=10)) as seen:
+        await seen.until(lambda: seen.syncs == 2)
+        assert not seen.objects
+        assert [len(call) for call in seen.calls] == [10, 10, 5, 10, 10, 5]
 
 
 async def test_server_that_is_down_at_the_start_is_waited_for(autojump_clock: MockClock) -> None:

@@ -113,6 +113,16 @@ def test_only_heavy_losses_are_doubted() -> None:
     assert not is_doubted(100, 10)
 
 
+def test_an_object_that_comes_twice_in_a_list_counts_once() -> None:
+    store: Store[Thing] = Store()
+    store.apply([entry(str(number), "1") for number in range(100)])
+    relist = store.relist()
+    for _ in range(20):
+        relist.take([entry("7", "1")])
+    assert relist.is_doubtful
+    assert {one.key for one in relist.missing()} == {str(number) for number in range(100) if number != 7}
+
+
 @pytest.mark.parametrize(
     ("expected", "held", "left", "doubted"),
     [
