@@ -23,8 +23,8 @@ class Pace:
     page_octets: int = 2_000_000
     """About so large are the others. A chunk costs the API server some 30 ms where there are 100,000 objects, however
     few of them are in it; and us a millisecond in one go for as many octets."""
-    slice_size: int = 100
-    """Changes handed over at once, so that whoever handles them holds up the loop for a moment only."""
+    slice_size: int = 50
+    """Changes handed over at once, so that whoever handles them holds up the loop for half a millisecond only."""
     list_timeout: float = 60.0
     """For one chunk of a list."""
     watch_timeout: float = 45.0
