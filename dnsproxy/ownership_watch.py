@@ -29,6 +29,8 @@ from sidecar.slices import in_slices
 Ask = Callable[[Query], Awaitable[bytes | None]]
 """Ask upstream: a reply that belongs to the query, whole; None where there is none."""
 
+_PASSED_OVER: Final = 500
+"""Hostnames that need no look and are passed over in one go, in a few milliseconds; then others have their turn."""
 _BALANCERS: Final = 16
 """Hostnames of load balancers that are asked for in one look."""
 _LABEL: Final = "switchback-{:012x}"
@@ -76,6 +78,7 @@ class OwnershipWatch:
             self._noted = trio.Event()
             hostname = await in_slices(self._seek(trio.current_time()))
             if hostname is None:
+                await trio.sleep(self._pace.rest)
                 with trio.move_on_after(self._schedule.pause(trio.current_time())):
                     await self._noted.wait()
                 continue
@@ -86,11 +89,12 @@ class OwnershipWatch:
             await trio.sleep(self._pace.gap)
 
     def _seek(self, now: float) -> Generator[None, None, str | None]:
-        """The next hostname that is worth a look."""
+        """The next hostname that is worth a look, or None where the next few are not."""
         if self._schedule.round_is_due(now):
             self._schedule.begin_round(self._registry.store.names(), now=now, random=self._draw())
-        while (hostname := self._schedule.take(now)) is not None:
-            if self._is_worth_a_look(hostname):
+        for _ in range(_PASSED_OVER):
+            hostname = self._schedule.take(now)
+            if hostname is None or self._is_worth_a_look(hostname):
                 return hostname
             self._settle(hostname, None)
             yield

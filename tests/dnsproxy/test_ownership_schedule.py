@@ -73,6 +73,17 @@ def test_the_pause_ends_when_a_time_comes_or_a_round() -> None:
     assert (schedule.pause(200), schedule.pause(300)) == (50, 0)
 
 
+@pytest.mark.parametrize("left", ["new", "round"])
+def test_there_is_no_pause_while_anything_is_left(left: str) -> None:
+    schedule = OwnershipSchedule(DEFAULT_PACE)
+    schedule.begin_round(["a", "b"] if left == "round" else [], now=100, random=0.5)
+    schedule.note(["a", "b"] if left == "new" else [])
+    pauses = []
+    while schedule.take(100) is not None:
+        pauses.append(schedule.pause(100))
+    assert pauses == [0, EVERY]
+
+
 @pytest.mark.parametrize("busy", ["new", "again", "round"])
 def test_a_flood_of_one_sort_leaves_the_others_their_turns(busy: str) -> None:
     schedule = OwnershipSchedule(DEFAULT_PACE)

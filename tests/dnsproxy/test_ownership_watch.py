@@ -351,6 +351,18 @@ async def test_the_pace_is_kept_whatever_the_number_of_names_and_a_new_one_comes
         assert "new.example.org" in watched.dns.names
 
 
+async def test_names_that_need_no_look_are_passed_over_at_leisure(autojump_clock: MockClock) -> None:
+    """A first sync has 100,000 of them: the processor is for that."""
+    async with watching({APP: [BALANCER]}) as watched:
+        begun = trio.current_time()
+        for number in range(5000):
+            watched.registry.replace("Ingress", str(number), [claim(f"h{number}.example.org", ingress_class="nobody")])
+        watched.registry.replace("Ingress", "app", [claim(APP, "app", BALANCER)])
+        await passes(30 * DEFAULT_PACE.rest)
+        assert watched.dns.names == [APP]
+        assert watched.dns.asked[0][2] - begun >= 5 * DEFAULT_PACE.rest / FASTER
+
+
 async def test_every_name_is_looked_at_again_after_an_hour(autojump_clock: MockClock) -> None:
     claims = [claim(f"h{number}.example.org", f"h{number}", BALANCER) for number in range(100)]
     async with watching({"*.example.org": [BALANCER]}, *claims) as watched:
