@@ -1,24 +1,17 @@
 """The writer: keeps the next table and publishes copies of it.
 
 The law: what is published never changes again. Putting one name costs the same whatever the size of the table, and
-publishing costs a copy of three dicts, which can be made in steps, so that a change among 100,000 names does not hold
-up the answers.
+publishing costs a copy of three dicts. It is made in one go: a copy in steps takes three times as long in all, and the
+step in which the new dict grows for the last time as long as this.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
-from itertools import islice
-from typing import Final, TypeVar
+from collections.abc import Iterable
 
 from dnsproxy import names
 from dnsproxy.claims import Reach
 from dnsproxy.table import Answers, Host, HostTable, Wildcard, build_answers
-
-_ROWS: Final = 1000
-"""Rows copied in a step, in about a tenth of a millisecond."""
-
-Row = TypeVar("Row")
 
 
 class TableWriter:
@@ -46,13 +39,6 @@ class TableWriter:
     def publish(self) -> HostTable:
         """The table of all that was put so far."""
         return HostTable(self._exact.copy(), self._wildcards.copy(), self._above.copy(), self._never)
-
-    def publish_in_steps(self) -> Generator[None, None, HostTable]:
-        """As publish; nothing may be put meanwhile."""
-        exact = yield from _copy(self._exact)
-        wildcards = yield from _copy(self._wildcards)
-        above = yield from _copy(self._above)
-        return HostTable(exact, wildcards, above, self._never)
 
     def _use(self, addresses: tuple[str, ...]) -> Answers:
         """The answers that all names with these addresses share."""
@@ -101,12 +87,3 @@ class TableWriter:
                 self._above[name] = count
             else:
                 del self._above[name]
-
-
-def _copy(rows: dict[bytes, Row]) -> Generator[None, None, dict[bytes, Row]]:
-    copied: dict[bytes, Row] = {}
-    left = iter(rows.items())
-    while len(copied) < len(rows):
-        copied.update(islice(left, _ROWS))
-        yield
-    return copied

@@ -11,8 +11,7 @@ from dnsproxy.claims import Reach
 from dnsproxy.names import ancestors, to_wire
 from dnsproxy.table import Host, HostTable
 from dnsproxy.writer import TableWriter
-from tests.dnsproxy.messages import addresses_of, parse_host, table_of, wire_name
-from tests.dnsproxy.stepping import finish
+from tests.dnsproxy.messages import addresses_of, table_of, wire_name
 
 Contents = tuple[dict[bytes, tuple[str, ...]], dict[tuple[bytes, Reach], tuple[str, ...]], dict[bytes, int]]
 
@@ -62,29 +61,6 @@ def test_above_counts_the_rows_below_each_ancestor(hosts: list[Host]) -> None:
     for name in below:
         expected[name] = expected.get(name, 0) + 1
     assert table.above == expected
-
-
-@given(st.lists(any_hosts(), max_size=30))
-def test_a_table_published_in_steps_is_the_same(hosts: list[Host]) -> None:
-    writer = TableWriter(ttl=5, never=["no.example.org"])
-    for host in hosts:
-        writer.put(host)
-    table = finish(writer.publish_in_steps())
-    assert table == writer.publish()
-    for host in hosts:
-        writer.put(Host(host.hostname, host.reach, ()))
-    assert contents(table) == contents(write(hosts))
-
-
-def test_a_large_table_is_published_in_many_steps() -> None:
-    writer = TableWriter(ttl=5)
-    for number in range(2500):
-        writer.put(parse_host(f"app-{number}.example.org 192.0.2.1"))
-        writer.put(parse_host(f"*.app-{number}.example.org 192.0.2.1"))
-    steps = writer.publish_in_steps()
-    # Three for the names, three for the wildcards and three for what is above them.
-    assert [next(steps) for _ in range(9)] == [None] * 9
-    assert finish(steps) == writer.publish()
 
 
 @given(st.lists(any_hosts(), max_size=30))
