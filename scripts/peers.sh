@@ -24,9 +24,10 @@ DEBIAN_SUITE=bookworm
 HERE=$(cd "$(dirname "$0")" && pwd)
 CACHE=${SWITCHBACK_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/switchback/peers}
 
-# package:program, so that one look tells what is missing
+# package:program, or a file of the package, so that one look tells what is missing
 DEBIAN=(
   bind9-dnsutils:dig dnsperf:dnsperf nginx-light:nginx haproxy:haproxy etcd-server:etcd curl:curl
+  libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so
   nsd:nsd unbound:unbound dnsmasq-base:dnsmasq wrk:wrk iproute2:ip strace:strace
   buildah:buildah debootstrap:debootstrap
 )
@@ -37,7 +38,7 @@ CLUSTER_DEBIAN=(
 CLUSTER_KUBERNETES=(kubelet kube-proxy kube-controller-manager kube-scheduler)
 
 say() { printf 'peers: %s\n' "$*" >&2; }
-have() { PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null; }
+have() { [[ $1 == /* && -e $1 ]] || PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null; }
 
 missing_packages() {
   local row
@@ -165,6 +166,14 @@ build_go_proxyproto() {
     go build -trimpath -o "$GOBIN/go-proxyproto" .
 }
 
+# What the relay is compared with; its version is a hash of its source, as tests/bench/relay/peers.py makes it.
+RELAY_SOURCE=$HERE/../tests/bench/relay/go
+RELAY_VERSION=v$(cat "$RELAY_SOURCE/go.mod" "$RELAY_SOURCE/main.go" | sha256sum | cut -c1-12)
+
+build_relay() {
+  cd "$RELAY_SOURCE" && go build -trimpath -o "$GOBIN/go-relay" .
+}
+
 # The folder of the `coredns-old` that is there, else of the one that would be tried first
 old_coredns() {
   local version
@@ -177,10 +186,10 @@ old_coredns() {
 list() {
   local row name
   for row in "${DEBIAN[@]}"; do
-    have "${row#*:}" && printf '%-16s found\n' "${row#*:}" || printf '%-16s missing (package %s)\n' "${row#*:}" "${row%%:*}"
+    have "${row#*:}" && printf '%-16s found\n' "${row##*[:/]}" || printf '%-16s missing (package %s)\n' "${row##*[:/]}" "${row%%:*}"
   done
   for name in "coredns-$COREDNS_VERSION" "$(old_coredns)" "kube-apiserver-$KUBERNETES_VERSION" "kubectl-$KUBERNETES_VERSION" "gateway-api-$GATEWAY_API_VERSION" "go-proxyproto-$GO_PROXYPROTO_VERSION" \
-    "debian-base-$DEBIAN_VERSION"; do
+    "debian-base-$DEBIAN_VERSION" "go-relay-$RELAY_VERSION"; do
     [ -x "$CACHE/$name/${name%-v*}" ] && printf '%-16s %s\n' "${name%-v*}" "$CACHE/$name" || printf '%-16s missing\n' "${name%-v*}"
   done
 }
@@ -198,6 +207,7 @@ case "${1:-}" in
     build go-proxyproto "$GO_PROXYPROTO_VERSION" build_go_proxyproto ||
       say "not built: go-proxyproto; the tests that need it will skip"
     make_debian_base || say "not made: debian-base; the tests that need it will skip"
+    build go-relay "$RELAY_VERSION" build_relay
     list
     ;;
   --cluster)

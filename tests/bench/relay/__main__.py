@@ -1,0 +1,128 @@
+"""`python -m tests.bench.relay`: the relay beside every other that is installed.
+
+The law: it measures and says so; a slow figure is a figure and no failure.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from sidecar.options import Command, StartError
+from sidecar.program import INTERRUPTED
+from tests.bench.command import COULD_NOT, ending_on_sigterm, look_around, write_json
+from tests.bench.cpus import split_cpus
+from tests.bench.progress import Progress
+from tests.bench.relay.measuring import Measured, count_steps, measure_rounds
+from tests.bench.relay.network import describe_network, enter_own_network
+from tests.bench.relay.peers import OURS, missing_peers
+from tests.bench.relay.profiling import make_profiles
+from tests.bench.relay.report import format_table, make_rows, to_json
+from tests.bench.relay.rig import Rig
+from tests.bench.relay.workloads import WORKLOADS, Workload
+from tests.peers.programs import find_program
+
+MODULE = "tests.bench.relay"
+
+EPILOG = """\b
+Workloads:
+{workloads}
+
+\b
+Examples:
+  make bench-relay                                everything, some ten minutes
+  make bench-relay ARGS='--workload new --workload keep-alive --rounds 5'
+  make bench-relay ARGS=--long                    the transfers of 5 GB, too
+  REQUIRE_PEERS=1 make bench-relay                a missing peer is an error
+
+\b
+Exit status: 0 measured, 2 bad usage, 3 could not measure.
+"""
+
+
+def choose(names: Sequence[str], *, long: bool) -> list[Workload]:
+    """The workloads that are named; where none is, all but the long ones."""
+    if names:
+        return [workload for workload in WORKLOADS if workload.name in names]
+    return [workload for workload in WORKLOADS if long or not workload.only_if_named]
+
+
+@click.command(
+    cls=Command,
+    epilog=EPILOG.format(workloads="\n".join(f"  {each.name:<12} {each.about}" for each in WORKLOADS)),
+    context_settings={"auto_envvar_prefix": "BENCH"},
+)
+@click.option(
+    "--workload", type=click.Choice([each.name for each in WORKLOADS]), multiple=True, help="Only this; repeatable."
+)
+@click.option("--long", is_flag=True, help="The transfers of 5 GB, too.")
+@click.option("--rounds", type=click.IntRange(1), default=3, help="How often each relay is measured.")
+@click.option("--seconds", type=click.FloatRange(0.2, 3600), default=3.0, help="How long each time.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), default="bench-relay.json", help="All figures.")
+@click.option("--pin/--no-pin", default=True, help="Relays on one processor, the load on the others.")
+@click.option(
+    "--own-network/--no-own-network", default=True, help="In a network namespace where nothing is paced (no BBR)."
+)
+@click.option("--profile", is_flag=True, help="Show where ours spends its time, with perf and strace.")
+def main(
+    *,
+    workload: Sequence[str],
+    long: bool,
+    rounds: int,
+    seconds: float,
+    json_file: Path,
+    pin: bool,
+    own_network: bool,
+    profile: bool,
+) -> None:
+    """Measure `proxy` side by side with other relays."""
+    if own_network:
+        enter_own_network(MODULE)
+    missing = _tell_missing()
+    surroundings = look_around()
+    chosen = choose(workload, long=long)
+    try:
+        with ending_on_sigterm():
+            measured, profiles = _run(chosen, rounds=rounds, seconds=seconds, pin=pin, profile=profile)
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
+    rows = make_rows(chosen, measured)
+    network = describe_network()
+    click.echo("\n\n".join([format_table(rows) + f"connections: {network}\n", *profiles]), nl=False)
+    how = {"rounds": rounds, "seconds": seconds, "pinned": pin, "missing": missing, "network": network}
+    write_json(json_file, to_json(rows, **how, **surroundings))
+    if not any(row.relay == OURS and row.summary for row in rows):
+        raise StartError("nothing of ours was measured", status=COULD_NOT)
+
+
+def _run(
+    workloads: Sequence[Workload], *, rounds: int, seconds: float, pin: bool, profile: bool
+) -> tuple[Measured, list[str]]:
+    cpus = split_cpus(os.sched_getaffinity(0), pin=pin)
+    profiled = workloads if profile else ()
+    progress = Progress(count_steps(workloads, rounds=rounds) + len(profiled))
+    try:
+        with Rig(cpus=cpus) as rig:
+            measured = measure_rounds(rig, workloads, rounds=rounds, seconds=seconds, progress=progress)
+            return measured, make_profiles(rig, profiled, seconds=seconds, progress=progress)
+    finally:
+        progress.finish()
+
+
+def _tell_missing() -> list[str]:
+    missing = missing_peers()
+    if find_program("wrk") is None:
+        missing.append("wrk")
+    if missing:
+        text = f"not installed and left out: {', '.join(missing)} (`make peers` brings them)"
+        if os.environ.get("REQUIRE_PEERS") == "1":
+            raise StartError(text, status=COULD_NOT)
+        click.echo(text, err=True)
+    return missing
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,3 @@
+module switchback.dev/tests/bench/relay
+
+go 1.22

@@ -1,0 +1,159 @@
+"""The table at the end, and the same as JSON. Pure.
+
+The law: a row a relay and workload, the goals against that relay beside the ratios that they are about; what was not
+measured says why in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from tests.bench.figures import Spread, ratio
+from tests.bench.grid import format_grid
+from tests.bench.relay.goals import Goal, goals_for
+from tests.bench.relay.measuring import Measured
+from tests.bench.relay.peers import DIRECT, OURS
+from tests.bench.relay.samples import Summary, summarise_samples
+from tests.bench.relay.workloads import Kind, Workload
+
+HEAD: Final = (
+    *("workload", "relay", "rate", "(min-max)", "CPU", "user", "busy", "queued", "p50 ms", "p99", "KiB", "errors"),
+    *("ours/its rate", "CPU", "memory", "goal", "reached"),
+)
+_WORDS: Final = (0, 1, 15, 16)
+
+NOTE: Final = """\
+Figures and ratios are medians over rounds. rate: MB/s, or requests a second. CPU: the relay's processor time, in
+milliseconds per GB or microseconds per request. busy: the share of one processor that it used; well below 100 %, the
+load held it up, and CPU tells more than the rate. queued: the share of the time that it was ready to run while others
+had the processor, which is noise. p50, p99: of a request; under `latency` what the relay added to a request without
+one. KiB: resident memory per idle connection.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One relay under one workload."""
+
+    workload: str
+    relay: str
+    kind: Kind
+    summary: Summary | None = None
+    added_p50_ms: float | None = None
+    added_p99_ms: float | None = None
+    rate_ratio: float | None = None
+    cpu_ratio: float | None = None
+    memory_ratio: float | None = None
+    goals: Sequence[str] = ()
+    reached: Sequence[bool | None] = field(default=())
+    fault: str = ""
+
+
+def make_rows(workloads: Sequence[Workload], measured: Measured) -> list[Row]:
+    """All rows, in the order in which they were measured."""
+    kinds = {workload.name: workload.kind for workload in workloads}
+    summaries = {key: summarise_samples(samples) for key, samples in measured.samples.items() if samples}
+    rows = []
+    for workload, relay in measured.samples:
+        ours, direct = summaries.get((workload, OURS)), summaries.get((workload, DIRECT))
+        fault = measured.faults.get((workload, relay), "")
+        summary = summaries.get((workload, relay))
+        rows.append(_make_row(workload, relay, kinds[workload], summary, ours, direct, fault))
+    return rows
+
+
+def _make_row(
+    workload: str,
+    relay: str,
+    kind: Kind,
+    summary: Summary | None,
+    ours: Summary | None,
+    direct: Summary | None,
+    fault: str,
+) -> Row:
+    if summary is None:
+        return Row(workload, relay, kind, fault=fault or "not measured")
+    compared = None if relay == OURS or kind is Kind.LATENCY else ours
+    rate, cpu, memory = _ratios(compared, summary)
+    goals = goals_for(kind, relay)
+    figures = {"rate": rate, "CPU": cpu, "memory": memory}
+    return Row(
+        workload,
+        relay,
+        kind,
+        summary,
+        added_p50_ms=_added(summary.p50_ms, direct.p50_ms if direct else None),
+        added_p99_ms=_added(summary.p99_ms, direct.p99_ms if direct else None),
+        rate_ratio=None if kind is Kind.IDLE else rate,
+        cpu_ratio=cpu,
+        memory_ratio=memory,
+        goals=[str(goal) for goal in goals],
+        reached=[_is_reached(goal, figures[goal.measure]) for goal in goals],
+        fault=fault,
+    )
+
+
+def _ratios(ours: Summary | None, its: Summary) -> tuple[float | None, float | None, float | None]:
+    if ours is None:
+        return None, None, None
+    return ratio(ours.rate, its.rate), ratio(ours.cpu_us, its.cpu_us), ratio(ours.memory_kib, its.memory_kib)
+
+
+def _is_reached(goal: Goal, figure: float | None) -> bool | None:
+    return None if figure is None else goal.is_reached(figure)
+
+
+def _added(figure: Spread | None, direct: Spread | None) -> float | None:
+    return None if figure is None or direct is None else figure.median - direct.median
+
+
+def format_table(rows: Sequence[Row]) -> str:
+    """Lines of text."""
+    faults = "".join(f"{row.workload}, {row.relay}: not measured: {row.fault}\n" for row in rows if row.fault)
+    return format_grid(HEAD, [_cells(row) for row in rows], left=_WORDS) + "\n" + NOTE + faults
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    ratios = tuple(
+        "" if value is None else f"{value:.2f}" for value in (row.rate_ratio, row.cpu_ratio, row.memory_ratio)
+    )
+    goal = "not measured" if row.fault else ", ".join(row.goals)
+    reached = ", ".join({None: "?", True: "yes", False: "NO"}[each] for each in row.reached)
+    return (row.workload, row.relay, *_figures(row), *ratios, goal, reached)
+
+
+def _figures(row: Row) -> tuple[str, ...]:
+    summary = row.summary
+    if summary is None:
+        return ("",) * 10
+    if row.kind is Kind.IDLE:
+        return ("",) * 8 + (_figure(summary.memory_kib, ".1f"), str(summary.errors))
+    # GB to MB, and microseconds per GB to milliseconds per GB.
+    rate, cpu = (1000, 0.001) if row.kind is Kind.BULK else (1, 1)
+    form = ".0f" if row.kind is Kind.BULK else ".1f"
+    return (
+        _figure(summary.rate, ",.0f", rate),
+        f"({summary.rate.low * rate:,.0f}-{summary.rate.high * rate:,.0f})" if summary.rate else "",
+        *(_figure(summary.cpu_us, form, cpu), _figure(summary.user_us, form, cpu)),
+        *(_figure(summary.busy, ".0%"), _figure(summary.queued, ".0%")),
+        *_latencies(row, summary),
+        "",
+        str(summary.errors),
+    )
+
+
+def _latencies(row: Row, summary: Summary) -> tuple[str, str]:
+    if row.added_p50_ms is None or row.added_p99_ms is None or row.relay == DIRECT:
+        return _figure(summary.p50_ms, ".3f"), _figure(summary.p99_ms, ".3f")
+    return f"{row.added_p50_ms:+.3f}", f"{row.added_p99_ms:+.3f}"
+
+
+def _figure(value: Spread | None, form: str, factor: float = 1) -> str:
+    return format(value.median * factor, form) if value else ""
+
+
+def to_json(rows: Sequence[Row], **head: Any) -> dict[str, Any]:
+    """What is written to a file: how it was measured, and the rows with all their figures."""
+    return {**head, "rows": [asdict(row) for row in rows]}
