@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 import h11
@@ -26,33 +29,61 @@ ANSWER_SECONDS: Final = 70
 _UNREACHABLE: Final = 3
 _CHUNK: Final = 65_536
 _SHOWN: Final = 200
+_OK: Final = 200
+_NOT_MODIFIED: Final = 304
+_NOT_FOUND: Final = 404
+_ACCEPT: Final = MappingProxyType({"Accept": "application/json"})
+
+
+class NoAnswer(Exception):
+    """What asking came to, on one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A good answer."""
+
+    body: bytes
+    tag: str = ""
+    """Its entity tag, as it came; empty without one."""
+    modified: bool = True
+    """False where the tag that was sent along still holds: the body is empty then."""
 
 
 async def ask(endpoint: Endpoint, target: str, *, largest: int = LARGEST) -> bytes:
     """The body of the answer to `GET target`. Raises StartError with status 3, which names --admin."""
     try:
+        return (await get(endpoint, target, largest=largest)).body
+    except NoAnswer as error:
+        raise StartError(f"--admin {endpoint}: {error}", status=_UNREACHABLE) from None
+
+
+async def get(
+    endpoint: Endpoint, target: str, *, largest: int = LARGEST, headers: Mapping[str, str] = _ACCEPT
+) -> Reply:
+    """The answer to `GET target`. Raises NoAnswer."""
+    try:
         with trio.fail_after(CONNECT_SECONDS):
             stream = await _connect(endpoint)
     except (OSError, trio.TooSlowError) as error:
-        raise _error(
-            endpoint,
-            f"no server answers there ({_cause(error)}); is `dnsproxy serve` running, and is this its --admin?",
+        raise NoAnswer(
+            f"no server answers there ({_cause(error)}); is `dnsproxy serve` running, and is this its --admin?"
         ) from None
     try:
         with trio.fail_after(ANSWER_SECONDS):
             async with stream:
-                status, body = await _exchange(stream, endpoint, target, largest)
+                status, reply = await _exchange(stream, endpoint, target, largest, headers)
     except trio.TooSlowError:
-        raise _error(endpoint, f"no whole answer came within {ANSWER_SECONDS} s") from None
+        raise NoAnswer(f"no whole answer came within {ANSWER_SECONDS} s") from None
     except (trio.BrokenResourceError, h11.ProtocolError) as error:
-        raise _error(endpoint, f"what came is no whole HTTP answer ({_cause(error)}); is this its --admin?") from None
-    if status == 404:  # noqa: PLR2004  # Not Found
+        raise NoAnswer(f"what came is no whole HTTP answer ({_cause(error)}); is this its --admin?") from None
+    if status == _NOT_FOUND:
         path = target.partition("?")[0]
-        raise _error(endpoint, f"the server there has no {path}; it is no `dnsproxy serve`, or an older one")
-    if status != 200:  # noqa: PLR2004  # OK
-        said = one_line(body[:_SHOWN].decode(errors="replace"))
-        raise _error(endpoint, f"the server there answers {status}: {said}")
-    return body
+        raise NoAnswer(f"the server there has no {path}; it is no `dnsproxy serve`, or an older one")
+    if status != _OK and (status != _NOT_MODIFIED or "If-None-Match" not in headers):
+        said = one_line(reply.body[:_SHOWN].decode(errors="replace"))
+        raise NoAnswer(f"the server there answers {status}: {said}")
+    return reply
 
 
 async def _connect(endpoint: Endpoint) -> trio.SocketStream:
@@ -66,12 +97,14 @@ async def _connect(endpoint: Endpoint) -> trio.SocketStream:
     return trio.SocketStream(connecting)
 
 
-async def _exchange(stream: trio.SocketStream, endpoint: Endpoint, target: str, largest: int) -> tuple[int, bytes]:
+async def _exchange(
+    stream: trio.SocketStream, endpoint: Endpoint, target: str, largest: int, headers: Mapping[str, str]
+) -> tuple[int, Reply]:
     http = h11.Connection(h11.CLIENT)
-    headers = [("Host", str(endpoint)), ("Accept", "application/json"), ("Connection", "close")]
-    request = http.send(h11.Request(method="GET", target=target, headers=headers)) or b""
+    fields = [("Host", str(endpoint)), ("Connection", "close"), *headers.items()]
+    request = http.send(h11.Request(method="GET", target=target, headers=fields)) or b""
     await stream.send_all(request + (http.send(h11.EndOfMessage()) or b""))
-    status = 0
+    status, tag = 0, ""
     body = bytearray()
     while True:
         event = http.next_event()
@@ -79,16 +112,13 @@ async def _exchange(stream: trio.SocketStream, endpoint: Endpoint, target: str, 
             http.receive_data(bytes(await stream.receive_some(_CHUNK)))
         elif isinstance(event, h11.Response):
             status = event.status_code
+            tag = next((value.decode("latin-1") for name, value in event.headers if name == b"etag"), "")
         elif isinstance(event, h11.Data):
             body += event.data
             if len(body) > largest:
-                raise _error(endpoint, f"the answer is larger than {largest >> 20} MiB; is this its --admin?")
+                raise NoAnswer(f"the answer is larger than {largest >> 20} MiB; is this its --admin?")
         elif isinstance(event, h11.EndOfMessage):
-            return status, bytes(body)
-
-
-def _error(endpoint: Endpoint, text: str) -> StartError:
-    return StartError(f"--admin {endpoint}: {text}", status=_UNREACHABLE)
+            return status, Reply(bytes(body), tag, modified=status != _NOT_MODIFIED)
 
 
 def _cause(error: BaseException) -> str:

@@ -16,6 +16,7 @@ from dnsproxy.keeper import TableKeeper
 from dnsproxy.metrics import ServerCollector, make_registry
 from dnsproxy.ownership_watch import OwnershipWatch
 from dnsproxy.page import format_page
+from dnsproxy.publish.published import Published
 from dnsproxy.server import DnsServer
 from dnsproxy.snapshot import format_restored
 from dnsproxy.snapshot_file import SnapshotStatus
@@ -49,13 +50,17 @@ class SelfReport:
     async def serve(self, listeners: Sequence[socket.socket]) -> None:
         """Answer on the admin port until cancelled."""
         looks = self._ownership.looks if self._ownership else None
+        published = Published(lambda: self._server.table, ttl=self._ttl)
         registry = make_registry(ServerCollector(self._server, self._keeper, self._statuses, looks=looks))
         await serve_admin(
             listeners,
             readiness=self._readiness,
             registry=registry,
             page=self._page,
-            routes=table_routes(self._keeper.registry, ttl=self._ttl, notes=self._notes),
+            routes={
+                **table_routes(self._keeper.registry, ttl=self._ttl, notes=self._notes),
+                **published.routes(waiting_for=lambda: self._keeper.waiting_for),
+            },
         )
 
     def _page(self) -> str:

@@ -22,6 +22,7 @@ from sidecar.answers import (
     Readiness,
     Route,
     metrics_answer,
+    not_modified,
     page_answer,
     path_of,
     query_of,
@@ -101,7 +102,11 @@ class _Resources:
     async def answer(self, path: str, query: Mapping[str, str], accept: str) -> Answer:
         """The answer of a path that is in `paths`."""
         if path in self._routes:
-            return self._routes[path](query)
+            answer = self._routes[path](query)
+            if isinstance(answer, Answer):
+                return answer
+            with trio.fail_after(STREAM_SECONDS):
+                return await answer
         if path == "/readyz":
             return readiness_answer(await self._ask_readiness())
         if path == "/metrics":
@@ -148,23 +153,27 @@ async def _answer(request: h11.Request, resources: _Resources) -> Answer:
     if refused is not None:
         return refused
     try:
-        return await resources.answer(path, query_of(request.target), headers.get(b"accept", ""))
+        answer = await resources.answer(path, query_of(request.target), headers.get(b"accept", ""))
     except Exception:
         # A fault in a page or a collector is that page's alone; the client hears of it, the log has it.
         log.exception("admin resource failed", path=path)
         return Answer(500, b"This failed; the log says why.\n")
+    return not_modified(answer, headers.get(b"if-none-match", ""))
 
 
 async def _send(stream: trio.SocketStream, http: h11.Connection, answer: Answer, *, with_body: bool = True) -> None:
+    has_content = answer.status != 304  # noqa: PLR2004  # Not Modified, which has neither content nor its length
     headers = {
-        "Content-Type": answer.content_type,
-        "Cache-Control": "no-store",
+        **({"Content-Type": answer.content_type} if has_content else {}),
+        # To be asked for anew each time; what has a tag may be kept for that.
+        "Cache-Control": "no-cache" if "ETag" in answer.headers else "no-store",
         "X-Content-Type-Options": "nosniff",
         "Connection": "close",
         **answer.headers,
     }
     if isinstance(answer.body, bytes):
-        headers["Content-Length"] = str(len(answer.body))
+        if has_content:
+            headers["Content-Length"] = str(len(answer.body))
         pieces, seconds = iter((answer.body,)), SEND_SECONDS
     else:
         # Without a length h11 sends chunks, so that a client can tell a whole answer from a cut one.

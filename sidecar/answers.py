@@ -5,7 +5,7 @@ The law: pure. Which path and method gives what is decided here; sockets, deadli
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl
 
@@ -32,7 +32,7 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-Route = Callable[[Mapping[str, str]], Answer]
+Route = Callable[[Mapping[str, str]], Answer | Awaitable[Answer]]
 """Gives the answer of a resource from the fields of the request's query."""
 
 
@@ -72,6 +72,18 @@ def refusal(method: str, path: str, paths: frozenset[str]) -> Answer | None:
     if method not in METHODS:
         return Answer(405, b"Only GET and HEAD are known here.\n", headers={"Allow": ", ".join(METHODS)})
     return None
+
+
+def not_modified(answer: Answer, if_none_match: str) -> Answer:
+    """The answer, or 304 in its place where the client has it already (RFC 9110 sections 13.1.2 and 15.4.5).
+
+    `if_none_match` is the field's value, empty without one; the tags are compared weakly.
+    """
+    tag = answer.headers.get("ETag", "")
+    given = [one.strip().removeprefix("W/") for one in if_none_match.split(",")]
+    if answer.status != 200 or not tag or not ("*" in given or tag.removeprefix("W/") in given):  # noqa: PLR2004  # OK
+        return answer
+    return Answer(304, b"", headers={"ETag": tag})
 
 
 def readiness_answer(readiness: Readiness) -> Answer:

@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from dnsproxy import ask as module
-from dnsproxy.ask import ask
+from dnsproxy.ask import NoAnswer, Reply, ask, get
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
 
@@ -102,6 +102,29 @@ async def test_the_request_is_for_the_target_and_names_the_host() -> None:
         await ask(endpoint, "/explain?name=a%20b")
     assert heard.startswith(b"GET /explain?name=a%20b HTTP/1.1\r\n")
     assert f"Host: {endpoint}\r\n".encode() in heard
+
+
+@pytest.mark.parametrize(
+    ("parts", "reply"),
+    [
+        pytest.param(
+            OK + b'ETag: W/"1"\r\nContent-Length: 5\r\n\r\nwhole', Reply(b"whole", 'W/"1"', modified=True), id="another"
+        ),
+        pytest.param(
+            b'HTTP/1.1 304 Not Modified\r\nETag: W/"1"\r\n\r\n', Reply(b"", 'W/"1"', modified=False), id="the same"
+        ),
+        pytest.param(OK + b"Content-Length: 0\r\n\r\n", Reply(b"", "", modified=True), id="without a tag"),
+    ],
+)
+async def test_an_answer_says_whether_it_is_another_than_the_one_that_is_known(parts: bytes, reply: Reply) -> None:
+    async with listening(saying(parts)) as endpoint:
+        assert await get(endpoint, "/names.json.gz", headers={"If-None-Match": 'W/"1"'}) == reply
+
+
+async def test_nobody_has_what_was_never_sent() -> None:
+    async with listening(saying(b"HTTP/1.1 304 Not Modified\r\n\r\n")) as endpoint:
+        with pytest.raises(NoAnswer, match="answers 304"):
+            await get(endpoint, "/table")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 
 import pytest
@@ -68,6 +68,13 @@ async def served() -> AsyncIterator[World]:
         yield b""
         yield b"1]"
 
+    def tagged(query: Mapping[str, str]) -> Answer:
+        return Answer(int(query.get("status", "200")), b"body", JSON, {"ETag": query.get("tag", '"one"')})
+
+    async def slow(query: Mapping[str, str]) -> Answer:
+        await trio.sleep_until(trio.current_time() + float(query["seconds"]))
+        return Answer(200, b"at last")
+
     listener = listen_tcp(world.endpoint, flag="--admin")
     world.endpoint = bound_endpoint(listener)
     async with trio.open_nursery() as nursery:
@@ -80,6 +87,8 @@ async def served() -> AsyncIterator[World]:
                 routes={
                     "/table": lambda _: Answer(200, pieces(), JSON),
                     "/note": lambda query: Answer(200, str(query).encode()),
+                    "/tagged": tagged,
+                    "/slow": slow,
                     "/broken": fail,
                     "/endless": lambda _: Answer(200, itertools.repeat(b"x" * 1_000_000)),
                     "/breaks": lambda _: Answer(200, (1 // number * b"x" for number in (1, 1, 0))),
@@ -183,6 +192,64 @@ async def test_an_answer_without_end_is_cut_at_the_deadline(monkeypatch: pytest.
             async for part in stream:
                 last = bytes(part)
         assert not last.endswith(b"0\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    ("target", "given"),
+    [
+        pytest.param("/tagged", '"one"', id="the same"),
+        pytest.param("/tagged", 'W/"one"', id="weak and strong"),
+        pytest.param("/tagged?tag=W/%22one%22", '"one"', id="strong and weak"),
+        pytest.param("/tagged", '"zero", W/"one" , "two"', id="one of several"),
+        pytest.param("/tagged", "*", id="any"),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_what_the_client_has_already_is_not_sent_again(target: str, given: str, method: str) -> None:
+    async with served() as world:
+        status, headers, body = await world.get(target, method, f"If-None-Match: {given}\r\n")
+        assert (status, body) == (304, b"")
+        assert headers["etag"].removeprefix("w/") == '"one"'
+        assert not {"content-length", "content-type", "transfer-encoding"} & set(headers)
+
+
+@pytest.mark.parametrize(
+    ("target", "headers", "status"),
+    [
+        pytest.param("/tagged", "", 200, id="nothing is said"),
+        pytest.param("/tagged", 'If-None-Match: "two"\r\n', 200, id="another"),
+        pytest.param("/tagged", "If-None-Match: one\r\n", 200, id="without quotes"),
+        pytest.param("/tagged", "If-None-Match:\r\n", 200, id="empty"),
+        pytest.param("/tagged", 'If-None-Match: ,,W/,"\r\n', 200, id="nonsense"),
+        pytest.param("/tagged?status=503", 'If-None-Match: "one"\r\n', 503, id="a failure"),
+        pytest.param("/note", 'If-None-Match: ""\r\n', 200, id="a resource without a tag"),
+        pytest.param("/note", "If-None-Match: *\r\n", 200, id="any, of a resource without a tag"),
+    ],
+)
+async def test_what_the_client_may_not_have_is_sent(target: str, headers: str, status: int) -> None:
+    async with served() as world:
+        answer = await world.get(target, headers=headers)
+        assert answer[0] == status
+        assert answer[2] != b""
+
+
+async def test_a_tagged_answer_may_be_kept_to_be_asked_about_and_others_not_at_all() -> None:
+    async with served() as world:
+        assert (await world.get("/tagged"))[1]["cache-control"] == "no-cache"
+        assert (await world.get("/note"))[1]["cache-control"] == "no-store"
+
+
+async def test_an_answer_that_takes_its_time_is_waited_for_and_others_are_served_meanwhile() -> None:
+    async with served() as world, await world.connect() as stream:
+        await stream.send_all(b"GET /slow?seconds=0.2 HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert (await world.get("/healthz"))[0] == 200
+        assert parse(await read_all(stream))[2] == b"at last"
+
+
+async def test_an_answer_that_never_comes_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin, "STREAM_SECONDS", 0.05)
+    async with served() as world:
+        assert (await world.get("/slow?seconds=1000"))[0] == 500
 
 
 @pytest.mark.parametrize(

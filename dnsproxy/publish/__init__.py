@@ -1,0 +1,1 @@
+"""The same table in other places: the hosts files of nodes, and external-dns."""

@@ -1,0 +1,140 @@
+"""The block of ours in a hosts file, and the file with another block in its place.
+
+The law: a file has no block or exactly one. Everything outside of it stays octet for octet, line ends and a missing one
+at the end included; putting the same block in again changes nothing, and taking it out gives back the octets from
+before it came. Markers that do not enclose one block were moved by other hands, and are refused rather than guessed at.
+Pure.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+BEGIN: Final = b"# BEGIN switchback: managed by dnsproxy publish-hosts, changes in here are lost"
+END: Final = b"# END switchback"
+JOINED: Final = b" (the line above had no end)"
+"""Behind BEGIN, where the line end in front of it is ours too."""
+
+# The words after the name may change from version to version; what is recognised may not.
+_MARKER: Final = re.compile(rb"^[ \t]*#[ \t]*(BEGIN|END) switchback\b(?!-)([^\n]*)", re.MULTILINE)
+_REMEDY: Final = "take out the marker lines and the lines of dnsproxy between them"
+
+
+class HostsFileError(ValueError):
+    """A hosts file that is not touched; the message names the line, the reason and the remedy."""
+
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(f"line {line}: {reason}; {_REMEDY}")
+        self.line = line
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What would become of a file."""
+
+    old: bytes
+    new: bytes
+
+    @property
+    def changed(self) -> bool:
+        """Whether there is anything to write."""
+        return self.old != self.new
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Where our block stands in a file, by octets, and what is in it."""
+
+    start: int
+    stop: int
+    joined: bool
+    """Whether the line end in front of it is ours."""
+    lines: tuple[bytes, ...]
+    """Between the markers, without their ends."""
+
+
+def plan_block(text: bytes, lines: Sequence[str]) -> Change:
+    """The file with these lines (ASCII, without ends) in our block; without any, the file without it.
+
+    A new block comes at the end; one that is there keeps its place. Raises HostsFileError.
+    """
+    block = find_block(text)
+    if not lines:
+        return Change(text, text if block is None else _without(text, block))
+    if block is None:
+        joined = bool(text) and not text.endswith(b"\n")
+        end_of_line = _end_of_line(text)
+        before, after = text + (end_of_line if joined else b""), b""
+    else:
+        joined, end_of_line = block.joined, _end_of_line(text[block.start : block.stop])
+        before, after = text[: block.start], text[block.stop :]
+    begin = BEGIN + (JOINED if joined else b"")
+    body = b"".join(line + end_of_line for line in (begin, *(line.encode("ascii") for line in lines), END))
+    return Change(text, before + body + after)
+
+
+def find_block(text: bytes) -> Block | None:
+    """Our block, or None. Raises HostsFileError for markers that are not one pair in order."""
+    found = list(_MARKER.finditer(text))
+    if not found:
+        return None
+    _check([match[1] for match in found], [_line_at(text, match.start()) for match in found])
+    begin, end = found
+    stop = end.end() + 1 if end.end() < len(text) else end.end()
+    inside = text[begin.end() + 1 : end.start()].splitlines()
+    return Block(begin.start(), stop, JOINED in begin[2], tuple(inside))
+
+
+def first_difference(old: bytes, new: bytes) -> int:
+    """How many octets two texts begin with in common."""
+    low, high = 0, min(len(old), len(new))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if old[low:middle] == new[low:middle] else (low, middle - 1)
+    return low
+
+
+def format_diff(change: Change, name: str) -> str:
+    """The unified diff; octets that are no UTF-8 as surrogates. Empty where nothing changes."""
+    old, new = (text.decode(errors="surrogateescape") for text in (change.old, change.new))
+    lines = difflib.unified_diff(_cut(old), _cut(new), f"a/{name}", f"b/{name}")
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _without(text: bytes, block: Block) -> bytes:
+    before, after = text[: block.start], text[block.stop :]
+    if block.joined and not after:
+        # Where somebody wrote below the block meanwhile, the line end parts two lines of theirs by now.
+        end_of_line = _end_of_line(text[block.start : block.stop])
+        before = before.removesuffix(end_of_line)
+    return before + after
+
+
+def _end_of_line(text: bytes) -> bytes:
+    """As the first line has it."""
+    return b"\r\n" if text[: text.find(b"\n") + 1].endswith(b"\r\n") else b"\n"
+
+
+def _check(kinds: Sequence[bytes], lines: Sequence[int]) -> None:
+    if kinds == [b"BEGIN", b"END"]:
+        return
+    if len(kinds) == 1:
+        missing = "END" if kinds == [b"BEGIN"] else "BEGIN"
+        raise HostsFileError(lines[0], f"a marker stands alone: {kinds[0].decode()} without {missing} switchback")
+    if kinds == [b"END", b"BEGIN"]:
+        raise HostsFileError(lines[0], f"END switchback stands before BEGIN switchback (line {lines[1]})")
+    shown = ", ".join(map(str, lines[:5]))
+    raise HostsFileError(lines[0], f"there are {len(kinds)} markers (lines {shown}), not one pair")
+
+
+def _line_at(text: bytes, position: int) -> int:
+    return text.count(b"\n", 0, position) + 1
+
+
+def _cut(text: str) -> list[str]:
+    """As patch(1) cuts them: at LF alone."""
+    return [line for line in text.replace("\n", "\n\0").split("\0") if line]

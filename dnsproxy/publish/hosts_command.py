@@ -1,0 +1,65 @@
+"""The command line of `dnsproxy publish-hosts`: flags and variables to HostsSettings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dnsproxy.publish.options import make_common, publisher_options
+from sidecar.checked_type import CheckedType
+from sidecar.options import BadUsage, Command, run_program
+
+if TYPE_CHECKING:
+    from dnsproxy.publish.config_maps import MapName
+
+EPILOG = """\b
+Examples:
+  dnsproxy publish-hosts --dry-run
+  dnsproxy publish-hosts --from dnsproxy-admin.switchback.svc:8081 --to /host/hosts
+  dnsproxy publish-hosts --to-configmap switchback/node-hosts    (one writer, for nodes that cannot reach dnsproxy)
+  dnsproxy publish-hosts --from-file /etc/node-hosts --to /host/hosts --zone example.org
+  dnsproxy publish-hosts --remove
+"""
+
+
+def parse_map_name(text: str) -> MapName:
+    """`NAMESPACE/NAME`. Raises ValueError."""
+    from dnsproxy.install.cluster_options import parse_object_ref  # noqa: PLC0415  # --help must not cost its imports
+    from dnsproxy.publish.config_maps import MapName  # noqa: PLC0415
+
+    ref = parse_object_ref(text)
+    return MapName(ref.namespace, ref.name)
+
+
+@click.command("publish-hosts", cls=Command, epilog=EPILOG)
+@click.option(
+    "--to",
+    type=click.Path(path_type=Path),
+    default="/etc/hosts",
+    help="The hosts file to keep a block in; everything outside of it stays as it is.",
+)
+@click.option(
+    "--to-configmap",
+    type=CheckedType("ns/name", parse_map_name),
+    help="Keep the table in this ConfigMap instead, for others to mount and take with --from-file.",
+)
+@click.option("--force", is_flag=True, help="Take a file for --to whose name is not `hosts`.")
+@publisher_options
+def publish_hosts(log_format: str | None, log_level: str, **values: Any) -> None:
+    """Keep the names of a running server in a hosts file, for what never asks the cluster's DNS.
+
+    Exit status: 0 done, 1 the file is refused, or no longer the node's own, 2 bad usage, 3 the table or the cluster
+    can't be asked.
+    """
+    from dnsproxy.publish.hosts_program import run_publish_hosts  # noqa: PLC0415  # --help must not cost its imports
+    from dnsproxy.publish.settings import HostsSettings  # noqa: PLC0415
+    from sidecar.logs import configure_logging  # noqa: PLC0415
+
+    common = make_common(values)
+    if common.dry_run and values["to_configmap"]:
+        raise BadUsage(["--dry-run shows a hosts file; --to-configmap has none"])
+    settings = HostsSettings(common, values["to_configmap"] or values["to"], force=values["force"])
+    configure_logging(format=log_format, level=log_level)
+    run_program(run_publish_hosts, settings)

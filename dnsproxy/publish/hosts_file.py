@@ -1,0 +1,206 @@
+"""The hosts file of a node: read, changed by a plan, and read again, whoever else writes to it.
+
+The law: a file that is mounted is written in place, from the first octet that differs on, because no other file can
+take its name (rename(2): EBUSY); any other is replaced whole, with its mode, owner and attributes. What somebody else
+wrote meanwhile is planned on anew. Everything here may block, so it belongs in a thread.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from dnsproxy.file_follower import Mark, file_mark, open_regular_file
+from dnsproxy.publish.hosts_block import Change, first_difference
+from dnsproxy.publish.mounts import Mount, find_mount
+
+LARGEST: Final = 64 << 20
+"""Octets; a file beyond this is no hosts file."""
+TRIES: Final = 5
+"""Plans; whoever writes to the file in between each time is not fought."""
+
+_MOUNTS: Final = Path("/proc/self/mountinfo")
+# A mount that mountinfo did not show, a folder where nothing can be made, attributes that only the kernel can set.
+_IN_PLACE_AFTER: Final = frozenset({errno.EBUSY, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTSUP})
+_NO_ATTRIBUTES: Final = frozenset({errno.ENOTSUP, errno.ENODATA, errno.ENOSYS})
+
+Plan = Callable[[bytes], Change]
+State = tuple[Mark, Mount | None, int]
+"""What tells one state of a file from another: its mark, what is mounted there, and how many names it has."""
+
+
+class FileTrouble(Exception):
+    """A file that cannot be used; the message says why, on one line."""
+
+
+class Replaced(FileTrouble):
+    """The file that is mounted here is no longer the node's: that has another one of the same name now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What was found and made of it."""
+
+    old: bytes
+    new: bytes
+    state: State
+    """Of the file afterwards."""
+
+
+def apply(path: Path, plan: Plan) -> Applied:
+    """Change the file by the plan until it is as planned. Raises FileTrouble, and what `plan` raises."""
+    with _translated(path):
+        path = _resolved(path)
+        mount = _mount_at(path)
+        first = there = base = _read(path)
+        for _ in range(TRIES):
+            _refuse_replaced(path, mount)
+            state, planned = state_of(path), plan(base).new
+            if (again := _read(path)) != there:
+                there = base = again
+            elif planned == there:
+                return Applied(first, planned, state)
+            else:
+                there, base = _write(path, Change(there, planned), in_place=mount is not None)
+                if there == base == planned:
+                    return Applied(first, planned, state_of(path))
+    raise FileTrouble(f"{path} was changed by somebody else {TRIES} times while it was being written")
+
+
+def state_of(path: Path) -> State:
+    """The present state; that of a file that is not there is none."""
+    try:
+        path = _resolved(path)
+        return file_mark(path), _mount_at(path), path.stat().st_nlink
+    except OSError:
+        return (), None, 0
+
+
+def read(path: Path) -> bytes:
+    """The contents. Raises FileTrouble."""
+    with _translated(path):
+        return _read(path)
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise FileTrouble(f"{path}: {error.strerror or error}") from error
+
+
+def _resolved(path: Path) -> Path:
+    # Path.resolve has an exception of its own for a link that leads to itself.
+    return Path(os.path.realpath(path, strict=True))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with open_regular_file(path) as file:
+            content = file.read(LARGEST + 1)
+    except ValueError as error:
+        raise FileTrouble(f"{path} {error}") from None
+    if len(content) > LARGEST:
+        raise FileTrouble(f"{path} is larger than {LARGEST >> 20} MiB")
+    return content
+
+
+def _mount_at(path: Path) -> Mount | None:
+    try:
+        return find_mount(_MOUNTS.read_bytes(), os.fsencode(path))
+    except OSError:
+        # Without /proc the rename tells.
+        return None
+
+
+def _refuse_replaced(path: Path, mount: Mount | None) -> None:
+    if mount is not None and (mount.deleted or path.stat().st_nlink == 0):
+        raise Replaced(
+            f"{path}: the node has another file in its place now, and the one that is mounted here is read by nobody; "
+            "a new container gets the new one"
+        )
+
+
+def _write(path: Path, change: Change, *, in_place: bool) -> tuple[bytes, bytes]:
+    """Write; what is in the file then, and what is to be planned on: the same, or what the write would have undone."""
+    if not in_place:
+        try:
+            return change.new, _replace(path, change)
+        except OSError as error:
+            if error.errno not in _IN_PLACE_AFTER:
+                raise
+    _overwrite(path, change)
+    found = _read(path)
+    return found, found
+
+
+def _overwrite(path: Path, change: Change) -> None:
+    old, new = change.old, change.new
+    start = first_difference(old, new)
+    # Padded to the old length: who is killed before the cut leaves blank lines behind, and not half of old ones.
+    rest = memoryview(new[start:] + b"\n" * (len(old) - len(new)))
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        while rest:
+            written = os.pwrite(descriptor, rest, start)
+            start, rest = start + written, rest[written:]
+        os.ftruncate(descriptor, len(new))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _replace(path: Path, change: Change) -> bytes:
+    """Put a new file in its place; its contents, or what somebody else has made of the old one meanwhile."""
+    with open_regular_file(path) as before:
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.switchback-", dir=path.parent)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(change.new)
+                file.flush()
+                _take_over(before.fileno(), file.fileno())
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+        _sync_folder(path.parent)
+        # Who opened the old file before the rename may have written to it until now.
+        last = before.read(LARGEST + 1)
+    return change.new if last == change.old else last
+
+
+def _take_over(old: int, new: int) -> None:
+    """Owner, mode and attributes (an SELinux label, an ACL). Raises OSError where one of them cannot be had."""
+    status = os.fstat(old)
+    os.fchown(new, status.st_uid, status.st_gid)
+    os.fchmod(new, stat.S_IMODE(status.st_mode))
+    try:
+        names = os.listxattr(old)
+    except OSError as error:
+        if error.errno not in _NO_ATTRIBUTES:
+            raise
+        return
+    for name in names:
+        value = os.getxattr(old, name)
+        if name not in os.listxattr(new) or os.getxattr(new, name) != value:
+            os.setxattr(new, name, value)
+
+
+def _sync_folder(folder: Path) -> None:
+    # A file system that cannot promise the new name still has the file.
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

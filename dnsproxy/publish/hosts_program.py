@@ -1,0 +1,79 @@
+"""`dnsproxy publish-hosts`: settings in, an exit status out.
+
+The law: stdout has the diff of a dry run and nothing else. What a person has to mend is status 1, what could not be
+found out is status 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import click
+
+from dnsproxy.install.discovering import load_client
+from dnsproxy.publish.config_map_target import ConfigMapTarget
+from dnsproxy.publish.following import Troubled, publish_once
+from dnsproxy.publish.hosts_block import format_diff
+from dnsproxy.publish.hosts_target import HostsTarget, check_name
+from dnsproxy.publish.program import make_source, run_publisher
+from dnsproxy.publish.settings import Doing, HostsSettings
+from dnsproxy.publish.source import NotReadable
+from dnsproxy.publish.status import PublishStatus
+from sidecar.errors import StartError
+from sidecar.text import escape_controls
+
+_COULD_NOT: Final = 3
+
+
+async def run_publish_hosts(settings: HostsSettings) -> int:
+    """Do what the settings say; the exit status. Raises StartError."""
+    common = settings.common
+    status = PublishStatus(source=str(common.source), target=str(settings.to))
+    async with _opened(settings, status) as target:
+        if common.dry_run and isinstance(target, HostsTarget):
+            await _print_diff(settings, target)
+        elif common.doing is Doing.REMOVE:
+            await _remove(target, settings.to)
+        elif common.doing is Doing.ONCE:
+            await publish_once(make_source(common), target, pace=common.pace, status=status)
+        else:
+            return await run_publisher(target, common, status)
+    return 0
+
+
+@asynccontextmanager
+async def _opened(settings: HostsSettings, status: PublishStatus) -> AsyncIterator[HostsTarget | ConfigMapTarget]:
+    zones = settings.common.zones
+    if not isinstance(settings.to, Path):
+        async with await load_client(kubeconfig=settings.common.kubeconfig, context=settings.common.context) as client:
+            yield ConfigMapTarget(client, settings.to, zones=zones, status=status)
+        return
+    if not settings.force and (fault := check_name(settings.to)):
+        raise StartError(f"--to {fault}")
+    yield HostsTarget(settings.to, zones=zones, status=status)
+
+
+async def _print_diff(settings: HostsSettings, target: HostsTarget) -> None:
+    removing = settings.common.doing is Doing.REMOVE
+    try:
+        publication = None if removing else await make_source(settings.common).look()
+        change = await target.plan(publication)
+    except NotReadable as error:
+        raise StartError(str(error), status=_COULD_NOT) from None
+    except Troubled as error:
+        raise StartError(str(error), status=1) from None
+    diff = format_diff(change, str(settings.to).lstrip("/"))
+    click.echo(escape_controls(diff, keep="\n\t"), nl=False)
+    if not change.changed:
+        click.echo("Nothing would change.", err=True)
+
+
+async def _remove(target: HostsTarget | ConfigMapTarget, where: object) -> None:
+    try:
+        removed = await target.remove()
+    except Troubled as error:
+        raise StartError(str(error), status=1) from None
+    click.echo(f"{where}: taken out." if removed else f"{where}: there was nothing to take out.", err=True)

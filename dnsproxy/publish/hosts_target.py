@@ -1,0 +1,118 @@
+"""A hosts file as a target: the names of the table in a block of ours.
+
+The law: the file is looked at each time, so a block that somebody took out comes back, and nothing is written that is
+there already. A file that is not as we left it in a way that we do not understand is told of and left alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import structlog
+import trio
+
+from dnsproxy.publish import hosts_file
+from dnsproxy.publish.doubt import is_doubtful
+from dnsproxy.publish.following import Troubled
+from dnsproxy.publish.hosts_block import Change, HostsFileError, find_block, plan_block
+from dnsproxy.publish.hosts_file import Applied, FileTrouble, Replaced, State
+from dnsproxy.publish.hosts_lines import HostsLines, count_names, make_lines
+from dnsproxy.publish.publication import Publication
+from dnsproxy.publish.status import PublishStatus
+from sidecar.errors import StartError
+
+NAME: Final = "hosts"
+"""What a hosts file is called; another name is likelier a mistake than a hosts file."""
+WILDCARD: Final = "wildcard"
+
+_SHOWN: Final = 5
+
+
+class _Doubtful(Exception):
+    pass
+
+
+class HostsTarget:
+    """One file."""
+
+    def __init__(self, path: Path, *, zones: Sequence[str] = (), status: PublishStatus) -> None:
+        self._path = path
+        self._zones = zones
+        self._status = status
+        self._done: tuple[Publication, State] | None = None
+        self._told: tuple[str, ...] = ()
+        self._log = structlog.get_logger("dnsproxy.publish")
+
+    async def publish(self, publication: Publication, *, confirmed: bool) -> str:
+        """See Target. Raises StartError where the file is no longer the node's, so that a new container is made."""
+        if self._done == (publication, await trio.to_thread.run_sync(hosts_file.state_of, self._path)):
+            return ""
+        wanted = make_lines(publication.names, zones=self._zones)
+        try:
+            applied = await trio.to_thread.run_sync(self._apply, wanted, confirmed)
+        except _Doubtful as doubt:
+            return str(doubt)
+        self._note(wanted, applied)
+        self._done = publication, applied.state
+        return ""
+
+    async def remove(self) -> bool:
+        """Take the block out; whether there was one. Raises Troubled."""
+        applied = await trio.to_thread.run_sync(self._apply, HostsLines((), 0), True)
+        return applied.old != applied.new
+
+    async def plan(self, publication: Publication | None) -> Change:
+        """What would be written now; None: without the block. Raises Troubled."""
+        lines = make_lines(publication.names, zones=self._zones).lines if publication else ()
+        return await trio.to_thread.run_sync(self._plan, lines)
+
+    def _plan(self, lines: Sequence[str]) -> Change:
+        try:
+            return plan_block(hosts_file.read(self._path), lines)
+        except (FileTrouble, HostsFileError) as error:
+            raise self._troubled(error) from None
+
+    def _apply(self, wanted: HostsLines, confirmed: bool) -> Applied:
+        def plan(text: bytes) -> Change:
+            block = find_block(text)
+            before = count_names(block.lines) if block else 0
+            if not confirmed and is_doubtful(before=before, after=wanted.names):
+                raise _Doubtful(f"the table has {wanted.names} names of {before}; a second look decides")
+            return plan_block(text, wanted.lines)
+
+        try:
+            return hosts_file.apply(self._path, plan)
+        except Replaced as error:
+            raise StartError(str(error), status=1) from None
+        except (FileTrouble, HostsFileError) as error:
+            raise self._troubled(error) from None
+
+    def _troubled(self, error: FileTrouble | HostsFileError) -> Troubled:
+        return Troubled(f"{self._path}: {error}" if isinstance(error, HostsFileError) else str(error))
+
+    def _note(self, wanted: HostsLines, applied: Applied) -> None:
+        self._status.names = wanted.names
+        self._status.left_out = {WILDCARD: len(wanted.wildcards)}
+        if applied.old != applied.new:
+            self._status.writes["done"] += 1
+            self._log.info("hosts file written", path=str(self._path), names=wanted.names)
+        if wanted.wildcards != self._told:
+            self._told = wanted.wildcards
+            if wanted.wildcards:
+                shown = ", ".join(wanted.wildcards[:_SHOWN])
+                self._log.warning(
+                    "a hosts file cannot have wildcards; these names are left out",
+                    count=len(wanted.wildcards),
+                    names=shown,
+                )
+
+
+def check_name(path: Path) -> str:
+    """Why a path is not taken for a hosts file, or an empty text."""
+    for one in (path, Path(os.path.realpath(path))):
+        if one.name != NAME:
+            return f"{one} is not called `{NAME}`; --force takes it all the same"
+    return ""

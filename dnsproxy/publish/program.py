@@ -1,0 +1,104 @@
+"""What all publishers are as programs: they follow a table until a signal, with an admin port beside.
+
+The law: everything that is started lives and dies inside one nursery; what is published is taken out at the end only
+where that was asked for.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final, Protocol
+
+import structlog
+import trio
+from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
+
+from dnsproxy.publish.following import Target, Troubled, follow
+from dnsproxy.publish.settings import PublisherSettings
+from dnsproxy.publish.source import FileSource, ServerSource, Source
+from dnsproxy.publish.status import PublishCollector, PublishStatus, format_page
+from sidecar.admin import Readiness, serve_admin
+from sidecar.endpoints import Endpoint
+from sidecar.listeners import bound_endpoint, listen_tcp
+from sidecar.shutdown import run_until_signal
+
+GRACE: Final = 20.0
+"""Seconds after a signal, for taking out what is published."""
+
+log = structlog.get_logger("dnsproxy.publish")
+
+
+class RemovableTarget(Target, Protocol):
+    """One that can be left as it was before."""
+
+    async def remove(self) -> bool:
+        """Take out what is published; whether there was anything. Raises Troubled."""
+        ...
+
+
+def make_source(settings: PublisherSettings) -> Source:
+    """Where the table comes from."""
+    where = settings.source
+    return FileSource(where) if isinstance(where, Path) else ServerSource(where)
+
+
+async def run_publisher(target: RemovableTarget, settings: PublisherSettings, status: PublishStatus) -> int:
+    """Publish until SIGTERM or SIGINT; the exit status. Raises StartError."""
+
+    async def until(stopping: trio.Event) -> None:
+        await publish(target, settings, status, stopping=stopping)
+
+    return await run_until_signal(until, grace=GRACE)
+
+
+async def publish(
+    target: RemovableTarget,
+    settings: PublisherSettings,
+    status: PublishStatus,
+    *,
+    stopping: trio.Event,
+    task_status: trio.TaskStatus[Endpoint | None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Publish until `stopping` is set; the value of its start is the endpoint of the admin port."""
+    source = make_source(settings)
+    with ExitStack() as sockets:
+        admin = [sockets.enter_context(listen_tcp(settings.admin, flag="--admin"))] if settings.admin else []
+        async with trio.open_nursery() as nursery:
+
+            async def follow_source() -> None:
+                await follow(source, target, pace=settings.pace, status=status)
+
+            if admin:
+                nursery.start_soon(_serve_admin, admin, status)
+            nursery.start_soon(follow_source)
+            bound = bound_endpoint(admin[0]) if admin else None
+            log.info("publishing", source=status.source, target=status.target, admin=str(bound or "off"))
+            task_status.started(bound)
+            await stopping.wait()
+            nursery.cancel_scope.cancel()
+    if settings.remove_on_exit:
+        await _remove(target, status)
+
+
+async def _serve_admin(listeners: Sequence[socket.socket], status: PublishStatus) -> None:
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+    registry.register(PublishCollector(status))
+
+    async def readiness() -> Readiness:
+        reason = status.why_not_ready()
+        return Readiness(not reason, reason or f"ready, {status.names} names published")
+
+    await serve_admin(listeners, readiness=readiness, registry=registry, page=lambda: format_page(status))
+
+
+async def _remove(target: RemovableTarget, status: PublishStatus) -> None:
+    try:
+        if await target.remove():
+            log.info("taken out", target=status.target)
+    except Troubled as error:
+        log.warning("could not take out what is published", target=status.target, cause=str(error))

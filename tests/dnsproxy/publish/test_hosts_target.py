@@ -1,0 +1,169 @@
+"""A hosts file as a target: when it is written, what it never loses, and what is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import structlog.testing
+
+from dnsproxy.publish import hosts_file
+from dnsproxy.publish.following import Troubled
+from dnsproxy.publish.hosts_block import find_block
+from dnsproxy.publish.hosts_target import HostsTarget, check_name
+from dnsproxy.publish.mounts import Mount
+from dnsproxy.publish.status import PublishStatus
+from sidecar.errors import StartError
+from tests.dnsproxy.publish.publishing import many, publication
+
+FOREIGN = b"127.0.0.1 localhost"
+
+
+class World:
+    """A hosts file and who keeps it."""
+
+    def __init__(self, folder: Path, *zones: str) -> None:
+        self.file = folder / "hosts"
+        self.file.write_bytes(FOREIGN)
+        self.status = PublishStatus("the source", str(self.file))
+        self.target = HostsTarget(self.file, zones=zones, status=self.status)
+
+    async def publish(self, *rows: str, confirmed: bool = False) -> str:
+        return await self.target.publish(publication(*rows), confirmed=confirmed)
+
+    @property
+    def lines(self) -> list[str]:
+        block = find_block(self.file.read_bytes())
+        return [line.decode() for line in block.lines] if block else []
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+async def test_the_names_are_in_the_file_and_go_without_a_trace(world: World) -> None:
+    await world.publish("app.example.org 192.0.2.10 2001:db8::10", "b.example.org 192.0.2.11")
+    assert world.lines == ["192.0.2.10 app.example.org", "2001:db8::10 app.example.org", "192.0.2.11 b.example.org"]
+    assert (world.status.names, world.status.writes["done"]) == (2, 1)
+    assert await world.target.remove()
+    assert world.file.read_bytes() == FOREIGN
+    assert not await world.target.remove()
+
+
+async def test_a_zone_narrows(tmp_path: Path) -> None:
+    world = World(tmp_path, "example.org")
+    await world.publish("app.example.org 192.0.2.10", "b.example.net 192.0.2.11")
+    assert world.lines == ["192.0.2.10 app.example.org"]
+
+
+async def test_the_same_table_and_file_cost_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = many(3)
+    await world.target.publish(table, confirmed=False)
+    monkeypatch.setattr(hosts_file, "apply", None)
+    assert await world.target.publish(table, confirmed=False) == ""
+
+
+async def test_a_block_that_somebody_took_out_comes_back(world: World) -> None:
+    table = many(3)
+    await world.target.publish(table, confirmed=False)
+    world.file.write_bytes(b"192.0.2.1 other\n")
+    await world.target.publish(table, confirmed=False)
+    assert len(world.lines) == 3
+    assert world.file.read_bytes().startswith(b"192.0.2.1 other\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [pytest.param(1, 0, id="one of one"), pytest.param(100, 0, id="all"), pytest.param(100, 9, id="nearly all")],
+)
+async def test_a_table_that_lost_nearly_everything_is_written_at_the_second_look(
+    world: World, before: int, after: int
+) -> None:
+    await world.target.publish(many(before), confirmed=False)
+    held_back = await world.target.publish(many(after), confirmed=False)
+    assert held_back == f"the table has {after} names of {before}; a second look decides"
+    assert len(world.lines) == before
+    assert await world.target.publish(many(after), confirmed=True) == ""
+    assert len(world.lines) == after
+
+
+async def test_a_restart_does_not_forget_what_is_in_the_file(world: World) -> None:
+    await world.target.publish(many(5), confirmed=False)
+    again = HostsTarget(world.file, status=PublishStatus("", ""))
+    assert await again.publish(many(0), confirmed=False) != ""
+    assert len(world.lines) == 5
+
+
+async def test_a_zone_without_names_is_no_reason_to_doubt_a_file_without_a_block(world: World) -> None:
+    assert await world.publish() == ""
+    assert world.file.read_bytes() == FOREIGN
+
+
+async def test_wildcards_are_left_out_counted_and_told_once_each_change(world: World) -> None:
+    tables = [
+        ("app.example.org 192.0.2.10", "*.example.org 192.0.2.1"),
+        ("b.example.org 192.0.2.10", "*.example.org 192.0.2.1"),
+        ("b.example.org 192.0.2.10", "*.example.org 192.0.2.1", "**.example.net 192.0.2.1"),
+        ("b.example.org 192.0.2.10",),
+    ]
+    told = []
+    for rows in tables:
+        with structlog.testing.capture_logs() as logs:
+            await world.publish(*rows)
+        told.append([entry["names"] for entry in logs if entry["log_level"] == "warning"])
+    assert told == [["*.example.org"], [], ["*.example.net, *.example.org"], []]
+    assert world.status.left_out == {"wildcard": 0}
+    assert world.lines == ["192.0.2.10 b.example.org"]
+
+
+async def test_markers_out_of_order_are_told_with_their_line_and_the_file_is_left_alone(world: World) -> None:
+    world.file.write_bytes(b"a\n# END switchback\n")
+    for use in (world.publish("app.example.org 192.0.2.10"), world.target.remove(), world.target.plan(many(1))):
+        with pytest.raises(Troubled, match=r"hosts: line 2: a marker stands alone"):
+            await use
+    assert world.file.read_bytes() == b"a\n# END switchback\n"
+
+
+async def test_a_file_that_is_gone_is_trouble_and_is_not_made(world: World) -> None:
+    world.file.unlink()
+    with pytest.raises(Troubled, match="No such file"):
+        await world.publish("app.example.org 192.0.2.10")
+    assert not world.file.exists()
+
+
+async def test_a_file_that_the_node_has_replaced_ends_the_program(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that the kubelet makes a new container, which gets the new file."""
+    table = many(3)
+    await world.target.publish(table, confirmed=False)
+    monkeypatch.setattr(hosts_file, "find_mount", lambda *_: Mount(deleted=True))
+    with pytest.raises(StartError, match="the node has another file in its place") as caught:
+        await world.target.publish(table, confirmed=False)
+    assert caught.value.status == 1
+
+
+async def test_a_plan_changes_nothing(world: World) -> None:
+    change = await world.target.plan(publication("app.example.org 192.0.2.10"))
+    assert change.changed
+    assert (await world.target.plan(None)).changed is False
+    assert world.file.read_bytes() == FOREIGN
+
+
+@pytest.mark.parametrize(
+    ("name", "link", "fault"),
+    [
+        pytest.param("hosts", None, "", id="hosts"),
+        pytest.param("shadow", None, "shadow is not called `hosts`", id="another file"),
+        pytest.param("hosts", "shadow", "shadow is not called `hosts`", id="a link to another file"),
+        pytest.param("hosts", "static/hosts", "", id="a link to hosts elsewhere"),
+        pytest.param("hosts", "hosts", "", id="a link to itself"),
+        pytest.param("hosts.bak", None, "hosts.bak is not called", id="a longer name"),
+    ],
+)
+def test_only_a_file_called_hosts_is_taken(tmp_path: Path, name: str, link: str | None, fault: str) -> None:
+    if link is not None:
+        (tmp_path / name).symlink_to(tmp_path / link)
+    assert fault in check_name(tmp_path / name)
+    assert bool(check_name(tmp_path / name)) == bool(fault)

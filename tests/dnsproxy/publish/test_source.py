@@ -1,0 +1,234 @@
+"""Sources: a server that is asked, files that are read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+from prometheus_client import CollectorRegistry
+
+from dnsproxy.publish import parts
+from dnsproxy.publish.parts import split_document
+from dnsproxy.publish.publication import format_document, names_of
+from dnsproxy.publish.published import PATH, Published
+from dnsproxy.publish.server_name import ServerName, parse_server_name
+from dnsproxy.publish.source import FileSource, NotReadable, ServerSource
+from dnsproxy.table import HostTable
+from sidecar.admin import Readiness, serve_admin
+from sidecar.answers import Answer
+from sidecar.endpoints import Endpoint
+from sidecar.listeners import bound_endpoint, listen_tcp
+from tests.dnsproxy.messages import table_of
+from tests.dnsproxy.publish.publishing import many, publication
+
+
+class Server:
+    """An admin port with the table that a test sets, and how often it was asked for the names."""
+
+    def __init__(self) -> None:
+        self.table = HostTable()
+        self.waiting_for: tuple[str, ...] = ()
+        self.statuses: list[int] = []
+        self.name = ServerName("127.0.0.1", 0)
+
+    async def ready(self) -> Readiness:
+        return Readiness(ready=True, reason="")
+
+
+@asynccontextmanager
+async def serving(server: Server) -> AsyncIterator[ServerSource]:
+    listener = listen_tcp(Endpoint("127.0.0.1", 0), flag="--admin")
+    published = Published(lambda: server.table, ttl=5)
+    routes = published.routes(waiting_for=lambda: server.waiting_for)
+    serve = partial(
+        serve_admin, [listener], readiness=server.ready, registry=CollectorRegistry(), page=str, routes=routes
+    )
+    server.name = ServerName("localhost", bound_endpoint(listener).port)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(serve)
+        yield ServerSource(server.name)
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_server_gives_its_table_and_the_very_same_while_it_stays() -> None:
+    server = Server()
+    server.table = table_of("app.example.org 192.0.2.10", "*.example.org 192.0.2.11")
+    async with serving(server) as source:
+        first = await source.look()
+        assert first == publication("app.example.org 192.0.2.10", "*.example.org 192.0.2.11")
+        assert await source.look() is first
+
+
+async def test_another_replica_with_the_same_names_costs_no_second_reading() -> None:
+    server = Server()
+    rows = ["app.example.org 192.0.2.10", "b.example.org 192.0.2.11"]
+    server.table = table_of(*rows)
+    async with serving(server) as source:
+        first = await source.look()
+        server.table = table_of(*reversed(rows))
+        assert await source.look() is first
+
+
+async def test_a_new_table_comes_in_a_moment() -> None:
+    server = Server()
+    server.table = table_of("app.example.org 192.0.2.10")
+    async with serving(server) as source:
+        first = await source.look()
+        server.table = table_of("app.example.org 192.0.2.11")
+        while (now := await source.look()) is first:
+            pass
+        assert now == publication("app.example.org 192.0.2.11")
+
+
+async def test_a_server_that_is_not_synced_is_not_believed_and_its_last_word_is_remembered() -> None:
+    server = Server()
+    server.table = table_of("app.example.org 192.0.2.10")
+    async with serving(server) as source:
+        first = await source.look()
+        server.waiting_for = ("ingress", "gateway")
+        with pytest.raises(NotReadable, match="answers 503: waiting for the first sync of: ingress, gateway"):
+            await source.look()
+        server.waiting_for = ()
+        assert await source.look() is first
+
+
+@pytest.mark.parametrize(
+    ("server", "reason"),
+    [
+        pytest.param("127.0.0.1:9", "no server answers there", id="nobody listens"),
+        pytest.param("nowhere.invalid:8081", "no address for the name", id="no such name"),
+    ],
+)
+async def test_a_server_that_is_not_there_is_said(server: str, reason: str) -> None:
+    with pytest.raises(NotReadable, match=f"--from .*{reason}"):
+        await ServerSource(parse_server_name(server)).look()
+
+
+async def test_a_server_that_says_something_else_is_said() -> None:
+    listener = listen_tcp(Endpoint("127.0.0.1", 0), flag="--admin")
+    serve = partial(
+        serve_admin,
+        [listener],
+        readiness=Server().ready,
+        registry=CollectorRegistry(),
+        page=str,
+        routes={PATH: lambda _: Answer(200, b"hello")},
+    )
+    name = ServerName("127.0.0.1", bound_endpoint(listener).port)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(serve)
+        with pytest.raises(NotReadable, match="what came is no publication"):
+            await ServerSource(name).look()
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_file_is_read_and_read_again_when_it_changes(tmp_path: Path) -> None:
+    file = tmp_path / "names.json.gz"
+    file.write_bytes(format_document(many(3)).octets)
+    source = FileSource(file)
+    first = await source.look()
+    assert first == many(3)
+    assert await source.look() is first
+    file.write_bytes(format_document(many(4)).octets)
+    assert await source.look() == many(4)
+
+
+def mount(folder: Path, count: int, version: str) -> None:
+    """As the kubelet does: the files in a folder of their own, reached over a link that is swapped."""
+    data = folder / f"..{version}"
+    data.mkdir()
+    for part in split_document(format_document(many(count)).octets):
+        (data / part.key).write_bytes(part.octets)
+    for link in folder.iterdir():
+        if link.is_symlink() and link.name != "..data":
+            link.unlink()
+    (folder / "..new").symlink_to(data.name)
+    os.replace(folder / "..new", folder / "..data")
+    for file in data.iterdir():
+        (folder / file.name).symlink_to(Path("..data") / file.name)
+
+
+async def test_a_mounted_config_map_is_followed(tmp_path: Path) -> None:
+    mount(tmp_path, 3, "2026_1")
+    source = FileSource(tmp_path)
+    first = await source.look()
+    assert first == many(3)
+    assert await source.look() is first
+    mount(tmp_path, 4, "2026_2")
+    assert await source.look() == many(4)
+
+
+async def test_parts_of_two_tables_are_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One ConfigMap has come to the node already, the other has not."""
+    monkeypatch.setattr(parts, "LARGEST_PART", 60)
+    old, new = (split_document(format_document(many(count)).octets) for count in (20, 30))
+    for part in (old[0], *new[1:]):
+        (tmp_path / part.key).write_bytes(part.octets)
+    with pytest.raises(NotReadable, match="not all of one"):
+        await FileSource(tmp_path).look()
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        pytest.param(None, "No such file", id="nothing there"),
+        pytest.param(b"", "cut", id="empty"),
+        pytest.param(b"hello", "incorrect header", id="something else"),
+    ],
+)
+async def test_a_file_that_cannot_be_used_is_said(tmp_path: Path, content: bytes | None, reason: str) -> None:
+    file = tmp_path / "names"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(NotReadable, match=f"--from-file .*: .*{reason}"):
+        await FileSource(file).look()
+
+
+async def test_a_folder_without_parts_is_said(tmp_path: Path) -> None:
+    (tmp_path / "README").write_text("hello")
+    with pytest.raises(NotReadable, match="there is no part of a publication"):
+        await FileSource(tmp_path).look()
+
+
+async def test_a_folder_with_more_parts_than_make_sense_is_not_read(tmp_path: Path) -> None:
+    for number in range(40):
+        (tmp_path / f"names-{number:016x}-1-of-1.json.gz").touch()
+    with pytest.raises(NotReadable, match="there are 40 parts"):
+        await FileSource(tmp_path).look()
+
+
+async def test_one_document_is_made_for_all_who_ask_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    table, made = table_of("app.example.org 192.0.2.10"), []
+
+    def names(table: HostTable) -> object:
+        made.append(table)
+        return names_of(table)
+
+    monkeypatch.setattr("dnsproxy.publish.published.names_of", names)
+    published = Published(lambda: table, ttl=5)
+    tags = set()
+
+    async def ask() -> None:
+        tags.add((await published.document()).tag)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(20):
+            nursery.start_soon(ask)
+    assert (len(made), len(tags)) == (1, 1)
+
+
+async def test_a_table_that_keeps_changing_is_made_into_a_document_now_and_then(
+    autojump_clock: trio.abc.Clock,  # noqa: ARG001
+) -> None:
+    tables = iter(table_of(f"h{number}.example.org 192.0.2.1") for number in range(1000))
+    published = Published(lambda: next(tables), ttl=5)
+    tags = set()
+    for _ in range(100):
+        tags.add((await published.document()).tag)
+        await trio.sleep(0.1)
+    assert 2 <= len(tags) <= 12
