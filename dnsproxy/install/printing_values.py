@@ -1,0 +1,82 @@
+"""A Corefile as values of the coredns Helm chart, which renders its Corefile from them (github.com/coredns/helm).
+
+The law: what the chart renders from the values is what CoreDNS read in the Corefile; what the values cannot say is
+refused. Comments are lost but for our markers: a plugin that is named like one is rendered as a line of its own, and so
+`dnsproxy status` finds what was installed this way. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from dnsproxy.install.change.block import format_directive
+from dnsproxy.install.corefile import Corefile, CorefileError, Directive, Import, ServerBlock, shown
+from dnsproxy.install.forward import written
+from dnsproxy.install.markers import BEGIN, END, Region, find_region
+from dnsproxy.install.zones import DNS_SCHEME
+
+_STEP: Final = "    "
+
+
+def chart_values(corefile: Corefile) -> dict[str, Any]:
+    """The values `servers`, and `extraConfig` where files are imported between the blocks.
+
+    Raises CorefileError where the chart has no value for something.
+    """
+    if corefile.snippets:
+        raise _unsaid(corefile.snippets[0].line, f"the snippet {shown(corefile.snippets[0].name)}")
+    region = find_region(corefile)
+    values: dict[str, Any] = {"servers": [_server(block, region) for block in corefile.blocks]}
+    if corefile.imports:
+        if len(corefile.imports) > 1:
+            raise _unsaid(corefile.imports[1].line, "a second import between the server blocks")
+        values["extraConfig"] = {"import": {"parameters": corefile.imports[0].pattern}}
+    return values
+
+
+def _server(block: ServerBlock, region: Region | None) -> dict[str, Any]:
+    ports = {key.origin.port for key in block.keys}
+    schemes = {key.origin.scheme for key in block.keys}
+    if None in [key.origin.zone for key in block.keys] or schemes != {DNS_SCHEME} or len(ports) != 1:
+        raise _unsaid(block.line, f"a server block such as {shown(block.keys[0].text)}")
+    # The chart writes the port behind the last zone alone, so each but that one would be on port 53.
+    if len(block.keys) > 1 and ports != {53}:
+        raise _unsaid(block.line, "several zones on another port than 53")
+    # The scheme and use_tcp are what every version of the chart opens both protocols for in the Service.
+    zones = [{"zone": key.origin.zone, "scheme": "dns://", "use_tcp": True} for key in block.keys]
+    return {"zones": zones, "port": ports.pop(), "plugins": list(_plugins(block, region))}
+
+
+def _plugins(block: ServerBlock, region: Region | None) -> Iterator[dict[str, str]]:
+    entries: list[Directive | Import] = sorted([*block.directives, *block.imports], key=lambda one: one.index)
+    inside = range(region.start.index, region.stop.index) if region else range(0)
+    marked = [entry.index for entry in entries if entry.index in inside]
+    for entry in entries:
+        if marked and entry.index == marked[0]:
+            yield {"name": BEGIN}
+        yield _plugin(entry)
+        if marked and entry.index == marked[-1]:
+            yield {"name": END}
+
+
+def _plugin(entry: Directive | Import) -> dict[str, str]:
+    if isinstance(entry, Import):
+        return {"name": "import", "parameters": entry.pattern}
+    if entry.unread or '"' in entry.name or any("\n" in word.text for word in entry.words):
+        raise _unsaid(entry.line, f"a line of {shown(entry.name)}")
+    plugin = {"name": entry.name}
+    arguments = list(map(written, entry.arguments))
+    if entry.name == "kubernetes":
+        # RKE2's chart writes the cluster's domain in front of the parameters, so it stands there twice already.
+        arguments = list(dict.fromkeys(arguments))
+    if arguments:
+        plugin["parameters"] = " ".join(arguments)
+    lines = list(format_directive(entry, ""))
+    if len(lines) > 1:
+        plugin["configBlock"] = "\n".join(line.removeprefix(_STEP) for line in lines[1:-1])
+    return plugin
+
+
+def _unsaid(line: int, what: str) -> CorefileError:
+    return CorefileError(line, f"the values of the coredns Helm chart cannot say {what}")

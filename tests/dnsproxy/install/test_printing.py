@@ -1,0 +1,222 @@
+"""What is printed for an owner brings about what our own edit would, once the owner has made its Corefile of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dnsproxy.install.change.edits import Wanted
+from dnsproxy.install.change.planning import plan_apply
+from dnsproxy.install.change.refusal import Refusal
+from dnsproxy.install.corefile import Corefile, CorefileError
+from dnsproxy.install.discover.choice import Method, choose_method
+from dnsproxy.install.discover.found import Found
+from dnsproxy.install.markers import find_region, is_marked
+from dnsproxy.install.parser import parse_corefile
+from dnsproxy.install.plan import plan_install
+from dnsproxy.install.printing import Printed, print_for
+from dnsproxy.install.printing_values import chart_values
+from dnsproxy.install.printing_yaml import format_json, format_yaml
+from tests.dnsproxy.install.corpus import load_corpus
+from tests.dnsproxy.install.discover.cluster import NAMES, discover, manifests, pick
+from tests.dnsproxy.install.rendered import RENDERERS, render_chart
+from tests.dnsproxy.install.shapes import address, corefiles, installed
+
+ZONE = "example.org"
+WANTED = Wanted((address(),))
+WANTED_ZONE = Wanted((address(),), (ZONE,))
+
+
+def printed_for(name: str, wanted: Wanted = WANTED_ZONE, *, change: Any = None) -> Printed:
+    objects = manifests(name)
+    if change is not None:
+        change(objects)
+    found = discover(objects)
+    return print_for(found, choose_method(found, Method.PRINT), wanted)
+
+
+def corefile_of(found: Found) -> str:
+    server = found.asked_by_pods
+    assert server is not None
+    assert server.corefile is not None
+    return server.corefile.text
+
+
+def meaning(corefile: Corefile) -> list[Any]:
+    """What CoreDNS reads: keys, directives in their order, imports; spacing and comments left out."""
+    return [
+        [
+            [(key.origin.zone, key.origin.port, key.origin.scheme) for key in block.keys],
+            [(one.name, [word.text for word in one.words]) for one in block.directives],
+            [one.pattern for one in block.imports],
+        ]
+        for block in corefile.blocks
+    ] + [one.pattern for one in corefile.imports]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_whatever_is_printed_says_where_it_goes_and_ends_in_one_line_end(name: str) -> None:
+    printed = printed_for(name)
+    assert printed.text.endswith("\n")
+    assert not printed.text.endswith("\n\n")
+    assert printed.where
+    assert not printed.where.endswith(".")
+    assert "10.96.0.53" in printed.text
+    assert len(set(printed.notes)) == len(printed.notes)
+
+
+@pytest.mark.parametrize("name", [name for name in RENDERERS if name not in ("rke2", "openshift")])
+@pytest.mark.parametrize("wanted", [WANTED, WANTED_ZONE], ids=["every name", "a zone"])
+def test_the_owner_ends_up_with_the_corefile_that_an_edit_of_ours_would_make(name: str, wanted: Wanted) -> None:
+    found = discover(manifests(name))
+    rendered = parse_corefile(RENDERERS[name](printed_for(name, wanted), corefile_of(found)))
+    server = found.asked_by_pods
+    assert server is not None
+    edited = plan_install(
+        corefile_of(found),
+        addresses=wanted.addresses,
+        zones=wanted.zones or (".",),
+        coredns_version=server.version,
+    )
+    assert meaning(rendered) == meaning(parse_corefile(edited.new))
+    assert find_region(rendered) is not None, "or status would not know it"
+
+
+def test_rke2_gets_its_chart_values_in_a_helm_chart_config_with_the_cluster_domain_once() -> None:
+    printed = printed_for("rke2", WANTED)
+    config = yaml.safe_load(printed.text)
+    assert (config["apiVersion"], config["kind"]) == ("helm.cattle.io/v1", "HelmChartConfig")
+    assert config["metadata"] == {"name": "rke2-coredns", "namespace": "kube-system"}
+    (server,) = yaml.safe_load(config["spec"]["valuesContent"])["servers"]
+    plugins = {plugin["name"]: plugin for plugin in server["plugins"]}
+    assert plugins["kubernetes"]["parameters"] == "cluster.local in-addr.arpa ip6.arpa"
+    assert is_marked(RENDERERS["rke2"](printed, ""))
+    assert "kubectl apply -f FILE" in printed.apply
+
+
+def test_openshift_gets_a_server_for_the_zones_with_what_is_known_of_the_upstreams_behind_us() -> None:
+    spec = yaml.safe_load(printed_for("openshift").text)["spec"]
+    plugin = {"policy": "Sequential", "upstreams": ["10.96.0.53"]}
+    assert spec == {"servers": [{"name": "switchback", "zones": [ZONE], "forwardPlugin": plugin}]}
+    assert any("no second choice" in note for note in printed_for("openshift").notes)
+
+    def name_upstreams(objects: Any) -> None:
+        data = pick(objects, "ConfigMap", "dns-default")["data"]
+        data["Corefile"] = data["Corefile"].replace("/etc/resolv.conf", "192.0.2.53 [2001:db8::53]:5353")
+
+    printed = printed_for("openshift", change=name_upstreams)
+    upstreams = yaml.safe_load(printed.text)["spec"]["servers"][0]["forwardPlugin"]["upstreams"]
+    assert upstreams == ["10.96.0.53", "192.0.2.53", "[2001:db8::53]:5353"]
+    assert not any("no second choice" in note for note in printed.notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        pytest.param("aks", "switchback.server", id="AKS"),
+        pytest.param("k3s", "switchback.server", id="k3s"),
+        pytest.param("doks", "switchback.server", id="DigitalOcean"),
+        pytest.param("gke", "stubDomains", id="GKE"),
+        pytest.param("kops-nodelocal", "stubDomains", id="kops with node-local-dns"),
+    ],
+)
+def test_where_a_key_of_our_own_would_stay_that_is_printed_as_a_config_map(name: str, key: str) -> None:
+    found = discover(manifests(name))
+    printed = printed_for(name)
+    (change,) = plan_apply(found, choose_method(found), WANTED_ZONE).changes
+    manifest = yaml.safe_load(printed.text)
+    assert (manifest["apiVersion"], manifest["kind"]) == ("v1", "ConfigMap")
+    assert manifest["metadata"]["name"] == change.source.name
+    assert manifest["data"] == {entry.name: entry.new for entry in change.data}
+    assert list(manifest["data"]) == [key]
+    assert printed.apply[0].startswith("kubectl apply --server-side --field-manager=switchback")
+
+
+def test_a_corefile_with_windows_line_ends_reaches_eks_octet_by_octet() -> None:
+    def write_crlf(objects: Any) -> None:
+        data = pick(objects, "ConfigMap", "coredns")["data"]
+        data["Corefile"] = data["Corefile"].replace("\n", "\r\n")
+
+    printed = printed_for("eks-addon", WANTED, change=write_crlf)
+    corefile = json.loads(printed.text)["corefile"]
+    assert "\r\n" in corefile
+    assert "\n" not in corefile.replace("\r\n", "")
+
+
+REFUSED = [
+    pytest.param("openshift", WANTED, "zones have to be named", id="every name on OpenShift"),
+    pytest.param("openshift", Wanted((address(),), ("corp.example.net",)), "served by", id="a zone that is served"),
+    pytest.param("openshift", Wanted((address(),), ("cluster.local",)), "cluster's own", id="the cluster's zone"),
+    pytest.param("aks", WANTED, "zones have to be named", id="every name on AKS"),
+    pytest.param("gke", WANTED, "zones have to be named", id="every name on GKE"),
+    pytest.param("kubeadm", Wanted((address("10.96.0.10"),)), "would ask itself", id="the cluster's DNS itself"),
+]
+
+
+@pytest.mark.parametrize(("name", "wanted", "reason"), REFUSED)
+def test_what_would_not_work_is_not_printed(name: str, wanted: Wanted, reason: str) -> None:
+    with pytest.raises(Refusal, match=reason):
+        printed_for(name, wanted)
+
+
+def test_where_nothing_serves_dns_nothing_is_printed() -> None:
+    found = discover([])
+    with pytest.raises(Refusal):
+        print_for(found, choose_method(found, Method.PRINT), WANTED)
+
+
+UNSAID = [
+    pytest.param("(s) {\n errors\n}\n.:53 {\n import s\n}\n", "the snippet 's'", id="a snippet"),
+    pytest.param("{$ZONE}:53 {\n errors\n}\n", "a server block", id="a zone out of the environment"),
+    pytest.param("tls://.:853 {\n errors\n}\n", "a server block", id="another transport"),
+    pytest.param(".:53 example.org:5353 {\n errors\n}\n", "a server block", id="two ports"),
+    pytest.param("example.net:5353 example.org:5353 {\n}\n", "several zones", id="several zones on a port of theirs"),
+    pytest.param("import a/*\nimport b/*\n.:53 {\n}\n", "a second import", id="two imports between the blocks"),
+    pytest.param('.:53 {\n template ANY ANY {\n  answer "a\nb"\n }\n}\n', "a line", id="a quote over two lines"),
+    pytest.param(".:53 {\n forward . 192.0.2.1 {\n  import x/*\n }\n}\n", "a line", id="options in another file"),
+]
+
+
+@pytest.mark.parametrize(("text", "what"), UNSAID)
+def test_what_the_chart_has_no_value_for_is_refused(text: str, what: str) -> None:
+    with pytest.raises(CorefileError, match=what):
+        chart_values(parse_corefile(text))
+
+
+@given(corefiles())
+def test_what_the_chart_renders_is_what_the_corefile_says(text: str) -> None:
+    corefile = parse_corefile(installed(text).new)
+    try:
+        values = yaml.safe_load(format_yaml(chart_values(corefile)))
+    except CorefileError:
+        return
+    assert meaning(parse_corefile(render_chart(values))) == meaning(corefile)
+
+
+def test_most_of_the_corpus_can_be_said_in_chart_values() -> None:
+    said = 0
+    for shape in load_corpus():
+        try:
+            chart_values(parse_corefile(installed(shape.text).new))
+        except CorefileError:
+            continue
+        said += 1
+    assert said > 0.8 * len(load_corpus())
+
+
+texts = st.text() | st.lists(
+    st.sampled_from(["a", " ", "\n", "\r\n", "\t", "# x", ": ", "- ", "'", '"', "\\", "é"])
+).map("".join)
+
+
+@given(texts.filter(lambda text: text.isprintable() or "\n" in text))
+def test_yaml_and_json_give_back_every_text(text: str) -> None:
+    value = {"a": {"key: with": [text]}}
+    if not any("\ud800" <= character <= "\udfff" for character in text):
+        assert yaml.safe_load(format_yaml(value)) == value
+    assert json.loads(format_json(value)) == value
