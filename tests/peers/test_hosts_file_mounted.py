@@ -1,0 +1,177 @@
+"""`dnsproxy publish-hosts` with a hosts file that is mounted as a DaemonSet has it, read by glibc itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from dnsproxy.publish.publication import format_document
+from tests.bench.launched import ROOT
+from tests.dnsproxy.publish.publishing import publication
+from tests.peers.mounts import MountNamespace, mount_namespace
+from tests.peers.processes import end_process, wait_for
+
+pytestmark = pytest.mark.peer("unshare", "nsenter", "mount", "getent")
+
+FOREIGN = "127.0.0.1\tlocalhost\r\n192.0.2.9\tforeign.example.org"
+ETC_HOSTS = Path("/etc/hosts")
+SECONDS = 60
+
+
+class Node:
+    """A node's /etc/hosts, and a container that has it mounted over its own."""
+
+    def __init__(self, folder: Path, namespace: MountNamespace) -> None:
+        self.folder = folder
+        self.namespace = namespace
+        self.hosts = folder / "hosts"
+        self.hosts.write_text(FOREIGN, newline="")
+        self.names = folder / "names.json.gz"
+
+    def has(self, *rows: str) -> None:
+        # As a mounted ConfigMap changes: at once.
+        new = self.folder / "new"
+        new.write_bytes(format_document(publication(*rows)).octets)
+        new.replace(self.names)
+
+    def publish(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return self.namespace.run(*self._command(*arguments), environment=self._environment)
+
+    @contextmanager
+    def publishing(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+        log = self.folder / "publish.log"
+        command = self.namespace.command(*self._command("--interval", "0.1", *arguments))
+        with log.open("wb") as output:
+            process = subprocess.Popen(command, env=self._environment, stderr=output)
+        try:
+            yield process
+        finally:
+            end_process(process)
+
+    def wait_until(self, text: str, process: subprocess.Popen[bytes]) -> None:
+        wait_for(lambda: text in self.hosts.read_text(), process=process, log=self.folder / "publish.log")
+
+    def ask(self, database: str, name: str) -> list[str]:
+        """The addresses that glibc finds for a name in files alone."""
+        done = self.namespace.run("getent", "-s", "files", database, name)
+        return list(dict.fromkeys(line.split()[0] for line in done.stdout.splitlines()))
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, "PYTHONPATH": str(ROOT), "DNSPROXY_FROM_FILE": str(self.names), "DNSPROXY_ADMIN": "off"}
+
+    def _command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "dnsproxy", "publish-hosts", *arguments]
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[Node]:
+    with mount_namespace() as namespace:
+        one = Node(tmp_path, namespace)
+        namespace.bind(one.hosts, ETC_HOSTS)
+        yield one
+
+
+def test_a_mounted_file_is_written_in_place_and_glibc_reads_it(node: Node) -> None:
+    node.has(
+        "app.example.org 192.0.2.10 2001:db8::10", "registry.example.org 192.0.2.11", "*.wild.example.org 192.0.2.1"
+    )
+    inode = node.hosts.stat().st_ino
+    done = node.publish("--once")
+    assert done.returncode == 0, done.stderr
+    assert node.hosts.stat().st_ino == inode
+    assert node.ask("ahosts", "app.example.org") == ["192.0.2.10", "2001:db8::10"]
+    assert node.ask("ahostsv4", "registry.example.org") == ["192.0.2.11"]
+    assert node.ask("hosts", "foreign.example.org") == ["192.0.2.9"]
+    assert node.ask("ahosts", "x.wild.example.org") == []
+    assert node.hosts.read_text().startswith("127.0.0.1\tlocalhost\n192.0.2.9\tforeign.example.org\n# BEGIN switchback")
+    assert node.publish("--remove").returncode == 0
+    assert node.hosts.read_bytes() == FOREIGN.encode()
+    assert ETC_HOSTS.read_bytes() != node.hosts.read_bytes()
+
+
+def test_no_other_file_can_take_the_name_of_a_mounted_one(node: Node) -> None:
+    """What all of this is for: rename(2) says EBUSY."""
+    other = node.folder / "other"
+    other.write_text("other")
+    script = f"import os; os.rename({str(other)!r}, {str(node.hosts)!r})"
+    node.namespace.bind(node.hosts, node.hosts)
+    done = node.namespace.run(sys.executable, "-c", script)
+    assert "Device or resource busy" in done.stderr
+
+
+def test_glibc_finds_the_right_address_at_every_moment_of_a_change(node: Node) -> None:
+    """Lines of others come first and are never rewritten, so who reads meanwhile finds them."""
+    tables = [[f"h{number}.example.org 192.0.2.{size}" for number in range(size)] for size in (3, 200, 7, 120)]
+    node.has(*tables[0])
+    with node.publishing() as process:
+        for table in tables:
+            node.has(*table)
+            _, address = table[-1].split()
+            while node.ask("ahostsv4", "h2.example.org") != [address]:
+                assert node.ask("hosts", "foreign.example.org") == ["192.0.2.9"]
+                assert process.poll() is None
+            assert node.ask("hosts", "foreign.example.org") == ["192.0.2.9"]
+
+
+def test_a_read_only_mount_is_said_and_tried_again(node: Node) -> None:
+    node.namespace.bind(node.hosts, ETC_HOSTS)
+    assert node.namespace.run("mount", "-o", "remount,bind,ro", str(ETC_HOSTS)).returncode == 0
+    node.has("app.example.org 192.0.2.10")
+    done = node.publish("--once")
+    assert done.returncode == 1
+    assert "/etc/hosts: Read-only file system" in done.stderr
+    assert node.hosts.read_bytes() == FOREIGN.encode()
+
+
+def test_who_holds_a_file_that_the_node_has_replaced_ends_and_a_new_container_gets_the_new_one(node: Node) -> None:
+    node.has("app.example.org 192.0.2.10")
+    with node.publishing() as process:
+        node.wait_until("app.example.org", process)
+        new = node.folder / "of the node"
+        new.write_text("192.0.2.8 new.example.org\n")
+        new.replace(node.hosts)
+        assert process.wait(SECONDS) == 1
+    assert "the node has another file in its place now" in (node.folder / "publish.log").read_text()
+    assert "app.example.org" not in node.hosts.read_text()
+    done = node.publish("--once")
+    assert done.returncode == 1
+    assert "the node has another file in its place now" in done.stderr
+    assert node.namespace.run("umount", str(ETC_HOSTS)).returncode == 0
+    node.namespace.bind(node.hosts, ETC_HOSTS)
+    assert node.publish("--once").returncode == 0
+    assert node.ask("hosts", "app.example.org") == ["192.0.2.10"]
+    assert node.ask("hosts", "new.example.org") == ["192.0.2.8"]
+
+
+def test_a_folder_that_is_mounted_has_its_file_replaced_whole(node: Node) -> None:
+    etc = node.folder / "etc"
+    etc.mkdir()
+    (etc / "hosts").write_text(FOREIGN, newline="")
+    host = node.folder / "host"
+    host.mkdir()
+    node.namespace.bind(etc, host)
+    node.has("app.example.org 192.0.2.10")
+    inode = (etc / "hosts").stat().st_ino
+    assert node.publish("--once", "--to", str(host / "hosts")).returncode == 0
+    assert (etc / "hosts").stat().st_ino != inode
+    assert os.listdir(etc) == ["hosts"]
+
+
+def test_a_read_only_root_with_a_mounted_file_is_as_in_the_manifest(node: Node) -> None:
+    """Nothing can be made beside the file; only the file itself is writable."""
+    host = node.folder / "root"
+    host.mkdir()
+    (host / "hosts").touch()
+    node.namespace.bind(host, host)
+    assert node.namespace.run("mount", "-o", "remount,bind,ro", str(host)).returncode == 0
+    node.namespace.bind(node.hosts, host / "hosts")
+    node.has("app.example.org 192.0.2.10")
+    assert node.publish("--once", "--to", str(host / "hosts")).returncode == 0
+    assert "192.0.2.10 app.example.org" in node.hosts.read_text()
