@@ -1,0 +1,213 @@
+"""`dnsproxy install` and `uninstall` on a cluster as people and scripts meet them."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import trio
+import yaml
+from click.testing import CliRunner
+
+from dnsproxy.cli import main
+from tests.dnsproxy.faulty_upstream import FaultyUpstream, faulty_upstream, silence
+from tests.dnsproxy.install.api import FakeApi, serving
+from tests.dnsproxy.install.change.playing import plan, play, without_versions
+from tests.dnsproxy.install.discover.cluster import Manifest, manifests, pick
+from tests.dnsproxy.install.test_applying import cluster, corefile
+from tests.dnsproxy.install.test_probing import dnsproxy, with_rcode
+from tests.dnsproxy.install.test_status_command import COLOURLESS
+from tests.dnsproxy.upstream_replies import NXDOMAIN
+
+other = with_rcode(NXDOMAIN)
+
+
+class Run:
+    """What a command said to a cluster and a DNS server."""
+
+    def __init__(self, api: FakeApi, status: int, output: bytes, errors: bytes) -> None:
+        self.api = api
+        self.status = status
+        self.output = output.decode()
+        self.errors = errors.decode()
+
+    @property
+    def verdict(self) -> str:
+        return self.output.splitlines()[-1]
+
+
+async def run(
+    command: str,
+    objects: Sequence[Manifest] | FakeApi,
+    server: FaultyUpstream,
+    folder: Path,
+    *arguments: str,
+    env: dict[str, str] | None = None,
+) -> Run:
+    """One run of a command, with one server for the cluster's DNS."""
+    api = objects if isinstance(objects, FakeApi) else FakeApi(objects)
+    with serving(api, folder) as kubeconfig:
+        where = ["--kubeconfig", str(kubeconfig), "--dns", str(server.endpoint)]
+        line = [sys.executable, "-m", "dnsproxy", command, *where, *arguments]
+        environment = {**COLOURLESS, **(env or {})}
+        done = await trio.run_process(line, capture_stdout=True, capture_stderr=True, check=False, env=environment)
+    return Run(api, done.returncode, done.stdout, done.stderr)
+
+
+async def test_an_install_that_is_loaded_is_status_0_and_says_what_it_did(tmp_path: Path) -> None:
+    async with faulty_upstream(dnsproxy) as server:
+        done = await run("install", cluster(), server, tmp_path)
+    assert (done.status, done.verdict) == (0, "installed and loaded: the cluster's DNS asks dnsproxy")
+    assert done.output.splitlines()[:-1] == [
+        "method   corefile: Corefile in ConfigMap kube-system/coredns",
+        "zones    .",
+        "asks     10.96.0.53, fd00::53",
+        "changes  ConfigMap kube-system/coredns (Corefile)",
+    ]
+    assert "forward . 10.96.0.53 fd00::53 /etc/resolv.conf" in corefile(done.api)
+    assert all(line.startswith("Note: ") for line in done.errors.splitlines())
+
+
+async def test_what_is_not_loaded_in_time_is_status_1_with_the_cause(tmp_path: Path) -> None:
+    objects = cluster()
+    data = pick(objects, "ConfigMap", "coredns")["data"]
+    data["Corefile"] = data["Corefile"].replace("    reload\n", "")
+    async with faulty_upstream(other) as server:
+        done = await run("install", objects, server, tmp_path, "--timeout", "1", "--address", str(server.endpoint))
+    assert done.status == 1
+    assert "there is no reload plugin: restart Deployment kube-system/coredns" in done.verdict
+    assert f"dnsproxy does not answer at {server.endpoint}" in done.verdict
+    assert "Waiting for the cluster's DNS to load it, 0 of up to 1 s" in done.errors
+    assert "switchback" in corefile(done.api)
+
+
+async def test_a_cluster_whose_dns_cannot_be_asked_from_here_is_status_3_at_once(tmp_path: Path) -> None:
+    async with faulty_upstream(silence, silence) as server:
+        done = await run("install", cluster(), server, tmp_path, "--timeout", "3600")
+        assert (done.status, "Waiting" in done.errors) == (3, False)
+        assert "written; whether it is loaded cannot be told from here" in done.verdict
+        out = await run("uninstall", done.api, server, tmp_path, "--timeout", "3600")
+    assert out.status == 3
+    assert "taken out; whether it is still loaded cannot be told from here" in out.verdict
+    assert without_versions(out.api.objects) == without_versions(cluster())
+
+
+async def test_a_dry_run_prints_a_diff_and_roles_and_writes_nothing(tmp_path: Path) -> None:
+    api = FakeApi(cluster(), forbidden_writes=["/configmaps/coredns"])
+    async with faulty_upstream(other) as server:
+        done = await run("install", api, server, tmp_path, "--dry-run")
+        assert server.asked_datagrams == []
+    assert done.status == 0
+    assert without_versions(api.objects) == without_versions(cluster())
+    diff, _, roles = done.output.partition("---\napiVersion")
+    assert diff.startswith("--- a/kube-system/coredns/Corefile\n+++ b/kube-system/coredns/Corefile\n")
+    kube_system, switchback = yaml.safe_load_all("apiVersion" + roles)
+    written = [rule for rule in kube_system["rules"] if "patch" in rule["verbs"]]
+    assert [(rule["resources"], rule["resourceNames"]) for rule in written] == [(["configmaps"], ["coredns"])]
+    assert all(verb in ("get", "list") for rule in switchback["rules"] for verb in rule["verbs"])
+
+
+async def test_a_dry_run_of_an_uninstall_shows_what_would_go(tmp_path: Path) -> None:
+    there = play(manifests("k3s"), plan(manifests("k3s")))
+    async with faulty_upstream(other) as server:
+        done = await run("uninstall", there, server, tmp_path, "--dry-run")
+        nothing = await run("uninstall", manifests("k3s"), server, tmp_path, "--dry-run")
+    assert (done.status, nothing.status) == (0, 0)
+    assert "-shop.example.net:53 example.org:53 {" in done.output
+    assert "- delete" in done.output
+    assert "deletes  ConfigMap kube-system/coredns-custom (made for us, and nothing else is in it)" in done.errors
+    assert "Nothing would change" in nothing.errors
+
+
+async def test_an_uninstall_is_done_when_dnsproxy_no_longer_answers(tmp_path: Path) -> None:
+    there = play(cluster(), plan(cluster()))
+    async with faulty_upstream(other) as server:
+        done = await run("uninstall", there, server, tmp_path)
+        again = await run("uninstall", done.api, server, tmp_path)
+    assert (done.status, done.verdict) == (0, "taken out, and the cluster's DNS no longer asks dnsproxy")
+    assert (again.status, again.output) == (0, "not installed: there is nothing to take out\n")
+
+
+async def test_what_is_still_loaded_after_an_uninstall_is_status_1(tmp_path: Path) -> None:
+    there = play(cluster(), plan(cluster()))
+    async with faulty_upstream(dnsproxy) as server:
+        done = await run("uninstall", there, server, tmp_path, "--timeout", "1")
+        unmarked = await run("uninstall", cluster(), server, tmp_path, "--timeout", "3600")
+    assert (done.status, unmarked.status) == (1, 1)
+    assert "taken out, and the cluster's DNS still asks dnsproxy" in done.verdict
+    assert "nothing bears our marks, and the cluster's DNS still asks dnsproxy" in unmarked.verdict
+
+
+async def test_what_is_damaged_is_told_and_is_status_1(tmp_path: Path) -> None:
+    objects = cluster()
+    data = pick(objects, "ConfigMap", "coredns")["data"]
+    data["Corefile"] = "# END switchback\n" + data["Corefile"]
+    async with faulty_upstream(other) as server:
+        done = await run("uninstall", objects, server, tmp_path)
+    assert done.status == 1
+    assert "Corefile in ConfigMap kube-system/coredns, line 1: a marker stands alone" in done.verdict
+
+
+async def test_json_is_one_document_and_nothing_beside_it(tmp_path: Path) -> None:
+    async with faulty_upstream(dnsproxy) as server:
+        done = await run("install", cluster(), server, tmp_path, "--output", "json")
+        out = await run("uninstall", done.api, server, tmp_path, "--timeout", "1", env={"DNSPROXY_OUTPUT": "json"})
+    document, gone = json.loads(done.output), json.loads(out.output)
+    assert (done.errors, out.errors) == ("", "")
+    assert (document["status"], document["wrote"], document["method"]) == (0, True, "corefile")
+    assert document["loaded"][0]["state"] == "yes"
+    assert (gone["status"], out.status, gone["method"]) == (1, 1, None)
+    assert gone["zones"] == ["."]
+
+
+async def test_what_is_refused_is_one_line_with_the_way_out(tmp_path: Path) -> None:
+    async with faulty_upstream(other) as server:
+        rke2 = await run("install", cluster("rke2"), server, tmp_path)
+        loop = await run("install", cluster(), server, tmp_path, "--address", "10.96.0.10")
+        rights = await run("install", FakeApi(cluster(), forbidden=["/daemonsets"]), server, tmp_path)
+    assert [done.status for done in (rke2, loop, rights)] == [1, 1, 3]
+    assert all(done.errors.splitlines()[-1].startswith("Error: ") for done in (rke2, loop, rights))
+    assert "dnsproxy install --method print" in rke2.errors
+    assert "10.96.0.10 is the cluster's DNS itself" in loop.errors
+    assert "not allowed to list daemonsets.apps in namespace kube-system" in rights.errors
+
+
+async def test_text_from_the_cluster_cannot_drive_a_terminal(tmp_path: Path) -> None:
+    leader, follower = pty.openpty()
+    objects = cluster()
+    data = pick(objects, "ConfigMap", "coredns")["data"]
+    data["Corefile"] = "# \x1b[2J\x07\n" + data["Corefile"]
+    async with faulty_upstream(dnsproxy) as server:
+        with serving(FakeApi(objects), tmp_path) as kubeconfig:
+            where = ["--kubeconfig", str(kubeconfig), "--dns", str(server.endpoint)]
+            command = [sys.executable, "-m", "dnsproxy", "install", *where]
+            environment = {**COLOURLESS, "TERM": "xterm"}
+            for arguments in (["--dry-run"], []):
+                await trio.run_process([*command, *arguments], stdout=follower, check=False, env=environment)
+    os.close(follower)
+    text = await trio.to_thread.run_sync(os.read, leader, 65_536)
+    os.close(leader)
+    assert b"\x1b[2J" not in text
+    assert b"\x07" not in text
+    assert b"\x1b[32m" in text
+
+
+def test_all_bad_values_are_reported_together() -> None:
+    bad = {"--dns-service": "x", "--method": "y", "--service": "a/b/c", "--admin": "1", "--timeout": "-1"}
+    arguments = [word for pair in bad.items() for word in pair]
+    result = CliRunner().invoke(main, ["install", *arguments])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert sorted(line.split(":")[1].strip() for line in result.stderr.splitlines()) == sorted(bad)
+
+
+def test_a_cluster_that_cannot_be_reached_is_one_line_and_status_3(tmp_path: Path) -> None:
+    with serving(FakeApi([]), tmp_path) as kubeconfig:
+        pass
+    for command in ("install", "uninstall"):
+        result = CliRunner().invoke(main, [command, "--kubeconfig", str(kubeconfig)])
+        assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (3, "", 1)
+        assert "could not be asked" in result.stderr

@@ -1,0 +1,154 @@
+"""What an install or an uninstall came to, in words and in a status."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from dnsproxy.install.change.edits import Edits
+from dnsproxy.install.change.rights import grants_of
+from dnsproxy.install.discover.choice import Method, choose_method
+from dnsproxy.install.outcome import Told, format_document, format_lines, judge_install, judge_uninstall
+from dnsproxy.install.status import Asked, Verdict
+from tests.dnsproxy.install.change.playing import plan, play
+from tests.dnsproxy.install.discover.cluster import Manifest, discover, manifests, pick
+from tests.dnsproxy.install.shapes import address
+from tests.dnsproxy.install.test_status import OTHER, OURS, SILENT, asked, report
+
+NOTHING = Edits(None, ())
+WROTE: dict[str, bool] = {"wrote": True, "reverted": False, "asked": True}
+
+
+def kubeadm(old: str = "", new: str = "") -> list[Manifest]:
+    """A cluster that was installed into; its Corefile may be written differently before."""
+    objects = manifests("kubeadm")
+    data = pick(objects, "ConfigMap", "coredns")["data"]
+    data["Corefile"] = data["Corefile"].replace(old, new)
+    return play(objects, plan(objects))
+
+
+def judged(objects: list[Manifest], *loaded: Asked, answers: tuple[Asked, ...] = (), **options: Any) -> Verdict:
+    choice = choose_method(discover(objects))
+    return judge_install(report(objects, loaded, answers), choice, **{**WROTE, **options})
+
+
+@pytest.mark.parametrize(
+    ("loaded", "status", "text"),
+    [
+        ([asked(OURS, OURS)], 0, "installed and loaded"),
+        ([asked(OURS, OTHER)], 1, "written, not loaded: some pods have loaded it and others not yet"),
+        ([asked(OTHER)], 1, "written, not loaded: a ConfigMap takes up to two minutes"),
+        (
+            [asked(SILENT)],
+            3,
+            "written; whether it is loaded cannot be told from here, since 10.96.0.10 does not answer",
+        ),
+        ([asked(OURS), asked(SILENT)], 0, "installed and loaded"),
+    ],
+    ids=["yes", "partly", "no", "silent", "one family"],
+)
+def test_written_and_loaded_are_different_results(loaded: list[Asked], status: int, text: str) -> None:
+    verdict = judged(kubeadm(), *loaded)
+    assert verdict.status == status
+    assert verdict.text.startswith(text)
+
+
+def test_a_missing_reload_plugin_is_the_cause() -> None:
+    verdict = judged(kubeadm("    reload\n"), asked(OTHER))
+    assert "there is no reload plugin: restart Deployment kube-system/coredns" in verdict.text
+
+
+def test_a_dnsproxy_that_does_not_answer_is_the_cause() -> None:
+    verdict = judged(kubeadm(), asked(OTHER), answers=(asked(SILENT, endpoint=address("10.96.0.53")),))
+    assert verdict.text.startswith("written, not loaded: dnsproxy does not answer at 10.96.0.53")
+
+
+def test_pods_that_do_not_come_up_are_named() -> None:
+    objects = kubeadm()
+    pick(objects, "Deployment", "coredns")["status"]["readyReplicas"] = 0
+    assert "0 of 2 pods of Deployment kube-system/coredns are ready" in judged(objects, asked(OTHER)).text
+
+
+def test_what_was_undone_names_who_and_the_way_out() -> None:
+    objects = manifests("aks")
+    choice = choose_method(discover(objects), Method.COREFILE)
+    verdict = judge_install(report(objects, ()), choice, wrote=True, reverted=True, asked=True)
+    assert verdict.status == 1
+    assert "it was undone, by the cluster's addon manager it seems: the addon manager undoes edits" in verdict.text
+    assert verdict.text.endswith("dnsproxy install --method print")
+
+
+def test_what_went_while_it_was_waited_for_was_undone_too() -> None:
+    verdict = judged(manifests("kubeadm"), asked(OTHER))
+    assert verdict.text.startswith("written, not loaded: it was undone, by ")
+
+
+def test_who_does_not_want_to_wait_is_told_so() -> None:
+    silent = asked(SILENT)
+    assert judged(kubeadm(), silent, asked=False) == Verdict(0, "written; whether it is loaded was not asked")
+    assert judged(kubeadm(), silent, asked=False, wrote=False).text.startswith("unchanged; ")
+
+
+@pytest.mark.parametrize(
+    ("edits", "loaded", "options", "status", "text"),
+    [
+        (NOTHING, [asked(OTHER)], {}, 0, "taken out, and the cluster's DNS no longer asks dnsproxy"),
+        (NOTHING, [asked(OTHER)], {"wrote": False}, 0, "not installed: there is nothing to take out"),
+        (NOTHING, [], {"wrote": False, "asked": False}, 0, "not installed: there is nothing to take out"),
+        (NOTHING, [asked(OURS)], {}, 1, "taken out, and the cluster's DNS still asks dnsproxy: a ConfigMap takes"),
+        (NOTHING, [asked(OURS, OTHER)], {}, 1, "taken out, and the cluster's DNS still asks dnsproxy"),
+        (
+            NOTHING,
+            [asked(OURS)],
+            {"wrote": False},
+            1,
+            "nothing bears our marks, and the cluster's DNS still asks dnsproxy",
+        ),
+        (NOTHING, [asked(SILENT)], {}, 3, "taken out; whether it is still loaded cannot be told from here"),
+        (NOTHING, [], {}, 3, "taken out; whether it is still loaded cannot be told from here"),
+        (NOTHING, [], {"asked": False}, 0, "taken out; whether it is still loaded was not asked"),
+        (NOTHING, [asked(OTHER)], {"reverted": True}, 1, "taken out, and put back by somebody else each time"),
+        (Edits(None, (), refusals=("x, line 3: y",)), [asked(OTHER)], {}, 1, "not all was taken out: x, line 3: y"),
+    ],
+)
+def test_an_uninstall_is_done_when_nobody_asks_dnsproxy_any_more(
+    edits: Edits, loaded: Sequence[Asked], options: dict[str, bool], status: int, text: str
+) -> None:
+    verdict = judge_uninstall(edits, loaded, **{**WROTE, **options})
+    assert verdict.status == status
+    assert verdict.text.startswith(text)
+
+
+def told(objects: list[Manifest], **options: Any) -> Told:
+    found = discover(objects)
+    edits = plan(objects)
+    return Told(edits, choose_method(found), (address(),), "", grants_of(found.asked, edits.changes), **options)
+
+
+def test_the_lines_say_what_is_about_to_be_done() -> None:
+    assert list(format_lines(told(manifests("k3s")))) == [
+        "method   import: switchback.server in ConfigMap kube-system/coredns-custom",
+        "zones    shop.example.net, example.org",
+        "asks     10.96.0.53",
+        "creates  ConfigMap kube-system/coredns-custom (switchback.server, switchback.dev/made)",
+    ]
+    objects = kubeadm()
+    assert not [line for line in format_lines(told(objects)) if line.startswith("changes")]
+
+
+def test_the_document_has_all_of_it() -> None:
+    document = format_document(told(manifests("gke"), wrote=True, loaded=(asked(OURS),)), Verdict(0, "done"))
+    assert json.loads(json.dumps(document)) == document
+    (change,) = document["changes"]
+    assert (change["config_map"], change["verb"]) == ("kube-system/kube-dns", "patch")
+    assert change["keys"] == ["stubDomains"]
+    assert change["annotations"] == ["switchback.dev/stub-domains"]
+    assert "+{" in change["diff"]
+    assert document["target"] == {"config_map": "kube-system/kube-dns", "key": "stubDomains"}
+    assert document["loaded"][0]["state"] == "yes"
+    assert document["rbac"][0]["metadata"]["namespace"] == "kube-system"
+    uninstalling = format_document(Told(NOTHING, choose_method(discover([])), (), "", ()), Verdict(0, "x"))
+    assert (uninstalling["method"], uninstalling["target"], uninstalling["changes"]) == (None, None, [])
