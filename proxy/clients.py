@@ -5,9 +5,10 @@ The law: pure. A client is an address with its ports; nothing here is ever shown
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Final
 
-from proxy.header import SIGNATURE_V2, BadHeader, parse_header
+from proxy.header import MAXIMUM_V1, SIGNATURE_V2, BadHeader, parse_header
 from sidecar.endpoints import Endpoint
 
 SAY_SECONDS: Final = 60.0
@@ -16,6 +17,16 @@ SAY_SECONDS: Final = 60.0
 _BEGINNINGS: Final = (b"PROXY ", SIGNATURE_V2)
 _DEEPEST: Final = 16
 """Headers in front of one another that are looked at: one for each relay of a ring."""
+HEADERS: Final = _DEEPEST * MAXIMUM_V1
+"""Octets that these take at most."""
+
+
+class Words(Enum):
+    """What a client has said by now."""
+
+    OURS = "a header of ours, which has come back"
+    HARMLESS = "anything else"
+    TOO_FEW = "nothing, or headers alone, and there may be more"
 
 
 class Clients:
@@ -51,35 +62,36 @@ class Clients:
         self._said_at = now
         return True
 
-    def is_loop(self, payload: bytes, *, host: str, port: int) -> bool:
-        """Whether the first payload of a client shows that our own connection has come back to us.
+    def look_at(self, said: bytes, *, host: str, port: int) -> Words:
+        """What the first words of a client show: whether our own connection has come back to us.
 
-        Then it begins with a header that names another client which is waiting here. Around a ring of relays the
+        Then they begin with a header that names another client which is waiting here. Around a ring of relays the
         headers stand one behind the other. A client may make this up, and be refused for it; what it says of itself
         counts for nothing, so that a sender of headers is relayed like any other.
         """
-        if not payload.startswith(_BEGINNINGS):
-            return False
-        return any(
-            source != Endpoint(host, port) and (self._holds(source.host, source.port)) for source in _sources(payload)
-        )
+        if said and not said.startswith(_BEGINNINGS) and not any(one.startswith(said) for one in _BEGINNINGS):
+            return Words.HARMLESS
+        sources, more = _headers(said)
+        if any(source != Endpoint(host, port) and self._holds(source.host, source.port) for source in sources):
+            return Words.OURS
+        return Words.TOO_FEW if more and len(said) < HEADERS else Words.HARMLESS
 
     def _holds(self, host: str, port: int) -> bool:
         # A header has IPv4 addresses in their own form, a socket for both families has not.
         return any(port in self._ports.get(one, ()) for one in (host, f"::ffff:{host}"))
 
 
-def _sources(payload: bytes) -> list[Endpoint]:
-    """Who the headers at the begin of a payload name."""
+def _headers(said: bytes) -> tuple[list[Endpoint], bool]:
+    """Who the headers at the begin name, and whether what comes next may be one more."""
     found: list[Endpoint] = []
     for _ in range(_DEEPEST):
         try:
-            parsed = parse_header(payload)
+            parsed = parse_header(said)
         except BadHeader:
-            break
+            return found, False
         if parsed is None:
-            break
+            return found, True
         if parsed.header.source is not None:
             found.append(parsed.header.source)
-        payload = payload[parsed.length :]
-    return found
+        said = said[parsed.length :]
+    return found, False

@@ -15,6 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from proxy.backend import OWN_LISTENER
+from proxy.clients import HEADERS, Words
 from proxy.connection import BUFFER, Connection
 from proxy.readiness import Cause, Failure, cause_of_connect
 from proxy.side import End, Side, contain, reset_on_close
@@ -41,6 +42,7 @@ class Dialling:
         "_client",
         "_client_ended",
         "_closed",
+        "_connection",
         "_deadline",
         "_failure",
         "_header",
@@ -49,6 +51,7 @@ class Dialling:
         "_source",
         "_target",
         "_untried",
+        "_words",
         "slot",
     )
 
@@ -61,6 +64,7 @@ class Dialling:
         self._source = source
         self._header = header
         self._payload = b""
+        self._words = Words.TOO_FEW
         self._client_ended = False
         self._attempts: dict[Side, Address] = {}
         """The sockets that are connecting."""
@@ -68,6 +72,8 @@ class Dialling:
         self._failure: Failure | None = None
         """Of the last attempt that failed."""
         self._deadline = monotonic() + relay.settings.connect_timeout
+        self._connection: Connection | None = None
+        """What this became, while the client has not said a word."""
         self._closed = False
         self.slot = NOWHERE
 
@@ -94,8 +100,9 @@ class Dialling:
         contain(self, self._begin)
 
     def handle(self, side: Side, events: int) -> None:
-        """Take in an event mask of a socket that is connecting."""
+        """Take in an event mask of a socket that is connecting, or of a client that did not speak first."""
         if side not in self._attempts:
+            self._hear(side, events)
             return
         # An event may be of an earlier socket with this number, so an error is asked for.
         number = side.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) if events & BROKEN else 0
@@ -118,6 +125,8 @@ class Dialling:
 
     def close(self, *, reset: bool) -> None:
         """End all sockets. A second call does nothing."""
+        if self._connection is not None:
+            self._connection.close(reset=reset)
         if self._closed:
             return
         self._closed = True
@@ -140,8 +149,8 @@ class Dialling:
             return False
         # No octet and no error is FIN: it may still want to hear what the backend says.
         self._client_ended = not self._payload
-        host, port = self._source
-        if self._relay.clients.is_loop(self._payload, host=host, port=port):
+        self._words = self._look_at(self._payload)
+        if self._words is Words.OURS:
             self._fail(OWN_LISTENER)
         return True
 
@@ -243,16 +252,51 @@ class Dialling:
         if self._client_ended:
             client.end = End.FIN
             connection.pump(client)
+        elif self._words is Words.TOO_FEW:
+            self._connection = connection
+            client.owner = self
         for side in (client,) if watched else (backend, client):
             if side.fd >= 0:
                 relay.poller.add(side.fd, side.handle, writable=True)
 
+    def _hear(self, client: Side, events: int) -> None:
+        """Look at what a client says who had not said enough when its backend was connected."""
+        connection = self._connection
+        if connection is None:
+            return
+        if events & (READABLE | BROKEN):
+            self._payload += _peek(client.sock)
+            self._words = self._look_at(self._payload)
+            if self._words is Words.OURS:
+                self._note(OWN_LISTENER)
+                connection.close(reset=True)
+                return
+            if self._words is Words.HARMLESS or events & BROKEN:
+                self._connection = None
+                client.owner = connection
+        connection.handle(client, events)
+
+    def _look_at(self, said: bytes) -> Words:
+        host, port = self._source
+        return self._relay.clients.look_at(said, host=host, port=port)
+
     def _fail(self, failure: Failure) -> None:
+        self._note(failure)
+        self.close(reset=True)
+
+    def _note(self, failure: Failure) -> None:
         self._relay.counters.backend_errors[failure.cause] += 1
         self._target.observe(failure)
-        self.close(reset=True)
 
     def _drop_attempts(self) -> None:
         for side in self._attempts:
             side.release(self._relay.poller, reset=True)
         self._attempts.clear()
+
+
+def _peek(sock: socket.socket) -> bytes:
+    """What a socket has to read, as far as headers are looked at; an error is left to whoever reads it."""
+    try:
+        return sock.recv(HEADERS, socket.MSG_PEEK)
+    except OSError:
+        return b""

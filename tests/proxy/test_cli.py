@@ -73,6 +73,21 @@ def run(*arguments: str, **environment: str) -> Result:
             ["--route", "80=a:1", "--advertise", "81=443"], {}, ["no route listens on the advertised"], id="advertise"
         ),
         pytest.param(
+            ["--route", "80=a:1", "--max-connections", "0", "--max-connections-per-client", "-1"],
+            {},
+            ["--max-connections: 0 is not in the range x>=1.", "--max-connections-per-client: -1 is not in the range"],
+            id="no room for anybody",
+        ),
+        pytest.param(
+            ["--route", "80=a:1", "--crc32c"], {}, ["--crc32c: no route has a header of"], id="checksum of v1"
+        ),
+        pytest.param(
+            ["--route", "80=a:1,proxy-protocol=v3", "--route", "81=service:a:b"],
+            {},
+            ["--route: 'v3' is no proxy-protocol; there are", "--route: 'service:a': an IPv6 address"],
+            id="bad option, bad Service",
+        ),
+        pytest.param(
             ["--route", "80=a:1", "--idle-timeout", "nan"],
             {},
             ["--idle-timeout: 'nan' is not a number of seconds"],

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.clients import SAY_SECONDS, Clients
-from proxy.header import Header, format_v1, format_v2
+from proxy.clients import SAY_SECONDS, Clients, Words
+from proxy.header import SIGNATURE_V2, Header, format_v1, format_v2
 from sidecar.endpoints import Endpoint
 
 WAITING = Endpoint("192.0.2.1", 1000)
@@ -58,41 +58,46 @@ FOREIGN = Header(Endpoint("192.0.2.7", 7), RELAY)
 
 
 @pytest.mark.parametrize(
-    ("payload", "loop"),
+    ("said", "words"),
     [
-        pytest.param(format_v1(HEADER), True, id="version 1"),
-        pytest.param(format_v2(HEADER), True, id="version 2"),
-        pytest.param(format_v2(HEADER, checksum=True) + b"GET /", True, id="with payload behind"),
-        pytest.param(format_v1(FOREIGN) + format_v2(HEADER), True, id="around a ring of two"),
-        pytest.param(format_v1(FOREIGN) * 15 + format_v1(HEADER), True, id="around a ring of sixteen"),
-        pytest.param(format_v1(FOREIGN) * 16 + format_v1(HEADER), False, id="deeper than is looked"),
-        pytest.param(format_v1(FOREIGN), False, id="somebody who is not here"),
-        pytest.param(format_v1(Header(OTHER, RELAY)), False, id="of itself"),
-        pytest.param(format_v1(HEADER)[:-1], False, id="not whole"),
-        pytest.param(b"PROXY UNKNOWN\r\n", False, id="a health check"),
-        pytest.param(b"PROXY nonsense\r\n", False, id="no header"),
-        pytest.param(b"GET / HTTP/1.1\r\n" + format_v1(HEADER), False, id="behind something else"),
-        pytest.param(b"", False, id="nothing"),
+        pytest.param(format_v1(HEADER), Words.OURS, id="version 1"),
+        pytest.param(format_v2(HEADER), Words.OURS, id="version 2"),
+        pytest.param(format_v2(HEADER, checksum=True) + b"GET /", Words.OURS, id="with payload behind"),
+        pytest.param(format_v1(FOREIGN) + format_v2(HEADER), Words.OURS, id="around a ring of two"),
+        pytest.param(format_v1(FOREIGN) * 15 + format_v1(HEADER), Words.OURS, id="around a ring of sixteen"),
+        pytest.param(format_v1(FOREIGN) * 16 + format_v1(HEADER), Words.HARMLESS, id="deeper than is looked"),
+        pytest.param(format_v1(FOREIGN), Words.TOO_FEW, id="somebody who is not here"),
+        pytest.param(format_v1(Header(OTHER, RELAY)), Words.TOO_FEW, id="of itself"),
+        pytest.param(format_v1(HEADER)[:-1], Words.TOO_FEW, id="not whole"),
+        pytest.param(b"PROXY UNKNOWN\r\n", Words.TOO_FEW, id="a health check"),
+        pytest.param(b"PROXY nonsense\r\n", Words.HARMLESS, id="no header"),
+        pytest.param(b"GET / HTTP/1.1\r\n" + format_v1(HEADER), Words.HARMLESS, id="behind something else"),
+        pytest.param(format_v1(FOREIGN) + b"GET /", Words.HARMLESS, id="somebody who is not here, and payload"),
+        pytest.param(format_v1(FOREIGN) + format_v2(HEADER)[:9], Words.TOO_FEW, id="a second header that is not whole"),
+        pytest.param(SIGNATURE_V2 + b"\x21\x11\xff\xff" + bytes(2000), Words.HARMLESS, id="an endless header"),
+        pytest.param(b"PRO", Words.TOO_FEW, id="the begin of a header"),
+        pytest.param(b"POST /", Words.HARMLESS, id="nearly the begin of a header"),
+        pytest.param(b"", Words.TOO_FEW, id="nothing"),
     ],
 )
-def test_a_connection_of_ours_that_comes_back_is_told_by_its_header(payload: bytes, loop: bool) -> None:
+def test_a_connection_of_ours_that_comes_back_is_told_by_its_header(said: bytes, words: Words) -> None:
     clients = holding(WAITING, OTHER)
-    assert clients.is_loop(payload, host=OTHER.host, port=OTHER.port) is loop
+    assert clients.look_at(said, host=OTHER.host, port=OTHER.port) is words
 
 
 def test_one_that_is_gone_is_not_ours_any_more() -> None:
     clients = holding(WAITING, OTHER)
     clients.leave(WAITING.host, WAITING.port)
-    assert not clients.is_loop(format_v1(HEADER), host=OTHER.host, port=OTHER.port)
+    assert clients.look_at(format_v1(HEADER), host=OTHER.host, port=OTHER.port) is Words.TOO_FEW
 
 
 def test_ipv4_clients_of_a_socket_for_both_families_are_known_by_their_own_form() -> None:
     clients = holding(Endpoint("::ffff:192.0.2.1", 1000))
-    assert clients.is_loop(format_v1(HEADER), host=OTHER.host, port=OTHER.port)
+    assert clients.look_at(format_v1(HEADER), host=OTHER.host, port=OTHER.port) is Words.OURS
 
 
 @given(
     st.binary(max_size=300).flatmap(lambda tail: st.sampled_from([tail, b"PROXY " + tail, format_v1(FOREIGN) + tail]))
 )
 def test_any_payload_is_looked_at_without_harm(payload: bytes) -> None:
-    assert not holding(OTHER).is_loop(payload, host=OTHER.host, port=OTHER.port)
+    assert holding(OTHER).look_at(payload, host=OTHER.host, port=OTHER.port) is not Words.OURS
