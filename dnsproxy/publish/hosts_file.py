@@ -32,8 +32,22 @@ _IN_PLACE_AFTER: Final = frozenset({errno.EBUSY, errno.EROFS, errno.EACCES, errn
 _NO_ATTRIBUTES: Final = frozenset({errno.ENOTSUP, errno.ENODATA, errno.ENOSYS})
 
 Plan = Callable[[bytes], Change]
-State = tuple[Mark, Mount | None, int]
-"""What tells one state of a file from another: its mark, what is mounted there, and how many names it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What tells one state of a file from another without reading it."""
+
+    mark: Mark = ()
+    mount: Mount | None = None
+    """What is mounted at its path itself."""
+    links: int = 0
+    """How many names it has."""
+
+    @property
+    def replaced(self) -> bool:
+        """Whether another file has its name where it was mounted from."""
+        return self.mount is not None and (self.mount.deleted or self.links == 0)
 
 
 class FileTrouble(Exception):
@@ -58,17 +72,20 @@ def apply(path: Path, plan: Plan) -> Applied:
     """Change the file by the plan until it is as planned. Raises FileTrouble, and what `plan` raises."""
     with _translated(path):
         path = _resolved(path)
-        mount = _mount_at(path)
         first = there = base = _read(path)
         for _ in range(TRIES):
-            _refuse_replaced(path, mount)
             state, planned = state_of(path), plan(base).new
+            if state.replaced:
+                raise Replaced(
+                    f"{path}: the node has another file in its place now, and the one that is mounted here is read by "
+                    "nobody; a new container gets the new one"
+                )
             if (again := _read(path)) != there:
                 there = base = again
             elif planned == there:
                 return Applied(first, planned, state)
             else:
-                there, base = _write(path, Change(there, planned), in_place=mount is not None)
+                there, base = _write(path, Change(there, planned), in_place=state.mount is not None)
                 if there == base == planned:
                     return Applied(first, planned, state_of(path))
     raise FileTrouble(f"{path} was changed by somebody else {TRIES} times while it was being written")
@@ -78,9 +95,9 @@ def state_of(path: Path) -> State:
     """The present state; that of a file that is not there is none."""
     try:
         path = _resolved(path)
-        return file_mark(path), _mount_at(path), path.stat().st_nlink
+        return State(file_mark(path), _mount_at(path), path.stat().st_nlink)
     except OSError:
-        return (), None, 0
+        return State()
 
 
 def read(path: Path) -> bytes:
@@ -119,14 +136,6 @@ def _mount_at(path: Path) -> Mount | None:
     except OSError:
         # Without /proc the rename tells.
         return None
-
-
-def _refuse_replaced(path: Path, mount: Mount | None) -> None:
-    if mount is not None and (mount.deleted or path.stat().st_nlink == 0):
-        raise Replaced(
-            f"{path}: the node has another file in its place now, and the one that is mounted here is read by nobody; "
-            "a new container gets the new one"
-        )
 
 
 def _write(path: Path, change: Change, *, in_place: bool) -> tuple[bytes, bytes]:

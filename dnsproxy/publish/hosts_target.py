@@ -48,7 +48,8 @@ class HostsTarget:
 
     async def publish(self, publication: Publication, *, confirmed: bool) -> str:
         """See Target. Raises StartError where the file is no longer the node's, so that a new container is made."""
-        if self._done == (publication, await trio.to_thread.run_sync(hosts_file.state_of, self._path)):
+        state = await trio.to_thread.run_sync(hosts_file.state_of, self._path)
+        if self._done == (publication, state) and not state.replaced:
             return ""
         wanted = make_lines(publication.names, zones=self._zones)
         try:

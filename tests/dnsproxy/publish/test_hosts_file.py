@@ -12,7 +12,7 @@ import pytest
 
 from dnsproxy.publish import hosts_file
 from dnsproxy.publish.hosts_block import Change, HostsFileError, plan_block
-from dnsproxy.publish.hosts_file import FileTrouble, Plan, apply, read, state_of
+from dnsproxy.publish.hosts_file import FileTrouble, Plan, State, apply, read, state_of
 
 LINES = ("192.0.2.10 app.example.org",)
 FOREIGN = b"127.0.0.1 localhost\n"
@@ -264,4 +264,4 @@ def test_a_file_that_is_too_large_is_said(file: Path, monkeypatch: pytest.Monkey
 
 
 def test_there_is_no_state_of_what_is_not_there(tmp_path: Path) -> None:
-    assert state_of(tmp_path / "hosts") == ((), None, 0)
+    assert state_of(tmp_path / "hosts") == State()

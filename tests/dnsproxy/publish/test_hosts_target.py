@@ -144,6 +144,18 @@ async def test_a_file_that_the_node_has_replaced_ends_the_program(
     assert caught.value.status == 1
 
 
+async def test_a_file_that_is_replaced_while_it_is_written_is_noticed_at_the_next_look(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state after the write is that of a file which nobody reads any more, and it never changes again."""
+    table, mounts = many(3), iter([Mount(deleted=False)] * 2)
+    monkeypatch.setattr(hosts_file, "find_mount", lambda *_: next(mounts, Mount(deleted=True)))
+    await world.target.publish(table, confirmed=False)
+    assert len(world.lines) == 3
+    with pytest.raises(StartError, match="the node has another file in its place"):
+        await world.target.publish(table, confirmed=False)
+
+
 async def test_a_plan_changes_nothing(world: World) -> None:
     change = await world.target.plan(publication("app.example.org 192.0.2.10"))
     assert change.changed
