@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 import pytest
@@ -10,10 +11,16 @@ from dnsproxy.install.progress import Progress
 from tests.dnsproxy.install.test_status import OTHER, asked
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
 @pytest.fixture
-def terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    del capsys  # has put its own stderr there by now
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    made = Terminal()
+    monkeypatch.setattr(sys, "stderr", made)
+    return made
 
 
 def test_where_there_is_no_terminal_a_line_comes_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
@@ -28,28 +35,26 @@ def test_where_there_is_no_terminal_a_line_comes_now_and_then(capsys: pytest.Cap
     ]
 
 
-@pytest.mark.usefixtures("terminal")
 def test_on_a_terminal_it_is_one_line_and_nothing_is_left_of_it(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     progress = Progress("it", 120)
     for second in range(3):
         progress(float(second), [asked(OTHER)])
     progress.end()
-    text = capsys.readouterr().err
+    text = terminal.getvalue()
     assert "\n" not in text
     assert text.endswith("\r\x1b[K")
-    assert all(len(line) < 20 for line in text.split("\r\x1b[K"))
+    assert [len(line) for line in text.split("\r\x1b[K")] == [0, 19, 19, 19, 0]
 
 
-@pytest.mark.usefixtures("terminal")
-def test_what_is_silent_says_nothing_and_what_was_not_shown_is_not_cleared(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_silent_says_nothing_and_what_was_not_shown_is_not_cleared(terminal: Terminal) -> None:
     progress = Progress("it", 120, silent=True)
     progress(0.0, [asked(OTHER)])
     progress.end()
     Progress("it", 120).end()
-    assert capsys.readouterr().err == ""
+    assert terminal.getvalue() == ""
 
 
 def test_text_from_outside_cannot_drive_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
