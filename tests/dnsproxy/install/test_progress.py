@@ -16,8 +16,8 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+def make_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Not a fixture: pytest puts its own stderr back between setup and test."""
     made = Terminal()
     monkeypatch.setattr(sys, "stderr", made)
     return made
@@ -35,9 +35,8 @@ def test_where_there_is_no_terminal_a_line_comes_now_and_then(capsys: pytest.Cap
     ]
 
 
-def test_on_a_terminal_it_is_one_line_and_nothing_is_left_of_it(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_a_terminal_it_is_one_line_and_nothing_is_left_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = make_terminal(monkeypatch)
     monkeypatch.setenv("COLUMNS", "20")
     progress = Progress("it", 120)
     for second in range(3):
@@ -49,7 +48,8 @@ def test_on_a_terminal_it_is_one_line_and_nothing_is_left_of_it(
     assert [len(line) for line in text.split("\r\x1b[K")] == [0, 19, 19, 19, 0]
 
 
-def test_what_is_silent_says_nothing_and_what_was_not_shown_is_not_cleared(terminal: Terminal) -> None:
+def test_what_is_silent_says_nothing_and_what_was_not_shown_is_not_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = make_terminal(monkeypatch)
     progress = Progress("it", 120, silent=True)
     progress(0.0, [asked(OTHER)])
     progress.end()
