@@ -57,7 +57,10 @@ def images_are_one(manifests: Sequence[Manifest]) -> Iterator[str]:
 
 
 def nothing_is_a_hook(manifests: Sequence[Manifest]) -> Iterator[str]:
-    """`kubectl apply` knows no hooks: what is meant to run before a deletion would run at once."""
+    """`kubectl apply` knows no hooks: what is meant to run before a deletion would run at once.
+
+    A suspended CronJob is a template for a Job that somebody makes by hand.
+    """
     for one in manifests:
         for annotation in one["metadata"].get("annotations") or {}:
             if annotation in _HOOKS:
@@ -65,7 +68,8 @@ def nothing_is_a_hook(manifests: Sequence[Manifest]) -> Iterator[str]:
     for workload, template in pod_templates(manifests):
         for container in containers(template):
             words = {str(word) for word in [*container.get("command", ()), *container.get("args", ())]}
-            if words & _REMOVING:
+            waits = workload["kind"] == "CronJob" and workload["spec"].get("suspend") is True
+            if words & _REMOVING and not waits:
                 yield f"{name_of(workload)} removes something as soon as it is applied"
 
 
@@ -118,7 +122,7 @@ def probes_have_time(manifests: Sequence[Manifest]) -> Iterator[str]:
     for workload, template in pod_templates(manifests):
         for container in containers(template):
             for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
-                if probe not in container and workload["kind"] != "Job":
+                if probe not in container and workload["kind"] not in {"Job", "CronJob"}:
                     yield f"{name_of(workload)} has no {probe}"
                 elif container.get(probe, {}).get("timeoutSeconds", 5) < 5:
                     yield f"{name_of(workload)}: its {probe} gives up before the program"

@@ -173,5 +173,13 @@ def test_a_broken_law_is_told(law: laws.Law, change: Change) -> None:
     assert len(list(law(manifests))) >= 1
 
 
+@pytest.mark.parametrize(("suspended", "faults"), [(True, 0), (False, 1)])
+def test_a_removal_may_lie_in_wait_but_not_run(suspended: bool, faults: int) -> None:
+    manifests = copy.deepcopy(GOOD)
+    main(manifests)["args"] = ["uninstall"]
+    manifests[4] |= {"kind": "CronJob", "spec": {"suspend": suspended, "jobTemplate": {"spec": manifests[4]["spec"]}}}
+    assert len(list(laws.nothing_is_a_hook(manifests))) == faults
+
+
 def test_every_law_is_broken_by_something() -> None:
     assert {law for law, _ in BROKEN.values()} == set(laws.LAWS)

@@ -92,10 +92,10 @@ def test_all_components_go_together(tmp_path: Path) -> None:
     assert [fault for law in LAWS for fault in law(manifests)] == []
 
 
-def test_the_images_tag_is_this_version() -> None:
+def test_the_images_tag_is_this_version(manifests: list[Manifest]) -> None:
     with (DEPLOY.parent / "pyproject.toml").open("rb") as file:
         version = tomllib.load(file)["project"]["version"]
-    for _, template in pod_templates(render(BASE)):
+    for _, template in pod_templates(manifests):
         assert template["spec"]["containers"][0]["image"] == f"localhost/switchback:{version}"
 
 

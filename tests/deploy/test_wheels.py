@@ -42,7 +42,7 @@ def fits(wheel: str, machine: str) -> bool:
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
-@pytest.mark.parametrize("name", sorted(set(needed("switchback", locked())) - {"switchback"}) + ["uv"])
+@pytest.mark.parametrize("name", [*sorted(set(needed("switchback", locked())) - {"switchback"}), "uv"])
 def test_every_package_has_a_wheel(name: str, machine: str) -> None:
     wheels = [wheel["url"].rpartition("/")[2] for wheel in locked()[name].get("wheels", ())]
     # uv is a program, not a module: its wheels are for any Python.
