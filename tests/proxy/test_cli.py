@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import click
@@ -218,24 +219,26 @@ def test_what_does_not_finish_is_reset(tmp_path: Path, number: signal.Signals, s
 def test_the_descriptor_limit_pauses_accepting_and_nothing_else(tmp_path: Path) -> None:
     log = tmp_path / "log"
     (port,) = free_ports(1)
-    with backend() as listening:
+    with backend() as listening, ExitStack() as open_ones:
         listening.listen(100)
         arguments = ["--route", f"{V4}:{port}={V4}:{listening.getsockname()[1]}", "--admin", "off"]
-        shell = ["bash", "-c", 'ulimit -n 40; exec "$@"', "-", sys.executable, "-m", "proxy", *arguments]
+        shell = ["bash", "-c", 'ulimit -n 64; exec "$@"', "-", sys.executable, "-m", "proxy", *arguments]
         with log.open("wb") as stderr:
-            process = subprocess.Popen(shell, stderr=stderr)
-        try:
-            wait_for(lambda: STARTED in log.read_bytes(), process=process, log=log)
-            clients = [socket.create_connection((V4, port)) for _ in range(30)]
-            served = [listening.accept()[0] for _ in range(10)]
-            wait_for(lambda: b"not accepting for now" in log.read_bytes(), process=process, log=log)
-            clients[0].sendall(b"still here")
-            assert b"still here" in served[0].recv(1000) + served[0].recv(1000)
-            for one in (*clients[:10], *served):
-                one.close()
-            again = [listening.accept()[0] for _ in range(10)]
-            assert process.poll() is None
-            for one in (*clients, *again):
-                one.close()
-        finally:
-            end_process(process)
+            process = open_ones.enter_context(subprocess.Popen(shell, stderr=stderr))
+        open_ones.callback(process.kill)
+        wait_for(lambda: STARTED in log.read_bytes(), process=process, log=log)
+        (limits,) = (row for row in map(json.loads, log.read_text().splitlines()) if row["event"] == "limits")
+        most = limits["connections"]
+        assert 1 < most < 32
+        clients = [socket.create_connection((V4, port), timeout=20) for _ in range(most + 20)]
+        served = [listening.accept()[0] for _ in range(most)]
+        for one in (*clients, *served):
+            open_ones.enter_context(one)
+        wait_for(lambda: b"not accepting for now" in log.read_bytes(), process=process, log=log)
+        clients[0].sendall(b"still here")
+        assert b"still here" in served[0].recv(1000) + served[0].recv(1000)
+        for one in (*clients[:most], *served):
+            one.close()
+        for _ in range(min(most, 20)):
+            open_ones.enter_context(listening.accept()[0])
+        assert process.poll() is None
