@@ -217,8 +217,8 @@ class Connection:
         if not self.kept_alive:
             # Not at the start: most connections never live to need it.
             self.kept_alive = True
-            self.client.keep_alive()
-            self.backend.keep_alive()
+            for side in (self.client, self.backend):
+                side.keep_alive(idle_timeout=self.relay.settings.idle_timeout)
         deadline = self._deadline()
         if now >= deadline:
             # FIN would say that all is well.

@@ -30,6 +30,13 @@ _KEEPALIVE: Final = (
     (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10),
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 6),
 )
+UNACKNOWLEDGED_SECONDS: Final = 600.0
+"""How long a peer that acknowledges nothing is borne with where the idle timeout would bear with it for longer.
+
+TCP_USER_TIMEOUT (tcp(7)) does not tell a peer that is gone from one that is there and reads nothing, and it takes the
+place of the count of keepalive probes. So it must not be shorter than a pause that a reader may make, and where the
+idle timeout comes first it would only have a dead peer found later.
+"""
 
 
 class End(Enum):
@@ -93,10 +100,13 @@ class Side:
         count: int = _COUNT.unpack(fcntl.ioctl(self.fd, termios.TIOCOUTQ, bytes(_COUNT.size)))[0]
         return count
 
-    def keep_alive(self) -> None:
-        """Have the kernel ask, while nothing moves, whether the other end still exists."""
+    def keep_alive(self, *, idle_timeout: float) -> None:
+        """Have the kernel ask, while nothing moves, whether the other end still exists, and give up one that is not."""
         for level, option, value in _KEEPALIVE:
             self.sock.setsockopt(level, option, value)
+        if idle_timeout > UNACKNOWLEDGED_SECONDS:
+            milliseconds = int(UNACKNOWLEDGED_SECONDS * 1000)
+            self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
 
     def release(self, poller: Poller, *, reset: bool) -> None:
         """Close the socket, with a reset in place of FIN if asked so; what was not sent yet is lost then."""
