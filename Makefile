@@ -11,7 +11,7 @@ UV_VERSION := $(shell sed -n '/^name = "uv"$$/,/^version/s/^version = "\(.*\)"/\
 # ASYNC9xx: optional rules of checkpoints, off as by default.
 ASYNC_OFF := ASYNC109,ASYNC114,ASYNC124,ASYNC128,ASYNC9
 
-.PHONY: help demo test check format peers bench bench-dns bench-relay bench-faults soak clean
+.PHONY: help demo test check format peers bench bench-dns bench-relay bench-faults bench-sync soak clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -49,7 +49,10 @@ bench-faults: $(VENV)/.synced ## measure what a dead or hanging dnsproxy costs t
 bench-relay: $(VENV)/.synced ## measure the relay beside haproxy, nginx and a Go relay (ARGS=--help)
 	$(BIN)/python -m tests.bench.relay $(ARGS)
 
-bench: bench-dns bench-relay bench-faults ## all benchmarks
+bench-sync: $(VENV)/.synced ## measure the server with 10,000 and 100,000 Ingresses on a real API server (ARGS=--help)
+	$(BIN)/python -m tests.bench.sync $(ARGS)
+
+bench: bench-dns bench-relay bench-faults bench-sync ## all benchmarks
 
 soak: $(VENV)/.synced ## run the DNS server in mixed traffic and faults for 20 minutes and see whether it grows (ARGS=--help)
 	$(BIN)/python -m tests.soak $(ARGS)

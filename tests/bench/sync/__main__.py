@@ -16,13 +16,14 @@ from sidecar.program import INTERRUPTED
 from tests.bench.command import COULD_NOT, ending_on_sigterm, look_around, write_json
 from tests.bench.sync.filling import MOST
 from tests.bench.sync.measuring import MEASUREMENTS
-from tests.bench.sync.report import format_table, to_json
-from tests.bench.sync.run import Options, run_bench
+from tests.bench.sync.report import SIZES, format_table, to_json
+from tests.bench.sync.run import Found, Options, run_bench
+from tests.peers.processes import StartFailed
 from tests.peers.programs import find_program
 
-SIZES = (10_000, 100_000)
 _NEEDED = ("etcd", "kube-apiserver")
-_MEASUREMENTS = "\n".join(f"  {name:<12} {about}" for name, (_, about) in MEASUREMENTS.items())
+_NAMES = [one.name for one in MEASUREMENTS]
+_MEASUREMENTS = "\n".join(f"  {one.name:<12} {one.about}" for one in MEASUREMENTS)
 
 EPILOG = f"""\b
 Measurements:
@@ -43,8 +44,11 @@ Exit status: 0 measured, 2 bad usage, 3 could not measure.
 
 @click.command(cls=Command, epilog=EPILOG, context_settings={"auto_envvar_prefix": "BENCH"})
 @click.option("--size", type=click.IntRange(1, MOST), multiple=True, default=SIZES, help="So many Ingresses.")
-@click.option("--measure", type=click.Choice([*MEASUREMENTS, "all"]), multiple=True, help="Only this.")
+@click.option(
+    "--measure", type=click.Choice([*(one.name for one in MEASUREMENTS), "all"]), multiple=True, help="Only this."
+)
 @click.option("--rounds", type=click.IntRange(1), default=3, help="How often each is measured.")
+@click.option("--tries", type=click.IntRange(1), default=3, help="How often a round that others disturb is taken.")
 @click.option(
     "--seconds", type=click.FloatRange(0.5, 3600), default=10.0, help="How long names are created or changed."
 )
@@ -56,28 +60,38 @@ Exit status: 0 measured, 2 bad usage, 3 could not measure.
 def main(json_file: Path, **values: Any) -> None:
     """Measure `dnsproxy serve` with many Ingresses on a real kube-apiserver."""
     options = make_options(**values)
-    missing = [name for name in _NEEDED if find_program(name) is None]
-    if missing:
-        raise StartError(f"not installed: {', '.join(missing)} (`make peers` brings them)", status=COULD_NOT)
+    _look_for_peers()
     surroundings = look_around()
-    try:
-        with ending_on_sigterm():
-            found = run_bench(options)
-    except KeyboardInterrupt:
-        raise SystemExit(INTERRUPTED) from None
+    found = _run(options)
     if not options.measurements and not options.profile:
         return
     click.echo("\n\n".join([format_table(found.rows), *found.profiles]), nl=False)
-    how = {"rounds": options.rounds, "seconds": options.seconds, "pinned": options.pin}
+    how = {"rounds": options.rounds, "tries": options.tries, "seconds": options.seconds, "pinned": options.pin}
     write_json(json_file, to_json(found.rows, **how, **surroundings))
     if options.measurements and not found.has_any:
         raise StartError("nothing was measured", status=COULD_NOT)
 
 
+def _look_for_peers() -> None:
+    missing = [name for name in _NEEDED if find_program(name) is None]
+    if missing:
+        raise StartError(f"not installed: {', '.join(missing)} (`make peers` brings them)", status=COULD_NOT)
+
+
+def _run(options: Options) -> Found:
+    try:
+        with ending_on_sigterm():
+            return run_bench(options)
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
+    except StartFailed as error:
+        raise StartError(f"the API server: {error}", status=COULD_NOT) from error
+
+
 def make_options(*, size: Sequence[int], measure: Sequence[str], fill: bool, profile: bool, **how: Any) -> Options:
     """Options from the command's values: every measurement, where neither one nor anything else is named."""
     everything = "all" in measure or not (measure or fill or profile)
-    chosen = [name for name in MEASUREMENTS if everything or name in measure]
+    chosen = [one for one in MEASUREMENTS if everything or one.name in measure]
     return Options(sizes=tuple(dict.fromkeys(size)), measurements=chosen, profile=profile, **how)
 
 

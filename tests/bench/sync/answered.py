@@ -13,68 +13,71 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from tests.bench.dns.prober import is_answer
-from tests.bench.sync.filling import ZONE, manifest_of, namespace_of
+from tests.bench.sync.filling import MOST, hostname_of, manifest_of, name_of, namespace_of
+from tests.bench.sync.samples import Creation
 from tests.dnsproxy.messages import query
 from tests.peers.apiserver import ApiServer, collection_path, send
 
 PATIENCE: Final = 5.0
-_FIRST: Final = 10_000_000
-"""Numbers of objects that no filling makes."""
 _LOOK_SECONDS: Final = 0.001
 _THREADS: Final = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Creation:
-    """One object; seconds."""
-
-    created: float
-    """Until the API server had said yes."""
-    answered: float
-    """From then on until the first answer."""
-
-
 def create_and_ask(server: ApiServer, port: int, *, rate: float, seconds: float) -> list[Creation]:
     """Create at this rate for so long, ask for each name until it is answered, and delete all again."""
-    numbers = range(_FIRST, _FIRST + max(1, round(rate * seconds)))
+    count = max(1, round(rate * seconds))
+    # Numbers of objects that no filling makes.
+    numbers = range(MOST, MOST + count)
     begun = time.monotonic() + 1 / rate
-    connections = threading.local()
-    with ThreadPoolExecutor(_THREADS) as pool:
-
-        def run(number: int) -> Creation:
-            time.sleep(max(0.0, begun + (number - _FIRST) / rate - time.monotonic()))
-            return _create(server, connections, port, number)
-
+    times = [begun + turn / rate for turn in range(count)]
+    with ExitStack() as stack:
+        creator = _Creator(server, port, stack)
+        pool = stack.enter_context(ThreadPoolExecutor(_THREADS))
         try:
-            return list(pool.map(run, numbers))
+            return list(pool.map(creator.create, numbers, times))
         finally:
-            list(pool.map(lambda number: _delete(server, number), numbers))
+            list(pool.map(creator.delete, numbers))
 
 
-def _create(server: ApiServer, connections: threading.local, port: int, number: int) -> Creation:
-    if not hasattr(connections, "kept"):
-        # A handshake is the administrator's time, not the cluster's.
-        connections.manager = server.connection()
-        connections.kept = connections.manager.__enter__()
-    kept: http.client.HTTPSConnection = connections.kept
-    begun = time.monotonic()
-    send(kept, "POST", collection_path(namespace_of(number)), manifest_of(number))
-    created = time.monotonic()
-    _ask_until_answered(port, f"h{number}.{ZONE}", until=created + PATIENCE)
-    return Creation(created - begun, time.monotonic() - created)
+class _Creator:
+    """Each thread keeps a connection, because a handshake is the administrator's time and not the cluster's."""
+
+    def __init__(self, server: ApiServer, port: int, stack: ExitStack) -> None:
+        self._server = server
+        self._port = port
+        self._stack = stack
+        self._own = threading.local()
+
+    def create(self, number: int, at: float) -> Creation:
+        connection = self._connection()
+        time.sleep(max(0.0, at - time.monotonic()))
+        begun = time.monotonic()
+        send(connection, "POST", collection_path(namespace_of(number)), manifest_of(number))
+        created = time.monotonic()
+        ask_until_answered(self._port, hostname_of(number), until=created + PATIENCE)
+        return Creation(created - begun, time.monotonic() - created)
+
+    def delete(self, number: int) -> None:
+        send(self._connection(), "DELETE", f"{collection_path(namespace_of(number))}/{name_of(number)}")
+
+    def _connection(self) -> http.client.HTTPSConnection:
+        if not hasattr(self._own, "connection"):
+            self._own.connection = self._stack.enter_context(self._server.connection())
+        kept: http.client.HTTPSConnection = self._own.connection
+        return kept
 
 
-def _ask_until_answered(port: int, name: str, *, until: float) -> None:
+def ask_until_answered(port: int, name: str, *, until: float) -> None:
+    """Ask loopback for a name a thousand times a second, until a moment of time.monotonic."""
     message = query(name)
     with _client(port) as client:
         number = 0
         while time.monotonic() < until:
-            number += 1
+            number = (number + 1) & 0xFFFF
             client.send(number.to_bytes(2, "big") + message[2:])
             try:
                 while not is_answer(client.recv(4096)):
@@ -90,7 +93,3 @@ def _client(port: int) -> Iterator[socket.socket]:
         client.connect(("127.0.0.1", port))
         client.settimeout(_LOOK_SECONDS)
         yield client
-
-
-def _delete(server: ApiServer, number: int) -> None:
-    server.delete_ingress(f"i{number}", namespace=namespace_of(number))

@@ -9,60 +9,68 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from tests.bench.dns.checking import CannotServe, find_fault_at
 from tests.bench.dns.dnsperf import BadReport
 from tests.bench.dns.prober import RATE, Probe, parse_probe
 from tests.bench.dns.workloads import Question
 from tests.bench.launched import ROOT, launched
-from tests.bench.sync.changing import Changes
+from tests.bench.sync.changing import BEGUN, Changes
 from tests.bench.sync.ours import ADDRESS, STATIC, Ours
 from tests.dnsproxy.messages import query
 
 CHANGES: Final = 1000.0
 """A second."""
-_SPARE_SECONDS: Final = 60.0
-_LEAD_SECONDS: Final = 0.5
+_SPARE_SECONDS: Final = 90.0
+_SPARE_CHANGES_SECONDS: Final = 0.5
+"""What starts in the block takes its time to start."""
+_LOOK_SECONDS: Final = 0.005
+_NEXT_SECONDS: Final = 0.001
 _CAUGHT_UP_SECONDS: Final = 60.0
 
+Report = TypeVar("Report")
 
-def probe(ours: Ours, folder: Path, *, cpus: Collection[int], seconds: float) -> Probe:
-    """Ask for names that are in the table all the time. Raises BadReport."""
-    queries, log = folder / "queries", folder / "prober"
+
+@contextmanager
+def probing(ours: Ours, folder: Path, *, cpus: Collection[int], seconds: float) -> Iterator[list[Probe]]:
+    """Ask for names that are in the table all the time, from the first answer on.
+
+    What was found is in the list after the block. Raises BadReport.
+    """
+    queries = folder / "queries"
     messages = [query(name) for name in STATIC]
     queries.write_bytes(b"".join(len(one).to_bytes(2, "big") + one for one in messages))
+    found: list[Probe] = []
     arguments = [str(ours.port), str(queries), str(RATE), str(seconds)]
-    with launched(_command("tests.bench.dns.prober", *arguments), log=log, cpus=cpus, folder=ROOT) as process:
+    with launched(_command("probing", *arguments), log=folder / "probing", cpus=cpus, folder=ROOT) as process:
+        yield found
         _wait(process, seconds)
-    try:
-        found = parse_probe(log.read_text())
-    except (ValueError, TypeError):
-        raise BadReport(f"the prober failed: {log.read_text()[-300:]!r}") from None
-    if found.errors:
-        raise BadReport(f"{found.errors} replies were no answers")
-    return found
+    found.append(_parse_report(folder / "probing", parse_probe))
+    if found[0].errors:
+        raise BadReport(f"{found[0].errors} replies were no answers")
 
 
 @contextmanager
 def changing(
     etcd_port: int, folder: Path, *, count: int, cpus: Collection[int], seconds: float
 ) -> Iterator[list[Changes]]:
-    """Changes from before the block to its end, if that takes `seconds`; what was done is in the list after it."""
+    """Changes from before the block to its end, if that takes `seconds`; what was done is in the list after it.
+
+    Raises BadReport.
+    """
     found: list[Changes] = []
     log = folder / "changing"
-    arguments = [str(etcd_port), str(count), str(CHANGES), str(_LEAD_SECONDS + seconds)]
-    with launched(_command("tests.bench.sync.changing", *arguments), log=log, cpus=cpus, folder=ROOT) as process:
-        time.sleep(_LEAD_SECONDS)
+    arguments = [str(etcd_port), str(count), str(CHANGES), str(_SPARE_CHANGES_SECONDS + seconds)]
+    with launched(_command("changing", *arguments), log=log, cpus=cpus, folder=ROOT) as process:
+        while BEGUN not in log.read_text() and process.poll() is None:
+            time.sleep(_LOOK_SECONDS)
         yield found
         _wait(process, seconds)
-    try:
-        found.append(Changes(**json.loads(log.read_text())))
-    except (ValueError, TypeError):
-        raise BadReport(f"the changes failed: {log.read_text()[-300:]!r}") from None
+    found.append(_parse_report(folder / "changing", _parse_changes))
 
 
 def wait_answered(ours: Ours, name: str) -> float:
@@ -71,11 +79,24 @@ def wait_answered(ours: Ours, name: str) -> float:
     while (fault := find_fault_at(ours.port, Question(name, ADDRESS), edns=False)) is not None:
         if time.monotonic() - begun > _CAUGHT_UP_SECONDS:
             raise CannotServe(f"{name} is not answered: {fault}")
+        time.sleep(_NEXT_SECONDS)
     return time.monotonic() - begun
 
 
+def _parse_changes(text: str) -> Changes:
+    return Changes(**json.loads(text.removeprefix(BEGUN)))
+
+
+def _parse_report(log: Path, parse: Callable[[str], Report]) -> Report:
+    text = log.read_text(errors="replace")
+    try:
+        return parse(text)
+    except (ValueError, TypeError):
+        raise BadReport(f"{log.name} failed: {text[-300:]!r}") from None
+
+
 def _command(module: str, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", module, *arguments]
+    return [sys.executable, "-m", f"tests.bench.sync.{module}", *arguments]
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:

@@ -3,8 +3,8 @@
     python -m tests.bench.sync.changing ETCD_PORT COUNT RATE SECONDS
 
 The law: each change gives one Ingress another host of the same length, in the octets that the API server itself stored,
-and goes out on its time. The API server can't take so many writes on the processors of a small machine; what it has to
-send to those who watch is the same.
+and goes out on its time; whoever asked for them has to restore() the hosts. The API server can't take so many writes on
+the processors of a small machine; what it has to send to those who watch is the same.
 """
 
 from __future__ import annotations
@@ -13,16 +13,21 @@ import base64
 import http.client
 import json
 import sys
-import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Final
 
 from tests.bench.sync.filling import ZONE, name_of, namespace_of
 
+BEGUN: Final = "begun"
 _THREADS: Final = 4
 _CHANGED: Final = 2000
 """Objects that are changed in turn."""
+_LATEST: Final = 10.0
+"""Seconds after the end in which changes that are late are still made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,12 @@ class Etcd:
 
     def __init__(self, port: int) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+
+    def __enter__(self) -> Etcd:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
 
     def get(self, key: str) -> bytes:
         """A value that is there."""
@@ -77,44 +88,49 @@ def flipped(value: bytes, number: int) -> tuple[bytes, str]:
     return value.replace(old.encode(), new.encode()), new
 
 
-def change(port: int, *, count: int, rate: float, seconds: float) -> Changes:
-    """Make so many changes a second among the first `count` objects; every object has its own host again in the end."""
-    numbers = range(min(count, _CHANGED))
-    etcd = Etcd(port)
-    values = {number: etcd.get(key_of(number)) for number in numbers}
-    total = round(rate * seconds)
+def change(port: int, *, count: int, rate: float, seconds: float, tell: Callable[[], None]) -> Changes:
+    """Make so many changes a second, in turn among the first of `count` objects; `tell` is called when they begin."""
+    threads = min(_THREADS, count)
+    # A multiple of the threads, so that each object is in the hands of one.
+    objects = min(count, _CHANGED) // threads * threads
+    with Etcd(port) as etcd:
+        values = [etcd.get(key_of(number)) for number in range(objects)]
+    tell()
     begun = time.monotonic()
-    done = [0] * _THREADS
-    last: list[tuple[int, str]] = [(-1, "")] * _THREADS
+    turns = range(round(rate * seconds))
+    with ThreadPoolExecutor(threads) as pool:
+        shares = [
+            pool.submit(_take_turns, port, values, turns[first::threads], begun=begun, rate=rate, seconds=seconds)
+            for first in range(threads)
+        ]
+    found = [share.result() for share in shares]
+    return Changes(sum(len(one) for one in found), time.monotonic() - begun, max(one[-1] for one in found if one)[1])
 
-    def run(thread: int) -> None:
-        mine = Etcd(port)
-        for turn in range(thread, total, _THREADS):
+
+def _take_turns(
+    port: int, values: list[bytes], turns: range, *, begun: float, rate: float, seconds: float
+) -> list[tuple[int, str]]:
+    """Each of these turns on its time, as far as they get; the turns that were taken, and the hosts."""
+    taken = []
+    with Etcd(port) as etcd:
+        for turn in turns:
             time.sleep(max(0.0, begun + turn / rate - time.monotonic()))
-            if time.monotonic() - begun > 1.5 * seconds:
-                return
-            number = turn % len(numbers)
+            if time.monotonic() - begun > seconds + _LATEST:
+                break
+            number = turn % len(values)
             values[number], host = flipped(values[number], number)
-            mine.put(key_of(number), values[number])
-            done[thread] += 1
-            last[thread] = turn, host
-
-    threads = [threading.Thread(target=run, args=(thread,)) for thread in range(_THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    took = time.monotonic() - begun
-    return Changes(sum(done), took, max(last)[1])
+            etcd.put(key_of(number), values[number])
+            taken.append((turn, host))
+    return taken
 
 
 def restore(port: int, *, count: int) -> None:
     """Give every object its own host again."""
-    etcd = Etcd(port)
-    for number in range(min(count, _CHANGED)):
-        value = etcd.get(key_of(number))
-        if f"x{number}.{ZONE}".encode() in value:
-            etcd.put(key_of(number), flipped(value, number)[0])
+    with Etcd(port) as etcd:
+        for number in range(min(count, _CHANGED)):
+            value = etcd.get(key_of(number))
+            if f"x{number}.{ZONE}".encode() in value:
+                etcd.put(key_of(number), flipped(value, number)[0])
 
 
 def _encode(octets: bytes) -> str:
@@ -124,7 +140,8 @@ def _encode(octets: bytes) -> str:
 def main() -> None:
     """The process."""
     port, count, rate, seconds = sys.argv[1:]
-    found = change(int(port), count=int(count), rate=float(rate), seconds=float(seconds))
+    tell = partial(print, BEGUN, flush=True)
+    found = change(int(port), count=int(count), rate=float(rate), seconds=float(seconds), tell=tell)
     print(json.dumps(asdict(found)))  # noqa: T201  # what it is for
 
 

@@ -5,9 +5,10 @@ The law: each was created through the API, as anybody's would be; what is there 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ NAMESPACES: Final = 100
 MOST: Final = 1_000_000
 """Ingresses."""
 _CONNECTIONS: Final = 8
-_TOLD_EVERY: Final = 1000
+_PART: Final = 250
 
 
 def hostname_of(number: int) -> str:
@@ -37,12 +38,12 @@ def name_of(number: int) -> str:
     return f"i{number}"
 
 
-def manifest_of(number: int, *, host: str | None = None) -> dict[str, Any]:
+def manifest_of(number: int) -> dict[str, Any]:
     """One host with a rule and a TLS section, as cert-manager would have it; some 1.3 kB of JSON from the server."""
     annotations = {"cert-manager.io/cluster-issuer": "letsencrypt", "nginx.ingress.kubernetes.io/ssl-redirect": "true"}
     return ingress(
         name_of(number),
-        [host or hostname_of(number)],
+        [hostname_of(number)],
         namespace=namespace_of(number),
         ingress_class="public",
         annotations=annotations,
@@ -57,23 +58,26 @@ def api_server(folder: Path, *, cpus: Iterable[int]) -> Iterator[ApiServer]:
         yield server
 
 
-def fill(server: ApiServer, count: int, *, tell: Callable[[int], None] = lambda _: None) -> None:
+def fill(server: ApiServer, count: int, *, tell: Callable[[int], None]) -> None:
     """Have so many Ingresses there are, no more and no fewer; `tell` hears how many there are, now and then."""
-    have = {number for number in _present(server) if number < count}
+    present = set(_present(server))
+    for number in sorted(number for number in present if number >= count):
+        server.delete_ingress(name_of(number), namespace=namespace_of(number))
     _create_namespaces(server)
-    missing = [number for number in range(count) if number not in have]
-    done = len(have)
+    missing = [number for number in range(count) if number not in present]
+    done = count - len(missing)
     with ThreadPoolExecutor(_CONNECTIONS) as pool:
-        for part in pool.map(lambda numbers: _create(server, numbers), _parts(missing)):
+        for part in pool.map(partial(_create, server), split_work(missing)):
             done += part
             tell(done)
 
 
-def _parts(numbers: list[int]) -> list[list[int]]:
-    return [numbers[start : start + _TOLD_EVERY // 4] for start in range(0, len(numbers), _TOLD_EVERY // 4)]
+def split_work(numbers: Sequence[int]) -> list[Sequence[int]]:
+    """The same numbers in parts, each for one connection."""
+    return [numbers[start : start + _PART] for start in range(0, len(numbers), _PART)]
 
 
-def _create(server: ApiServer, numbers: list[int]) -> int:
+def _create(server: ApiServer, numbers: Sequence[int]) -> int:
     with server.connection() as connection:
         for number in numbers:
             send(connection, "POST", collection_path(namespace_of(number)), manifest_of(number))
@@ -82,9 +86,10 @@ def _create(server: ApiServer, numbers: list[int]) -> int:
 
 def _create_namespaces(server: ApiServer) -> None:
     present = {item["metadata"]["name"] for item in server.request("GET", "/api/v1/namespaces")["items"]}
-    for number in range(NAMESPACES):
-        if namespace_of(number) not in present:
-            server.create_namespace(namespace_of(number))
+    with server.connection() as connection:
+        for number in range(NAMESPACES):
+            if namespace_of(number) not in present:
+                send(connection, "POST", "/api/v1/namespaces", {"metadata": {"name": namespace_of(number)}})
 
 
 def _present(server: ApiServer) -> Iterator[int]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,3 +32,26 @@ def parse_memory(text: str) -> Memory:
     if "VmRSS" not in fields:
         raise ProcessLookupError("it has no memory any more")
     return Memory(int(fields["VmRSS"]) / _KIB_PER_MIB, int(fields["VmHWM"]) / _KIB_PER_MIB)
+
+
+@contextmanager
+def sampled(process: int, *, every: float) -> Iterator[list[Memory]]:
+    """Samples at the beginning of a block and then every so many seconds, until it ends or the process does."""
+    found: list[Memory] = []
+    ended = threading.Event()
+
+    def sample() -> None:
+        try:
+            found.append(read_memory(process))
+            while not ended.wait(every):
+                found.append(read_memory(process))
+        except OSError:
+            return
+
+    thread = threading.Thread(target=sample)
+    thread.start()
+    try:
+        yield found
+    finally:
+        ended.set()
+        thread.join()

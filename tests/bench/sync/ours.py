@@ -6,7 +6,6 @@ The law: it is waited for by its log, because each look at /readyz would take ti
 from __future__ import annotations
 
 import compileall
-import json
 import subprocess
 import sys
 import time
@@ -14,11 +13,15 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from tests.bench.clock import CpuTime, read_clock
 from tests.bench.dns.checking import CannotServe
 from tests.bench.launched import ROOT, launched
 from tests.bench.ports import free_port
+from tests.bench.sync.log import Event, Log, is_ready, is_serving
+from tests.bench.sync.memory import Memory, read_memory
+from tests.bench.sync.samples import Use
 from tests.peers.apiserver import ApiServer
 
 ADDRESS: Final = "192.0.2.10"
@@ -29,7 +32,6 @@ STATIC_ADDRESS: Final = "192.0.2.20"
 
 _LOOK_SECONDS: Final = 0.002
 _PATIENCE: Final = 300.0
-_LOG_END: Final = 1000
 
 
 class Ours:
@@ -38,36 +40,41 @@ class Ours:
     def __init__(self, process: subprocess.Popen[bytes], *, port: int, log: Path, started: float) -> None:
         self.process = process
         self.port = port
-        self.log = log
-        self.started = started
-        self._read = 0
-        self._lines: list[dict[str, Any]] = []
+        self._started = started
+        self._log = Log(log)
 
     def wait_serving(self) -> float:
         """Until its sockets are open; the seconds from its start. Raises CannotServe."""
-        return self._wait(lambda line: line.get("event") == "serving")
+        return self._wait(is_serving)
 
     def wait_ready(self) -> float:
         """Until every source is in the table; the seconds from its start. Raises CannotServe."""
-        return self._wait(lambda line: line.get("event") == "table swapped" and line.get("waiting_for") == [])
+        return self._wait(is_ready)
 
-    def _wait(self, is_wanted: Callable[[dict[str, Any]], bool]) -> float:
+    def read_memory(self) -> Memory:
+        """Its memory now."""
+        return read_memory(self.process.pid)
+
+    def read_clock(self) -> CpuTime:
+        """Its processor time so far."""
+        return read_clock(self.process.pid)
+
+    @contextmanager
+    def using(self) -> Iterator[list[Use]]:
+        """What it used of the processor in a block, in the list after it."""
+        found: list[Use] = []
+        before, begun = self.read_clock(), time.monotonic()
+        yield found
+        found.append(Use(time.monotonic() - begun, self.read_clock() - before))
+
+    def _wait(self, is_wanted: Callable[[Event], bool]) -> float:
         deadline = time.monotonic() + _PATIENCE
-        while not any(map(is_wanted, self._lines)):
-            now = time.monotonic()
-            if self.process.poll() is not None or now > deadline:
-                raise CannotServe(f"ours is not ready; its log ends: {self.log.read_text()[-_LOG_END:]}")
-            if not self._read_log():
+        while not any(map(is_wanted, self._log.events)):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise CannotServe(f"ours is not ready; its log ends: {self._log.end()}")
+            if not self._log.read():
                 time.sleep(_LOOK_SECONDS)
-        return time.monotonic() - self.started
-
-    def _read_log(self) -> bool:
-        with self.log.open("rb") as log:
-            log.seek(self._read)
-            lines = log.read().split(b"\n")[:-1]
-        self._read += sum(len(line) + 1 for line in lines)
-        self._lines += [json.loads(line) for line in lines if line.startswith(b"{")]
-        return bool(lines)
+        return time.monotonic() - self._started
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,33 +95,40 @@ def serving(
 ) -> Iterator[Ours]:
     """A server for the time of a block; its start is the moment before its process is made."""
     port, log = free_port(), folder / "ours.log"
-    hosts = folder / "hosts"
-    hosts.write_text("".join(f"{STATIC_ADDRESS} {name}\n" for name in STATIC))
-    where = ["--listen", f"127.0.0.1:{port}", "--admin", f"127.0.0.1:{free_port()}", "--log-format", "json"]
-    what = [
-        "--source",
-        "ingress",
-        "--target",
-        ADDRESS,
-        "--hosts-file",
-        str(hosts),
-        "--upstream",
-        f"127.0.0.1:{upstream}",
-    ]
-    command = _profiled(profile) + _program(api, folder, way) + ["serve", *where, *what, "--lameduck", "0"]
-    if not way.in_pod:
-        command += ["--kubeconfig", str(api.kubeconfig)]
-    environment = {
+    python = [sys.executable, *(["-m", "cProfile", "-o", str(profile)] if profile else [])]
+    arguments = _serve_arguments(_write_hosts(folder), port=port, upstream=upstream)
+    if way.in_pod:
+        command = [*python, "-m", "tests.bench.sync.in_pod", str(_write_account(api, folder)), *arguments]
+    else:
+        command = [*python, "-m", "dnsproxy", *arguments, "--kubeconfig", str(api.kubeconfig)]
+    _compile()
+    started = time.monotonic()
+    with launched(command, log=log, cpus=cpus, folder=folder, environment=_environment(api)) as process:
+        yield Ours(process, port=port, log=log, started=started)
+
+
+def _serve_arguments(hosts: Path, *, port: int, upstream: int) -> list[str]:
+    options = {
+        "--listen": f"127.0.0.1:{port}",
+        "--admin": f"127.0.0.1:{free_port()}",
+        "--log-format": "json",
+        "--source": "ingress",
+        "--target": ADDRESS,
+        "--hosts-file": str(hosts),
+        "--upstream": f"127.0.0.1:{upstream}",
+        "--lameduck": "0",
+    }
+    return ["serve", *(part for option in options.items() for part in option)]
+
+
+def _environment(api: ApiServer) -> dict[str, str]:
+    return {
         "PYTHONPATH": str(ROOT),
         "KUBERNETES_SERVICE_HOST": "127.0.0.1",
         "KUBERNETES_SERVICE_PORT": str(api.port),
         "KUBECONFIG": "",
         "PYTHONDONTWRITEBYTECODE": "",
     }
-    _compile()
-    started = time.monotonic()
-    with launched(command, log=log, cpus=cpus, folder=folder, environment=environment) as process:
-        yield Ours(process, port=port, log=log, started=started)
 
 
 def _compile() -> None:
@@ -123,15 +137,16 @@ def _compile() -> None:
         compileall.compile_dir(ROOT / package, quiet=2)
 
 
-def _program(api: ApiServer, folder: Path, way: Way) -> list[str]:
-    if not way.in_pod:
-        return ["-m", "dnsproxy"]
+def _write_hosts(folder: Path) -> Path:
+    hosts = folder / "hosts"
+    hosts.write_text("".join(f"{STATIC_ADDRESS} {name}\n" for name in STATIC))
+    return hosts
+
+
+def _write_account(api: ApiServer, folder: Path) -> Path:
+    """As the kubelet would put it into a pod."""
     account = folder / "account"
     account.mkdir(exist_ok=True)
     (account / "token").write_text(api.token)
     (account / "ca.crt").write_bytes(api.ca_file.read_bytes())
-    return ["-m", "tests.bench.sync.in_pod", str(account)]
-
-
-def _profiled(profile: Path | None) -> list[str]:
-    return [sys.executable, *(["-m", "cProfile", "-o", str(profile)] if profile else [])]
+    return account

@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from tests.bench.launched import ROOT, end_session
-from tests.bench.sync.measuring import Bench
+from tests.bench.sync.bench import Bench
 
 _ROWS: Final = 30
 _PLACES: Final = re.compile(rf"{re.escape(str(ROOT))}/|\S*/site-packages/|\S*/lib/python3\.\d+/")

@@ -7,15 +7,18 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tests.bench.cpus import Cpus, split_cpus
+from tests.bench.cpus import Cpus, pinned, split_cpus
 from tests.bench.dns.checking import CannotServe
 from tests.bench.dns.dnsperf import BadReport
 from tests.bench.progress import Progress
+from tests.bench.sync.bench import Bench
+from tests.bench.sync.changing import restore
 from tests.bench.sync.filling import api_server, fill
-from tests.bench.sync.measuring import MEASUREMENTS, Bench
+from tests.bench.sync.measuring import Measurement
 from tests.bench.sync.profiling import profile
 from tests.bench.sync.report import Row
 from tests.bench.sync.upstream import knowing_nothing
@@ -28,8 +31,10 @@ class Options:
     """What to measure, and for how long."""
 
     sizes: Sequence[int]
-    measurements: Sequence[str]
+    measurements: Sequence[Measurement]
     rounds: int
+    tries: int
+    """Of a round that others disturb."""
     seconds: float
     data: Path | None = None
     """Where the API servers' data is kept; None: nowhere."""
@@ -59,9 +64,9 @@ def run_bench(options: Options) -> Found:
     try:
         for size in options.sizes:
             with _filled(options, size, cpus, progress) as bench:
-                for name in options.measurements:
-                    progress.step(f"{size:,}: {MEASUREMENTS[name][1]}")
-                    rows += _measure(name, bench, progress)
+                for measurement in options.measurements:
+                    progress.step(f"{size:,}: {measurement.about}")
+                    rows += _measure(measurement, bench, progress)
                 if options.profile:
                     progress.step(f"{size:,}: profile")
                     profiles.append(profile(bench))
@@ -80,16 +85,24 @@ def _filled(options: Options, size: int, cpus: Cpus, progress: Progress) -> Iter
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-sync-api-")))
         # To fill it, and not to be measured, it may have the whole machine.
         with api_server(folder, cpus=os.sched_getaffinity(0)) as api:
-            fill(api, size, tell=lambda done: progress.note(f"{done:,} of {size:,}") if done % _TOLD == 0 else None)
+            fill(api, size, tell=partial(_tell_filled, progress, size))
+            # A run that was ended in the middle of its changes leaves them behind.
+            restore(api.etcd_port, count=size)
+        # Whoever waits for the server and looks at it must not do so on its processor.
+        stack.enter_context(pinned(cpus.load))
         api = stack.enter_context(api_server(folder, cpus=cpus.load))
         upstream = stack.enter_context(knowing_nothing())
-        yield Bench(api, size, cpus, options.rounds, options.seconds, upstream)
+        yield Bench(api, size, cpus, options.rounds, options.tries, options.seconds, upstream)
 
 
-def _measure(name: str, bench: Bench, progress: Progress) -> list[Row]:
-    measure, about = MEASUREMENTS[name]
+def _tell_filled(progress: Progress, size: int, done: int) -> None:
+    if done % _TOLD == 0:
+        progress.note(f"{done:,} of {size:,}")
+
+
+def _measure(measurement: Measurement, bench: Bench, progress: Progress) -> list[Row]:
     try:
-        return measure(bench)
+        return measurement.take(bench)
     except (CannotServe, BadReport) as error:
-        progress.note(f"{bench.size:,}: {about}: not measured: {error}")
-        return [Row(bench.size, about, None, "", fault=str(error))]
+        progress.note(f"{bench.size:,}: {measurement.about}: not measured: {error}")
+        return [Row(bench.size, measurement.about, None, "", fault=str(error))]

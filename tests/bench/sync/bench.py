@@ -1,0 +1,50 @@
+"""Where and how everything is measured: an API server with its Ingresses, and servers of ours one after the other.
+
+The law: whoever measures gets a fresh server and a fresh folder, gone with their block.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.bench.cpus import Cpus
+from tests.bench.sync.ours import POD, Ours, Way, serving
+from tests.bench.sync.samples import S, take_rounds
+from tests.peers.apiserver import ApiServer
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """One API server, how many Ingresses it has, and how often and how long to measure."""
+
+    api: ApiServer
+    size: int
+    cpus: Cpus
+    rounds: int
+    tries: int
+    seconds: float
+    upstream: int
+    """The port of an upstream of loopback."""
+
+    def take(self, take: Callable[[], S]) -> list[S]:
+        """A sample for each round."""
+        return take_rounds(take, rounds=self.rounds, tries=self.tries)
+
+    @contextmanager
+    def folder(self) -> Iterator[Path]:
+        """A folder for the time of a block."""
+        with tempfile.TemporaryDirectory(prefix="bench-sync-") as name:
+            yield Path(name)
+
+    @contextmanager
+    def server(self, *, way: Way = POD, profile: Path | None = None) -> Iterator[Ours]:
+        """A server of ours for the time of a block."""
+        with (
+            self.folder() as folder,
+            serving(self.api, folder, cpus=self.cpus.server, upstream=self.upstream, way=way, profile=profile) as ours,
+        ):
+            yield ours
