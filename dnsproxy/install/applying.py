@@ -8,7 +8,7 @@ forced write; the tries are bounded, with a growing pause, and whoever undoes ou
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -22,7 +22,7 @@ from dnsproxy.install.change.removal import plan_removal
 from dnsproxy.install.change.trial import after, make_trial
 from dnsproxy.install.corefile import CorefileError
 from dnsproxy.install.discover.choice import Choice, Method, choose_method
-from dnsproxy.install.discover.faults import Blame
+from dnsproxy.install.discover.faults import Blame, Fault
 from dnsproxy.install.discover.found import Found, Where
 from dnsproxy.install.discover.image import Program
 from dnsproxy.install.discovering import discover
@@ -79,13 +79,10 @@ Look = Callable[[], Awaitable[Planned]]
 async def plan(client: ApiClient, order: Order) -> Planned:
     """What an install would write now. Raises Refusal, StartError."""
     seen = await survey(client, order)
-    _check_seen(seen.found)
+    check_seen(seen)
     notes: list[str] = []
     addresses = order.addresses
     if seen.own is not None:
-        blocked = next((fault for fault in seen.own.faults if fault.blame is Blame.ACCESS), None)
-        if blocked is not None and not seen.own.endpoints:
-            raise StartError(f"where dnsproxy is, is not known: {blocked}", status=_COULD_NOT)
         check_ready(seen.own)
         notes += notes_on_readiness(seen.own)
         addresses = seen.own.endpoints
@@ -99,7 +96,7 @@ async def plan(client: ApiClient, order: Order) -> Planned:
 async def plan_out(client: ApiClient, where: Where) -> Planned:
     """What an uninstall would write now. Raises StartError."""
     found = await discover(client, where)
-    _check_seen(found)
+    _check_all_seen(found.faults)
     return Planned(found, choose_method(found), plan_removal(found))
 
 
@@ -152,8 +149,14 @@ def _pause(setbacks: int) -> float:
     return random.uniform(longest / 2, longest)  # noqa: S311  # no secret
 
 
-def _check_seen(found: Found) -> None:
-    """Nothing is written on what was seen in part."""
-    blocked = next((fault for fault in found.faults if fault.blame is Blame.ACCESS), None)
+def check_seen(seen: Survey) -> None:
+    """Nothing is decided on what was seen in part. Raises StartError with status 3."""
+    _check_all_seen(seen.found.faults)
+    if seen.own is not None and not seen.own.endpoints:
+        _check_all_seen(seen.own.faults)
+
+
+def _check_all_seen(faults: Iterable[Fault]) -> None:
+    blocked = next((fault for fault in faults if fault.blame is Blame.ACCESS), None)
     if blocked is not None:
         raise StartError(str(blocked), status=_COULD_NOT)

@@ -40,6 +40,7 @@ Examples:
   dnsproxy install --dry-run                              a diff, and the RBAC that it takes
   dnsproxy install --context production --zone example.org
   dnsproxy install --output json | jq -r .verdict
+  dnsproxy install --method print > stanza.yaml           for who owns the DNS: an add-on, Helm, GitOps
   dnsproxy install --file Corefile --address 10.96.0.53 --in-place
 
 \b
@@ -173,12 +174,14 @@ def install(
         return
     from dnsproxy.install import cluster_command  # noqa: PLC0415  # --help must not cost what a cluster needs
     from dnsproxy.install.discover.choice import Method  # noqa: PLC0415
+    from dnsproxy.install.print_command import print_stanza  # noqa: PLC0415
     from dnsproxy.install.surveying import Order  # noqa: PLC0415
 
     method = None if on_cluster["method"] == _AUTO else Method(on_cluster["method"])
     where = make_where(on_cluster["dns_service"])
     order = Order(where, on_cluster["service"], method, _unique(address), _unique(zone), on_cluster["admin"])
-    run_program(cluster_command.install, order, _asking(on_cluster, dry_run=dry_run))
+    asking = _asking(on_cluster, dry_run=dry_run)
+    run_program(print_stanza if method is Method.PRINT else cluster_command.install, order, asking)
 
 
 @click.command(cls=Command, epilog=UNINSTALL_EPILOG)

@@ -15,6 +15,7 @@ from dnsproxy.install.discover.choice import Choice, Method, choose_method
 from dnsproxy.install.discover.facts import INGRESS, Denied, Request
 from dnsproxy.install.discover.found import Found, Where
 from dnsproxy.install.discover.own_service import FoundOwn, ObjectRef, find_own
+from dnsproxy.install.discover.owner import Form
 from dnsproxy.install.discover.structs import Ingress
 from dnsproxy.install.discovering import discover, gather
 from dnsproxy.listing import parse_listing
@@ -69,11 +70,18 @@ async def survey(client: ApiClient, order: Order) -> Survey:
     own = None if order.addresses else await read_own(client, order.own, addresses_of_dns(found))
     asked = [*found.asked, *(own.asked if own else ())]
     zones, zones_from = order.zones, ""
-    if choice.needs_zones and not zones:
+    if not zones and _needs_zones(found, choice):
         hostnames, zones_from = await _read_hostnames(client, order.admin)
         zones = registrable_zones(hostnames)
         asked += [] if order.admin else [_ALL_INGRESSES]
     return Survey(found, choice, own, zones, zones_from, tuple(asked))
+
+
+def _needs_zones(found: Found, choice: Choice) -> bool:
+    """What is printed may be for a place that takes zones alone."""
+    if choice.method is not Method.PRINT:
+        return choice.needs_zones
+    return choice.form is Form.OPENSHIFT_DNS or choose_method(found).needs_zones
 
 
 def addresses_of_dns(found: Found) -> tuple[str, ...]:

@@ -211,3 +211,41 @@ def test_a_cluster_that_cannot_be_reached_is_one_line_and_status_3(tmp_path: Pat
         result = CliRunner().invoke(main, [command, "--kubeconfig", str(kubeconfig)])
         assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (3, "", 1)
         assert "could not be asked" in result.stderr
+
+
+async def test_what_the_owner_is_to_be_given_is_printed_alone_on_stdout(tmp_path: Path) -> None:
+    async with faulty_upstream(other) as server:
+        rke2 = await run("install", cluster("rke2"), server, tmp_path, "--method", "print")
+        k3s = await run("install", cluster("k3s"), server, tmp_path, "--method", "print", "--zone", "example.org")
+        document = await run("install", cluster("eks-addon"), server, tmp_path, "--method", "print", "--output", "json")
+        assert server.asked_datagrams == []
+    assert [done.status for done in (rke2, k3s, document)] == [0, 0, 0]
+    assert yaml.safe_load(rke2.output)["kind"] == "HelmChartConfig"
+    assert "goes into: a HelmChartConfig" in rke2.errors
+    assert "example.org:53 {" in yaml.safe_load(k3s.output)["data"]["switchback.server"]
+    assert "forward . 10.96.0.53" in json.loads(json.loads(document.output)["text"])["corefile"]
+    assert all(without_versions(done.api.objects) == without_versions(cluster("rke2")) for done in (rke2,))
+
+
+async def test_it_may_be_printed_before_dnsproxy_is_ready_but_not_without_an_address(tmp_path: Path) -> None:
+    objects = [one for one in cluster("rke2") if one["kind"] != "EndpointSlice"]
+    bare = [one for one in objects if one["metadata"]["name"] != "dnsproxy"]
+    async with faulty_upstream(other) as server:
+        early = await run("install", objects, server, tmp_path, "--method", "print")
+        none = await run("install", bare, server, tmp_path, "--method", "print")
+        named = await run("install", bare, server, tmp_path, "--method", "print", "--address", "192.0.2.53")
+    assert (early.status, none.status, named.status) == (0, 1, 0)
+    assert "no pod behind Service switchback/dnsproxy is ready" in early.errors
+    assert "there is no Service dnsproxy in namespace switchback" in none.errors
+    assert "192.0.2.53" in named.output
+
+
+async def test_what_is_printed_for_zones_takes_those_of_the_live_hosts(tmp_path: Path) -> None:
+    hosts = [{"host": "app.example.org"}]
+    ingress = {"kind": "Ingress", "metadata": {"name": "x", "namespace": "web"}, "spec": {"rules": hosts}}
+    name = ["--dns-service", "openshift-dns/dns-default", "--method", "print"]
+    async with faulty_upstream(other) as server:
+        done = await run("install", [*cluster("openshift"), ingress], server, tmp_path, *name)
+    assert done.status == 0
+    assert yaml.safe_load(done.output)["spec"]["servers"][0]["zones"] == ["example.org"]
+    assert "zones: example.org (from the hosts of the cluster's Ingresses)" in done.errors
