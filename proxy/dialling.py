@@ -73,7 +73,7 @@ class Dialling:
         """Of the last attempt that failed."""
         self._deadline = monotonic() + relay.settings.connect_timeout
         self._connection: Connection | None = None
-        """What this became, while the client has not said a word."""
+        """What this became, where the client had not said enough by then."""
         self._closed = False
         self.slot = NOWHERE
 
@@ -264,15 +264,23 @@ class Dialling:
         connection = self._connection
         if connection is None:
             return
-        if events & (READABLE | BROKEN):
-            self._payload += _peek(client.sock)
+        if events & BROKEN:
+            # Looking would take the error that is the end's only mark.
+            client.owner = connection
+        elif events & READABLE:
+            try:
+                self._payload += client.sock.recv(HEADERS, socket.MSG_PEEK)
+            except BlockingIOError:
+                pass
+            except OSError:
+                connection.close(reset=True)
+                return
             self._words = self._look_at(self._payload)
             if self._words is Words.OURS:
                 self._note(OWN_LISTENER)
                 connection.close(reset=True)
                 return
-            if self._words is Words.HARMLESS or events & BROKEN:
-                self._connection = None
+            if self._words is Words.HARMLESS:
                 client.owner = connection
         connection.handle(client, events)
 
@@ -292,11 +300,3 @@ class Dialling:
         for side in self._attempts:
             side.release(self._relay.poller, reset=True)
         self._attempts.clear()
-
-
-def _peek(sock: socket.socket) -> bytes:
-    """What a socket has to read, as far as headers are looked at; an error is left to whoever reads it."""
-    try:
-        return sock.recv(HEADERS, socket.MSG_PEEK)
-    except OSError:
-        return b""

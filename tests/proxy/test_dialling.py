@@ -137,6 +137,15 @@ async def test_a_long_first_payload_arrives_whole(size: int) -> None:
                 assert await read_to_end(backend) == (bytes(sent), "fin")
 
 
+async def test_a_client_that_resets_without_a_word_resets_its_backend() -> None:
+    async with relaying() as world:
+        client, backend = await world.pair()
+        with backend:
+            reset(client)
+            assert await read_to_end(backend) == (b"", "reset")
+        await until(lambda: world.relay.counters.active == 0)
+
+
 @pytest.mark.parametrize("leaves", ["with a reset", "as a probe does"])
 async def test_a_client_that_is_gone_when_it_is_accepted_costs_no_backend_connection(leaves: str) -> None:
     async with relaying() as world:
