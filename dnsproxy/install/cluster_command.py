@@ -125,13 +125,14 @@ async def _prove_loaded(settled: Settled, asking: Asking) -> tuple[Asked, ...]:
 
 async def _report(found: Found, planned: Planned, loaded: tuple[Asked, ...]) -> Report:
     """What is to be judged; dnsproxy itself is asked only where the cluster's DNS does not ask it."""
-    traces = find_traces(found)
+    answers: tuple[Asked, ...] = ()
     if any(one.state in (State.NO, State.PARTLY) for one in loaded) and planned.wanted is not None:
         answers = await ask_all(planned.wanted.addresses, (".",))
-    else:
-        answers = ()
+    if planned.survey and planned.survey.own and planned.survey.own.ready:
+        # It is there by its Service, whose ClusterIP may lead nowhere from here.
+        answers = tuple(one for one in answers if one.state is not State.SILENT)
     silent = loaded or tuple(Asked(place, ".", ()) for place in places_to_ask(found))
-    return Report(found, choose_method(found), traces, silent, answers)
+    return Report(found, choose_method(found), find_traces(found), silent, answers)
 
 
 async def _can_ask(found: Found, zones: Sequence[str], asking: Asking) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import http.client
 import json
@@ -423,3 +424,52 @@ def test_what_is_left_of_an_install_goes_whatever_half_is_gone(
     found = cluster.config_map("coredns-custom")
     assert (None if found is None else found.get("data", {})) == left
     assert cluster.data("coredns") == {"Corefile": IMPORTING}
+
+
+def test_killed_again_and_again_the_clusters_dns_answers_and_the_next_run_finishes_it(scene: Scene) -> None:
+    """SIGKILL at moments that differ, from the start of Python to the proof."""
+    cluster = scene.cluster
+    cluster.create(kubeadm())
+    cluster.create_own_service()
+    own = ["--service", f"{cluster.namespace}/dnsproxy", "--dns", f"127.0.0.1:{scene.port}"]
+    with scene.coredns() as coredns, lookups(coredns) as failed:
+        for command, arguments in (("install", own), ("uninstall", own[2:])):
+            for tenths in (3, 6, 8, 10, 12, 15, 20):
+                process = subprocess.Popen(
+                    cluster.command_line(command, *arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+                )
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(tenths / 10)
+                process.kill()
+                process.wait()
+                text = cluster.data("coredns")["Corefile"]
+                assert text == COREFILE or text.count("switchback") == 2
+            done = scene.run(command)
+            assert done.returncode == 0, done.stdout + done.stderr
+    assert failed == []
+    assert cluster.data("coredns") == {"Corefile": COREFILE}
+
+
+def test_an_install_without_the_plugin_reload_says_so_and_a_restart_finishes_it(scene: Scene) -> None:
+    cluster = scene.cluster
+    cluster.create(kubeadm(COREFILE.replace("    reload\n", "")))
+    cluster.create_own_service()
+    with scene.coredns():
+        done = scene.run("install", "--timeout", "5")
+    assert done.returncode == 1
+    assert "written, not loaded: there is no reload plugin: restart Deployment" in done.stdout.splitlines()[-1]
+    with scene.coredns():
+        again = scene.run("install", "--output", "json")
+    assert (again.returncode, json.loads(again.stdout)["wrote"]) == (0, False)
+
+
+def test_nothing_is_installed_while_nobody_would_answer(scene: Scene) -> None:
+    cluster = scene.cluster
+    cluster.create(kubeadm())
+    none = scene.run("install")
+    cluster.create_own_service(ready=False)
+    not_ready = scene.run("install")
+    assert (none.returncode, not_ready.returncode) == (1, 1)
+    assert f"there is no Service dnsproxy in namespace {cluster.namespace}" in none.stderr
+    assert f"no pod behind Service {cluster.namespace}/dnsproxy is ready" in not_ready.stderr
+    assert cluster.data("coredns") == {"Corefile": COREFILE}
