@@ -30,6 +30,8 @@ pytestmark = [pytest.mark.peer("etcd", "kube-apiserver", "coredns"), pytest.mark
 
 NAME: Final = "shop.example.org"
 BY_DNSPROXY, BY_UPSTREAM = "192.0.2.1", "192.0.2.2"
+WRITES: Final = 15
+"""Of somebody else while we install: fewer than our pauses outlast."""
 CUSTOM: Final = "/etc/coredns/custom"
 
 COREFILE: Final = """.:53 {
@@ -299,31 +301,29 @@ def test_two_who_install_at_once_come_to_one_stanza_and_two_who_uninstall_to_non
 
 
 def test_foreign_writes_between_our_read_and_our_write_are_kept(scene: Scene) -> None:
-    """A writer that never rests: each of its edits is there at the end, and so is the stanza."""
+    """A writer that is busy for a while: each of its edits is there at the end, and so is the stanza."""
     cluster = scene.cluster
     cluster.create(kubeadm())
     cluster.create_own_service()
-    done = threading.Event()
-    written: list[int] = []
 
     def write() -> None:
-        while not done.wait(0.1):
-            written.append(len(written))
-            cluster.patch("coredns", {"data": {"theirs": str(written[-1])}, "metadata": {"labels": {"a": "b"}}})
+        for number in range(WRITES):
+            cluster.patch("coredns", {"data": {"theirs": str(number)}, "metadata": {"labels": {"a": "b"}}})
+            pause.wait(0.1)
 
+    pause = threading.Event()
     writer = threading.Thread(target=write)
     writer.start()
     try:
         installed = scene.run("install", "--timeout", "0")
     finally:
-        done.set()
         writer.join()
     assert installed.returncode == 0, installed.stderr
     data = cluster.data("coredns")
-    assert data["theirs"] == str(written[-1])
+    assert data["theirs"] == str(WRITES - 1)
     assert "BEGIN switchback" in data["Corefile"]
     assert scene.run("uninstall", "--timeout", "0").returncode == 0
-    assert cluster.data("coredns") == {"Corefile": COREFILE, "theirs": str(written[-1])}
+    assert cluster.data("coredns") == {"Corefile": COREFILE, "theirs": str(WRITES - 1)}
 
 
 def test_an_owner_that_renders_its_own_again_wins_is_named_and_no_lookup_fails(scene: Scene) -> None:
