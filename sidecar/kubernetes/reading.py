@@ -34,6 +34,8 @@ async def read_pages(
         try:
             while True:
                 body = await client.get(collection.path, params, seconds=pace.list_timeout)
+                # To put its pieces together has taken a moment already.
+                await trio.lowlevel.checkpoint()
                 page = decoder.split_page(body)
                 await send.send(page)
                 if not page.token:
