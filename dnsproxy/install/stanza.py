@@ -39,6 +39,11 @@ MAX_CONCURRENT = 5000
 answers REFUSED, names that are none of ours among them, and 1000, which many have, is used up by 500 queries a second.
 5000 that wait cost CoreDNS some 130 MB (`python -m tests.bench.faults`), so there is a limit still."""
 
+PREFER_UDP = "prefer_udp"
+"""A client's query over TCP goes on over UDP first, and over TCP where the reply is truncated. CoreDNS waits two seconds
+for a datagram that vanishes, but for a connection that never comes about from one to 30, by its average of late
+(plugin/pkg/proxy/connect.go); it has five for a query, and then the original upstreams are not asked any more."""
+
 _FAILOVER_CODES = ("SERVFAIL", "REFUSED")
 _NUMBER = re.compile(r"[0-9]{1,10}")
 
@@ -80,7 +85,12 @@ def make_forward(
     """
     _check_upstreams(original, addresses)
     notes: list[str] = []
-    options = ["policy sequential", *_failover(original, coredns_version, notes), *_max_fails(original)]
+    options = [
+        "policy sequential",
+        *_failover(original, coredns_version, notes),
+        *_max_fails(original),
+        *_prefer_udp(original, notes),
+    ]
     kept = [option for option in original.options if _is_kept(option, original, len(addresses), notes)]
     options += [_widened(option, notes) for option in kept]
     upstreams = (*map(format_address, addresses), *original.upstreams_raw)
@@ -124,6 +134,16 @@ def _max_fails(original: Forward) -> list[str]:
     """Our `max_fails` line, where the original does not choose a number itself."""
     chosen = [_number(option) for option in original.options if option.name == "max_fails"]
     return [] if any(number != 0 for number in chosen) else [f"max_fails {MAX_FAILS}"]
+
+
+def _prefer_udp(original: Forward, notes: list[str]) -> list[str]:
+    """Our `prefer_udp` line, where the original does not choose itself."""
+    names = {option.name for option in original.options}
+    if "force_tcp" in names:
+        notes.append(
+            "`force_tcp` stays: should dnsproxy's node vanish, lookups wait for connections to it, some too long"
+        )
+    return [] if names & {"force_tcp", PREFER_UDP} else [PREFER_UDP]
 
 
 def _widened(option: Option, notes: list[str]) -> str:

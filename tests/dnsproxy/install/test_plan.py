@@ -178,6 +178,6 @@ def test_an_uninstall_that_would_leave_no_upstream_is_refused() -> None:
 def test_a_diff_says_what_changes_and_where_a_line_end_is_missing() -> None:
     change = installed(". {\r\n forward . 192.0.2.53\r\n}")
     diff = format_diff(change, "Corefile")
-    assert diff.startswith("--- a/Corefile\n+++ b/Corefile\n@@ -1,3 +1,9 @@\n . {\r\n+ # BEGIN switchback")
+    assert diff.startswith("--- a/Corefile\n+++ b/Corefile\n@@ -1,3 +1,10 @@\n . {\r\n+ # BEGIN switchback")
     assert diff.endswith(" }\n\\ No newline at end of file\n")
     assert format_diff(Change("a", "a"), "Corefile") == ""

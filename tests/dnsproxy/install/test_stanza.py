@@ -18,11 +18,9 @@ def made(options: str, *addresses: str, version: Version | None = None) -> Stanz
     return make_forward(".", original, addresses=endpoints, coredns_version=version)
 
 
-ALWAYS = ("policy sequential", "max_fails 1")
+ALWAYS = ("policy sequential", "max_fails 1", "prefer_udp")
 
 KEPT = [
-    "force_tcp",
-    "prefer_udp",
     "expire 20s",
     "max_age 60s",
     "max_idle_conns 4",
@@ -70,7 +68,7 @@ def test_an_option_that_hides_the_fallback_goes_with_a_note(option: str, note: s
 
 @pytest.mark.parametrize("option", ["max_fails 1", "max_fails 3", "max_fails {$FAILS}"])
 def test_how_many_checks_may_fail_is_theirs_to_choose(option: str) -> None:
-    assert made(option).options == ("policy sequential", option)
+    assert made(option).options == ("policy sequential", "prefer_udp", option)
 
 
 @pytest.mark.parametrize("option", ["max_concurrent 1000", "max_concurrent 1", "max_concurrent 4999"])
@@ -78,6 +76,14 @@ def test_a_dnsproxy_that_hangs_gets_room_for_those_who_wait_for_it(option: str) 
     forward = made(option)
     assert forward.options == (*ALWAYS, "max_concurrent 5000")
     assert option in forward.notes[0]
+
+
+def test_the_transport_is_theirs_to_choose() -> None:
+    assert made("prefer_udp").options == ALWAYS
+    assert made("prefer_udp").notes == ()
+    forced = made("force_tcp")
+    assert forced.options == ("policy sequential", "max_fails 1", "force_tcp")
+    assert "connections" in forced.notes[0]
 
 
 def test_two_addresses_need_three_attempts() -> None:
@@ -122,7 +128,7 @@ def test_an_option_that_passes_our_answers_on_is_refused(option: str, reason: st
 )
 def test_failover_is_written_where_it_ends(version: Version | None, option: str, expected: list[str]) -> None:
     theirs = [option] if option else []
-    assert list(made(option, version=version).options) == ["policy sequential", *expected, "max_fails 1", *theirs]
+    assert list(made(option, version=version).options) == ["policy sequential", *expected, *ALWAYS[1:], *theirs]
 
 
 def test_failover_that_is_left_out_though_known_is_noted() -> None:
