@@ -7,16 +7,20 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from tests.bench.cpus import split_cpus
 from tests.bench.dns.checking import CannotServe
-from tests.bench.faults.measuring import Fault, measure
+from tests.bench.faults.measuring import Fault, Round, measure
 from tests.bench.faults.outcome import judge
 from tests.bench.faults.report import Row
 from tests.bench.faults.scene import RELAY
 from tests.bench.progress import Progress
 from tests.peers.coredns import coredns_version
 from tests.peers.processes import StartFailed
+
+_TRIES: Final = 3
+"""Datagrams that the kernel drops say more about the machine than about a fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +53,30 @@ def run_bench(options: Options) -> list[Row]:
 
 
 def _measure(options: Options, peer: str, version: str, fault: Fault) -> Row:
-    # The questions on other processors than the first, where there are others; CoreDNS takes what it gets.
-    cpus = split_cpus(os.sched_getaffinity(0)).load
-    with tempfile.TemporaryDirectory(prefix="bench-faults-") as folder:
+    """The first of a few tries in which the kernel dropped nothing, or the one in which it dropped the least."""
+    tries: list[Round] = []
+    for _ in range(_TRIES):
         try:
-            found = measure(
-                Path(folder),
-                fault,
-                peer=peer,
-                options=options.forward,
-                rate=options.rate,
-                lasting=options.seconds,
-                cpus=sorted(cpus),
-            )
+            tries.append(_play(options, peer, fault))
         except (CannotServe, StartFailed) as error:
             return Row(version, fault.name, None, trouble=str(error))
-    outcome = judge(found.asked, begun=found.begun, ended=found.ended, ours=RELAY)
-    return Row(version, fault.name, outcome, found.resident_mb, found.dropped)
+        if not tries[-1].dropped:
+            break
+    best = min(tries, key=lambda one: one.dropped)
+    outcome = judge(best.asked, begun=best.begun, ended=best.ended, ours=RELAY)
+    return Row(version, fault.name, outcome, best.resident_mb, best.dropped, len(tries))
+
+
+def _play(options: Options, peer: str, fault: Fault) -> Round:
+    # The questions on other processors than the first, where there are others; CoreDNS takes what it gets.
+    cpus = sorted(split_cpus(os.sched_getaffinity(0)).load)
+    with tempfile.TemporaryDirectory(prefix="bench-faults-") as folder:
+        return measure(
+            Path(folder),
+            fault,
+            peer=peer,
+            options=options.forward,
+            rate=options.rate,
+            lasting=options.seconds,
+            cpus=cpus,
+        )
