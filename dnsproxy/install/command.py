@@ -164,6 +164,7 @@ def install(
     """Make the cluster's DNS ask dnsproxy first.
 
     What serves the cluster's DNS is read, one stanza is put where it stays, and the DNS is asked until it is loaded.
+    Where there is a coredns on the PATH, it has to load the change on loopback before that goes out.
     The upstreams of today stand second in the stanza, so a dead dnsproxy costs no cluster its DNS. Installing again
     follows a changed address; `dnsproxy uninstall` gives everything back as it was.
     """

@@ -171,9 +171,14 @@ def _keys(value: Corefile, root: ServerBlock) -> Iterator[tuple[ServerBlock, Key
 
 def _parse(file: ImportedFile) -> Corefile:
     try:
-        return parse_fragment(file.text, file.scope)
+        value = parse_fragment(file.text, file.scope)
     except CorefileError as error:
         raise refusal_of(error, _name(file)) from None
+    # A brace too few takes the lines behind the import with it, and one too many ends the block there. CoreDNS reads
+    # either on in some way; what would then become of a stanza nobody should have to guess.
+    if file.scope is Scope.ROOT_PLUGINS and [block.closing for block in value.blocks] != [len(value.tokens) - 1]:
+        raise Refusal("its braces do not match", "have it hold whole plugins", place=_name(file))
+    return value
 
 
 def _is_ours(file: ImportedFile) -> bool:
