@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from proxy.dialling import EXHAUSTED, Dialling
 from proxy.header import Header
+from proxy.redirected import original_destination
 from proxy.side import reset_on_close
 from sidecar.endpoints import Endpoint
 from sidecar.listeners import bound_endpoint
@@ -46,7 +47,17 @@ _GONE: Final = frozenset(
 class Listener:
     """One listening socket with what its connections need."""
 
-    __slots__ = ("_advertised", "_destination", "_format", "_relay", "endpoint", "fd", "sock", "target")
+    __slots__ = (
+        "_advertised",
+        "_destination",
+        "_format",
+        "_redirected",
+        "_relay",
+        "endpoint",
+        "fd",
+        "sock",
+        "target",
+    )
 
     def __init__(
         self, relay: Relay, sock: socket.socket, target: Backend, *, format_header: Callable[[Header], bytes]
@@ -60,10 +71,13 @@ class Listener:
         self.target = target
         self.endpoint = bound_endpoint(sock)
         self._format = format_header
-        self._advertised = settings.advertise.get(self.endpoint.port, self.endpoint.port)
+        stated = settings.advertise.get(self.endpoint.port)
+        self._advertised = self.endpoint.port if stated is None else stated
+        self._redirected = settings.original_destination and stated is None
         # One address only is what every client of this listener has dialled.
         everywhere = self.endpoint.host in {"::", "0.0.0.0"}
-        self._destination = None if everywhere else Endpoint(self.endpoint.host, self._advertised)
+        fixed = not everywhere and not self._redirected
+        self._destination = Endpoint(self.endpoint.host, self._advertised) if fixed else None
 
     def accept(self, _events: int) -> None:
         """Take the connections that wait, at most a turn's worth."""
@@ -88,7 +102,7 @@ class Listener:
     def _begin(self, client: socket.socket, source: tuple[str, int]) -> None:
         client.setblocking(False)
         try:
-            destination = self._destination or Endpoint(client.getsockname()[0], self._advertised)
+            destination = self._destination or self._dialled(client)
         except OSError:
             # A client that is gone has no addresses to tell, and needs no backend (the header would say UNKNOWN).
             client.close()
@@ -101,3 +115,8 @@ class Listener:
         header = self._format(Header(Endpoint(host, port), destination))
         dialling = Dialling(self._relay, self.target, client, header, source=(host, port))
         self._relay.begin(dialling, source=(host, port))
+
+    def _dialled(self, client: socket.socket) -> Endpoint:
+        if self._redirected:
+            return original_destination(client)
+        return Endpoint(client.getsockname()[0], self._advertised)
