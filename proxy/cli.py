@@ -53,6 +53,11 @@ _AnyPositive = click.IntRange(1)
     multiple=True,
     help="Destination port to state in the header, where it differs from the listening one; repeatable.",
 )
+@click.option(
+    "--original-destination",
+    is_flag=True,
+    help="State in the header where the client was going before a redirect of this computer (nft, iptables).",
+)
 @click.option("--connect-timeout", type=Seconds(0.1), default=5.0, help="Seconds to reach a backend.")
 @click.option("--idle-timeout", type=Seconds(1), default=600.0, help="Seconds without an octet either way.")
 @click.option(

@@ -30,6 +30,8 @@ class Settings:
     """Without an octet in the direction that is left, once one side has finished sending."""
     advertise: Mapping[int, int] = field(default_factory=dict)
     """Destination port to state in the header, by listening port."""
+    original_destination: bool = False
+    """Whether to state where the client was going before a redirect of this computer; not for advertised ports."""
     max_connections: int | None = None
     """Clients at the same time; None: as many as the descriptor limit allows."""
     max_connections_per_client: int | None = None
