@@ -1,4 +1,4 @@
-"""The installer of each overlay, with its own token, where the cluster's DNS is that distribution's: in, out, no more."""
+"""The installer of each overlay, with its own token, on the cluster DNS of that distribution: in, out, no more."""
 
 from __future__ import annotations
 
