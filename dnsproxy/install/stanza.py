@@ -40,7 +40,7 @@ answers REFUSED, names that are none of ours among them, and 1000, which many ha
 5000 that wait cost CoreDNS some 130 MB (`python -m tests.bench.faults`), so there is a limit still."""
 
 PREFER_UDP = "prefer_udp"
-"""A client's query over TCP goes on over UDP first, and over TCP where the reply is truncated. CoreDNS waits two seconds
+"""A client's query over TCP goes on over UDP first, and over TCP where the reply is truncated. CoreDNS waits 2 seconds
 for a datagram that vanishes, but for a connection that never comes about from one to 30, by its average of late
 (plugin/pkg/proxy/connect.go); it has five for a query, and then the original upstreams are not asked any more."""
 
