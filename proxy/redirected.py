@@ -1,4 +1,4 @@
-"""Where a client was going before a redirect of this computer's firewall led it here (nft `redirect`, iptables REDIRECT).
+"""Where a client was going before a redirect by the firewall of this computer (nft `redirect`, iptables REDIRECT).
 
 The law: what connection tracking does not know is not redirected; the socket's own address is the answer then.
 """
