@@ -1,4 +1,4 @@
-"""A scene inside a network namespace of its own: clients that are redirected to a relay. Its last line is what the headers say.
+"""A scene in a network namespace of its own: clients that are redirected to a relay. The last line is what it states.
 
 unshare --map-root-user --net python -m tests.peers.redirect_scene
 """
