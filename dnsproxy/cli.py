@@ -9,6 +9,7 @@ import click
 from dnsproxy.demo.command import demo
 from dnsproxy.install.command import install, uninstall
 from dnsproxy.install.status_command import status
+from dnsproxy.publish.externaldns.command import publish_external_dns
 from dnsproxy.publish.hosts_command import publish_hosts
 from dnsproxy.serve_command import serve
 from dnsproxy.table_command import explain, table
@@ -30,5 +31,5 @@ def main() -> None:
     """Let pods reach their own cluster's public hostnames."""
 
 
-for _command in (demo, serve, table, explain, install, uninstall, status, publish_hosts):
+for _command in (demo, serve, table, explain, install, uninstall, status, publish_hosts, publish_external_dns):
     main.add_command(_command)

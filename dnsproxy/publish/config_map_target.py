@@ -57,7 +57,7 @@ class ConfigMapTarget:
                 if held_back is not None:
                     return held_back
         except ApiError as error:
-            raise Troubled(f"ConfigMap {self._name}: {error}") from None
+            raise Troubled(f"ConfigMap {self._name}: {error}", status=3) from None
         raise Troubled(f"ConfigMap {self._name} was changed by somebody else {TRIES} times while it was being written")
 
     async def remove(self) -> bool:
@@ -69,7 +69,7 @@ class ConfigMapTarget:
         except Conflict as error:
             raise Troubled(f"ConfigMap {self._name} is still being written to ({error}); end that first") from None
         except ApiError as error:
-            raise Troubled(f"ConfigMap {self._name}: {error}") from None
+            raise Troubled(f"ConfigMap {self._name}: {error}", status=3) from None
         return bool(maps)
 
     async def _publish(self, wanted: Publication, confirmed: bool) -> str | None:

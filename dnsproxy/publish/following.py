@@ -32,6 +32,11 @@ _COULD_NOT: Final = 3
 class Troubled(Exception):
     """What kept a table from being published, on one line; the next look tries again."""
 
+    def __init__(self, message: str, *, status: int = 1) -> None:
+        super().__init__(message)
+        self.status = status
+        """The exit status of who tries once: 1 it is refused, 3 it could not be found out."""
+
 
 class Target(Protocol):
     """Where a table is published."""
@@ -62,7 +67,10 @@ async def follow(source: Source, target: Target, *, pace: Pace, status: PublishS
 
 
 async def publish_once(source: Source, target: Target, *, pace: Pace, status: PublishStatus) -> None:
-    """Publish what the source says now. Raises StartError: status 3 where it cannot be read, 1 where it is refused."""
+    """Publish what the source says now.
+
+    Raises StartError: status 3 where either side cannot be asked, 1 where the table is refused.
+    """
     follower = _Follower(source, target, status)
     await follower.look()
     if status.held_back and not status.source_trouble and not status.target_trouble:
@@ -70,9 +78,10 @@ async def publish_once(source: Source, target: Target, *, pace: Pace, status: Pu
         await follower.look()
     if status.source_trouble:
         raise StartError(status.source_trouble, status=_COULD_NOT)
-    refused = status.target_trouble or status.held_back
-    if refused:
-        raise StartError(refused, status=1)
+    if status.target_trouble:
+        raise StartError(status.target_trouble, status=follower.refusal)
+    if status.held_back:
+        raise StartError(status.held_back, status=1)
 
 
 class _Follower:
@@ -82,6 +91,10 @@ class _Follower:
         self.status = status
         self.last: Publication | None = None
         self.failures = 0
+        self.holds = 0
+        """Looks in a row whose table was held back."""
+        self.refusal = 1
+        """The status of the last trouble with the target."""
         self.log = structlog.get_logger("dnsproxy.publish")
 
     async def look(self) -> None:
@@ -110,8 +123,9 @@ class _Follower:
             status.writes[FAILED] += 1
             if status.target_trouble != str(error):
                 self.log.warning("cannot publish", target=status.target, cause=str(error))
-            status.target_trouble = str(error)
+            status.target_trouble, self.refusal = str(error), error.status
             return
+        self.holds = self.holds + 1 if held_back else 0
         if held_back and not status.held_back:
             self.log.warning("held back", target=status.target, cause=held_back)
         if status.target_trouble:
@@ -121,7 +135,7 @@ class _Follower:
             status.published_time = time.time()
 
     def pause(self, pace: Pace) -> float:
-        if self.status.held_back and not self.failures:
+        if self.holds == 1 and not self.failures:
             return min(pace.second_look, pace.interval)
         if self.failures and self.status.published_time is None:
             return min(pace.interval, _FIRST_PAUSE * 2.0 ** min(self.failures - 1, 16))

@@ -64,7 +64,7 @@ async def _print_diff(settings: HostsSettings, target: HostsTarget) -> None:
     except NotReadable as error:
         raise StartError(str(error), status=_COULD_NOT) from None
     except Troubled as error:
-        raise StartError(str(error), status=1) from None
+        raise StartError(str(error), status=error.status) from None
     diff = format_diff(change, str(settings.to).lstrip("/"))
     click.echo(escape_controls(diff, keep="\n\t"), nl=False)
     if not change.changed:
@@ -75,5 +75,5 @@ async def _remove(target: HostsTarget | ConfigMapTarget, where: object) -> None:
     try:
         removed = await target.remove()
     except Troubled as error:
-        raise StartError(str(error), status=1) from None
+        raise StartError(str(error), status=error.status) from None
     click.echo(f"{where}: taken out." if removed else f"{where}: there was nothing to take out.", err=True)

@@ -111,6 +111,21 @@ async def test_a_doubt_that_a_second_look_dispels_is_no_confirmation_for_the_nex
     assert [confirmed for *_, confirmed in target.taken[:5]] == [False, False, True, False, True]
 
 
+async def test_what_is_held_back_for_good_is_looked_at_no_more_often_than_else(
+    autojump_clock: trio.abc.Clock,  # noqa: ARG001
+) -> None:
+    class Stubborn(ScriptedTarget):
+        async def publish(self, publication: Publication, *, confirmed: bool) -> str:
+            await super().publish(publication, confirmed=confirmed)
+            return "not without --allow-empty"
+
+    target, noted = Stubborn(), status()
+    logs = await followed(ScriptedSource([ONE]), target, seconds=40, noted=noted)
+    assert len(target.taken) <= 6
+    assert logs == ["warning held back"]
+    assert noted.why_not_ready() == "not without --allow-empty"
+
+
 async def test_a_failure_between_two_looks_does_not_confirm(autojump_clock: trio.abc.Clock) -> None:  # noqa: ARG001
     """The second look is one that saw a table."""
     target = ScriptedTarget(["", "hold"])

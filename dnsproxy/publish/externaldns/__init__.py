@@ -1,0 +1,1 @@
+"""The same table as objects that external-dns reads."""

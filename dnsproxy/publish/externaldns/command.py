@@ -1,0 +1,105 @@
+"""The command line of `dnsproxy publish-external-dns`: flags and variables to ExternalDnsSettings."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import click
+
+from dnsproxy.publish.externaldns.manifests import PREFIX, Kind
+from dnsproxy.publish.externaldns.options import (
+    MOST,
+    parse_annotation,
+    parse_annotation_prefix,
+    parse_instance,
+    parse_label,
+    parse_namespace,
+    refuse_reserved,
+)
+from dnsproxy.publish.options import make_common, publisher_options
+from sidecar.checked_type import CheckedType
+from sidecar.options import BadUsage, Command, run_program
+
+_TTL: Final = (1, 86_400)
+
+EPILOG = """\b
+Examples:
+  dnsproxy publish-external-dns --instance main --dry-run
+  dnsproxy publish-external-dns --instance main --namespace external-dns --from dnsproxy-admin.switchback.svc:8081
+  dnsproxy publish-external-dns --instance main --output service --annotation-prefix internal.example.org/
+  dnsproxy publish-external-dns --instance main --remove
+"""
+
+
+@click.command("publish-external-dns", cls=Command, epilog=EPILOG)
+@click.option(
+    "--instance",
+    type=CheckedType("name", parse_instance),
+    required=True,
+    help="Whose the objects are: two publishers of one name delete each other's.",
+)
+@click.option(
+    "--namespace",
+    type=CheckedType("name", parse_namespace),
+    help="Where the objects go.  [default: the pod's own, or the kubeconfig's]",
+)
+@click.option(
+    "--output",
+    type=click.Choice([kind.value for kind in Kind]),
+    default=Kind.DNS_ENDPOINT.value,
+    help="DNSEndpoint objects, for --source=crd of external-dns; or headless Services with annotations, for "
+    "--source=service.",
+)
+@click.option("--ttl", type=click.IntRange(*_TTL), metavar="SECONDS", default=60, help="The TTL of the records.")
+@click.option(
+    "--annotation-prefix",
+    type=CheckedType("domain/", parse_annotation_prefix),
+    default=PREFIX,
+    help="Of the annotations on Services; as the --annotation-prefix of external-dns.",
+)
+@click.option(
+    "--label",
+    type=CheckedType("key=value", parse_label),
+    multiple=True,
+    help="One more label for each object: what external-dns filters by.",
+)
+@click.option(
+    "--annotation",
+    type=CheckedType("key=value", parse_annotation),
+    multiple=True,
+    help="One more annotation for each object.",
+)
+@click.option("--allow-empty", is_flag=True, help="Delete all objects when the table is empty.")
+@publisher_options
+def publish_external_dns(log_format: str | None, log_level: str, **values: Any) -> None:
+    """Keep the names of a running server in objects that external-dns makes DNS records of.
+
+    Exit status: 0 done, 1 a name or the table is refused, 2 bad usage, 3 the table or the cluster can't be asked.
+    """
+    from dnsproxy.publish.externaldns.program import run_publish_external_dns  # noqa: PLC0415  # --help must not cost it
+    from dnsproxy.publish.externaldns.settings import ExternalDnsSettings  # noqa: PLC0415
+    from sidecar.logs import configure_logging  # noqa: PLC0415
+
+    common = make_common(values)
+    labels, annotations = dict(values["label"]), dict(values["annotation"])
+    faults = refuse_reserved(labels, annotations, prefix=values["annotation_prefix"])
+    faults += [
+        f"--{flag}: at most {MOST}"
+        for flag, given in (("label", labels), ("annotation", annotations))
+        if len(given) > MOST
+    ]
+    if faults:
+        raise BadUsage(faults)
+    settings = ExternalDnsSettings(
+        common,
+        instance=values["instance"],
+        kind=Kind(values["output"]),
+        namespace=values["namespace"],
+        ttl=values["ttl"],
+        annotation_prefix=values["annotation_prefix"],
+        labels=labels,
+        annotations=annotations,
+        allow_empty=values["allow_empty"],
+    )
+    configure_logging(format=log_format, level=log_level)
+    run_program(run_publish_external_dns, settings)

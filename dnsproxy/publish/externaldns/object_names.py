@@ -1,0 +1,52 @@
+"""Names of objects for hostnames.
+
+The law: a name depends on its hostname alone, fits into the limits of its kind, and no two hostnames have the same one:
+a hostname stands in the name as it is, or what stands there instead is followed by a hash of it. Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Final
+
+LONGEST_SUBDOMAIN: Final = 253
+"""RFC 1123 subdomain, the name of most objects:
+https://kubernetes.io/docs/concepts/overview/working-with-objects/names/"""
+LONGEST_LABEL: Final = 63
+"""RFC 1035 label, the name of a Service."""
+
+_PREFIX: Final = "switchback"
+_HASH: Final = 16
+_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+def subdomain_name(hostname: str) -> str:
+    """The name of an object for a hostname in normal form: at most 253 characters, dots among them.
+
+    `switchback-HOSTNAME`, where that is a name; else `switchback.`, what is left of it, and a hash. The octet behind
+    the prefix keeps the two apart, whatever people call their hosts.
+    """
+    plain = f"{_PREFIX}-{hostname}"
+    if len(plain) <= LONGEST_SUBDOMAIN and _SUBDOMAIN.fullmatch(hostname):
+        return plain
+    room = LONGEST_SUBDOMAIN - len(_PREFIX) - _HASH - 2
+    readable = ".".join(filter(None, (label.strip("-") for label in _cleaned(hostname)[:room].split("."))))
+    return f"{_PREFIX}.{_with_hash(readable, hostname)}"
+
+
+def label_name(hostname: str) -> str:
+    """The name of a Service for a hostname in normal form: at most 63 characters, always with a hash."""
+    room = LONGEST_LABEL - len(_PREFIX) - _HASH - 2
+    readable = _cleaned(hostname).replace(".", "-")[:room].strip("-")
+    return f"{_PREFIX}-{_with_hash(readable, hostname)}"
+
+
+def _cleaned(hostname: str) -> str:
+    return hostname.replace("*", "any").replace("_", "-")
+
+
+def _with_hash(readable: str, hostname: str) -> str:
+    """What is left of a hostname may be nothing."""
+    digest = hashlib.sha256(hostname.encode()).hexdigest()[:_HASH]
+    return f"{readable}-{digest}" if readable else digest

@@ -1,0 +1,82 @@
+"""The values of flags for external-dns: labels, annotations, names.
+
+The law: what the API server would refuse is refused here, by the same rules
+(https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/), and what is ours to say is nobody else's.
+Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from dnsproxy.names import shown
+from dnsproxy.publish.config_maps import MANAGED_BY
+from dnsproxy.publish.externaldns.manifests import reserved_annotations
+
+MOST: Final = 32
+"""Labels of one's own, and annotations."""
+
+_WORD: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_LONGEST_PREFIX: Final = 253
+_OURS: Final = "switchback.dev/"
+
+
+def parse_instance(text: str) -> str:
+    """A label value that is not empty. Raises ValueError."""
+    if not _WORD.fullmatch(text):
+        raise ValueError(f"{shown(text)} is no label value: 1 to 63 letters, digits, `-`, `_` and `.`")
+    return text
+
+
+def parse_namespace(text: str) -> str:
+    """The name of a namespace. Raises ValueError."""
+    if not _LABEL.fullmatch(text):
+        raise ValueError(f"{shown(text)} is no name of a namespace")
+    return text
+
+
+def parse_annotation_prefix(text: str) -> str:
+    """`DOMAIN/`. Raises ValueError."""
+    domain = text.removesuffix("/")
+    if not text.endswith("/") or len(domain) > _LONGEST_PREFIX or not _SUBDOMAIN.fullmatch(domain):
+        raise ValueError(f"{shown(text)} is no prefix such as external-dns.alpha.kubernetes.io/")
+    return text
+
+
+def parse_label(text: str) -> tuple[str, str]:
+    """`KEY=VALUE`. Raises ValueError."""
+    key, value = _parse_pair(text)
+    if value and not _WORD.fullmatch(value):
+        raise ValueError(f"{shown(value)} is no label value: at most 63 letters, digits, `-`, `_` and `.`")
+    return key, value
+
+
+def parse_annotation(text: str) -> tuple[str, str]:
+    """`KEY=VALUE`. Raises ValueError."""
+    return _parse_pair(text)
+
+
+def refuse_reserved(labels: Iterable[str], annotations: Iterable[str], *, prefix: str) -> list[str]:
+    """What is wrong with these keys, a line for each."""
+    ours = reserved_annotations(prefix)
+    faults = [f"--label {key}: it says whose the objects are" for key in labels if _is_reserved(key, {MANAGED_BY})]
+    return faults + [f"--annotation {key}: it is set for each name" for key in annotations if _is_reserved(key, ours)]
+
+
+def _is_reserved(key: str, ours: Iterable[str]) -> bool:
+    # With `switchback.dev/hostname` on a Service, a server of ours would take its name for one of the cluster.
+    return key in ours or key.startswith(_OURS)
+
+
+def _parse_pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    prefix, slash, name = key.rpartition("/")
+    if not equals:
+        raise ValueError(f"{shown(text)} is not KEY=VALUE")
+    if not _WORD.fullmatch(name) or (slash and (len(prefix) > _LONGEST_PREFIX or not _SUBDOMAIN.fullmatch(prefix))):
+        raise ValueError(f"{shown(key)} is no key: [DOMAIN/]NAME")
+    return key, value
