@@ -56,6 +56,7 @@ Exit status: 0 measured, 2 bad usage, 3 could not measure.
 @click.option("--fill", is_flag=True, help="Only make the Ingresses.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), default="bench-sync.json", help="All figures.")
 @click.option("--pin/--no-pin", default=True, help="Our server on one processor, all else on the others.")
+@click.option("--realtime", is_flag=True, help="Our server before all else on its processor (root): others stay out.")
 @click.option("--profile", is_flag=True, help="Show where our server spends its time until it is ready.")
 def main(json_file: Path, **values: Any) -> None:
     """Measure `dnsproxy serve` with many Ingresses on a real kube-apiserver."""
@@ -66,7 +67,13 @@ def main(json_file: Path, **values: Any) -> None:
     if not options.measurements and not options.profile:
         return
     click.echo("\n\n".join([format_table(found.rows), *found.profiles]), nl=False)
-    how = {"rounds": options.rounds, "tries": options.tries, "seconds": options.seconds, "pinned": options.pin}
+    how = {
+        "rounds": options.rounds,
+        "tries": options.tries,
+        "seconds": options.seconds,
+        "pinned": options.pin,
+        "realtime": options.realtime,
+    }
     write_json(json_file, to_json(found.rows, **how, **surroundings))
     if options.measurements and not found.has_any:
         raise StartError("nothing was measured", status=COULD_NOT)

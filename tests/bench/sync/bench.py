@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.bench.cpus import Cpus
 from tests.bench.sync.ours import POD, Ours, Way, serving
@@ -29,6 +30,8 @@ class Bench:
     seconds: float
     upstream: int
     """The port of an upstream of loopback."""
+    realtime: bool = False
+    """Whether nothing else has our server's processor while it is ready to run."""
 
     def take(self, take: Callable[[], S]) -> list[S]:
         """A sample for each round."""
@@ -43,8 +46,6 @@ class Bench:
     @contextmanager
     def server(self, *, way: Way = POD, profile: Path | None = None) -> Iterator[Ours]:
         """A server of ours for the time of a block."""
-        with (
-            self.folder() as folder,
-            serving(self.api, folder, cpus=self.cpus.server, upstream=self.upstream, way=way, profile=profile) as ours,
-        ):
+        how: dict[str, Any] = {"cpus": self.cpus.server, "upstream": self.upstream, "realtime": self.realtime}
+        with self.folder() as folder, serving(self.api, folder, way=way, profile=profile, **how) as ours:
             yield ours

@@ -30,6 +30,7 @@ STATIC: Final = tuple(f"static{number}.example.org" for number in range(50))
 """Names that are in the table from the first query on, whatever the cluster does."""
 STATIC_ADDRESS: Final = "192.0.2.20"
 
+_REALTIME: Final = ("chrt", "--rr", "1")
 _LOOK_SECONDS: Final = 0.002
 _PATIENCE: Final = 300.0
 
@@ -91,11 +92,22 @@ KUBECONFIG: Final = Way("kubeconfig", in_pod=False)
 
 @contextmanager
 def serving(
-    api: ApiServer, folder: Path, *, cpus: Collection[int], upstream: int, way: Way = POD, profile: Path | None = None
+    api: ApiServer,
+    folder: Path,
+    *,
+    cpus: Collection[int],
+    upstream: int,
+    way: Way = POD,
+    profile: Path | None = None,
+    realtime: bool = False,
 ) -> Iterator[Ours]:
-    """A server for the time of a block; its start is the moment before its process is made."""
+    """A server for the time of a block; its start is the moment before its process is made.
+
+    `realtime`: nothing else has its processor while it is ready to run (sched(7)).
+    """
     port, log = free_port(), folder / "ours.log"
-    python = [sys.executable, *(["-m", "cProfile", "-o", str(profile)] if profile else [])]
+    python = [*(_REALTIME if realtime else ()), sys.executable]
+    python += ["-m", "cProfile", "-o", str(profile)] if profile else []
     arguments = _serve_arguments(_write_hosts(folder), port=port, upstream=upstream)
     if way.in_pod:
         command = [*python, "-m", "tests.bench.sync.in_pod", str(_write_account(api, folder)), *arguments]

@@ -39,6 +39,7 @@ class Options:
     data: Path | None = None
     """Where the API servers' data is kept; None: nowhere."""
     pin: bool = True
+    realtime: bool = False
     profile: bool = False
 
 
@@ -92,7 +93,7 @@ def _filled(options: Options, size: int, cpus: Cpus, progress: Progress) -> Iter
         stack.enter_context(pinned(cpus.load))
         api = stack.enter_context(api_server(folder, cpus=cpus.load))
         upstream = stack.enter_context(knowing_nothing())
-        yield Bench(api, size, cpus, options.rounds, options.tries, options.seconds, upstream)
+        yield Bench(api, size, cpus, options.rounds, options.tries, options.seconds, upstream, options.realtime)
 
 
 def _tell_filled(progress: Progress, size: int, done: int) -> None:
