@@ -3,7 +3,9 @@
 #   Debian packages (dig, dnsperf, nginx, haproxy, etcd ...), when run as root on a Debian system;
 #   CoreDNS (the newest, and the oldest that we write for and that still builds), kube-apiserver and kubectl, built as Go
 #   modules into a cache folder outside this tree, and the Gateway API's custom resource definitions, from its Go module;
+#   external-dns, built as a Go module, and its custom resource definition;
 #   a small Debian with Python, as a base to build the image on where no registry is reached.
+#   the definitions of the prometheus-operator's objects likewise.
 # The cache is keyed by version and built once. Run it again at any time: what is there is left alone.
 #
 #   scripts/peers.sh            everything
@@ -18,7 +20,10 @@ COREDNS_VERSION=v1.14.7
 COREDNS_OLD_VERSIONS=(v1.9.4 v1.10.0 v1.10.1 v1.11.4)
 KUBERNETES_VERSION=v1.34.4
 GATEWAY_API_VERSION=v1.6.3
+# The last that Go 1.26 builds. Four minutes, for it has every provider in it.
+EXTERNAL_DNS_VERSION=v0.21.0
 GO_PROXYPROTO_VERSION=v0.15.0
+PROMETHEUS_OPERATOR_VERSION=v0.85.0
 DEBIAN_VERSION=v12
 DEBIAN_SUITE=bookworm
 HERE=$(cd "$(dirname "$0")" && pwd)
@@ -29,7 +34,7 @@ DEBIAN=(
   bind9-dnsutils:dig dnsperf:dnsperf nginx-light:nginx haproxy:haproxy etcd-server:etcd curl:curl
   libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so
   nsd:nsd unbound:unbound dnsmasq-base:dnsmasq wrk:wrk iproute2:ip strace:strace
-  buildah:buildah debootstrap:debootstrap
+  buildah:buildah debootstrap:debootstrap bind9:named
 )
 # CNI plugins are on no PATH.
 CLUSTER_DEBIAN=(
@@ -128,6 +133,18 @@ build_kubernetes() {
     -X $package.gitMajor=1 -X $package.gitMinor=$minor" "k8s.io/kubernetes/cmd/$program"
 }
 
+build_external_dns() {
+  GOFLAGS='' go install -trimpath -ldflags '-s -w' "sigs.k8s.io/external-dns@$1"
+}
+
+fetch_dnsendpoint() {
+  local folder
+  folder=$(go mod download -json "sigs.k8s.io/external-dns@$1" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
+  mkdir "$GOBIN/dnsendpoint"
+  cp "$folder"/config/crd/standard/*.yaml "$GOBIN/dnsendpoint/"
+  chmod -R u+w "$GOBIN/dnsendpoint"
+}
+
 fetch_gateway_api() {
   local folder
   folder=$(go mod download -json "sigs.k8s.io/gateway-api@$1" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
@@ -135,6 +152,13 @@ fetch_gateway_api() {
   cp -r "$folder/config/crd/standard" "$folder/config/crd/experimental" "$GOBIN/gateway-api/"
   # A module's files are read-only, which would keep the cache from being removed.
   chmod -R u+w "$GOBIN/gateway-api"
+}
+
+fetch_prometheus_operator() {
+  local folder
+  folder=$(go mod download -json "github.com/prometheus-operator/prometheus-operator@$1" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
+  cp -r "$folder/example/prometheus-operator-crd" "$GOBIN/prometheus-operator"
+  chmod -R u+w "$GOBIN/prometheus-operator"
 }
 
 # A root folder as a tar archive, for `buildah add`. Built in place: debootstrap makes device nodes, and their owners count.
@@ -189,7 +213,8 @@ list() {
     have "${row#*:}" && printf '%-16s found\n' "${row##*[:/]}" || printf '%-16s missing (package %s)\n' "${row##*[:/]}" "${row%%:*}"
   done
   for name in "coredns-$COREDNS_VERSION" "$(old_coredns)" "kube-apiserver-$KUBERNETES_VERSION" "kubectl-$KUBERNETES_VERSION" "gateway-api-$GATEWAY_API_VERSION" "go-proxyproto-$GO_PROXYPROTO_VERSION" \
-    "debian-base-$DEBIAN_VERSION" "go-relay-$RELAY_VERSION"; do
+    "debian-base-$DEBIAN_VERSION" "go-relay-$RELAY_VERSION" "external-dns-$EXTERNAL_DNS_VERSION" \
+    "dnsendpoint-$EXTERNAL_DNS_VERSION"; do
     [ -x "$CACHE/$name/${name%-v*}" ] && printf '%-16s %s\n' "${name%-v*}" "$CACHE/$name" || printf '%-16s missing\n' "${name%-v*}"
   done
 }
@@ -204,8 +229,11 @@ case "${1:-}" in
     build kube-apiserver "$KUBERNETES_VERSION" build_kubernetes kube-apiserver
     build kubectl "$KUBERNETES_VERSION" build_kubernetes kubectl
     build gateway-api "$GATEWAY_API_VERSION" fetch_gateway_api
+    build dnsendpoint "$EXTERNAL_DNS_VERSION" fetch_dnsendpoint
+    build external-dns "$EXTERNAL_DNS_VERSION" build_external_dns
     build go-proxyproto "$GO_PROXYPROTO_VERSION" build_go_proxyproto ||
       say "not built: go-proxyproto; the tests that need it will skip"
+    build prometheus-operator "$PROMETHEUS_OPERATOR_VERSION" fetch_prometheus_operator
     make_debian_base || say "not made: debian-base; the tests that need it will skip"
     build go-relay "$RELAY_VERSION" build_relay
     list
