@@ -1,7 +1,9 @@
 """One relayed connection: what is on its way between its two sides, and the end of each direction.
 
 The law: nothing here waits. A connection is moved on by events of its sides and by its deadline, and does all that can
-be done without blocking. At most one buffer per direction is held: where a receiver is slow, the sender is not read.
+be done without blocking. At most one buffer or one pipe per direction is held: where a receiver is slow, the sender is
+not read. Octets pass through the buffer until a read has filled it; then through a pipe (proxy.splice), until there is
+less than a buffer at once.
 
 How an end is passed on: the FIN of one side becomes a FIN to the other when all before it has been sent, and the other
 direction goes on. A reset becomes a reset, also after all before it has been delivered: a clean end in its place would
@@ -15,7 +17,8 @@ import socket
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from proxy.side import End, Side
+from proxy.side import BULK, End, Side
+from proxy.splice import UNSUPPORTED, Pipe
 from proxy.wheel import NOWHERE
 from sidecar.poller import BROKEN, READABLE, WRITABLE
 
@@ -23,14 +26,14 @@ if TYPE_CHECKING:
     from proxy.relay import Relay
 
 BUFFER: Final = 65_536
-"""Octets that are read at once, and so the most that is held per direction."""
+"""Octets that are read at once, and so the most that is held per direction outside the kernel."""
 
 RESET_GRACE: Final = 1.0
 """Seconds for a backend to take what its client sent before the client reset: it may never read, and the reset matters
 more to it. A client has the half-close timeout for each step, for what the backend sent may be the whole answer."""
 
-# Buffers that one direction may move before the other connections get their turn.
-_ROUNDS: Final = 16
+# Octets that one direction may move before the other connections get their turn.
+_TURN: Final = 2_097_152
 _INCOMING: Final = READABLE | BROKEN
 _ENDING: Final = select.EPOLLRDHUP | BROKEN
 
@@ -92,38 +95,78 @@ class Connection:
             if source.broken:
                 self.close(reset=True)
             return
-        for _ in range(_ROUNDS):
+        left = _TURN
+        while left > 0:
             if sink.pending and not self._flush(sink):
                 return
             if source.end is not None:
                 self._pass_on_end(source)
                 return
-            if not source.readable or not self._move(source, sink):
+            if not source.readable:
                 return
+            moved = self._splice(source, sink) if source.bulk else self._move(source, sink)
+            if moved is None:
+                return
+            left -= moved
         self._yield_turn(source)
 
-    def _move(self, source: Side, sink: Side) -> bool:
-        """Read once and send it on; whether there may be more to do now."""
+    def _move(self, source: Side, sink: Side) -> int | None:
+        """Read once and send it on: how many octets, or None where there is nothing more to do now."""
         relay = self.relay
         try:
             count = source.sock.recv_into(relay.buffer)
         except BlockingIOError:
             source.readable = False
-            return False
+            return None
         except OSError:
-            self._note_reset(source)
-            source.end = End.RESET
-            return True
+            return self._note_end(source, End.RESET)
         if not count:
-            # A failed send may have taken the error that this read would have shown.
-            source.end = End.RESET if source.broken else End.FIN
-            return True
+            return self._note_end(source, End.FIN)
         # A short read has emptied the socket (epoll(7)); what comes later raises a new event, an end that was already
         # announced does not.
-        source.readable = count == BUFFER or source.hup
-        self.active_at = monotonic()
+        full = count == BUFFER
+        source.readable = full or source.hup
+        if full:
+            source.bulk = BULK
         self._count(source, count)
-        return self._send(sink, relay.view[:count])
+        return count if self._send(sink, relay.view[:count]) else None
+
+    def _splice(self, source: Side, sink: Side) -> int | None:
+        """As _move, through a pipe."""
+        pipes = self.relay.pipes
+        pipe = pipes.take()
+        if pipe is None:
+            return self._move(source, sink)
+        try:
+            count = pipe.fill(source.fd)
+        except OSError as error:
+            pipes.give_back(pipe)
+            return self._splice_failed(source, error)
+        if not count:
+            pipes.give_back(pipe)
+            return self._note_end(source, End.FIN)
+        source.bulk = BULK if count >= BUFFER else source.bulk - 1
+        self._count(source, count)
+        sink.pending = pipe
+        return count if self._flush(sink) else None
+
+    def _splice_failed(self, source: Side, error: OSError) -> int | None:
+        """Nothing came through a pipe: because there is nothing, or because there are no pipes, or it is an end."""
+        if isinstance(error, BlockingIOError):
+            source.readable = False
+            return None
+        if error.errno in UNSUPPORTED:
+            self.relay.pipes.switch_off(error)
+            source.bulk = 0
+            return 0
+        return self._note_end(source, End.RESET)
+
+    def _note_end(self, source: Side, end: End) -> int:
+        if end is End.RESET:
+            self._note_reset(source)
+        # A failed send may have taken the error that this read would have shown.
+        source.end = End.RESET if source.broken else end
+        return 0
 
     def _send(self, sink: Side, octets: memoryview) -> bool:
         try:
@@ -140,18 +183,41 @@ class Connection:
 
     def _flush(self, sink: Side) -> bool:
         """Send what is pending; whether all of it went."""
+        pending = sink.pending
         try:
-            sent = sink.sock.send(sink.pending)
+            if isinstance(pending, bytes):
+                sink.pending = pending[sink.sock.send(pending) :]
+            else:
+                pending.drain(sink.fd)
         except BlockingIOError:
             return False
-        except OSError:
+        except OSError as error:
+            if isinstance(pending, Pipe) and error.errno in UNSUPPORTED:
+                self._take_back(sink, pending)
+                self.relay.pipes.switch_off(error)
+                return self._flush(sink)
             self._note_broken(sink)
             return False
         self.active_at = monotonic()
-        sink.pending = sink.pending[sent:]
-        return not sink.pending
+        if sink.pending:
+            return False
+        if pending is sink.pending:
+            self._drop_pending(sink)
+        return True
+
+    def _take_back(self, sink: Side, pipe: Pipe) -> None:
+        octets = pipe.take_back()
+        self._drop_pending(sink)
+        sink.pending = octets
+
+    def _drop_pending(self, side: Side) -> None:
+        """Forget what was to be sent to a side, and let the next direction have its pipe."""
+        if isinstance(side.pending, Pipe):
+            self.relay.pipes.give_back(side.pending)
+        side.pending = b""
 
     def _count(self, source: Side, count: int) -> None:
+        self.active_at = monotonic()
         if source is self.client:
             self.relay.counters.octets_to_backend += count
         else:
@@ -166,7 +232,7 @@ class Connection:
         if side.broken:
             return
         side.broken = True
-        side.pending = b""
+        self._drop_pending(side)
         if side is self.client:
             self.cut_at = monotonic() + RESET_GRACE
         self.relay.wheel.hasten(self, self._deadline())
@@ -237,6 +303,8 @@ class Connection:
         if self.closed:
             return
         self.closed = True
+        self._drop_pending(self.client)
+        self._drop_pending(self.backend)
         self.client.release(self.relay.poller, reset=reset)
         self.backend.release(self.relay.poller, reset=reset)
         self.relay.forget(self)

@@ -2,10 +2,7 @@
 
 The law: one trio task moves every octet. It waits for one descriptor (sidecar.poller) that stands for all sockets;
 beside it run a clock for the deadlines and the look-ups of names, and no task, timer or pipe per connection. Sockets,
-connections and tasks live and die inside Relay.serve.
-
-Bulk data could move with splice(2) instead of through the buffer: the place for it is Connection.pump, once a read has
-filled the buffer.
+connections, pipes and tasks live and die inside Relay.serve.
 """
 
 from __future__ import annotations
@@ -30,6 +27,7 @@ from proxy.metrics import Counters
 from proxy.name_resolver import LookUp
 from proxy.settings import Settings
 from proxy.side import contain
+from proxy.splice import Pipes, pipes_within
 from proxy.wheel import TICK, Wheel
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
@@ -79,6 +77,7 @@ class Relay:
         *,
         counters: Counters | None = None,
         look_up: LookUp | None = None,
+        pipes: Pipes | None = None,
     ) -> None:
         self.settings = settings
         self._look_up = look_up
@@ -90,11 +89,13 @@ class Relay:
         endpoints = [bound_endpoint(listener) for listener in listeners]
         written = dict.fromkeys(route.backend for route in settings.routes)
         self.backends = {destination: Backend(destination, listeners=endpoints) for destination in written}
+        soft = _descriptor_limit()
+        self.pipes = Pipes(most=pipes_within(soft)) if pipes is None else pipes
         self.listeners = [
             Listener(self, sock, self.backends[route.backend], format_header=settings.formatter_of(route))
             for sock, route in zip(listeners, settings.routes, strict=True)
         ]
-        self.limit = _connection_limit(settings.max_connections)
+        self.limit = _connection_limit(settings.max_connections, descriptors=soft)
         self.clients = Clients(most_each=settings.max_connections_per_client)
         self._alive: dict[Dialling | Connection, tuple[str, int]] = {}
         self._paused = False
@@ -109,21 +110,22 @@ class Relay:
         task_status: trio.TaskStatus[list[Endpoint]] = trio.TASK_STATUS_IGNORED,
     ) -> None:
         """Relay until cancelled, or until `stopping` is set and the last connection has ended. Raises StartError."""
-        try:
-            self._refuse_ourselves()
-            with self.poller:
-                async with trio.open_nursery() as nursery:
-                    follow = functools.partial(follow_backends, look_up=self._look_up)
-                    await nursery.start(follow, list(self.backends.values()), self.settings)
-                    nursery.start_soon(self.poller.run)
-                    nursery.start_soon(self._keep_time)
-                    self._watch_listeners()
-                    task_status.started([listener.endpoint for listener in self.listeners])
-                    await (trio.Event() if stopping is None else stopping).wait()
-                    await self._drain()
-                    nursery.cancel_scope.cancel()
-        finally:
-            self._end()
+        with self.pipes:
+            try:
+                self._refuse_ourselves()
+                with self.poller:
+                    async with trio.open_nursery() as nursery:
+                        follow = functools.partial(follow_backends, look_up=self._look_up)
+                        await nursery.start(follow, list(self.backends.values()), self.settings)
+                        nursery.start_soon(self.poller.run)
+                        nursery.start_soon(self._keep_time)
+                        self._watch_listeners()
+                        task_status.started([listener.endpoint for listener in self.listeners])
+                        await (trio.Event() if stopping is None else stopping).wait()
+                        await self._drain()
+                        nursery.cancel_scope.cancel()
+            finally:
+                self._end()
 
     def admit(self, host: str, port: int) -> bool:
         """Whether a client may have one more connection; says so in the log where not."""
@@ -223,12 +225,17 @@ class Relay:
                 )
 
 
-def _connection_limit(wanted: int | None) -> int:
-    """What was asked for, but no more than two descriptors a connection within the limit of this process."""
+def _descriptor_limit() -> int:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY:
-        soft = 1_048_576
-    possible = max(1, (soft - min(_RESERVED, soft // 2)) // 2)
+    return 1_048_576 if soft == resource.RLIM_INFINITY else soft
+
+
+def _connection_limit(wanted: int | None, *, descriptors: int) -> int:
+    """What was asked for, but no more than two descriptors a connection beside those of the pipes and of the rest."""
+    left = descriptors - 2 * pipes_within(descriptors)
+    possible = max(1, (left - min(_RESERVED, left // 2)) // 2)
     if wanted is not None and wanted > possible:
-        log.warning("the descriptor limit allows fewer connections", asked=wanted, possible=possible, descriptors=soft)
+        log.warning(
+            "the descriptor limit allows fewer connections", asked=wanted, possible=possible, descriptors=descriptors
+        )
     return possible if wanted is None else min(wanted, possible)

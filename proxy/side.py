@@ -16,11 +16,15 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVarTuple
 import structlog
 
 if TYPE_CHECKING:
+    from proxy.splice import Pipe
     from sidecar.poller import Poller
 
 Arguments = TypeVarTuple("Arguments")
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
+
+BULK: Final = 2
+"""The last read of a stream's every burst finds little, and the first of the next one much."""
 
 _RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)
 _COUNT: Final = struct.Struct("i")
@@ -67,9 +71,9 @@ def contain(owner: Owner, step: Callable[[*Arguments], None], *arguments: *Argum
 
 
 class Side:
-    """One socket. What is pending here is still to be sent to it."""
+    """One socket."""
 
-    __slots__ = ("broken", "end", "fd", "finished", "hup", "owner", "peer", "pending", "readable", "sock")
+    __slots__ = ("broken", "bulk", "end", "fd", "finished", "hup", "owner", "peer", "pending", "readable", "sock")
 
     peer: Side
 
@@ -78,7 +82,10 @@ class Side:
         self.sock = sock
         self.fd = sock.fileno()
         """-1 once released: its number may belong to another connection by then."""
-        self.pending = b""
+        self.pending: bytes | Pipe = b""
+        """What is still to be sent to it: octets, or a pipe that holds them."""
+        self.bulk = 0
+        """How many more reads go through a pipe; each that finds more than a buffer sets it to BULK again."""
         self.readable = False
         """A read may find something: an event said so, and no read since has found the socket empty."""
         self.hup = False

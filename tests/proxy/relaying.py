@@ -16,6 +16,7 @@ from proxy.name_resolver import LookUp
 from proxy.relay import Relay, open_listeners
 from proxy.routes import Destination, Route, ServicePort
 from proxy.settings import Settings
+from proxy.splice import Pipes
 from sidecar.endpoints import Endpoint
 
 Socket = trio.socket.SocketType
@@ -85,11 +86,12 @@ async def relaying_to(
     host: str = V4,
     backend: Socket | None = None,
     look_up: LookUp | None = None,
+    pipes: Pipes | None = None,
     **settings: Any,
 ) -> AsyncIterator[World]:
-    """A relay with one route to whatever is there; `look_up` plays the resolver."""
+    """A relay with one route to whatever is there; `look_up` plays the resolver, without `pipes` it splices."""
     configured = Settings(routes=(Route(Endpoint(host, 0), destination),), **settings)
-    relay = Relay(configured, open_listeners(configured), look_up=look_up)
+    relay = Relay(configured, open_listeners(configured), look_up=look_up, pipes=pipes)
     stopping = trio.Event()
     async with trio.open_nursery() as nursery:
         await nursery.start(functools.partial(relay.serve, stopping=stopping))
