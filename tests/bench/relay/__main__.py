@@ -18,7 +18,7 @@ from tests.bench.cpus import split_cpus
 from tests.bench.progress import Progress
 from tests.bench.relay.measuring import Measured, count_steps, measure_rounds
 from tests.bench.relay.network import describe_network, enter_own_network
-from tests.bench.relay.peers import OURS, missing_peers
+from tests.bench.relay.peers import OURS, PEERS, missing_peers
 from tests.bench.relay.profiling import make_profiles
 from tests.bench.relay.report import format_table, make_rows, to_json
 from tests.bench.relay.rig import Rig
@@ -58,6 +58,9 @@ def choose(names: Sequence[str], *, long: bool) -> list[Workload]:
 @click.option(
     "--workload", type=click.Choice([each.name for each in WORKLOADS]), multiple=True, help="Only this; repeatable."
 )
+@click.option(
+    "--relay", type=click.Choice([each.label for each in PEERS]), multiple=True, help="Only this; repeatable."
+)
 @click.option("--long", is_flag=True, help="The transfers of 5 GB, too.")
 @click.option("--rounds", type=click.IntRange(1), default=3, help="How often each relay is measured.")
 @click.option("--seconds", type=click.FloatRange(0.2, 3600), default=3.0, help="How long each time.")
@@ -70,6 +73,7 @@ def choose(names: Sequence[str], *, long: bool) -> list[Workload]:
 def main(
     *,
     workload: Sequence[str],
+    relay: Sequence[str],
     long: bool,
     rounds: int,
     seconds: float,
@@ -86,7 +90,7 @@ def main(
     chosen = choose(workload, long=long)
     try:
         with ending_on_sigterm():
-            measured, profiles = _run(chosen, rounds=rounds, seconds=seconds, pin=pin, profile=profile)
+            measured, profiles = _run(chosen, relays=relay, rounds=rounds, seconds=seconds, pin=pin, profile=profile)
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     rows = make_rows(chosen, measured)
@@ -94,19 +98,19 @@ def main(
     click.echo("\n\n".join([format_table(rows) + f"connections: {network}\n", *profiles]), nl=False)
     how = {"rounds": rounds, "seconds": seconds, "pinned": pin, "missing": missing, "network": network}
     write_json(json_file, to_json(rows, **how, **surroundings))
-    if not any(row.relay == OURS and row.summary for row in rows):
+    if (not relay or OURS in relay) and not any(row.relay == OURS and row.summary for row in rows):
         raise StartError("nothing of ours was measured", status=COULD_NOT)
 
 
 def _run(
-    workloads: Sequence[Workload], *, rounds: int, seconds: float, pin: bool, profile: bool
+    workloads: Sequence[Workload], *, relays: Sequence[str], rounds: int, seconds: float, pin: bool, profile: bool
 ) -> tuple[Measured, list[str]]:
     cpus = split_cpus(os.sched_getaffinity(0), pin=pin)
     profiled = workloads if profile else ()
-    progress = Progress(count_steps(workloads, rounds=rounds) + len(profiled))
+    progress = Progress(count_steps(workloads, relays=relays, rounds=rounds) + len(profiled))
     try:
         with Rig(cpus=cpus) as rig:
-            measured = measure_rounds(rig, workloads, rounds=rounds, seconds=seconds, progress=progress)
+            measured = measure_rounds(rig, workloads, relays=relays, rounds=rounds, seconds=seconds, progress=progress)
             return measured, make_profiles(rig, profiled, seconds=seconds, progress=progress)
     finally:
         progress.finish()

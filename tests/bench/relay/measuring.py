@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,18 +47,24 @@ class Measured:
     """Why a relay was not measured (any more)."""
 
 
-def count_steps(workloads: Sequence[Workload], *, rounds: int) -> int:
+def count_steps(workloads: Sequence[Workload], *, relays: Collection[str], rounds: int) -> int:
     """How often measure_rounds steps: a start with its warm-up and some rounds, each relay and workload."""
-    return sum(len(peers_for(workload)) for workload in workloads) * (1 + rounds)
+    return sum(len(peers_for(workload, relays)) for workload in workloads) * (1 + rounds)
 
 
 def measure_rounds(
-    rig: Rig, workloads: Sequence[Workload], *, rounds: int, seconds: float, progress: Progress
+    rig: Rig,
+    workloads: Sequence[Workload],
+    *,
+    relays: Collection[str],
+    rounds: int,
+    seconds: float,
+    progress: Progress,
 ) -> Measured:
     """Start and warm up all relays, then measure them in rounds, a workload at a time."""
     measured = Measured({})
     for workload in workloads:
-        peers = peers_for(workload)
+        peers = peers_for(workload, relays)
         measured.samples.update({(workload.name, peer.label): [] for peer in peers})
         for turn in range(rounds + 1):
             for peer in peers:

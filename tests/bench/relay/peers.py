@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -74,6 +74,10 @@ def missing_peers() -> list[str]:
     return [peer.label for peer in PEERS if find_peer(peer) is None]
 
 
-def peers_for(workload: Workload) -> list[Peer]:
-    """The relays that are installed and measured under a workload, ours first."""
-    return [peer for peer in PEERS if workload.kind in peer.kinds and find_peer(peer) is not None]
+def peers_for(workload: Workload, relays: Collection[str] = ()) -> list[Peer]:
+    """The relays that are installed and measured under a workload, ours first; of `relays` alone if any are named."""
+    return [
+        peer
+        for peer in PEERS
+        if workload.kind in peer.kinds and (not relays or peer.label in relays) and find_peer(peer) is not None
+    ]
