@@ -73,7 +73,7 @@ def copy_sources(folder: Path) -> Path:
 
 def build_image(name: str, *, folder: Path, context: Path) -> Image:
     """Build the Dockerfile in `context`; `folder` is for files that only the build sees. Takes half a minute."""
-    _make_base()
+    make_base()
     options = ["--isolation", "chroot", "--network", "host", "--pull-never", "--timestamp", "0"]
     options += ["--build-arg", f"BASE={BASE}", *_mounts(folder)]
     buildah("bud", "--quiet", *options, "--tag", name, str(context))
@@ -99,7 +99,7 @@ def _buildah() -> list[str]:
     return [program("buildah"), f"--root={storage}/root", f"--runroot={storage}/run", f"--storage-driver={driver}"]
 
 
-def _make_base() -> None:
+def make_base() -> None:
     """From the root folder that `make peers` made, once."""
     if json.loads(buildah("images", "--json", "--filter", f"reference={BASE}") or "null"):
         return

@@ -1,0 +1,96 @@
+"""`python -m tests.cluster`: build the image, start a node, play the scene. Root, Linux; `make cluster-peers` first."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.cluster.images import save_images
+from tests.cluster.node import Node, NodeFailed, missing, running_node
+from tests.cluster.stage import Fell, Stage
+from tests.cluster.steps import STEPS
+from tests.peers.programs import program
+
+
+def main() -> int:
+    """Play all of it, or up to a step; the exit status: 0 all is well, 1 a step fell, 3 it could not be played."""
+    options = parse(sys.argv[1:])
+    if os.geteuid() != 0 or missing():
+        told = f"missing: {', '.join(missing())}" if missing() else "this takes root"
+        sys.stderr.write(f"{told}; `make cluster-peers` brings what is needed\n")
+        return 3
+    folder = Path(tempfile.mkdtemp(prefix="switchback-cluster-"))
+    begun = time.monotonic()
+    try:
+        return play(folder, last=options.until, keep=options.keep)
+    finally:
+        sys.stdout.write(f"{time.monotonic() - begun:.0f} s in all\n")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def parse(words: list[str]) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.cluster", description=__doc__)
+    names = [step.__name__ for step in STEPS]
+    parser.add_argument("--until", choices=names, default=names[-1], help="the last step to play")
+    parser.add_argument("--keep", action="store_true", help="after the last step, or the one that fell, wait for Enter")
+    return parser.parse_args(words)
+
+
+def play(folder: Path, *, last: str, keep: bool) -> int:
+    """Build, start, and play the steps."""
+    heading("Build the images")
+    (folder / "images").mkdir()
+    images = save_images(folder / "images")
+    heading("Start a node")
+    with running_node(folder / "node") as node:
+        load_images(node, images)
+        stage = Stage(node, folder)
+        try:
+            return play_steps(stage, last=last)
+        finally:
+            if keep:
+                sys.stdout.write(
+                    f"kept: nsenter -t {node.pid} -a; kubeconfig {node.folder}/kubeconfig; Enter ends it\n"
+                )
+                sys.stdin.readline()
+
+
+def play_steps(stage: Stage, *, last: str) -> int:
+    """The steps up to one; stops at the first that falls."""
+    for number, step in enumerate(STEPS, 1):
+        begun = time.monotonic()
+        heading(f"{number}. {step.__doc__}")
+        try:
+            step(stage)
+        except (Fell, NodeFailed) as error:
+            stage.say(f"FELL after {time.monotonic() - begun:.0f} s: {error}")
+            stage.say(stage.node.kubectl("get", "pods,events", "-A", check=False).stdout[-6000:])
+            return 1
+        stage.say(f"({time.monotonic() - begun:.0f} s)")
+        if step.__name__ == last:
+            break
+    return 0
+
+
+def load_images(node: Node, images: dict[str, Path]) -> None:
+    """Hand the archives to containerd; they are not needed any more then."""
+    for path in images.values():
+        ctr = [program("ctr"), f"--address={node.folder}/containerd.sock", "--namespace=k8s.io"]
+        node.run(*ctr, "images", "import", str(path))
+        path.unlink()
+
+
+def heading(text: str) -> None:
+    """A line that says what comes."""
+    sys.stdout.write(f"\n{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

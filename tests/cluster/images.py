@@ -1,0 +1,105 @@
+"""The images that the scene's pods run, besides the project's own: pause, CoreDNS, and one with curl, nginx and Python.
+
+The law: made from programs of this machine and Debian's packages; no registry is asked.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from tests.cluster.texts import PAUSE
+from tests.deploy.image import BASE, build_image, buildah, command_in, copy_sources, make_base
+from tests.peers.programs import program
+
+PROJECT_IMAGE: Final = "localhost/switchback:0.1.0"
+COREDNS: Final = "localhost/coredns:1"
+TOOLS: Final = "localhost/switchback-tools:v1"
+
+_PAUSE: Final = "#include <unistd.h>\nint main(void) { for (;;) pause(); }\n"
+_RESOLVE: Final = r"""
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Prints the addresses of a name, as the C library that this is linked with resolves it. */
+int main(int count, char **words) {
+    struct addrinfo *found, hints;
+    char text[INET6_ADDRSTRLEN];
+    memset(&hints, 0, sizeof hints);
+    hints.ai_socktype = SOCK_STREAM;
+    int error = getaddrinfo(words[1], NULL, &hints, &found);
+    if (count != 2 || error) {
+        fprintf(stderr, "%s\n", gai_strerror(error));
+        return 1;
+    }
+    for (; found; found = found->ai_next) {
+        void *address = found->ai_family == AF_INET ? (void *)&((struct sockaddr_in *)found->ai_addr)->sin_addr
+                                                    : (void *)&((struct sockaddr_in6 *)found->ai_addr)->sin6_addr;
+        puts(inet_ntop(found->ai_family, address, text, sizeof text));
+    }
+    return 0;
+}
+"""
+
+
+def save_images(folder: Path) -> dict[str, Path]:
+    """An archive for each image by its name, the project's built from the sources as they are."""
+    project = build_image(PROJECT_IMAGE, folder=folder, context=copy_sources(folder))
+    pause, resolve = compile_static("pause", _PAUSE, folder), compile_static("resolve", _RESOLVE, folder)
+    make_image(PAUSE, base="scratch", files={pause: "/pause"}, entrypoint=["/pause"])
+    make_image(COREDNS, base="scratch", files={Path(program("coredns")): "/coredns"}, entrypoint=["/coredns"])
+    make_tools()
+    tools = "localhost/tools:1"
+    make_image(tools, base=TOOLS, files={resolve: "/usr/local/bin/musl-resolve"}, entrypoint=[])
+    saved = {}
+    for name in (PAUSE, COREDNS, tools):
+        saved[name] = save(name, folder / f"{name.partition('/')[2].partition(':')[0]}.tar")
+    saved[PROJECT_IMAGE] = folder / "switchback.tar"
+    project.save(saved[PROJECT_IMAGE], name=PROJECT_IMAGE)
+    return saved
+
+
+def compile_static(name: str, source: str, folder: Path) -> Path:
+    """A C program linked with musl, which needs nothing else."""
+    (folder / f"{name}.c").write_text(source, encoding="utf-8")
+    command = [program("musl-gcc"), "-static", "-Os", "-o", str(folder / name), str(folder / f"{name}.c")]
+    subprocess.run(command, check=True)
+    return folder / name
+
+
+def make_image(name: str, *, base: str, files: Mapping[Path, str], entrypoint: Sequence[str]) -> None:
+    """An image with some files more than its base."""
+    container = buildah("from", "--pull-never", base).strip()
+    try:
+        for source, target in files.items():
+            buildah("copy", "--quiet", "--chmod", "755", container, str(source), target)
+        buildah("config", "--entrypoint", json.dumps(list(entrypoint)), container)
+        buildah("commit", "--quiet", container, name)
+    finally:
+        buildah("rm", container)
+
+
+def make_tools() -> None:
+    """Debian with curl and nginx, once."""
+    make_base()
+    if json.loads(buildah("images", "--json", "--filter", f"reference={TOOLS}") or "null"):
+        return
+    container = buildah("from", "--pull-never", BASE).strip()
+    install = "apt-get update -q && apt-get install -qy --no-install-recommends curl nginx-light"
+    try:
+        done = subprocess.run(command_in(container, "sh", "-c", install), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        buildah("commit", "--quiet", container, TOOLS)
+    finally:
+        buildah("rm", container)
+
+
+def save(name: str, file: Path) -> Path:
+    """Write an image as an archive for containerd."""
+    buildah("push", "--quiet", name, f"docker-archive:{file}:{name}")
+    return file

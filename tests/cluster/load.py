@@ -1,0 +1,111 @@
+"""Runs in the client's pod, with Python alone: asks the cluster's DNS, or fetches a page, many times, each time once.
+
+    load.py dns NAMESERVER SUFFIX ADDRESS COUNT     lookups of names of their own below SUFFIX
+    load.py http URL SECONDS                        pages, each over a connection of its own
+
+The law: nothing is tried again, so that every loss shows. Prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+import struct
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+WORKERS = 16
+PATIENCE = 6.0
+"""Seconds for one lookup: more than CoreDNS takes for one dnsproxy that is dead and the next upstream."""
+
+
+def look_up(nameserver: str, name: str, address: bytes) -> str:
+    """`ok`, or what was wrong."""
+    ident = struct.unpack("!H", os.urandom(2))[0]
+    labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
+    query = struct.pack("!6H", ident, 0x0100, 1, 0, 0, 0) + labels + b"\0\0\1\0\1"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.settimeout(PATIENCE)
+        client.connect((nameserver, 53))
+        try:
+            client.send(query)
+            reply = client.recv(4096)
+        except OSError as error:
+            return type(error).__name__
+    if struct.unpack("!H", reply[:2])[0] != ident:
+        return "another's reply"
+    if reply[3] & 15:
+        return f"rcode {reply[3] & 15}"
+    return "ok" if reply.endswith(address) else "another address"
+
+
+def fetch(url: str) -> str:
+    """`ok`, or what was wrong."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=10)
+    try:
+        connection.request("GET", parts.path or "/", headers={"connection": "close"})
+        response = connection.getresponse()
+        response.read()
+    except (OSError, http.client.HTTPException) as error:
+        return type(error).__name__
+    finally:
+        connection.close()
+    return "ok" if response.status == http.client.OK else str(response.status)
+
+
+def many(ask: Callable[[int], str], goes_on: Callable[[int], bool], *, workers: int) -> dict[str, object]:
+    """Ask from several threads while it goes on."""
+    said: Counter[str] = Counter()
+    slowest = 0.0
+    numbers = iter(range(10**9))
+    lock = threading.Lock()
+
+    def work() -> None:
+        nonlocal slowest
+        while True:
+            with lock:
+                number = next(numbers)
+            if not goes_on(number):
+                return
+            begun = time.monotonic()
+            answer = ask(number)
+            lasted = time.monotonic() - begun
+            with lock:
+                said[answer] += 1
+                slowest = max(slowest, lasted)
+
+    begun = time.monotonic()
+    threads = [threading.Thread(target=work) for _ in range(workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    seconds = time.monotonic() - begun
+    return {"said": dict(said), "seconds": round(seconds, 1), "slowest": round(slowest, 2)}
+
+
+def main(what: str, *words: str) -> dict[str, object]:
+    """Do what the command line says."""
+    if what == "dns":
+        nameserver, suffix, address, count = words
+        run, last = os.urandom(3).hex(), int(count)
+        wanted = socket.inet_aton(address)
+        return many(
+            lambda number: look_up(nameserver, f"h{run}-{number}.{suffix}", wanted),
+            lambda number: number < last,
+            workers=WORKERS,
+        )
+    url, seconds = words
+    end = time.monotonic() + float(seconds)
+    return many(lambda _: fetch(url), lambda _: time.monotonic() < end, workers=4)
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(*sys.argv[1:])))  # noqa: T201  # its output is its result

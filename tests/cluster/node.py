@@ -1,0 +1,225 @@
+"""A node and its control plane: every program in a network, a process tree and mounts of their own.
+
+The law: all of it descends from one process; when that is killed, the kernel ends the rest, pods included, and what was
+mounted or configured in there is gone. What is left is a folder, and empty control groups, which are removed.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from tests.cluster import texts
+from tests.peers.apiserver import write_keys
+from tests.peers.programs import find_program, program
+
+PROGRAMS: Final = (
+    *("coredns", "etcd", "kube-apiserver", "containerd", "kube-controller-manager", "kube-scheduler"),
+    *("kubelet", "kube-proxy", "kubectl"),
+)
+TOOLS: Final = ("runc", "nft", "ip", "nsenter", "buildah", "debian-base", "musl-gcc", "ctr", "dig", "openssl")
+START_SECONDS: Final = 120
+# What pods print may be anything.
+_TEXT: Final[dict[str, Any]] = {"capture_output": True, "text": True, "errors": "replace"}
+_CGROUPS: Final = Path("/sys/fs/cgroup")
+
+
+class NodeFailed(Exception):
+    """A program of the node did not do its part; the message has the end of its log."""
+
+
+def missing() -> list[str]:
+    """What is not on this machine and would be needed."""
+    absent = [name for name in (*PROGRAMS, *TOOLS) if find_program(name) is None]
+    return absent if Path("/usr/lib/cni/bridge").exists() else [*absent, "containernetworking-plugins"]
+
+
+@dataclass
+class Node:
+    """A running node."""
+
+    folder: Path
+    pid: int
+    token: str
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    _logs: ExitStack = field(default_factory=ExitStack, repr=False)
+
+    def inside(self, *words: str) -> list[str]:
+        """The command line that runs a command in the node's network, with its mounts, as its child."""
+        return ["nsenter", f"--target={self.pid}", "--net", "--mount", "--pid", *words]
+
+    def run(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run a command in there."""
+        done = subprocess.run(self.inside(*words), check=False, **_TEXT)
+        if check and done.returncode != 0:
+            raise NodeFailed(f"{' '.join(words)}: {done.stdout}{done.stderr}")
+        return done
+
+    def start(self, name: str) -> None:
+        """Start one of its programs."""
+        command = texts.programs(str(self.folder), find=found_programs())[name]
+        log = self._logs.enter_context((self.folder / f"{name}.log").open("ab"))
+        # /sbin for nft and iptables, which kube-proxy and the CNI's plugins call by name.
+        environment = {**os.environ, "PATH": f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"}
+        self.processes[name] = subprocess.Popen(self.inside(*command), stdout=log, stderr=log, env=environment)
+
+    def kill(self, name: str) -> None:
+        """SIGKILL one of its programs, and wait until it is gone."""
+        # nsenter is only its parent and passes no signal on.
+        process = self.processes.pop(name)
+        for child in children_of(process.pid):
+            os.kill(child, signal.SIGKILL)
+        process.wait()
+
+    def wait_for(self, condition: Callable[[], bool], name: str, *, seconds: float = START_SECONDS) -> None:
+        """Wait until something of a program is true. Raises NodeFailed."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if self.processes[name].poll() is not None or time.monotonic() > deadline:
+                log = (self.folder / f"{name}.log").read_text(errors="replace")
+                raise NodeFailed(f"{name} did not get there; its log ends:\n{log[-3000:]}")
+            time.sleep(0.1)
+
+    def kubectl(self, *words: str, check: bool = True, given: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Kubectl as the administrator; `given` goes to its stdin."""
+        command = [program("kubectl"), f"--kubeconfig={self.folder}/kubeconfig", *words]
+        done = subprocess.run(self.inside(*command), input=given, check=False, **_TEXT)
+        if check and done.returncode != 0:
+            raise NodeFailed(f"kubectl {' '.join(words)}: {done.stdout}{done.stderr}")
+        return done
+
+    def is_api_ready(self) -> bool:
+        return self.kubectl("get", "--raw=/readyz", check=False).returncode == 0
+
+    def is_ready(self) -> bool:
+        condition = "jsonpath={.items[*].status.conditions[?(@.type=='Ready')].status}"
+        return self.kubectl("get", "nodes", "-o", condition, check=False).stdout == "True"
+
+
+_READY: Final[Mapping[str, Callable[[Node], bool]]] = {
+    "etcd": lambda node: "ready to serve client requests" in (node.folder / "etcd.log").read_text(),
+    "kube-apiserver": Node.is_api_ready,
+    "containerd": lambda node: (node.folder / "containerd.sock").exists(),
+    "kubelet": Node.is_ready,
+}
+"""What is waited for before the next program starts."""
+
+
+def found_programs() -> dict[str, str]:
+    """Where each of them is."""
+    return {name: program(name) for name in PROGRAMS}
+
+
+@contextmanager
+def running_node(folder: Path) -> Iterator[Node]:
+    """A node with its control plane, from when it is Ready; all that it writes is in `folder`."""
+    cgroup = f"/switchback-{os.getpid()}"
+    token = secrets.token_hex(16)
+    for name in ("cni", "static", "logs"):
+        (folder / name).mkdir(parents=True)
+    write_keys(folder)
+    for name, text in texts.files(str(folder), cgroup=cgroup, token=token).items():
+        (folder / name).write_text(text, encoding="utf-8")
+    with control_groups(cgroup), namespaces() as pid, ExitStack() as logs:
+        node = Node(folder, pid, token, _logs=logs)
+        hide_folders(node)
+        make_network(node)
+        for name in texts.programs(str(folder), find=found_programs()):
+            node.start(name)
+            if name in _READY:
+                node.wait_for(lambda is_ready=_READY[name]: is_ready(node), name)  # type: ignore[misc]
+        yield node
+
+
+@contextmanager
+def namespaces() -> Iterator[int]:
+    """A network, a process tree and mounts of one's own; gives the first process in there, whose end is theirs."""
+    # A shell reaps what others leave behind, as the first process of a tree must.
+    first = ["sh", "-c", "while :; do sleep 5; done"]
+    command = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc", *first]
+    holder = subprocess.Popen(command)
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while not (children := children_of(holder.pid)) or not is_in_its_own_place(children[0]):
+            if time.monotonic() > deadline or holder.poll() is not None:
+                raise NodeFailed("namespaces could not be made")
+            time.sleep(0.02)
+        yield children[0]
+    finally:
+        holder.kill()
+        holder.wait()
+
+
+@contextmanager
+def control_groups(name: str) -> Iterator[None]:
+    """A control group for the pods, below each hierarchy that there is; removed with all that is in it."""
+    hierarchies = [one for one in _CGROUPS.iterdir() if one.is_dir() and not one.is_symlink()]
+    if (_CGROUPS / "cgroup.controllers").exists():
+        hierarchies = [_CGROUPS]
+    groups = [one / name.lstrip("/") for one in hierarchies]
+    for group in groups:
+        group.mkdir()
+        for setting in ("cpuset.cpus", "cpuset.mems"):
+            # A new one of the first version is empty, and takes no process.
+            if (group / "tasks").exists() and (group / setting).exists():
+                (group / setting).write_text((group.parent / setting).read_text())
+    try:
+        yield
+    finally:
+        for group in groups:
+            remove_group(group)
+
+
+def remove_group(group: Path) -> None:
+    """The kernel takes a moment until a group whose processes were killed is empty."""
+    deadline = time.monotonic() + START_SECONDS
+    for folder, _, _ in os.walk(group, topdown=False):
+        while Path(folder).exists():
+            try:
+                os.rmdir(folder)
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    with suppress(OSError):
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
+
+
+def is_in_its_own_place(pid: int) -> bool:
+    """Whether a process is in another process tree than we, and has become the program that was meant."""
+    with suppress(OSError):
+        own = Path("/proc/self/ns/pid").readlink()
+        return Path(f"/proc/{pid}/ns/pid").readlink() != own and b"sleep" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False
+
+
+def hide_folders(node: Node) -> None:
+    """What these programs write to whatever they are told: in there they see empty folders, and leave nothing here."""
+    for place in ("/run", "/var/lib/cni", "/var/lib/kubelet", "/var/log/pods", "/var/log/containers"):
+        Path(place).mkdir(parents=True, exist_ok=True)
+        node.run("mount", "-t", "tmpfs", "tmpfs", place)
+
+
+def make_network(node: Node) -> None:
+    """Loopback, and a wire with both ends in here, so that the node has an address on a device that is up."""
+    ip = program("ip")
+    node.run(ip, "link", "set", "lo", "up")
+    node.run(ip, "link", "add", "node0", "type", "veth", "peer", "name", "world0")
+    node.run(ip, "addr", "add", f"{texts.NODE_ADDRESS}/24", "dev", "node0")
+    for device in ("node0", "world0"):
+        node.run(ip, "link", "set", device, "up")
+    node.run(ip, "route", "add", "default", "via", "198.18.7.1", "dev", "node0")
+    node.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")

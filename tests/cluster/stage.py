@@ -1,0 +1,110 @@
+"""What a step of the scene works with: the node, its pods, and a way to say what was seen.
+
+The law: a step that sees something else than it should raises Fell; nothing is waited for without an end.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from tests.cluster.node import Node
+from tests.cluster.texts import CLUSTER_DNS
+from tests.peers.programs import program
+
+PATIENCE: Final = 180.0
+COREDNS_MAP: Final = "configmap/coredns"
+
+
+class Fell(Exception):
+    """A step saw something else than it should."""
+
+
+@dataclass
+class Stage:
+    """The scene as it stands."""
+
+    node: Node
+    folder: Path
+    """For files of the steps."""
+    before: dict[str, Any] = field(default_factory=dict)
+    """What was noted to be compared with later."""
+
+    def say(self, text: str) -> None:
+        """What a step saw."""
+        for line in text.rstrip().splitlines():
+            sys.stdout.write(f"    {line}\n")
+        sys.stdout.flush()
+
+    def kubectl(self, *words: str, given: str | None = None) -> str:
+        return self.node.kubectl(*words, given=given).stdout
+
+    def get(self, *words: str) -> Any:
+        """An object, or a list of them."""
+        return json.loads(self.kubectl("get", *words, "-o", "json"))
+
+    def client(self, *words: str) -> tuple[int, str]:
+        """A command in the client's pod: exit status and what it printed."""
+        done = self.node.kubectl("exec", "client", "--", *words, check=False)
+        return done.returncode, (done.stdout + done.stderr).strip()
+
+    def curl(self, url: str) -> tuple[int, str]:
+        """A page, as the client's pod gets it."""
+        return self.client("curl", "-sS", "--cacert", "/client/ca.crt", "--max-time", "8", url)
+
+    def client_address(self) -> str:
+        return str(self.get("pod", "client")["status"]["podIP"])
+
+    def relay_address(self) -> str:
+        return str(self.get("service", "relay", "-n", "switchback")["spec"]["clusterIP"])
+
+    def corefile(self) -> str:
+        return str(self.get(COREDNS_MAP, "-n", "kube-system")["data"]["Corefile"])
+
+    def dig(self, name: str, *, server: str = CLUSTER_DNS) -> list[str]:
+        """The answer to the node's own network, where every Service can be asked too."""
+        done = self.node.run(program("dig"), f"@{server}", "+short", "+tries=1", "+time=4", name, check=False)
+        return done.stdout.split()
+
+    def rolled_out(self, *workloads: str, namespace: str = "switchback") -> None:
+        """Wait until these run as they were last applied, and those before them are gone."""
+        for one in workloads:
+            self.kubectl("rollout", "status", one, "-n", namespace, f"--timeout={PATIENCE:.0f}s")
+        self.eventually(f"the end of old pods in {namespace}", lambda: not self.ending(namespace))
+
+    def ending(self, namespace: str) -> list[str]:
+        """The pods that are being ended: they still answer, with the settings that they were started with."""
+        pods = self.get("pods", "-n", namespace)["items"]
+        return [one["metadata"]["name"] for one in pods if "deletionTimestamp" in one["metadata"]]
+
+    def eventually(self, what: str, condition: Callable[[], object], *, seconds: float = PATIENCE) -> float:
+        """Wait until something is so; gives the seconds that it took."""
+        begun = time.monotonic()
+        while not condition():
+            if time.monotonic() - begun > seconds:
+                raise Fell(f"not within {seconds:.0f} s: {what}")
+            time.sleep(0.1)
+        return time.monotonic() - begun
+
+    def expect(self, what: str, *, saw: object, wanted: object) -> None:
+        if saw != wanted:
+            raise Fell(f"{what}: saw {saw!r} where {wanted!r} was wanted")
+
+    def ingress(self, name: str, host: str, *, ingress_class: str | None = None) -> None:
+        """Make one, and let its status say what the load balancer's controller would."""
+        backend = {"service": {"name": "any", "port": {"number": 80}}}
+        spec: dict[str, Any] = {
+            "rules": [{"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}],
+            "tls": [{"hosts": [host]}],
+        }
+        if ingress_class:
+            spec["ingressClassName"] = ingress_class
+        self.apply({"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": name}, "spec": spec})
+
+    def apply(self, manifest: Mapping[str, Any]) -> None:
+        self.kubectl("apply", "-f", "-", given=json.dumps(manifest))

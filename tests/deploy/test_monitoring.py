@@ -1,0 +1,160 @@
+"""The alerts as Prometheus reads them, each shown firing and silent, and no metric in them that no program has."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Final
+from urllib.request import urlopen
+
+import pytest
+import yaml
+
+from tests.deploy.manifests import DEPLOY
+from tests.peers.processes import end_process, free_ports, is_listening, wait_for
+from tests.peers.programs import program
+
+FOLDER: Final = DEPLOY / "components" / "monitoring"
+_METRIC: Final = re.compile(r"\b(?:dnsproxy|proxy|process)_[a-z_]+\b")
+_SUFFIXES: Final = ("_total", "_bucket", "_sum", "_count")
+
+
+def groups() -> list[dict[str, Any]]:
+    (rule,) = yaml.safe_load_all((FOLDER / "alerts.yaml").read_text())
+    found: list[dict[str, Any]] = rule["spec"]["groups"]
+    return found
+
+
+def alerts() -> dict[str, dict[str, Any]]:
+    return {rule["alert"]: rule for group in groups() for rule in group["rules"]}
+
+
+UP: Final = ['up{job="dnsproxy"} 1x120', 'up{job="relay"} 1x120']
+"""Without these the absent ones would fire too."""
+
+CASES: Final[dict[str, tuple[list[str], list[str]]]] = {
+    "DnsproxyAbsent": (
+        ['up{job="dnsproxy"} 0x120'],
+        ['up{job="dnsproxy",pod="a"} 0x120', 'up{job="dnsproxy",pod="b"} 1x120'],
+    ),
+    "DnsproxyTableStale": (
+        ['dnsproxy_source_contact_age_seconds{source="Ingress"} 1000x120'],
+        ['dnsproxy_source_contact_age_seconds{source="Ingress"} 300x120'],
+    ),
+    "DnsproxyTableEmpty": (["dnsproxy_table_names 7x60 0x60"], ["dnsproxy_table_names 0x120"]),
+    "DnsproxyUpstreamUnhealthy": (
+        ['dnsproxy_forward_upstream_healthy{upstream="192.0.2.53:53",pod="a"} 0x120'],
+        [
+            'dnsproxy_forward_upstream_healthy{upstream="192.0.2.53:53",pod="a"} 0x120',
+            'dnsproxy_forward_upstream_healthy{upstream="192.0.2.53:53",pod="b"} 1x120',
+        ],
+    ),
+    "DnsproxyRefusesForLoad": (["dnsproxy_forward_overload_total 0+5x120"], ["dnsproxy_forward_overload_total 5x120"]),
+    "DnsproxyFaults": (["dnsproxy_dns_failures_total 0x110 1x10"], ["dnsproxy_dns_failures_total 4x120"]),
+    "RelayAbsent": (['up{job="relay"} 0x120'], ['up{job="relay"} 1x120']),
+    "RelayBackendFails": (
+        ['proxy_backend_errors_total{cause="timeout"} 0+6x120', "proxy_connections_total 0+60x120"],
+        ['proxy_backend_errors_total{cause="timeout"} 0+1x120', "proxy_connections_total 0+60x120"],
+    ),
+}
+
+
+@pytest.mark.peer("promtool")
+def test_prometheus_takes_the_rules(tmp_path: Path) -> None:
+    done = promtool("check", "rules", str(write_rules(tmp_path)))
+    assert "SUCCESS" in done
+
+
+def test_every_alert_has_its_cases() -> None:
+    assert set(CASES) == set(alerts())
+
+
+@pytest.mark.peer("promtool")
+@pytest.mark.parametrize("fires", [True, False], ids=["fires", "is silent"])
+@pytest.mark.parametrize("name", CASES)
+def test_an_alert_fires_when_it_should_and_only_then(name: str, fires: bool, tmp_path: Path) -> None:
+    series = CASES[name][not fires]
+    for one in UP:
+        if not any(given.startswith(one.partition(" ")[0].rstrip("}")) for given in series):
+            series = [*series, one]
+    values = [{"series": row.partition(" ")[0], "values": row.partition(" ")[2]} for row in series]
+    document = {
+        "rule_files": [str(write_rules(tmp_path))],
+        "evaluation_interval": "1m",
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": values,
+                "promql_expr_test": [
+                    {
+                        "expr": f'count(ALERTS{{alertname="{name}",alertstate="firing"}})',
+                        "eval_time": "115m",
+                        "exp_samples": [{"labels": "{}", "value": 1}] if fires else [],
+                    }
+                ],
+            }
+        ],
+    }
+    (tmp_path / "test.yaml").write_text(yaml.safe_dump(document), encoding="utf-8")
+    assert "SUCCESS" in promtool("test", "rules", str(tmp_path / "test.yaml"))
+
+
+def test_alerts_and_dashboard_use_only_metrics_that_exist(tmp_path: Path) -> None:
+    text = json.dumps(groups()) + (FOLDER / "dashboard.json").read_text()
+    # What an alert's description quotes counts too.
+    used = set(_METRIC.findall(text))
+    with exposed(tmp_path) as names:
+        assert {name for name in used if bare(name) not in names and name not in names} == set()
+    assert len(used) > 10
+
+
+def test_every_panel_asks_the_chosen_prometheus() -> None:
+    panels = json.loads((FOLDER / "dashboard.json").read_text())["panels"]
+    assert {panel["datasource"]["uid"] for panel in panels} == {"${datasource}"}
+    assert len({panel["id"] for panel in panels}) == len(panels)
+
+
+def bare(name: str) -> str:
+    """A metric's family."""
+    for suffix in _SUFFIXES:
+        name = name.removesuffix(suffix)
+    return name
+
+
+@contextmanager
+def exposed(folder: Path) -> Iterator[set[str]]:
+    """The families of both programs, as they are scraped."""
+    dns, dns_admin, relay, relay_admin = free_ports(4)
+    serve = ["dnsproxy", "serve", f"--listen=127.0.0.1:{dns}", "--upstream=127.0.0.1:9"]
+    serve += [f"--admin=127.0.0.1:{dns_admin}"]
+    proxy = ["proxy", f"--route=127.0.0.1:{relay}=127.0.0.1:9", f"--admin=127.0.0.1:{relay_admin}"]
+    names: set[str] = set()
+    with ExitStack() as stack:
+        for command, port in ((serve, dns_admin), (proxy, relay_admin)):
+            log = stack.enter_context((folder / f"{command[0]}.log").open("wb"))
+            process = subprocess.Popen([sys.executable, "-m", *command], stderr=log)
+            stack.callback(end_process, process)
+            wait_for(lambda port=port: is_listening(port), process=process, log=folder / f"{command[0]}.log")  # type: ignore[misc]
+            with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+                rows = answer.read().decode().splitlines()
+            families = {row.split()[2] for row in rows if row.startswith("# TYPE")}
+            names |= families | {bare(name) for name in families}
+        yield names
+
+
+def write_rules(folder: Path) -> Path:
+    """The rules as Prometheus itself reads them, without the object around them."""
+    path = folder / "rules.yaml"
+    path.write_text(yaml.safe_dump({"groups": groups()}), encoding="utf-8")
+    return path
+
+
+def promtool(*words: str) -> str:
+    done = subprocess.run([program("promtool"), *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
