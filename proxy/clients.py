@@ -15,6 +15,8 @@ SAY_SECONDS: Final = 60.0
 """Between two lines of the log about clients with too many connections."""
 
 _BEGINNINGS: Final = (b"PROXY ", SIGNATURE_V2)
+FIRST_OCTETS: Final = frozenset(one[0] for one in _BEGINNINGS)
+"""What a header begins with; what begins otherwise need not be looked at."""
 _DEEPEST: Final = 16
 """Headers in front of one another that are looked at: one for each relay of a ring."""
 HEADERS: Final = _DEEPEST * MAXIMUM_V1

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from proxy.backend import OWN_LISTENER
-from proxy.clients import HEADERS, Words
+from proxy.clients import FIRST_OCTETS, HEADERS, Words
 from proxy.connection import BUFFER, Connection
 from proxy.readiness import Cause, Failure, cause_of_connect
 from proxy.side import End, Side, contain, reset_on_close
@@ -83,18 +83,18 @@ class Dialling:
             # With no octet and an end, it may be a half-closed one that wants to listen; but above all it is a probe
             # of a kubelet or a load balancer, which come every few seconds.
             self.close(reset=not self._client_ended)
-        elif self._closed:
-            return
-        elif self._target.addresses or self._target.failure is not None:
+        elif not self._closed:
             self._begin()
-        else:
-            self._relay.wheel.schedule(self, self._deadline)
-            self._target.when_known(self._on_known)
 
     def _begin(self) -> None:
-        self._untried = self._target.order()
-        self._failure = self._target.failure
-        self._try_next()
+        target = self._target
+        self._untried = target.order()
+        self._failure = target.failure
+        if self._untried or self._failure is not None:
+            self._try_next()
+        else:
+            self._relay.wheel.schedule(self, self._deadline)
+            target.when_known(self._on_known)
 
     def _on_known(self) -> None:
         contain(self, self._begin)
@@ -149,6 +149,10 @@ class Dialling:
             return False
         # No octet and no error is FIN: it may still want to hear what the backend says.
         self._client_ended = not self._payload
+        if self._payload and self._payload[0] not in FIRST_OCTETS:
+            # Nearly everybody; the look would cost each connection a microsecond.
+            self._words = Words.HARMLESS
+            return True
         self._words = self._look_at(self._payload)
         if self._words is Words.OURS:
             self._fail(OWN_LISTENER)
