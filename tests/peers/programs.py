@@ -17,8 +17,8 @@ def find_program(name: str) -> str | None:
     """The path of a peer, or None. What `make peers` built goes first: its version is known.
 
     `gateway-api` is a folder: the custom resource definitions, in `standard` and `experimental`; `prometheus-operator`
-    has its own likewise; `debian-base` is one too, with a small Debian in `root.tar`. `coredns-old` is the oldest CoreDNS that we write Corefiles for and that
-    still builds.
+    has its own likewise; `debian-base` is one too, with a small Debian in `root.tar`. `coredns-old` is the oldest
+    CoreDNS that we write Corefiles for and that still builds.
     """
     built = sorted(peers_cache().glob(f"{name}-v*/{name}"))
     if built:
