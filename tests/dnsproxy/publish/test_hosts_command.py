@@ -36,6 +36,12 @@ class World:
     def has(self, *rows: str) -> None:
         self.names.write_bytes(format_document(publication(*rows)).octets)
 
+    def replace_hosts(self, text: str) -> None:
+        # Whole: what an editor that truncates first writes into a file that we have just replaced, is lost.
+        new = self.folder / "new"
+        new.write_text(text)
+        new.replace(self.hosts)
+
     def command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "dnsproxy", "publish-hosts", *arguments]
 
@@ -172,7 +178,7 @@ def test_a_real_server_is_followed_until_sigterm_and_the_file_left_as_it_was(wor
         world.wait_until_written(ours, "\n192.0.2.10 app.example.org\n")
         table.write_text("192.0.2.11 app.example.org\n192.0.2.1 *.wild.example.org\n")
         world.wait_until_written(ours, "\n192.0.2.11 app.example.org\n")
-        world.hosts.write_text("192.0.2.1 other\n")
+        world.replace_hosts("192.0.2.1 other\n")
         world.wait_until_written(ours, "\n192.0.2.11 app.example.org\n")
         server.kill()
         log = world.folder / "publish.log"
