@@ -89,6 +89,11 @@ def find_block(text: bytes) -> Block | None:
     return Block(begin.start(), stop, JOINED in begin[2], tuple(inside))
 
 
+def foreign_text(text: bytes) -> bytes:
+    """What others have in the file. Raises HostsFileError."""
+    return plan_block(text, ()).new
+
+
 def first_difference(old: bytes, new: bytes) -> int:
     """How many octets two texts begin with in common."""
     low, high = 0, min(len(old), len(new))

@@ -38,7 +38,7 @@ def parse_map_name(text: str) -> MapName:
     "--to",
     type=click.Path(path_type=Path),
     default="/etc/hosts",
-    help="The hosts file to keep a block in; everything outside of it stays as it is.",
+    help="The hosts file to keep a block in; everything outside of it stays as it is, and names in it go before ours.",
 )
 @click.option(
     "--to-configmap",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import click
+import structlog
 
 from dnsproxy.install.discovering import load_client
 from dnsproxy.publish.config_map_target import ConfigMapTarget
@@ -26,6 +27,8 @@ from sidecar.errors import StartError
 from sidecar.text import escape_controls
 
 _COULD_NOT: Final = 3
+
+log = structlog.get_logger("dnsproxy.publish")
 
 
 async def run_publish_hosts(settings: HostsSettings) -> int:
@@ -53,6 +56,8 @@ async def _opened(settings: HostsSettings, status: PublishStatus) -> AsyncIterat
         return
     if not settings.force and (fault := check_name(settings.to)):
         raise StartError(f"--to {fault}")
+    if not zones and settings.common.doing is not Doing.REMOVE:
+        log.warning("without --zone, any hostname that an object of the cluster claims counts on this node")
     yield HostsTarget(settings.to, zones=zones, status=status)
 
 

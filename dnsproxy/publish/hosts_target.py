@@ -17,9 +17,9 @@ import trio
 from dnsproxy.publish import hosts_file
 from dnsproxy.publish.doubt import is_doubtful
 from dnsproxy.publish.following import Troubled
-from dnsproxy.publish.hosts_block import Change, HostsFileError, find_block, plan_block
+from dnsproxy.publish.hosts_block import Change, HostsFileError, find_block, foreign_text, plan_block
 from dnsproxy.publish.hosts_file import Applied, FileTrouble, Replaced, State
-from dnsproxy.publish.hosts_lines import HostsLines, count_names, make_lines
+from dnsproxy.publish.hosts_lines import HostsLines, count_names, make_lines, without_taken
 from dnsproxy.publish.publication import Publication
 from dnsproxy.publish.status import PublishStatus
 from sidecar.errors import StartError
@@ -27,6 +27,8 @@ from sidecar.errors import StartError
 NAME: Final = "hosts"
 """What a hosts file is called; another name is likelier a mistake than a hosts file."""
 WILDCARD: Final = "wildcard"
+TAKEN: Final = "taken"
+"""Lines of others have the name."""
 
 _SHOWN: Final = 5
 
@@ -43,7 +45,7 @@ class HostsTarget:
         self._zones = zones
         self._status = status
         self._done: tuple[Publication, State] | None = None
-        self._told: tuple[str, ...] = ()
+        self._told = HostsLines(())
         self._log = structlog.get_logger("dnsproxy.publish")
 
     async def publish(self, publication: Publication, *, confirmed: bool) -> str:
@@ -53,62 +55,68 @@ class HostsTarget:
             return ""
         wanted = make_lines(publication.names, zones=self._zones)
         try:
-            applied = await trio.to_thread.run_sync(self._apply, wanted, confirmed)
+            made, applied = await trio.to_thread.run_sync(self._apply, wanted, confirmed)
         except _Doubtful as doubt:
             return str(doubt)
-        self._note(wanted, applied)
+        self._note(made, applied)
         self._done = publication, applied.state
         return ""
 
     async def remove(self) -> bool:
         """Take the block out; whether there was one. Raises Troubled."""
-        applied = await trio.to_thread.run_sync(self._apply, HostsLines((), 0), True)
+        _, applied = await trio.to_thread.run_sync(self._apply, HostsLines(()), True)
         return applied.old != applied.new
 
     async def plan(self, publication: Publication | None) -> Change:
         """What would be written now; None: without the block. Raises Troubled."""
-        lines = make_lines(publication.names, zones=self._zones).lines if publication else ()
-        return await trio.to_thread.run_sync(self._plan, lines)
+        wanted = make_lines(publication.names, zones=self._zones) if publication else HostsLines(())
+        return await trio.to_thread.run_sync(self._plan, wanted)
 
-    def _plan(self, lines: Sequence[str]) -> Change:
+    def _plan(self, wanted: HostsLines) -> Change:
         try:
-            return plan_block(hosts_file.read(self._path), lines)
+            text = hosts_file.read(self._path)
+            return plan_block(text, without_taken(wanted, foreign_text(text)).lines)
         except (FileTrouble, HostsFileError) as error:
             raise self._troubled(error) from None
 
-    def _apply(self, wanted: HostsLines, confirmed: bool) -> Applied:
+    def _apply(self, wanted: HostsLines, confirmed: bool) -> tuple[HostsLines, Applied]:
+        made = wanted
+
         def plan(text: bytes) -> Change:
+            nonlocal made
+            made = without_taken(wanted, foreign_text(text))
             block = find_block(text)
             before = count_names(block.lines) if block else 0
-            if not confirmed and is_doubtful(before=before, after=wanted.names):
-                raise _Doubtful(f"the table has {wanted.names} names of {before}; a second look decides")
-            return plan_block(text, wanted.lines)
+            if not confirmed and is_doubtful(before=before, after=made.names):
+                raise _Doubtful(f"the table has {made.names} names of {before}; a second look decides")
+            return plan_block(text, made.lines)
 
         try:
-            return hosts_file.apply(self._path, plan)
+            applied = hosts_file.apply(self._path, plan)
         except Replaced as error:
             raise StartError(str(error), status=1) from None
         except (FileTrouble, HostsFileError) as error:
             raise self._troubled(error) from None
+        return made, applied
 
     def _troubled(self, error: FileTrouble | HostsFileError) -> Troubled:
         return Troubled(f"{self._path}: {error}" if isinstance(error, HostsFileError) else str(error))
 
-    def _note(self, wanted: HostsLines, applied: Applied) -> None:
-        self._status.names = wanted.names
-        self._status.left_out = {WILDCARD: len(wanted.wildcards)}
+    def _note(self, made: HostsLines, applied: Applied) -> None:
+        self._status.names = made.names
+        self._status.left_out = {WILDCARD: len(made.wildcards), TAKEN: len(made.taken)}
         if applied.old != applied.new:
             self._status.writes["done"] += 1
-            self._log.info("hosts file written", path=str(self._path), names=wanted.names)
-        if wanted.wildcards != self._told:
-            self._told = wanted.wildcards
-            if wanted.wildcards:
-                shown = ", ".join(wanted.wildcards[:_SHOWN])
-                self._log.warning(
-                    "a hosts file cannot have wildcards; these names are left out",
-                    count=len(wanted.wildcards),
-                    names=shown,
-                )
+            self._log.info("hosts file written", path=str(self._path), names=made.names)
+        if made.wildcards != self._told.wildcards:
+            self._tell("a hosts file cannot have wildcards; these names are left out", made.wildcards)
+        if made.taken != self._told.taken:
+            self._tell("the file has lines of others for these names, which stay as they are", made.taken)
+        self._told = HostsLines((), made.wildcards, made.taken)
+
+    def _tell(self, what: str, names: Sequence[str]) -> None:
+        if names:
+            self._log.warning(what, count=len(names), names=", ".join(names[:_SHOWN]))
 
 
 def check_name(path: Path) -> str:

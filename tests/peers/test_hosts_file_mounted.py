@@ -80,7 +80,10 @@ def node(tmp_path: Path) -> Iterator[Node]:
 
 def test_a_mounted_file_is_written_in_place_and_glibc_reads_it(node: Node) -> None:
     node.has(
-        "app.example.org 192.0.2.10 2001:db8::10", "registry.example.org 192.0.2.11", "*.wild.example.org 192.0.2.1"
+        "app.example.org 192.0.2.10 2001:db8::10",
+        "registry.example.org 192.0.2.11",
+        "*.wild.example.org 192.0.2.1",
+        "foreign.example.org 192.0.2.66",
     )
     inode = node.hosts.stat().st_ino
     done = node.publish("--once")
@@ -88,7 +91,7 @@ def test_a_mounted_file_is_written_in_place_and_glibc_reads_it(node: Node) -> No
     assert node.hosts.stat().st_ino == inode
     assert node.ask("ahosts", "app.example.org") == ["192.0.2.10", "2001:db8::10"]
     assert node.ask("ahostsv4", "registry.example.org") == ["192.0.2.11"]
-    assert node.ask("hosts", "foreign.example.org") == ["192.0.2.9"]
+    assert node.ask("ahosts", "foreign.example.org") == ["192.0.2.9"]
     assert node.ask("ahosts", "x.wild.example.org") == []
     assert node.hosts.read_text().startswith("127.0.0.1\tlocalhost\n192.0.2.9\tforeign.example.org\n# BEGIN switchback")
     assert node.publish("--remove").returncode == 0

@@ -113,8 +113,23 @@ async def test_wildcards_are_left_out_counted_and_told_once_each_change(world: W
             await world.publish(*rows)
         told.append([entry["names"] for entry in logs if entry["log_level"] == "warning"])
     assert told == [["*.example.org"], [], ["*.example.net, *.example.org"], []]
-    assert world.status.left_out == {"wildcard": 0}
+    assert world.status.left_out == {"wildcard": 0, "taken": 0}
     assert world.lines == ["192.0.2.10 b.example.org"]
+
+
+async def test_names_that_the_node_has_itself_are_left_to_it_and_told_once(world: World) -> None:
+    """Its API server's, say: any tenant could claim that."""
+    world.file.write_bytes(b"192.0.2.99 api.example.org\n")
+    rows = ("api.example.org 192.0.2.10", "b.example.org 192.0.2.10")
+    with structlog.testing.capture_logs() as logs:
+        await world.publish(*rows)
+        await world.publish(*rows, "c.example.org 192.0.2.10")
+    assert [entry["names"] for entry in logs if entry["log_level"] == "warning"] == ["api.example.org"]
+    assert world.lines == ["192.0.2.10 b.example.org", "192.0.2.10 c.example.org"]
+    assert (world.status.names, world.status.left_out) == (2, {"wildcard": 0, "taken": 1})
+    world.file.write_bytes(b"")
+    await world.publish(*rows)
+    assert world.lines == ["192.0.2.10 api.example.org", "192.0.2.10 b.example.org"]
 
 
 async def test_markers_out_of_order_are_told_with_their_line_and_the_file_is_left_alone(world: World) -> None:
