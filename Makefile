@@ -11,7 +11,7 @@ UV_VERSION := $(shell sed -n '/^name = "uv"$$/,/^version/s/^version = "\(.*\)"/\
 # ASYNC9xx: optional rules of checkpoints, off as by default.
 ASYNC_OFF := ASYNC109,ASYNC114,ASYNC124,ASYNC128,ASYNC9
 
-.PHONY: help demo test check format peers bench bench-dns bench-relay bench-faults bench-sync soak clean
+.PHONY: help demo test check format peers cluster-peers cluster-test bench bench-dns bench-relay bench-faults bench-sync soak clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -56,6 +56,12 @@ bench: bench-dns bench-relay bench-faults bench-sync ## all benchmarks
 
 soak: $(VENV)/.synced ## run the DNS server in mixed traffic and faults for 20 minutes and see whether it grows (ARGS=--help)
 	$(BIN)/python -m tests.soak $(ARGS)
+
+cluster-test: $(VENV)/.synced ## play the scene on a real Kubernetes of one node, built from scratch (root; ARGS=--help)
+	$(BIN)/python -m tests.cluster $(ARGS)
+
+cluster-peers: peers ## what cluster-test takes besides peers: kubelet, kube-proxy, containerd ...
+	scripts/peers.sh --cluster
 
 peers: ## fetch and build the real programs that judge us (root, Debian packages, Go)
 	scripts/peers.sh

@@ -65,7 +65,7 @@ def play_steps(stage: Stage, *, last: str) -> int:
     """The steps up to one; stops at the first that falls."""
     for number, step in enumerate(STEPS, 1):
         begun = time.monotonic()
-        heading(f"{number}. {step.__doc__}")
+        heading(f"{number}. {(step.__doc__ or '').splitlines()[0]}")
         try:
             step(stage)
         except (Fell, NodeFailed) as error:

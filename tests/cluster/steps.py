@@ -24,6 +24,8 @@ OVERLAY: Final = DEPLOY / "overlays" / "kubeadm"
 LOOKUPS: Final = 100_000
 RELAY_SECONDS: Final = 75
 OUTAGE_SECONDS: Final = 60.0
+RESTART_SECONDS: Final = 30.0
+"""For a kubelet to start a container again, on a machine with other work."""
 
 _NO_CONNECTION: Final = 7
 """curl's exit status for it."""
@@ -186,22 +188,29 @@ def no_request_is_lost(stage: Stage) -> None:
 
 
 def outage_is_survived(stage: Stage) -> None:
-    """The API server is away for a minute: names go on being answered, by a dnsproxy that starts anew too."""
+    """The API server is away for a minute: names go on being answered, by a dnsproxy that starts anew too.
+
+    While one of two is dead nobody can tell kube-proxy, so its share goes to the stanza's second upstream.
+    """
     relay = stage.relay_address()
     stage.node.kill("kube-apiserver")
     begun = time.monotonic()
     killed = kill_one(stage, "dnsproxy")
-    asked = lost = 0
+    said: list[tuple[float, list[str]]] = []
     while time.monotonic() - begun < OUTAGE_SECONDS:
-        asked += 1
-        lost += stage.dig(f"o{asked}.apps.example.org") != [relay]
+        said.append((time.monotonic() - begun, stage.dig(f"o{len(said)}.apps.example.org")))
         time.sleep(0.02)
     stage.node.start("kube-apiserver")
     stage.node.wait_for(stage.node.is_api_ready, "kube-apiserver")
+    public = [when for when, answer in said if answer == [PUBLIC_ADDRESS]]
+    lost = [when for when, answer in said if answer not in ([relay], [PUBLIC_ADDRESS])]
     stage.say(
-        f"{asked} lookups in {OUTAGE_SECONDS:.0f} s, {lost} lost; a dnsproxy was killed meanwhile (process {killed})"
+        f"{len(said)} lookups in {OUTAGE_SECONDS:.0f} s, {len(lost)} lost; process {killed} of dnsproxy was killed"
     )
-    stage.expect("lookups lost", saw=lost, wanted=0)
+    stage.say(f"{len(public)} got the public address, the last after {max(public, default=0):.1f} s")
+    stage.expect("lookups lost", saw=lost, wanted=[])
+    if max(public, default=0) > RESTART_SECONDS:
+        raise Fell("a dnsproxy that was killed is not back")
     stage.rolled_out("deployment/dnsproxy")
     stage.ingress("late", "late.example.com")
     lasted = stage.eventually("a new Ingress", lambda: stage.dig("late.example.com") == [relay], seconds=120)

@@ -1,0 +1,87 @@
+"""The load's own count is right: what is lost, wrong or late must show."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.cluster import load
+
+ADDRESS = socket.inet_aton("192.0.2.7")
+
+
+def answered(query: bytes) -> bytes:
+    """A reply with one A record."""
+    record = b"\xc0\x0c\0\1\0\1\0\0\0\5\0\4" + ADDRESS
+    return query[:2] + b"\x84\x00\0\1\0\1\0\0\0\0" + query[12:] + record
+
+
+@contextmanager
+def nameserver(reply: Callable[[bytes], bytes | None]) -> Iterator[None]:
+    """On 127.0.0.54, whose port 53 load.py asks."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        try:
+            server.bind(("127.0.0.54", 53))
+        except PermissionError:
+            pytest.skip("port 53 takes root")
+
+        def serve() -> None:
+            while True:
+                query, client = server.recvfrom(4096)
+                if not query:
+                    return
+                said = reply(query)
+                if said is not None:
+                    server.sendto(said, client)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield
+        finally:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
+                end.sendto(b"", ("127.0.0.54", 53))
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (answered, "ok"),
+        (lambda query: answered(query)[:-1] + b"\x08", "another address"),
+        (lambda query: query[:2] + b"\x84\x02" + query[4:], "rcode 2"),
+        (lambda query: query[:2] + b"\x84\x03" + query[4:], "rcode 3"),
+        (lambda query: bytes([query[0] ^ 1]) + answered(query)[1:], "another's reply"),
+        (lambda _: None, "TimeoutError"),
+    ],
+    ids=["right", "another address", "SERVFAIL", "NXDOMAIN", "another ID", "silence"],
+)
+def test_a_lookup_is_told_as_it_was(
+    reply: Callable[[bytes], bytes | None], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if said == "TimeoutError":
+        monkeypatch.setattr(load, "PATIENCE", 0.2)
+    with nameserver(reply):
+        assert load.look_up("127.0.0.54", "h1.apps.example.org", ADDRESS) == said
+
+
+def test_every_number_is_asked_once() -> None:
+    asked: list[int] = []
+
+    def ask(number: int) -> str:
+        asked.append(number)
+        return "ok" if number % 2 else "lost"
+
+    counted = load.many(ask, lambda number: number < 100, workers=8)
+    assert sorted(asked) == list(range(100))
+    assert counted["said"] == {"ok": 50, "lost": 50}
+
+
+def test_a_refused_connection_is_no_success() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        assert load.fetch(f"http://127.0.0.1:{unused.getsockname()[1]}/") == "ConnectionRefusedError"
