@@ -34,6 +34,7 @@ _GROUPS: Final = {
     "grpcroutes": "/apis/gateway.networking.k8s.io/v1",
     "tlsroutes": "/apis/gateway.networking.k8s.io/v1",
     "listenersets": "/apis/gateway.networking.k8s.io/v1",
+    "dnsendpoints": "/apis/externaldns.k8s.io/v1alpha1",
     "leases": "/apis/coordination.k8s.io/v1",
 }
 _METHODS: Final = {

@@ -13,7 +13,7 @@ from tests.deploy.manifests import BASE, DEPLOY, Manifest, components, compose, 
 from tests.peers.apiserver import ApiServer, running_apiserver
 from tests.peers.programs import program
 
-pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api", "prometheus-operator")
+pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api", "prometheus-operator", "dnsendpoint")
 
 NAMESPACE = "/api/v1/namespaces/switchback"
 
@@ -28,7 +28,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 def with_definitions(folder: Path) -> Iterator[ApiServer]:
     """An API server that knows the objects that are not Kubernetes' own."""
     with running_apiserver(folder) as server:
-        for definitions in (f"{program('gateway-api')}/standard", program("prometheus-operator")):
+        for definitions in (
+            f"{program('gateway-api')}/standard",
+            program("prometheus-operator"),
+            program("dnsendpoint"),
+        ):
             kubectl(server, "apply", "--server-side", "-f", definitions)
         yield server
 

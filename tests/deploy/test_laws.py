@@ -181,5 +181,15 @@ def test_a_removal_may_lie_in_wait_but_not_run(suspended: bool, faults: int) -> 
     assert len(list(laws.nothing_is_a_hook(manifests))) == faults
 
 
+def test_who_writes_a_nodes_file_is_held_to_all_the_rest() -> None:
+    manifests = copy.deepcopy(GOOD)
+    pod(manifests)["securityContext"] |= {"runAsUser": 0, "runAsNonRoot": False}
+    pod(manifests)["volumes"] = [{"name": "etc", "hostPath": {"path": "/etc"}}]
+    manifests[4]["metadata"]["name"] = "node-hosts"
+    assert list(laws.pods_are_restricted(manifests)) == []
+    pod(manifests)["hostNetwork"] = True
+    assert len(list(laws.pods_are_restricted(manifests))) == 1
+
+
 def test_every_law_is_broken_by_something() -> None:
     assert {law for law, _ in BROKEN.values()} == set(laws.LAWS)

@@ -19,9 +19,10 @@ from tests.peers.apiserver import ApiServer, running_apiserver
 from tests.peers.processes import end_process, free_ports, wait_for
 from tests.peers.programs import program
 
-pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api")
+pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api", "dnsendpoint")
 
 GATEWAY_API = DEPLOY / "components" / "gateway-api"
+EXTERNAL_DNS = DEPLOY / "components" / "external-dns"
 
 DNSPROXY = """
 list ingresses
@@ -45,6 +46,13 @@ list tlsroutes
 watch tlsroutes
 list namespaces
 watch namespaces
+"""
+
+PUBLISHER = """
+list dnsendpoints in switchback
+create dnsendpoints in switchback
+patch dnsendpoints any in switchback
+delete dnsendpoints any in switchback
 """
 
 NOBODY = """
@@ -106,7 +114,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 def with_gateways(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     with running_apiserver(tmp_path_factory.mktemp("gateways")) as server:
         kubectl(server, "apply", "--server-side", "-f", f"{program('gateway-api')}/standard")
-        folder = compose(tmp_path_factory.mktemp("composed"), with_components=[GATEWAY_API])
+        kubectl(server, "apply", "--server-side", "-f", program("dnsendpoint"))
+        folder = compose(tmp_path_factory.mktemp("composed"), with_components=[GATEWAY_API, EXTERNAL_DNS])
         kubectl(server, "apply", "-k", str(folder))
         yield server
 
@@ -124,6 +133,11 @@ def relay(cluster: ApiServer) -> Caller:
 @pytest.fixture(scope="module")
 def gateway_reader(with_gateways: ApiServer) -> Caller:
     return account(with_gateways, "switchback", "dnsproxy")
+
+
+@pytest.fixture(scope="module")
+def publisher(with_gateways: ApiServer) -> Caller:
+    return account(with_gateways, "switchback", "publisher")
 
 
 @pytest.mark.parametrize("call", rows(DNSPROXY))
@@ -151,7 +165,17 @@ def test_with_the_component_dnsproxy_may_do_nothing_else(gateway_reader: Caller,
     assert gateway_reader.verdict(parse_call(call)) == FORBIDDEN
 
 
-@pytest.mark.parametrize("call", [*rows(DNSPROXY), *rows(NOBODY), *rows(GATEWAYS)])
+@pytest.mark.parametrize("call", rows(PUBLISHER))
+def test_the_publisher_may_keep_its_records(publisher: Caller, call: str) -> None:
+    assert publisher.verdict(parse_call(call)) == ALLOWED
+
+
+@pytest.mark.parametrize("call", [*rows(DNSPROXY), *rows(NOBODY), *rows(GATEWAYS), "list dnsendpoints"])
+def test_the_publisher_may_do_nothing_else(publisher: Caller, call: str) -> None:
+    assert publisher.verdict(parse_call(call)) == FORBIDDEN
+
+
+@pytest.mark.parametrize("call", [*rows(DNSPROXY), *rows(NOBODY), *rows(GATEWAYS), *rows(PUBLISHER)])
 def test_an_administrator_may_do_all_of_it(with_gateways: ApiServer, call: str) -> None:
     """Else a call would be refused for another reason than its rights."""
     assert Caller(with_gateways, with_gateways.token).verdict(parse_call(call)) == ALLOWED
