@@ -15,8 +15,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from proxy.backend import OWN_LISTENER
+from proxy.byte_path import BUFFER
 from proxy.clients import FIRST_OCTETS, HEADERS, Words
-from proxy.connection import BUFFER, Connection
+from proxy.connection import Connection
 from proxy.readiness import Cause, Failure, cause_of_connect
 from proxy.side import End, Side, contain, reset_on_close
 from proxy.wheel import NOWHERE, TICK
@@ -203,6 +204,7 @@ class Dialling:
                 return 0
         self._attempts[side] = address
         relay = self._relay
+        side.room_watched = True
         relay.poller.add(side.fd, side.handle, writable=True)
         relay.wheel.schedule(
             self, min(self._deadline, monotonic() + ATTEMPT_DELAY) if self._untried else self._deadline
@@ -250,6 +252,7 @@ class Dialling:
         self._target.note_connected(address)
         relay.counters.octets_to_backend += len(self._payload)
         backend.pending = (self._header + self._payload)[sent:]
+        backend.room_watched |= bool(backend.pending)
         client = Side(self, self._client)
         connection = Connection(relay, client, backend)
         relay.replace(self, connection)
@@ -261,7 +264,7 @@ class Dialling:
             client.owner = self
         for side in (client,) if watched else (backend, client):
             if side.fd >= 0:
-                relay.poller.add(side.fd, side.handle, writable=True)
+                relay.poller.add(side.fd, side.handle, writable=side.room_watched)
 
     def _hear(self, client: Side, events: int) -> None:
         """Look at what a client says who had not said enough when its backend was connected."""

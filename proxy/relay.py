@@ -18,8 +18,9 @@ import structlog
 import trio
 
 from proxy.backend import OWN_LISTENER, Backend
+from proxy.byte_path import BUFFER
 from proxy.clients import Clients
-from proxy.connection import BUFFER, Connection
+from proxy.connection import Connection
 from proxy.dialling import Dialling
 from proxy.following import follow_backends
 from proxy.listener import ROUTE_FLAG, Listener
@@ -33,6 +34,9 @@ from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
 from sidecar.listeners import bound_endpoint, listen_tcp
 from sidecar.poller import Poller
+
+_LINGER: Final = 0.001
+"""Seconds: the answer of a backend that is near, or the next of many clients, comes within it."""
 
 # Descriptors for what is no connection: listeners, the admin port, look-ups, the log.
 _RESERVED: Final = 64
@@ -98,6 +102,7 @@ class Relay:
         self.limit = _connection_limit(settings.max_connections, descriptors=soft)
         self.clients = Clients(most_each=settings.max_connections_per_client)
         self._alive: dict[Dialling | Connection, tuple[str, int]] = {}
+        self._first_look = min(settings.idle_timeout, settings.half_close_timeout, 5.0)
         self._paused = False
         self._exhausted = False
         self._stopping = False
@@ -117,7 +122,7 @@ class Relay:
                     async with trio.open_nursery() as nursery:
                         follow = functools.partial(follow_backends, look_up=self._look_up)
                         await nursery.start(follow, list(self.backends.values()), self.settings)
-                        nursery.start_soon(self.poller.run)
+                        nursery.start_soon(functools.partial(self.poller.run, linger=_LINGER))
                         nursery.start_soon(self._keep_time)
                         self._watch_listeners()
                         task_status.started([listener.endpoint for listener in self.listeners])
@@ -148,7 +153,7 @@ class Relay:
         self.wheel.cancel(dialling)
         self._alive[connection] = self._alive.pop(dialling)
         # Looked at first when most have ended; then it tells its real deadline.
-        self.wheel.schedule(connection, connection.active_at + min(self.settings.idle_timeout, 5.0))
+        self.wheel.schedule(connection, connection.active_at + self._first_look)
 
     def forget(self, ended: Dialling | Connection) -> None:
         """A connection has ended."""

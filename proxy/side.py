@@ -23,6 +23,7 @@ Arguments = TypeVarTuple("Arguments")
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
+FAULT: Final = "connection failed"
 BULK: Final = 2
 """The last read of a stream's every burst finds little, and the first of the next one much."""
 
@@ -66,14 +67,27 @@ def contain(owner: Owner, step: Callable[[*Arguments], None], *arguments: *Argum
         step(*arguments)
     except Exception:
         # What peers can cause is handled where it happens, so this is a fault of ours: say it, and go on without it.
-        log.exception("connection failed")
+        log.exception(FAULT)
         owner.close(reset=True)
 
 
 class Side:
     """One socket."""
 
-    __slots__ = ("broken", "bulk", "end", "fd", "finished", "hup", "owner", "peer", "pending", "readable", "sock")
+    __slots__ = (
+        "broken",
+        "bulk",
+        "end",
+        "fd",
+        "finished",
+        "hup",
+        "owner",
+        "peer",
+        "pending",
+        "readable",
+        "room_watched",
+        "sock",
+    )
 
     peer: Side
 
@@ -86,6 +100,8 @@ class Side:
         """What is still to be sent to it: octets, or a pipe that holds them."""
         self.bulk = 0
         """How many more reads go through a pipe; each that finds more than a buffer sets it to BULK again."""
+        self.room_watched = False
+        """An event will say when it has room again."""
         self.readable = False
         """A read may find something: an event said so, and no read since has found the socket empty."""
         self.hup = False
@@ -100,7 +116,12 @@ class Side:
     def handle(self, events: int) -> None:
         """Take in an event mask of epoll."""
         owner = self.owner
-        contain(owner, owner.handle, self, events)
+        # As contain, without the call.
+        try:
+            owner.handle(self, events)
+        except Exception:
+            log.exception(FAULT)
+            owner.close(reset=True)
 
     def unsent(self) -> int:
         """Octets that the other end has not acknowledged yet (SIOCOUTQ, tcp(7))."""
@@ -119,7 +140,7 @@ class Side:
         """Close the socket, with a reset in place of FIN if asked so; what was not sent yet is lost then."""
         if self.fd < 0:
             return
-        poller.remove(self.fd)
+        poller.forget(self.fd)
         self.fd = -1
         if reset:
             reset_on_close(self.sock)

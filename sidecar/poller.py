@@ -2,7 +2,8 @@
 
 Waking a trio task costs ten times a system call, so programs that move many small messages over many sockets must not
 pay it per socket and message. Here the sockets are registered once, edge-triggered, in an epoll instance of their own;
-that instance is itself readable when any of them has news (epoll(7)), and trio waits for it alone.
+that instance is itself readable when any of them has news (epoll(7)), and trio waits for it alone. Where news comes in
+quick succession, even that is too often: then the loop may wait for the next batch itself, for a moment.
 
 The law: this module knows descriptors, events and handlers. It reads and writes no socket. A handler must drain its
 socket until EAGAIN, must not block, and must not raise for what a peer can cause: an exception ends the loop.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import select
 from collections.abc import Callable
+from time import monotonic
 from typing import Final
 
 import trio
@@ -22,6 +24,9 @@ BROKEN: Final = select.EPOLLERR | select.EPOLLHUP
 
 BATCH: Final = 256
 """Handlers called in one go: enough that a busy moment is one call; few enough that other tasks get their turn soon."""
+
+BUSY_SECONDS: Final = 0.02
+"""How long a loop that lingers may go on without a turn of the other tasks; they wait no longer than this."""
 
 Handler = Callable[[int], None]
 """Called with the event mask of one descriptor."""
@@ -52,27 +57,56 @@ class Poller:
         self._epoll.register(descriptor, events)
         self._handlers[descriptor] = handler
 
+    def modify(self, descriptor: int, *, writable: bool = True) -> None:
+        """Watch edge-triggered, for room to write too or not; what is ready now is reported anew.
+
+        A descriptor that is not watched stays so.
+        """
+        if descriptor in self._handlers:
+            self._epoll.modify(descriptor, READABLE | (WRITABLE if writable else 0) | select.EPOLLET)
+
     def remove(self, descriptor: int) -> None:
         """Stop watching. Call it before the socket is closed, or a later socket with its number gets its events."""
         if self._handlers.pop(descriptor, None) is not None:
             self._epoll.unregister(descriptor)
 
+    def forget(self, descriptor: int) -> None:
+        """As remove, for a descriptor that is closed at once: then the kernel stops by itself, and a call is saved.
+
+        A later socket with its number may get one event of it, where both are in one batch.
+        """
+        self._handlers.pop(descriptor, None)
+
     def __len__(self) -> int:
         return len(self._handlers)
 
-    async def run(self, *, after: Callable[[], None] | None = None) -> None:
-        """Wait and dispatch until cancelled; `after` is called behind each batch, for what handlers left undone."""
+    async def run(self, *, after: Callable[[], None] | None = None, linger: float = 0.0) -> None:
+        """Wait and dispatch until cancelled; `after` is called behind each batch, for what handlers left undone.
+
+        With `linger`, in seconds, the thread waits so long for the next batch before it goes back to trio, which then
+        has its turn every BUSY_SECONDS at the latest.
+        """
         while True:
             await trio.lowlevel.wait_readable(self._epoll.fileno())
-            self.dispatch()
-            if after is not None:
-                after()
+            until = monotonic() + BUSY_SECONDS if linger else 0.0
+            timeout = 0.0
+            while self.dispatch(timeout):
+                if after is not None:
+                    after()
+                if monotonic() >= until:
+                    break
+                timeout = linger
 
-    def dispatch(self) -> None:
-        """Call the handler of each descriptor that is ready now, at most one batch of them."""
+    def dispatch(self, timeout: float = 0.0) -> int:
+        """Call the handler of each descriptor that is ready, at most one batch of them; gives how many were.
+
+        Waits at most `timeout` seconds, and not in trio, for the first.
+        """
         handlers = self._handlers
-        for descriptor, events in self._epoll.poll(0, self._batch):
+        ready = self._epoll.poll(timeout, self._batch)
+        for descriptor, events in ready:
             # An earlier handler of this batch may have removed it.
             handler = handlers.get(descriptor)
             if handler is not None:
                 handler(events)
+        return len(ready)

@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from proxy import connection
-from proxy.connection import BUFFER
+from proxy.byte_path import BUFFER
 from tests.proxy.relaying import V4, V6, World, read_to_end, relaying, reset, send_all, until
 
 PATTERN = bytes(range(251))

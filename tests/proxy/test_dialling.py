@@ -11,7 +11,7 @@ import trio
 from structlog.testing import capture_logs
 
 from proxy.backend import Address, Backend
-from proxy.connection import BUFFER
+from proxy.byte_path import BUFFER
 from proxy.header import Header, ProxyProtocol
 from proxy.readiness import Cause, Failure
 from proxy.routes import Destination

@@ -16,7 +16,7 @@ import trio
 from structlog.testing import capture_logs
 
 from proxy import splice
-from proxy.connection import BUFFER
+from proxy.byte_path import BUFFER
 from proxy.relay import _connection_limit
 from proxy.splice import MOST, SIZE, Pipe, Pipes, pipes_within
 from tests.proxy.relaying import World, read_to_end, relaying, reset, send_all, until

@@ -314,3 +314,95 @@ async def test_a_bug_in_a_handler_ends_the_loop_loudly(
     pair[1].send(b"a")
     with pytest.raises(RuntimeError, match="a bug"):
         await poller.run()
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_what_is_modified_is_reported_anew(
+    poller: Poller, pair: tuple[socket.socket, socket.socket], writable: bool
+) -> None:
+    ours, theirs = pair
+    seen: list[int] = []
+    poller.add(ours.fileno(), note(seen))
+    theirs.send(b"a")
+    poller.dispatch()
+    poller.modify(ours.fileno(), writable=writable)
+    poller.dispatch()
+    assert [events & READABLE != 0 for events in seen] == [True, True]
+    assert [events & WRITABLE != 0 for events in seen] == [False, writable]
+
+
+def test_modifying_what_is_not_watched_does_nothing(poller: Poller, pair: tuple[socket.socket, socket.socket]) -> None:
+    poller.modify(pair[0].fileno())
+    pair[1].send(b"a")
+    assert poller.dispatch() == 0
+
+
+def test_what_is_forgotten_and_closed_is_called_no_more_and_its_number_can_be_watched_again(poller: Poller) -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        seen: list[int] = []
+        poller.add(ours.fileno(), note(seen))
+        theirs.send(b"a")
+        number = ours.fileno()
+        poller.forget(number)
+        ours.close()
+        assert (poller.dispatch(), len(poller)) == (0, 0)
+    one, other = socket.socketpair()
+    with one, other:
+        again = one if one.fileno() == number else other
+        assert again.fileno() == number
+        poller.add(number, note(seen))
+        (other if again is one else one).send(b"a")
+        assert poller.dispatch() == 1
+    assert len(seen) == 1
+
+
+def test_dispatching_says_how_many_were_ready(poller: Poller, pair: tuple[socket.socket, socket.socket]) -> None:
+    assert poller.dispatch() == 0
+    poller.add(pair[0].fileno(), note([]))
+    pair[1].send(b"a")
+    assert poller.dispatch(60.0) == 1
+
+
+async def test_a_loop_that_lingers_takes_what_comes_of_what_it_did_without_a_turn_of_trio(
+    poller: Poller, pair: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, theirs = pair
+    # No busy machine shall end it between two messages.
+    monkeypatch.setattr("sidecar.poller.BUSY_SECONDS", 60.0)
+    turns_before: list[int] = []
+    turns = 0
+
+    def answer(_events: int) -> None:
+        ours.recv(1)
+        turns_before.append(turns)
+        if len(turns_before) < 5:
+            theirs.send(b"a")
+
+    poller.add(ours.fileno(), answer)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(poller.run, linger=0.001))
+        theirs.send(b"a")
+        while len(turns_before) < 5:
+            await trio.lowlevel.checkpoint()
+            turns += 1
+        nursery.cancel_scope.cancel()
+    assert len(set(turns_before)) == 1
+
+
+async def test_a_loop_that_lingers_lets_the_others_have_their_turn(
+    poller: Poller, pair: tuple[socket.socket, socket.socket]
+) -> None:
+    ours, theirs = pair
+
+    def answer_for_ever(_events: int) -> None:
+        ours.recv(1)
+        theirs.send(b"a")
+
+    poller.add(ours.fileno(), answer_for_ever)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(poller.run, linger=0.001))
+        theirs.send(b"a")
+        for _ in range(5):
+            await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
