@@ -20,12 +20,20 @@ ended() {
   here get job "$job" -o 'jsonpath={range .status.conditions[?(@.status=="True")]}{.type}{" "}{end}' 2>/dev/null || true
 }
 
-# Nobody may put back what is taken out.
-here delete job dnsproxy-install --ignore-not-found
+# Nobody may put back what is taken out, a pod that is just at it included.
+here delete job dnsproxy-install --ignore-not-found --cascade=foreground
 if [ -n "$(here get cronjob dnsproxy-uninstall --ignore-not-found -o name)" ]; then
   here create job "$job" --from=cronjob/dnsproxy-uninstall
   waited=0
-  until case "$(ended)" in *Complete*) true ;; *Failed*) here logs "job/$job" >&2 || true; say "the stanza could not be taken out; nothing was deleted"; exit 1 ;; *) false ;; esac; do
+  while :; do
+    case "$(ended)" in
+      *Complete*) break ;;
+      *Failed*)
+        here logs "job/$job" >&2 || true
+        say 'the stanza could not be taken out; nothing was deleted'
+        exit 1
+        ;;
+    esac
     [ "$waited" -lt "$seconds" ] || { say "the stanza is not out after $seconds s; nothing was deleted"; exit 1; }
     sleep 2
     waited=$((waited + 2))
