@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dnsproxy.install.change.edits import Wanted
-from dnsproxy.install.change.planning import plan_apply
+from dnsproxy.install.change.planning import check_loop, plan_apply
 from dnsproxy.install.change.refusal import Refusal, refusal_of
 from dnsproxy.install.change.routes import find_routes
 from dnsproxy.install.change.zones import check_free, check_named, route_of
@@ -66,22 +66,10 @@ def print_for(found: Found, choice: Choice, wanted: Wanted) -> Printed:
         return _print_config_map(found, lasting, wanted)
     if server.corefile is None or server.corefile.value is None:
         raise Refusal(choice.why)
-    _check_loop(found, wanted)
+    check_loop(found, wanted)
     form = choice.form or server.corefile.owner.form or Form.STANZA
     printed = _PRINTERS[form](server, server.corefile, wanted)
     return replace(printed, notes=tuple(dict.fromkeys([*printed.notes, *choice.what_else])))
-
-
-def _check_loop(found: Found, wanted: Wanted) -> None:
-    """The cluster's DNS that is told to ask itself answers nobody."""
-    own = (
-        *(found.service.addresses if found.service else ()),
-        *(found.node_local.addresses if found.node_local else ()),
-    )
-    for address in wanted.addresses:
-        if address.host in own:
-            reason = f"{format_address(address)} is the cluster's DNS itself, which would ask itself"
-            raise Refusal(reason, "give dnsproxy's own address with --address, or its Service with --service")
 
 
 def _print_config_map(found: Found, choice: Choice, wanted: Wanted) -> Printed:

@@ -22,7 +22,7 @@ from dnsproxy.install.stanza import format_address
 
 def plan_apply(found: Found, choice: Choice, wanted: Wanted) -> Edits:
     """The edits that install by the method of a choice. Raises Refusal; nothing may be wanted of `found` any more."""
-    _check_loop(found, wanted)
+    check_loop(found, wanted)
     edits = _plan(found, choice, wanted)
     others = plan_removal(found, keep=choice.target)
     left = [f"what is left of another method is taken out of ConfigMap {change.source}" for change in others.changes]
@@ -31,6 +31,14 @@ def plan_apply(found: Found, choice: Choice, wanted: Wanted) -> Edits:
         changes=merge_changes(edits.changes, others.changes),
         notes=tuple(dict.fromkeys([*edits.notes, *left, *others.refusals])),
     )
+
+
+def check_loop(found: Found, wanted: Wanted) -> None:
+    """Raises Refusal: CoreDNS that asks itself answers nobody, and with its plugin `loop` it stops."""
+    for address in wanted.addresses:
+        if address.host in _own_addresses(found):
+            reason = f"{format_address(address)} is the cluster's DNS itself, which would ask itself"
+            raise Refusal(reason, "give dnsproxy's own address with --address, or its Service with --service")
 
 
 def _plan(found: Found, choice: Choice, wanted: Wanted) -> Edits:
@@ -44,14 +52,6 @@ def _plan(found: Found, choice: Choice, wanted: Wanted) -> Edits:
     if choice.method is Method.STUB_DOMAINS and server.stub_domains is not None:
         return plan_stub_domains(server, server.stub_domains, choice, wanted)
     raise Refusal(choice.why, "print it for the owner with --method print")
-
-
-def _check_loop(found: Found, wanted: Wanted) -> None:
-    """CoreDNS that asks itself answers nobody, and with its plugin `loop` it stops."""
-    for address in wanted.addresses:
-        if address.host in _own_addresses(found):
-            reason = f"{format_address(address)} is the cluster's DNS itself, which would ask itself"
-            raise Refusal(reason, "give dnsproxy's own address with --address, or its Service with --service")
 
 
 def _own_addresses(found: Found) -> Iterator[str]:
