@@ -85,9 +85,12 @@ def apply(path: Path, plan: Plan) -> Applied:
             elif planned == there:
                 return Applied(first, planned, state)
             else:
-                there, base = _write(path, Change(there, planned), in_place=state.mount is not None)
-                if there == base == planned:
-                    return Applied(first, planned, state_of(path))
+                lost = _write(path, Change(there, planned), in_place=state.mount is not None)
+                # Before the look, so that what comes after that is another state.
+                state, there = state_of(path), _read(path)
+                base = there if lost is None else lost
+                if base == planned:
+                    return Applied(first, planned, state)
     raise FileTrouble(f"{path} was changed by somebody else {TRIES} times while it was being written")
 
 
@@ -138,17 +141,16 @@ def _mount_at(path: Path) -> Mount | None:
         return None
 
 
-def _write(path: Path, change: Change, *, in_place: bool) -> tuple[bytes, bytes]:
-    """Write; what is in the file then, and what is to be planned on: the same, or what the write would have undone."""
+def _write(path: Path, change: Change, *, in_place: bool) -> bytes | None:
+    """Write; gives the contents of a file that has lost its name to ours with something new in it, else None."""
     if not in_place:
         try:
-            return change.new, _replace(path, change)
+            return _replace(path, change)
         except OSError as error:
             if error.errno not in _IN_PLACE_AFTER:
                 raise
     _overwrite(path, change)
-    found = _read(path)
-    return found, found
+    return None
 
 
 def _overwrite(path: Path, change: Change) -> None:
@@ -167,8 +169,8 @@ def _overwrite(path: Path, change: Change) -> None:
         os.close(descriptor)
 
 
-def _replace(path: Path, change: Change) -> bytes:
-    """Put a new file in its place; its contents, or what somebody else has made of the old one meanwhile."""
+def _replace(path: Path, change: Change) -> bytes | None:
+    """Put a new file in its place, if it is still the one that was read."""
     with open_regular_file(path) as before:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.switchback-", dir=path.parent)
         try:
@@ -177,6 +179,9 @@ def _replace(path: Path, change: Change) -> bytes:
                 file.flush()
                 _take_over(before.fileno(), file.fileno())
                 os.fsync(file.fileno())
+            if not os.path.samestat(os.stat(path), os.fstat(before.fileno())):
+                os.unlink(temporary)
+                return None
             os.replace(temporary, path)
         except BaseException:
             with suppress(OSError):
@@ -185,7 +190,7 @@ def _replace(path: Path, change: Change) -> bytes:
         _sync_folder(path.parent)
         # Who opened the old file before the rename may have written to it until now.
         last = before.read(LARGEST + 1)
-    return change.new if last == change.old else last
+    return None if last == change.old else last
 
 
 def _take_over(old: int, new: int) -> None:

@@ -118,6 +118,39 @@ def test_what_others_write_into_the_old_file_after_us_is_not_lost(file: Path, mo
     assert file.read_bytes() == plan_block(FOREIGN + b"192.0.2.1 other\n", LINES).new
 
 
+def test_who_replaces_the_file_while_ours_is_made_is_planned_on(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    others = [b"192.0.2.1 other\n"]
+    fchmod = os.fchmod
+
+    def chmod_late(descriptor: int, mode: int) -> None:
+        fchmod(descriptor, mode)
+        if others:
+            new = file.with_name("new")
+            new.write_bytes(others.pop())
+            new.replace(file)
+
+    monkeypatch.setattr(os, "fchmod", chmod_late)
+    apply(file, put)
+    assert file.read_bytes() == plan_block(b"192.0.2.1 other\n", LINES).new
+    assert os.listdir(file.parent) == ["hosts"]
+
+
+def test_what_changes_right_after_a_write_is_another_state(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else nobody would look again."""
+    states: list[State] = []
+
+    def noting(path: Path) -> State:
+        state = state_of(path)
+        states.append(state)
+        if len(states) == 2:
+            file.write_bytes(FOREIGN)
+        return state
+
+    monkeypatch.setattr(hosts_file, "state_of", noting)
+    assert apply(file, put).state == state_of(file)
+    assert file.read_bytes() == PUBLISHED
+
+
 def test_who_writes_each_time_is_not_fought(file: Path) -> None:
     numbers = iter(range(100))
     disturb = [lambda: file.write_bytes(b"%d\n" % next(numbers))] * hosts_file.TRIES
