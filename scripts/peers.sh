@@ -24,6 +24,7 @@ GATEWAY_API_VERSION=v1.6.3
 EXTERNAL_DNS_VERSION=v0.21.0
 GO_PROXYPROTO_VERSION=v0.15.0
 PROMETHEUS_OPERATOR_VERSION=v0.85.0
+KUBE_SCORE_VERSION=v1.20.0
 DEBIAN_VERSION=v12
 DEBIAN_SUITE=bookworm
 HERE=$(cd "$(dirname "$0")" && pwd)
@@ -154,6 +155,10 @@ fetch_gateway_api() {
   chmod -R u+w "$GOBIN/gateway-api"
 }
 
+build_kube_score() {
+  GOFLAGS='' go install -trimpath -ldflags '-s -w' "github.com/zegl/kube-score/cmd/kube-score@$1"
+}
+
 fetch_prometheus_operator() {
   local folder
   folder=$(go mod download -json "github.com/prometheus-operator/prometheus-operator@$1" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
@@ -213,7 +218,8 @@ list() {
     have "${row#*:}" && printf '%-16s found\n' "${row##*[:/]}" || printf '%-16s missing (package %s)\n' "${row##*[:/]}" "${row%%:*}"
   done
   for name in "coredns-$COREDNS_VERSION" "$(old_coredns)" "kube-apiserver-$KUBERNETES_VERSION" "kubectl-$KUBERNETES_VERSION" "gateway-api-$GATEWAY_API_VERSION" "go-proxyproto-$GO_PROXYPROTO_VERSION" \
-    "debian-base-$DEBIAN_VERSION" "go-relay-$RELAY_VERSION" "external-dns-$EXTERNAL_DNS_VERSION" \
+    "debian-base-$DEBIAN_VERSION" "kube-score-$KUBE_SCORE_VERSION" "prometheus-operator-$PROMETHEUS_OPERATOR_VERSION" \
+    "go-relay-$RELAY_VERSION" "external-dns-$EXTERNAL_DNS_VERSION" \
     "dnsendpoint-$EXTERNAL_DNS_VERSION"; do
     [ -x "$CACHE/$name/${name%-v*}" ] && printf '%-16s %s\n' "${name%-v*}" "$CACHE/$name" || printf '%-16s missing\n' "${name%-v*}"
   done
@@ -233,6 +239,7 @@ case "${1:-}" in
     build external-dns "$EXTERNAL_DNS_VERSION" build_external_dns
     build go-proxyproto "$GO_PROXYPROTO_VERSION" build_go_proxyproto ||
       say "not built: go-proxyproto; the tests that need it will skip"
+    build kube-score "$KUBE_SCORE_VERSION" build_kube_score
     build prometheus-operator "$PROMETHEUS_OPERATOR_VERSION" fetch_prometheus_operator
     make_debian_base || say "not made: debian-base; the tests that need it will skip"
     build go-relay "$RELAY_VERSION" build_relay

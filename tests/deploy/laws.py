@@ -134,13 +134,13 @@ def probes_have_time(manifests: Sequence[Manifest]) -> Iterator[str]:
 
 
 def resources_are_said(manifests: Sequence[Manifest]) -> Iterator[str]:
-    """Requests for all, a limit for memory, none for the processor."""
+    """Requests for all, limits for memory and disk, none for the processor."""
     for workload, template in pod_templates(manifests):
         for container in containers(template):
             resources = container.get("resources") or {}
-            if set(resources.get("requests") or ()) < {"cpu", "memory"}:
+            if set(resources.get("requests") or ()) != {"cpu", "memory", "ephemeral-storage"}:
                 yield f"{name_of(workload)}, {container['name']} asks for nothing"
-            if set(resources.get("limits") or ()) != {"memory"}:
+            if set(resources.get("limits") or ()) != {"memory", "ephemeral-storage"}:
                 yield f"{name_of(workload)}, {container['name']} has the wrong limits"
 
 

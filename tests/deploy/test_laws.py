@@ -54,8 +54,8 @@ GOOD: list[dict[str, Any]] = [
                             "livenessProbe": {"timeoutSeconds": 5},
                             "readinessProbe": {"timeoutSeconds": 6},
                             "resources": {
-                                "requests": {"cpu": "1", "memory": "1Gi"},
-                                "limits": {"memory": "1Gi"},
+                                "requests": {"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Gi"},
+                                "limits": {"memory": "1Gi", "ephemeral-storage": "1Gi"},
                             },
                             "securityContext": {
                                 "allowPrivilegeEscalation": False,
@@ -155,7 +155,7 @@ BROKEN: dict[str, tuple[laws.Law, Change]] = {
     "no-resources": (laws.resources_are_said, put(main, resources=None)),
     "processor-limit": (
         laws.resources_are_said,
-        put(lambda all_: main(all_)["resources"], limits={"memory": "1Gi", "cpu": "1"}),
+        put(lambda all_: main(all_)["resources"], limits={"memory": "1Gi", "ephemeral-storage": "1Gi", "cpu": "1"}),
     ),
     "lost-service": (laws.selectors_find_pods, put(lambda all_: all_[3]["spec"], selector={"app": "other"})),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,6 +15,7 @@ PYTHON = "cp313"
 """Of the Dockerfile's base."""
 
 
+@functools.cache
 def locked() -> dict[str, Mapping[str, Any]]:
     with (PROJECT / "uv.lock").open("rb") as file:
         return {one["name"]: one for one in tomllib.load(file)["package"]}
