@@ -37,9 +37,9 @@ DECIDED = {
     "container-image-pull-policy": "an image by digest, or one that was brought to the nodes, is not pulled again",
     "deployment-has-host-podantiaffinity": "topology spread constraints say the same, and also work with one node",
     "cronjob-has-deadline": "it never runs by itself",
-    "container-security-context-user-group-id": "groups and users above 10000 are; root's is said in laws.py",
+    "container-security-context-user-group-id": "node-hosts alone: laws.py says why it is root",
 }
-"""What kube-score would have otherwise, and why not. Nor has it a word on limits for the processor: base/dnsproxy.yaml."""
+"""What kube-score would have otherwise, and why not. On limits for the processor, see base/dnsproxy.yaml."""
 
 
 def folders() -> list[Path]:
