@@ -18,7 +18,7 @@ _BEGINNINGS: Final = (b"PROXY ", SIGNATURE_V2)
 FIRST_OCTETS: Final = frozenset(one[0] for one in _BEGINNINGS)
 """What a header begins with; what begins otherwise need not be looked at."""
 _DEEPEST: Final = 16
-"""Headers in front of one another that are looked at: one for each relay of a ring."""
+"""Headers in front of one another that nobody but a ring of relays makes."""
 HEADERS: Final = _DEEPEST * MAXIMUM_V1
 """Octets that these take at most."""
 
@@ -68,12 +68,15 @@ class Clients:
         """What the first words of a client show: whether our own connection has come back to us.
 
         Then they begin with a header that names another client which is waiting here. Around a ring of relays the
-        headers stand one behind the other. A client may make this up, and be refused for it; what it says of itself
-        counts for nothing, so that a sender of headers is relayed like any other.
+        headers stand one behind the other; so many of them are a ring also where nobody who is named waits any more,
+        because the end of the first round may run after the next rounds and never catch up. A client may make this up,
+        and be refused for it; what it says of itself counts for nothing, so that a sender of headers is relayed.
         """
         if said and not said.startswith(_BEGINNINGS) and not any(one.startswith(said) for one in _BEGINNINGS):
             return Words.HARMLESS
         sources, more = _headers(said)
+        if len(sources) >= _DEEPEST:
+            return Words.OURS
         if any(source != Endpoint(host, port) and self._holds(source.host, source.port) for source in sources):
             return Words.OURS
         return Words.TOO_FEW if more and len(said) < HEADERS else Words.HARMLESS
