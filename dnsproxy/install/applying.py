@@ -78,7 +78,11 @@ Look = Callable[[], Awaitable[Planned]]
 
 async def plan(client: ApiClient, order: Order) -> Planned:
     """What an install would write now. Raises Refusal, StartError."""
-    seen = await survey(client, order)
+    return plan_survey(await survey(client, order), order)
+
+
+def plan_survey(seen: Survey, order: Order) -> Planned:
+    """What an install would write to what was seen. Raises Refusal, StartError."""
     check_seen(seen)
     notes: list[str] = []
     addresses = order.addresses

@@ -17,7 +17,7 @@ from dnsproxy.install import applying
 from dnsproxy.install.applying import Planned, Settled
 from dnsproxy.install.change.edits import format_diffs
 from dnsproxy.install.change.refusal import Refusal
-from dnsproxy.install.change.rights import format_roles, grants_of
+from dnsproxy.install.change.rights import WATCH_NAME, format_roles, grants_of, watch_grants_of
 from dnsproxy.install.discover.choice import choose_method
 from dnsproxy.install.discover.found import Found, Where
 from dnsproxy.install.discover.traces import find_traces
@@ -156,6 +156,7 @@ def _told(planned: Planned, asking: Asking) -> Told:
         planned.wanted.addresses if planned.wanted else (),
         survey.zones_from if survey else "",
         grants_of(asked, planned.edits.changes),
+        watch_grants_of(asked, planned.edits.changes) if survey else (),
         dry_run=asking.dry_run,
     )
 
@@ -176,6 +177,8 @@ def _finish_dry(told: Told, asking: Asking) -> int:
     if not told.edits.changed:
         click.echo("Nothing would change", err=True)
     text = format_diffs(told.edits) + format_roles(told.grants)
+    if told.watch_grants:
+        text += f"# Only for --watch, besides:\n{format_roles(told.watch_grants, WATCH_NAME)}"
     click.echo(escape_controls(text, keep="\n\t"), nl=False)
     return verdict.status
 

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 import click
+from click.core import ParameterSource
 
 from sidecar.checked_type import CheckedType
 from sidecar.options import Decorated, EndpointType
@@ -81,3 +82,8 @@ def make_where(dns_service: ObjectRef | None) -> Where:
     from dnsproxy.install.discover.found import Where  # noqa: PLC0415  # as above
 
     return Where(dns_service.namespace, dns_service.name, exact=True) if dns_service else Where()
+
+
+def is_given(ctx: click.Context, param: click.Parameter) -> bool:
+    """Whether a flag stands on the command line; what the environment says may be meant for other commands."""
+    return ctx.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE

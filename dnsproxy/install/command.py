@@ -12,15 +12,31 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from click.core import ParameterSource
 
-from dnsproxy.install.cluster_options import DNS_PORT, cluster_options, make_where, output_option, service_option
+from dnsproxy.install.cluster_options import (
+    DNS_PORT,
+    cluster_options,
+    is_given,
+    make_where,
+    output_option,
+    service_option,
+)
 from dnsproxy.install.file_command import Source, install_file, parse_source, uninstall_file
 from dnsproxy.install.stanza import Version
+from dnsproxy.install.watch_options import ON_WATCHES, check_watch, run_watching, watch_options
 from dnsproxy.install.zones import ROOT
 from dnsproxy.names import is_wildcard, parse_hostname
 from sidecar.checked_type import CheckedType
-from sidecar.options import BadUsage, Command, Decorated, Endpoint, EndpointType, Seconds, parse_endpoint, run_program
+from sidecar.options import (
+    BadUsage,
+    Command,
+    Decorated,
+    Endpoint,
+    EndpointType,
+    Seconds,
+    parse_endpoint,
+    run_program,
+)
 
 if TYPE_CHECKING:
     from dnsproxy.install.cluster_command import Asking
@@ -31,7 +47,8 @@ _METHODS: Final = (_AUTO, "import", "corefile", "stub-domains", "print")
 _WAIT_SECONDS: Final = 120.0
 """A ConfigMap takes the kubelet up to a minute, and CoreDNS's reload up to 45 s more."""
 _ON_CLUSTERS: Final = (
-    *("kubeconfig", "context", "dns_service", "service", "dns", "method", "admin", "timeout", "output"),
+    *("kubeconfig", "context", "dns_service", "service", "dns", "method", "from", "timeout", "output"),
+    *("watch", *ON_WATCHES),
 )
 _ON_FILES: Final = ("in_place", "coredns_version")
 
@@ -41,6 +58,7 @@ Examples:
   dnsproxy install --context production --zone example.org
   dnsproxy install --output json | jq -r .verdict
   dnsproxy install --method print > stanza.yaml           for who owns the DNS: an add-on, Helm, GitOps
+  dnsproxy install --watch --admin '[::]:8085'            in the cluster: put it back whoever takes it out
   dnsproxy install --file Corefile --address 10.96.0.53 --in-place
 
 \b
@@ -137,11 +155,12 @@ def _run_options(command: Decorated) -> Decorated:
     "zones, the registrable domains of the live hostnames]",
 )
 @click.option(
-    "--admin",
+    "--from",
     type=EndpointType(),
     help="The admin port of a running dnsproxy: its table gives the zones, not the hosts of all Ingresses.",
 )
 @_run_options
+@watch_options
 @_file_options
 @click.option(
     "--coredns-version",
@@ -159,6 +178,7 @@ def install(
     address: tuple[Endpoint, ...],
     zone: tuple[str, ...],
     coredns_version: Version | None,
+    watch: bool,
     **on_cluster: Any,
 ) -> None:
     """Make the cluster's DNS ask dnsproxy first.
@@ -173,6 +193,7 @@ def install(
         zones = zone or (ROOT,)
         install_file(file, address, zones, coredns_version=coredns_version, in_place=in_place, dry_run=dry_run)
         return
+    check_watch(ctx, watch=watch, dry_run=dry_run, method=on_cluster["method"])
     from dnsproxy.install import cluster_command  # noqa: PLC0415  # --help must not cost what a cluster needs
     from dnsproxy.install.discover.choice import Method  # noqa: PLC0415
     from dnsproxy.install.print_command import print_stanza  # noqa: PLC0415
@@ -180,7 +201,9 @@ def install(
 
     method = None if on_cluster["method"] == _AUTO else Method(on_cluster["method"])
     where = make_where(on_cluster["dns_service"])
-    order = Order(where, on_cluster["service"], method, _unique(address), _unique(zone), on_cluster["admin"])
+    order = Order(where, on_cluster["service"], method, _unique(address), _unique(zone), on_cluster["from"])
+    if watch:
+        run_watching(order, on_cluster)
     asking = _asking(on_cluster, dry_run=dry_run)
     run_program(print_stanza if method is Method.PRINT else cluster_command.install, order, asking)
 
@@ -223,14 +246,9 @@ def _check_together(ctx: click.Context, *, file: Source | None) -> None:
     """Raises BadUsage with a line for each flag that the other kind of work has no use for."""
     useless = _ON_FILES if file is None else _ON_CLUSTERS
     why = "is for --file only" if file is None else "is for clusters, and --file is a file"
-    given = [param for param in ctx.command.params if param.name in useless and _is_given(ctx, param)]
+    given = [param for param in ctx.command.params if param.name in useless and is_given(ctx, param)]
     if given:
         raise BadUsage([f"{max(param.opts, key=len)}: {why}" for param in given])
-
-
-def _is_given(ctx: click.Context, param: click.Parameter) -> bool:
-    """On the command line; what the environment says may be meant for other commands."""
-    return ctx.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
 
 
 def _unique(values: Iterable[Any]) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from dnsproxy.install.change.config_map import ConfigMapChange, format_change
 from dnsproxy.install.change.edits import Edits
-from dnsproxy.install.change.rights import Grant, make_roles
+from dnsproxy.install.change.rights import WATCH_NAME, Grant, make_roles
 from dnsproxy.install.discover.choice import Choice, Target
 from dnsproxy.install.discover.found import Found, Server
 from dnsproxy.install.discover.owner import Habit, last_writer
@@ -38,6 +38,8 @@ class Told:
     addresses: tuple[Endpoint, ...]
     zones_from: str
     grants: tuple[Grant, ...]
+    watch_grants: tuple[Grant, ...] = ()
+    """What --watch takes besides; none for an uninstall."""
     wrote: bool = False
     dry_run: bool = False
     loaded: tuple[Asked, ...] = ()
@@ -121,6 +123,7 @@ def format_document(told: Told, verdict: Verdict) -> dict[str, Any]:
         "refusals": list(edits.refusals),
         "loaded": list(map(format_asked, told.loaded)),
         "rbac": make_roles(told.grants),
+        "rbac_watch": make_roles(told.watch_grants, WATCH_NAME),
     }
 
 

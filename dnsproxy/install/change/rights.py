@@ -1,4 +1,4 @@
-"""Rights: the RBAC that reading and writing a plan takes, as Roles that name every object that can be named.
+"""Rights: the RBAC that reading, writing and watching a plan takes, as Roles that name every object that can be named.
 
 The law: who has these rights may do all of it, and nothing else; a list cannot be granted by name, so it is granted for
 its namespace. https://kubernetes.io/docs/reference/access-authn-authz/rbac/ Pure.
@@ -14,9 +14,12 @@ import yaml
 
 from dnsproxy.install.change.config_map import ConfigMapChange
 from dnsproxy.install.discover.facts import CONFIG_MAP, Request
+from dnsproxy.install.watch.event import GROUP, PLURAL
+from dnsproxy.install.watch.followed import followed
 
 NAME: Final = "dnsproxy-install"
-_VERBS: Final = ("get", "list", "patch", "create", "delete")
+WATCH_NAME: Final = "dnsproxy-install-watch"
+_VERBS: Final = ("get", "list", "watch", "patch", "create", "delete")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +45,37 @@ def grants_of(asked: Iterable[Request], changes: Iterable[ConfigMapChange]) -> t
     return tuple(dict.fromkeys([*read, *written]))
 
 
-def make_roles(grants: Iterable[Grant]) -> list[dict[str, Any]]:
+def watch_grants_of(asked: Iterable[Request], changes: Iterable[ConfigMapChange]) -> tuple[Grant, ...]:
+    """What it takes besides to follow what was asked, and to make Events beside what is written.
+
+    Who lists and watches one object by a field selector needs the right for its name alone.
+    """
+    watched_requests = followed(asked)
+    watched = [
+        Grant(one.namespace, one.kind.group, one.kind.plural, one.name, verb)
+        for one in watched_requests
+        for verb in ("list", "watch")
+    ]
+    namespaces = [*(change.source.namespace for change in changes), *(one.namespace for one in watched_requests[:1])]
+    events = [Grant(namespace, GROUP, PLURAL, None, "create") for namespace in namespaces]
+    return tuple(dict.fromkeys([*watched, *events]))
+
+
+def make_roles(grants: Iterable[Grant], name: str = NAME) -> list[dict[str, Any]]:
     """A Role for each namespace, and a ClusterRole for what is asked in all of them."""
     by_namespace: dict[str, list[Grant]] = {}
     for grant in grants:
         by_namespace.setdefault(grant.namespace, []).append(grant)
-    return [_role(namespace, granted) for namespace, granted in by_namespace.items()]
+    return [_role(name, namespace, granted) for namespace, granted in by_namespace.items()]
 
 
-def format_roles(grants: Iterable[Grant]) -> str:
+def format_roles(grants: Iterable[Grant], name: str = NAME) -> str:
     """The same as YAML documents."""
-    return yaml.safe_dump_all(make_roles(grants), explicit_start=True, sort_keys=False)
+    return yaml.safe_dump_all(make_roles(grants, name), explicit_start=True, sort_keys=False)
 
 
-def _role(namespace: str, grants: list[Grant]) -> dict[str, Any]:
-    metadata = {"name": NAME, "namespace": namespace} if namespace else {"name": NAME}
+def _role(name: str, namespace: str, grants: list[Grant]) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "Role" if namespace else "ClusterRole",

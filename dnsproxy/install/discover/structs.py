@@ -40,6 +40,7 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel"):
     annotations: dict[str, str] | None = None
     managed_fields: tuple[FieldManager, ...] | None = None
     owner_references: tuple[OwnerReference, ...] | None = None
+    uid: str = ""
 
 
 class ServicePort(msgspec.Struct, frozen=True):

@@ -105,10 +105,14 @@ async def test_a_dry_run_prints_a_diff_and_roles_and_writes_nothing(tmp_path: Pa
     assert without_versions(api.objects) == without_versions(cluster())
     diff, _, roles = done.output.partition("---\napiVersion")
     assert diff.startswith("--- a/kube-system/coredns/Corefile\n+++ b/kube-system/coredns/Corefile\n")
+    roles, _, to_watch = roles.partition("# Only for --watch, besides:\n")
     kube_system, switchback = yaml.safe_load_all("apiVersion" + roles)
     written = [rule for rule in kube_system["rules"] if "patch" in rule["verbs"]]
     assert [(rule["resources"], rule["resourceNames"]) for rule in written] == [(["configmaps"], ["coredns"])]
     assert all(verb in ("get", "list") for rule in switchback["rules"] for verb in rule["verbs"])
+    for role in yaml.safe_load_all(to_watch):
+        assert role["metadata"]["name"] == "dnsproxy-install-watch"
+        assert {verb for rule in role["rules"] for verb in rule["verbs"]} <= {"list", "watch", "create"}
 
 
 async def test_a_dry_run_of_an_uninstall_shows_what_would_go(tmp_path: Path) -> None:

@@ -104,6 +104,15 @@ TOGETHER = [
     ),
     pytest.param(["--file", "-", *ADDRESS, "--dns", "192.0.2.1"], "--dns: is for clusters", id="a server for a file"),
     pytest.param(["--file", "-", *ADDRESS, "--output", "json"], "--output: is for clusters", id="JSON for a file"),
+    pytest.param(["--file", "-", *ADDRESS, "--watch"], "--watch: is for clusters", id="watching a file"),
+    pytest.param(
+        ["--file", "-", *ADDRESS, "--admin", "off"], "--admin: is for clusters", id="an admin port for a file"
+    ),
+    pytest.param(["--admin", "127.0.0.1:0"], "--admin: is for --watch only", id="an admin port for one run"),
+    pytest.param(["--log-level", "debug"], "--log-level: is for --watch only", id="a log of one run"),
+    pytest.param(["--watch", "--dry-run"], "--dry-run and --watch: ", id="a dry run that goes on"),
+    pytest.param(["--watch", "--method", "print"], "--method print and --watch: ", id="print and watch"),
+    pytest.param(["--watch", "--output", "json"], "--output and --watch: ", id="a document without an end"),
 ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import yaml
 
 from dnsproxy.install.change.config_map import ConfigMapChange, Entry
-from dnsproxy.install.change.rights import Grant, format_roles, grants_of, make_roles
+from dnsproxy.install.change.rights import WATCH_NAME, Grant, format_roles, grants_of, make_roles, watch_grants_of
 from dnsproxy.install.discover.facts import CONFIG_MAP, DEPLOYMENT, INGRESS, SERVICE, Request
 from dnsproxy.install.discover.found import Source
 from tests.dnsproxy.install.change.test_config_map import ABSENT, source
@@ -60,6 +60,27 @@ def test_what_is_installed_already_may_be_written_all_the_same() -> None:
 def test_what_goes_may_be_deleted() -> None:
     found = rules(ConfigMapChange(source(), (Entry("a", "x", None),), removes=True), asked=[])["kube-system"]
     assert found[0]["verbs"] == ["patch", "delete"]
+
+
+def test_who_watches_lists_one_object_by_its_name_and_makes_events_beside_it() -> None:
+    roles = make_roles(watch_grants_of(ASKED, [ConfigMapChange(source(), ())]), WATCH_NAME)
+    # Nobody follows a hundred thousand Ingresses for their hosts' zones.
+    assert [role["metadata"] for role in roles] == [
+        {"name": WATCH_NAME, "namespace": "kube-system"},
+        {"name": WATCH_NAME, "namespace": "switchback"},
+    ]
+    following = ["list", "watch"]
+    assert roles[0]["rules"] == [
+        {"apiGroups": [""], "resources": ["services"], "resourceNames": ["kube-dns"], "verbs": following},
+        {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": following},
+        {
+            "apiGroups": [""],
+            "resources": ["configmaps"],
+            "resourceNames": ["coredns", "coredns-custom"],
+            "verbs": following,
+        },
+        {"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"]},
+    ]
 
 
 def test_the_text_is_yaml_of_the_same_whatever_the_names() -> None:

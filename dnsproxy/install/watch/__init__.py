@@ -1,0 +1,1 @@
+"""`dnsproxy install --watch`: keeps the stanza in the cluster's DNS, whoever renders its configuration again."""

@@ -1,0 +1,49 @@
+"""Fighting: how long to wait before what somebody undid is written again.
+
+The law: a few repairs are made at once, as after an owner's upgrade; who keeps undoing them is answered more and more
+rarely, up to once in some minutes, and a minute in which the stanza stood lets all be forgotten. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+FREE: Final = 3
+"""Losses in a row that are made good at once."""
+QUIET: Final = 60.0
+"""Seconds: what stood for so long was no fight. So nobody is fought faster than that for long."""
+FIRST: Final = 5.0
+"""Seconds of the first wait; each one after it is twice as long, up to"""
+LONGEST: Final = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fight:
+    """What became of the stanza so far; times are seconds of one clock."""
+
+    losses: int = 0
+    """How often in a row it went again soon."""
+    stands_since: float | None = None
+    """None while it does not stand."""
+
+
+def stood(fight: Fight, now: float) -> Fight:
+    """The stanza is seen, or was just written."""
+    if fight.stands_since is None:
+        return Fight(fight.losses, now)
+    return Fight(0, fight.stands_since) if now - fight.stands_since >= QUIET else fight
+
+
+def lost(fight: Fight, now: float) -> Fight:
+    """It is seen to be gone or changed; once for each time that it stood."""
+    if fight.stands_since is None:
+        return fight
+    return Fight(fight.losses + 1 if now - fight.stands_since < QUIET else 0)
+
+
+def wait_of(fight: Fight) -> float:
+    """Seconds to wait before it is written again."""
+    beyond = fight.losses - FREE
+    # A power of two that no float holds is never asked for.
+    return min(LONGEST, FIRST * 2.0 ** min(beyond - 1, 16)) if beyond > 0 else 0.0

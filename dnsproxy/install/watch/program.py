@@ -1,0 +1,92 @@
+"""`dnsproxy install --watch` as a program: a watcher until a signal, with an admin port beside.
+
+The law: everything that is started lives and dies inside one nursery; at the end the stanza stays, and `dnsproxy
+uninstall` takes it out.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+import trio
+from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
+
+from dnsproxy.install.discovering import load_client
+from dnsproxy.install.surveying import Order
+from dnsproxy.install.watch.status import WatchCollector, WatchStatus, format_page
+from dnsproxy.install.watch.watcher import Watcher
+from sidecar.admin import Readiness, serve_admin
+from sidecar.endpoints import Endpoint
+from sidecar.listeners import bound_endpoint, listen_tcp
+from sidecar.shutdown import run_until_signal
+
+GRACE: Final = 1.0
+"""Seconds after a signal: there is nothing to finish, for a write is whole or not at all."""
+
+log = structlog.get_logger("dnsproxy.install")
+
+
+@dataclass(frozen=True, slots=True)
+class WatchSettings:
+    """All that `dnsproxy install --watch` is told."""
+
+    order: Order
+    kubeconfig: str | None = None
+    context: str | None = None
+    dns: Endpoint | None = None
+    """Where the cluster's DNS is asked; None: at its Service."""
+    seconds: float = 0.0
+    """How long it may take to load what was written, before that is told; 0: it is not asked."""
+    admin: Endpoint | None = None
+
+
+async def run_watch(settings: WatchSettings) -> int:
+    """Watch until SIGTERM or SIGINT; the exit status. Raises StartError."""
+
+    async def until(stopping: trio.Event) -> None:
+        await watch(settings, stopping=stopping)
+
+    return await run_until_signal(until, grace=GRACE)
+
+
+async def watch(
+    settings: WatchSettings,
+    *,
+    stopping: trio.Event,
+    task_status: trio.TaskStatus[Endpoint | None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Watch until `stopping` is set; the value of its start is the endpoint of the admin port."""
+    status = WatchStatus(asks=settings.seconds > 0)
+    with ExitStack() as sockets:
+        admin = [sockets.enter_context(listen_tcp(settings.admin, flag="--admin"))] if settings.admin else []
+        async with (
+            await load_client(kubeconfig=settings.kubeconfig, context=settings.context) as client,
+            trio.open_nursery() as nursery,
+        ):
+            watcher = Watcher(client, settings.order, status, dns=settings.dns, seconds=settings.seconds)
+            if admin:
+                nursery.start_soon(_serve_admin, admin, status)
+            nursery.start_soon(watcher.run)
+            bound = bound_endpoint(admin[0]) if admin else None
+            log.info("watching", server=client.cluster.server, admin=str(bound or "off"))
+            task_status.started(bound)
+            await stopping.wait()
+            nursery.cancel_scope.cancel()
+
+
+async def _serve_admin(listeners: Sequence[socket.socket], status: WatchStatus) -> None:
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+    registry.register(WatchCollector(status))
+
+    async def readiness() -> Readiness:
+        reason = status.why_not_ready()
+        return Readiness(not reason, reason or f"ready, {status.describe()}")
+
+    await serve_admin(listeners, readiness=readiness, registry=registry, page=lambda: format_page(status))

@@ -1,0 +1,107 @@
+"""Status: what a watcher tells of itself, for readiness, metrics and the status page.
+
+The law: written by one watcher, read by anyone at any time; no name is ever a label. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html import escape
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from dnsproxy.install.watch.step import Standing, WatchState
+
+
+@dataclass(slots=True)
+class WatchStatus:
+    """One watcher's state, and what is known beside it."""
+
+    asks: bool = True
+    """Whether the cluster's DNS is asked at all."""
+    state: WatchState = field(default_factory=WatchState)
+    target: str = ""
+    """Where the stanza stands, or would."""
+    loaded: bool | None = None
+    """Whether the cluster's DNS asks dnsproxy; None while that is not known."""
+    said: str = ""
+    """What the cluster's DNS said last."""
+    look_time: float | None = None
+    """When the cluster was last looked at, in seconds since the epoch."""
+    stood: bool = False
+    """Whether the stanza was ever seen in its place."""
+
+    def why_not_ready(self) -> str:
+        """Empty once the cluster's DNS has the stanza; an API server that is away changes nothing about it."""
+        standing = self.state.standing
+        if standing in (Standing.REFUSED, Standing.UNDONE):
+            return self.describe()
+        if not self.stood:
+            return self.describe()
+        if not self.asks or self.loaded:
+            return ""
+        return f"written, and not seen to be loaded: {self.said or 'the cluster DNS was not asked yet'}"
+
+    def describe(self) -> str:
+        """`installed`, or `refused: ...`."""
+        standing, why = self.state.standing, self.state.why
+        if standing is Standing.UNDONE:
+            why = f"{self.state.undone} times so far; the wait before the next write is {self.state.held:g} s"
+        return f"{standing.value}: {why}" if why else standing.value
+
+
+class WatchCollector(Collector):
+    """Registers with a CollectorRegistry and reads the status at each scrape."""
+
+    def __init__(self, status: WatchStatus) -> None:
+        self._status = status
+
+    def describe(self) -> list[Metric]:
+        """No names in advance: the registry would have to collect for them."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """The metric families of now."""
+        status, state = self._status, self._status.state
+        yield CounterMetricFamily(
+            "dnsproxy_install_repairs", "Writes of the stanza after the first.", value=state.repairs
+        )
+        yield CounterMetricFamily(
+            "dnsproxy_install_undone", "How often the stanza was seen to be undone.", value=state.undone
+        )
+        family = GaugeMetricFamily("dnsproxy_install_state", "1 for how it stands with the stanza.", labels=["state"])
+        for standing in Standing:
+            family.add_metric([standing.value], float(standing is state.standing))
+        yield family
+        yield GaugeMetricFamily(
+            "dnsproxy_install_loaded",
+            "1: the cluster's DNS asks dnsproxy; 0: it does not, or that is not known.",
+            value=float(bool(status.loaded)),
+        )
+        yield GaugeMetricFamily(
+            "dnsproxy_install_look_timestamp_seconds",
+            "When the cluster was last looked at, in seconds since the epoch; 0: never.",
+            value=status.look_time or 0,
+        )
+
+
+def format_page(status: WatchStatus) -> str:
+    """The status page: HTML, with everything from outside escaped."""
+    loaded = {True: "yes", False: "no", None: "not known"}[status.loaded]
+    rows = [
+        ("State", status.describe()),
+        ("Where", status.target or "not known yet"),
+        ("Loaded", loaded if status.asks else "not asked"),
+        ("The cluster's DNS says", status.said or "nothing yet"),
+        ("Repairs", str(status.state.repairs)),
+        ("Undone by others", str(status.state.undone)),
+    ]
+    cells = "".join(f"<tr><th scope=row>{escape(name)}<td>{escape(value)}" for name, value in rows)
+    return (
+        "<!doctype html><html lang=en><meta charset=utf-8><title>dnsproxy install --watch</title>"
+        "<meta name=color-scheme content='light dark'>"
+        f"<h1>dnsproxy install --watch</h1><table>{cells}</table>"
+        "<p><a href=/metrics>metrics</a> <a href=/readyz>readiness</a>\n"
+    )

@@ -1,0 +1,70 @@
+"""The teller: makes the Events of a watcher, beside its work.
+
+The law: nobody waits for an Event; one that the API server does not take is told once in the log and forgotten.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from typing import Final, NamedTuple, NoReturn
+
+import structlog
+import trio
+
+from dnsproxy.install.watch.event import About, Limit, Reason, admit, event_path, make_event
+from sidecar.kubernetes.errors import ApiError
+from sidecar.kubernetes.http import ApiClient
+
+_QUEUED: Final = 16
+_SECONDS: Final = 10.0
+"""For one answer of the API server."""
+
+log = structlog.get_logger("dnsproxy.install")
+
+
+class _Told(NamedTuple):
+    about: About
+    reason: Reason
+    note: str
+    kept: int
+    time: datetime
+
+
+class Teller:
+    """Takes what is to be told, and tells it while it runs."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+        self._limit = Limit()
+        self._failed = ""
+        self._send, self._receive = trio.open_memory_channel[_Told](_QUEUED)
+
+    def tell(self, about: About, reason: Reason, note: str) -> None:
+        """Tell it soon, unless the same was told a moment ago."""
+        self._limit, kept = admit(self._limit, reason, trio.current_time())
+        if kept is not None:
+            try:
+                self._send.send_nowait(_Told(about, reason, note, kept, datetime.now(UTC)))
+            except trio.WouldBlock:
+                # The API server is away, and the log has it.
+                return
+
+    async def run(self) -> NoReturn:
+        """Tell until cancelled."""
+        while True:
+            await self._make(await self._receive.receive())
+
+    async def _make(self, told: _Told) -> None:
+        instance = os.uname().nodename
+        body = make_event(told.about, told.reason, told.note, kept=told.kept, time=told.time, instance=instance)
+        try:
+            await self._client.change(
+                "POST", event_path(told.about), {}, body, content_type="application/json", seconds=_SECONDS
+            )
+        except ApiError as error:
+            if self._failed != error.cause:
+                self._failed = error.cause
+                log.warning("cannot make an Event", namespace=told.about.namespace, cause=str(error))
+        else:
+            self._failed = ""

@@ -1,0 +1,249 @@
+"""The watcher: looks at the cluster's DNS, mends it, and says so, until it is cancelled.
+
+The law: a thin shell around step.py, which decides; looks and writes are those of an install, one at a time and each
+write guarded by the version that its look saw. So any number of watchers may run: no one has to lead.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from typing import Final, NoReturn
+
+import structlog
+import trio
+
+from dnsproxy.install.applying import Planned, plan_survey, try_planned
+from dnsproxy.install.change.config_map import ConfigMapChange
+from dnsproxy.install.change.refusal import Refusal
+from dnsproxy.install.discover.traces import find_traces
+from dnsproxy.install.probing import ask_all
+from dnsproxy.install.stanza import format_address
+from dnsproxy.install.status import Asked, State, places_to_ask, zones_to_ask
+from dnsproxy.install.surveying import Order, Survey, survey
+from dnsproxy.install.watch.event import About, Reason
+from dnsproxy.install.watch.followers import Followers
+from dnsproxy.install.watch.status import WatchStatus
+from dnsproxy.install.watch.step import (
+    Action,
+    Cause,
+    Drifted,
+    Due,
+    Event,
+    NotWritten,
+    Overtaken,
+    Refused,
+    Standing,
+    Touched,
+    Unseen,
+    WatchState,
+    Whole,
+    Written,
+    watch_step,
+)
+from dnsproxy.install.watch.teller import Teller
+from dnsproxy.install.writing import Changed, write
+from sidecar.endpoints import Endpoint
+from sidecar.errors import StartError
+from sidecar.kubernetes.http import ApiClient
+from sidecar.text import one_line
+
+_FIRST_PAUSE: Final = 1.0
+_LONGEST_PAUSE: Final = 15.0
+"""Seconds between two questions to the cluster's DNS whether it has loaded what was written."""
+
+_WARNINGS: Final = frozenset([Standing.UNDONE, Standing.REFUSED, Standing.UNKNOWN])
+
+log = structlog.get_logger("dnsproxy.install")
+
+
+class Watcher:
+    """Keeps a cluster as an order says. `seconds`: how long the DNS may take to load it; 0: it is not asked."""
+
+    def __init__(
+        self, client: ApiClient, order: Order, status: WatchStatus, *, dns: Endpoint | None, seconds: float
+    ) -> None:
+        self._client = client
+        self._order = order
+        self._status = status
+        self._dns = dns
+        self._seconds = seconds
+        self._teller = Teller(client)
+        self._about: About | None = None
+        self._planned: Planned | None = None
+        self._tried: tuple[ConfigMapChange, ...] = ()
+        self._wake = trio.Event()
+        self._stands = trio.Event()
+
+    async def run(self) -> NoReturn:
+        """Watch until cancelled."""
+        async with trio.open_nursery() as nursery:
+            followers = Followers(self._client, nursery, self._touch)
+            nursery.start_soon(self._teller.run)
+            if self._seconds:
+                nursery.start_soon(self._prove)
+            while True:
+                action = self._advance(Due())
+                while action is not None:
+                    event = await (self._look(followers) if action is Action.LOOK else self._write())
+                    action = self._advance(event)
+                await self._rest()
+
+    async def _rest(self) -> None:
+        """Until the next look is due, or something changes when that is."""
+        with trio.move_on_at(self._status.state.look_at):
+            await self._wake.wait()
+        self._wake = trio.Event()
+
+    def _touch(self) -> None:
+        self._advance(Touched())
+        self._wake.set()
+
+    def _advance(self, event: Event) -> Action | None:
+        before = self._status.state
+        drawn = random.random()  # noqa: S311  # no secret
+        self._status.state, action = watch_step(before, event, trio.current_time(), drawn)
+        self._say(before, self._status.state, event)
+        return action
+
+    async def _look(self, followers: Followers) -> Event:
+        try:
+            seen = await survey(self._client, self._order)
+            followers.want(seen.asked)
+            self._about = _about(seen)
+            planned = plan_survey(seen, self._order)
+            await self._try(planned)
+        except Refusal as refusal:
+            return Refused(str(refusal))
+        except StartError as error:
+            return Unseen(str(error))
+        self._status.look_time = time.time()
+        self._status.target = str(planned.choice.target or "")
+        first, self._planned = self._planned is None, planned
+        if first:
+            _log_plan(planned)
+        return Drifted(_wanted(planned)) if planned.edits.changed else Whole(_wanted(planned))
+
+    async def _try(self, planned: Planned) -> None:
+        """Have a CoreDNS of this computer try what was not tried before. Raises Refusal."""
+        if planned.edits.changed and planned.edits.changes != self._tried:
+            note = await try_planned(planned)
+            self._tried = planned.edits.changes
+            if note:
+                log.info("not tried", cause=one_line(note))
+
+    async def _write(self) -> Event:
+        if self._planned is None:
+            raise RuntimeError("nothing is written before a look")
+        try:
+            await write(self._client, self._planned.edits)
+        except Changed:
+            return Overtaken()
+        except Refusal as refusal:
+            return NotWritten(str(refusal), refused=True)
+        except StartError as error:
+            return NotWritten(str(error), refused=False)
+        return Written()
+
+    def _say(self, before: WatchState, state: WatchState, event: Event) -> None:
+        """Log what became another, and tell it in the cluster."""
+        if isinstance(event, Written):
+            self._status.loaded = None
+            log.info("written", target=self._status.target, cause=state.cause.value, repairs=state.repairs)
+            self._tell_written(state.cause)
+        if (state.standing, state.why) == (before.standing, before.why):
+            pass
+        elif state.standing in _WARNINGS:
+            log.warning(state.standing.value, cause=one_line(self._status.describe()), target=self._status.target)
+        elif state.standing is Standing.INSTALLED:
+            log.info("installed", target=self._status.target)
+        if isinstance(event, Whole):
+            self._status.stood = True
+            self._stands.set()
+        if state.standing is not before.standing:
+            self._tell_standing(state.standing)
+
+    def _tell_written(self, cause: Cause) -> None:
+        where, planned = self._status.target, self._planned
+        if cause is Cause.FIRST:
+            self._tell(Reason.INSTALLED, f"the stanza was written: {where}")
+        elif cause is Cause.UNDONE:
+            self._tell(Reason.REPAIRED, f"the stanza was gone or changed, and was written again: {where}")
+        elif planned is not None and planned.wanted is not None:
+            addresses = ", ".join(map(format_address, planned.wanted.addresses))
+            self._tell(Reason.MOVED, f"the stanza now asks {addresses} for {', '.join(planned.edits.zones)}: {where}")
+
+    def _tell_standing(self, standing: Standing) -> None:
+        if standing is Standing.REFUSED:
+            self._tell(Reason.REFUSED, self._status.state.why)
+        elif standing is Standing.UNDONE:
+            text = "somebody keeps undoing the stanza; give it to the owner: dnsproxy install --method print"
+            self._tell(Reason.UNDONE, f"{self._status.describe()}; {text}")
+
+    def _tell(self, reason: Reason, note: str) -> None:
+        if self._about is not None:
+            self._teller.tell(self._about, reason, note)
+
+    async def _prove(self) -> NoReturn:
+        """After each look that found the stanza, ask the cluster's DNS until it has loaded it."""
+        while True:
+            await self._stands.wait()
+            self._stands = trio.Event()
+            begun, pause, warned = trio.current_time(), _FIRST_PAUSE, False
+            while not await self._is_loaded():
+                if trio.current_time() - begun >= self._seconds and not warned:
+                    warned = True
+                    log.warning("written, not loaded", target=self._status.target, said=one_line(self._status.said))
+                    self._tell(Reason.NOT_LOADED, f"written, and not seen to be loaded: {self._status.said}")
+                await trio.sleep(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+
+    async def _is_loaded(self) -> bool:
+        planned = self._planned
+        if planned is None or self._status.state.standing is not Standing.INSTALLED:
+            # The next look that finds it begins anew.
+            return True
+        places = (self._dns,) if self._dns else places_to_ask(planned.found)
+        asked = await ask_all(places, zones_to_ask(find_traces(planned.found)))
+        loaded = _read(asked)
+        self._status.said = "; ".join(f"{one.endpoint} for {one.zone}: {one.said}" for one in asked)
+        if loaded and not self._status.loaded:
+            log.info("loaded", target=self._status.target)
+        self._status.loaded = loaded
+        return bool(loaded)
+
+
+def _read(asked: Sequence[Asked]) -> bool | None:
+    """A family that does not lead anywhere from here tells nothing; None where all are silent."""
+    states = {one.state for one in asked} - {State.SILENT}
+    return states == {State.YES} if states else None
+
+
+def _wanted(planned: Planned) -> str:
+    wanted = planned.wanted
+    addresses = wanted.addresses if wanted else ()
+    return f"{planned.choice.target}: {' '.join(map(str, addresses))} for {' '.join(planned.edits.zones)}"
+
+
+def _about(seen: Survey) -> About | None:
+    """The ConfigMap that is written, else the one with the Corefile, else the Service."""
+    server, service = seen.found.asked_by_pods, seen.found.service
+    corefile = server.corefile if server else None
+    source = seen.choice.target.source if seen.choice.target else corefile.source if corefile else None
+    if source is not None:
+        uid = source.object.metadata.uid if source.object else ""
+        return About("ConfigMap", source.namespace, source.name, uid)
+    return About("Service", service.namespace, service.name) if service else None
+
+
+def _log_plan(planned: Planned) -> None:
+    log.info(
+        "method",
+        method=planned.edits.method.value if planned.edits.method else None,
+        target=str(planned.choice.target),
+        zones=list(planned.edits.zones),
+        asks=list(map(str, planned.wanted.addresses if planned.wanted else ())),
+    )
+    for note in planned.edits.notes:
+        log.info("note", text=one_line(note))

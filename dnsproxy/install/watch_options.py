@@ -1,0 +1,60 @@
+"""`dnsproxy install --watch` on the command line: its options, what does not go with it, and its start.
+
+The law: what makes no sense together is told together, before anything is read or written.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import click
+
+from dnsproxy.install.cluster_options import is_given
+from sidecar.options import BadUsage, Decorated, admin_option, log_options, run_program
+
+if TYPE_CHECKING:
+    from dnsproxy.install.surveying import Order
+
+ADMIN: Final = "127.0.0.1:8085"
+ON_WATCHES: Final = ("admin", "log_format", "log_level")
+"""Parameters that only --watch has a use for."""
+
+
+def watch_options(command: Decorated) -> Decorated:
+    """`--watch`, and what goes with it alone: `--admin`, `--log-format`, `--log-level`."""
+    watch = click.option(
+        "--watch",
+        is_flag=True,
+        help="Run on: put the stanza back when it is undone, follow dnsproxy's address, and say so in Events, in the "
+        "log and at --admin. The end leaves the stanza where it is. Any number of these may run.",
+    )
+    return watch(admin_option(ADMIN)(log_options(command)))
+
+
+def check_watch(ctx: click.Context, *, watch: bool, dry_run: bool, method: str) -> None:
+    """Raises BadUsage for what does not go with --watch, or only with it."""
+    if not watch:
+        given = [param for param in ctx.command.params if param.name in ON_WATCHES and is_given(ctx, param)]
+        faults = [f"{max(param.opts, key=len)}: is for --watch only" for param in given]
+    else:
+        together = {
+            "--dry-run and --watch: one writes nothing, the other writes again and again; --dry-run alone shows what "
+            "is written first, and the RBAC of both": dry_run,
+            "--method print and --watch: what is printed is its owner's to keep": method == "print",
+            "--output and --watch: there is no end to tell of; the log is JSON with --log-format json": any(
+                param.name == "output" and is_given(ctx, param) for param in ctx.command.params
+            ),
+        }
+        faults = [fault for fault, is_so in together.items() if is_so]
+    if faults:
+        raise BadUsage(faults)
+
+
+def run_watching(order: Order, values: dict[str, Any]) -> NoReturn:
+    """Watch until a signal, by the values of the flags."""
+    from dnsproxy.install.watch.program import WatchSettings, run_watch  # noqa: PLC0415  # --help must not cost what a cluster needs
+    from sidecar.logs import configure_logging  # noqa: PLC0415
+
+    configure_logging(format=values["log_format"], level=values["log_level"])
+    where = values["kubeconfig"], values["context"], values["dns"]
+    run_program(run_watch, WatchSettings(order, *where, values["timeout"], values["admin"]))

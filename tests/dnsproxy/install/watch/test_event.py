@@ -1,0 +1,57 @@
+"""Events: their form, and how often."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dnsproxy.install.watch.event import EVERY, About, Limit, Reason, admit, event_path, make_event
+
+ABOUT = About("ConfigMap", "kube-system", "coredns", "123")
+TIME = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
+
+
+def test_an_event_lies_beside_its_object() -> None:
+    body = json.loads(make_event(ABOUT, Reason.UNDONE, "gone\nagain", kept=2, time=TIME, instance="pod-1"))
+    assert event_path(ABOUT) == "/apis/events.k8s.io/v1/namespaces/kube-system/events"
+    assert body["regarding"] == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "namespace": "kube-system",
+        "name": "coredns",
+        "uid": "123",
+    }
+    assert (body["type"], body["reason"], body["eventTime"]) == (
+        "Warning",
+        "StanzaUndone",
+        "2026-01-02T03:04:05.000006Z",
+    )
+    assert "\n" not in body["note"]
+    assert body["note"].endswith(" (and 2 more of these since the last one that was told)")
+    assert (
+        "uid"
+        not in json.loads(make_event(About("Service", "a", "b"), Reason.REPAIRED, "", kept=0, time=TIME, instance=""))[
+            "regarding"
+        ]
+    )
+
+
+@given(st.text(max_size=2000), st.text(max_size=300))
+def test_whatever_the_text_the_api_server_takes_its_length(note: str, instance: str) -> None:
+    body = json.loads(make_event(ABOUT, Reason.REFUSED, note, kept=0, time=TIME, instance=instance))
+    assert len(body["note"].encode()) <= 1024
+    assert 1 <= len(body["reportingInstance"]) <= 128
+
+
+def test_one_of_a_reason_in_some_minutes_and_the_others_are_counted() -> None:
+    limit = Limit()
+    limit, first = admit(limit, Reason.REPAIRED, 0.0)
+    limit, second = admit(limit, Reason.REPAIRED, 1.0)
+    limit, other = admit(limit, Reason.REFUSED, 1.0)
+    limit, third = admit(limit, Reason.REPAIRED, EVERY - 1)
+    limit, later = admit(limit, Reason.REPAIRED, EVERY)
+    limit, last = admit(limit, Reason.REPAIRED, 2 * EVERY)
+    assert (first, second, other, third, later, last) == (0, None, 0, None, 2, 0)

@@ -1,0 +1,58 @@
+"""What a watcher tells of itself."""
+
+from __future__ import annotations
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from dnsproxy.install.watch.status import WatchCollector, WatchStatus, format_page
+from dnsproxy.install.watch.step import Standing, WatchState
+
+
+def status(standing: Standing = Standing.INSTALLED, why: str = "", **changes: object) -> WatchStatus:
+    one = WatchStatus(state=WatchState(standing, why, repairs=3, undone=2), stood=True, loaded=True)
+    for name, value in changes.items():
+        setattr(one, name, value)
+    return one
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        pytest.param(status(), "", id="loaded"),
+        pytest.param(status(Standing.REPAIRING), "", id="being repaired, and still loaded"),
+        pytest.param(status(Standing.UNKNOWN, "away"), "", id="the API server is away"),
+        pytest.param(status(Standing.UNKNOWN, "away", stood=False), "unknown: away", id="away from the start"),
+        pytest.param(status(Standing.STARTING, stood=False), "starting", id="at the start"),
+        pytest.param(status(Standing.REFUSED, "no"), "refused: no", id="refused"),
+        pytest.param(status(Standing.UNDONE), "undone: 2 times so far", id="undone"),
+        pytest.param(status(loaded=False, said="NXDOMAIN"), "written, and not seen to be loaded: NXDOMAIN", id="not"),
+        pytest.param(status(loaded=None), "written, and not seen to be loaded: the cluster", id="not asked yet"),
+        pytest.param(status(loaded=None, asks=False), "", id="not to be asked"),
+    ],
+)
+def test_it_is_ready_once_the_stanza_is_loaded(told: WatchStatus, reason: str) -> None:
+    assert told.why_not_ready().startswith(reason)
+    assert bool(told.why_not_ready()) is bool(reason)
+
+
+def test_metrics_count_and_name_no_name() -> None:
+    registry = CollectorRegistry()
+    registry.register(WatchCollector(status(Standing.UNDONE, look_time=12.5, target="secret")))
+    text = generate_latest(registry).decode()
+    assert "secret" not in text
+    assert {
+        "dnsproxy_install_repairs_total 3.0",
+        "dnsproxy_install_undone_total 2.0",
+        'dnsproxy_install_state{state="undone"} 1.0',
+        'dnsproxy_install_state{state="installed"} 0.0',
+        "dnsproxy_install_loaded 1.0",
+        "dnsproxy_install_look_timestamp_seconds 12.5",
+    } <= set(text.splitlines())
+
+
+def test_the_page_escapes_what_comes_from_outside() -> None:
+    page = format_page(status(Standing.REFUSED, "<script>", said="a & b"))
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    assert "a &amp; b" in page
