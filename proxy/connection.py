@@ -16,7 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from proxy.byte_path import BytePath
-from proxy.side import End, Side
+from proxy.side import NOBODY, End, Side
 from proxy.wheel import NOWHERE
 from sidecar.poller import BROKEN, READABLE, WRITABLE
 
@@ -179,3 +179,7 @@ class Connection(BytePath):
         self.client.release(self.relay.poller, reset=reset)
         self.backend.release(self.relay.poller, reset=reset)
         self.relay.forget(self)
+        # All of them refer to one another: without this they would wait for a search for garbage, and cause many.
+        for side in (self.client, self.backend):
+            side.owner = NOBODY
+            del side.peer

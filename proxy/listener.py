@@ -50,6 +50,7 @@ class Listener:
     __slots__ = (
         "_advertised",
         "_destination",
+        "_family",
         "_format",
         "_redirected",
         "_relay",
@@ -66,6 +67,7 @@ class Listener:
         self._relay = relay
         self.sock = sock
         self.fd = sock.fileno()
+        self._family = sock.family
         # Accepted sockets inherit it: what a backend sends must not wait for the acknowledgement of what came before.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.target = target
@@ -83,7 +85,8 @@ class Listener:
         """Take the connections that wait, at most a turn's worth."""
         for _ in range(_ACCEPTS):
             try:
-                client, source = self.sock.accept()
+                # As accept does it, which would also look up the names of its family and type for each connection.
+                descriptor, source = self.sock._accept()  # type: ignore[attr-defined]  # of the C class
             except BlockingIOError:
                 return
             except OSError as error:
@@ -93,9 +96,10 @@ class Listener:
                 if error.errno not in _GONE:
                     raise
             else:
-                self._begin(client, source)
+                self._begin(socket.socket(self._family, socket.SOCK_STREAM, 0, descriptor), source)
                 if not self._relay.may_accept():
                     return
+        # Added anew, it is reported anew if there are more, and behind those that were ready by now.
         self._relay.poller.remove(self.fd)
         self._relay.poller.add(self.fd, self.accept)
 

@@ -6,6 +6,7 @@ The law: what is put together here is made elsewhere; this is the order in which
 from __future__ import annotations
 
 import functools
+import gc
 import socket
 from collections.abc import Sequence
 
@@ -52,6 +53,9 @@ async def _serve(relay: Relay, admin_listeners: Sequence[socket.socket], stoppin
                 backend=str(listener.target.destination),
                 proxy_protocol=str(relay.settings.protocol_of(route)),
             )
+        # What is loaded now lives to the end: a search for garbage among it would hold every connection up.
+        gc.collect()
+        gc.freeze()
         log.info("limits", connections=relay.limit, each_client=relay.clients.most_each or relay.limit)
         await relay.serve(stopping=stopping)
         nursery.cancel_scope.cancel()

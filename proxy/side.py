@@ -61,6 +61,19 @@ class Owner(Protocol):
         """End it all."""
 
 
+class Nobody:
+    """The owner of a side that is closed."""
+
+    def handle(self, side: Side, events: int) -> None:
+        """Nothing is done about it any more."""
+
+    def close(self, *, reset: bool) -> None:
+        """It is closed."""
+
+
+NOBODY: Final = Nobody()
+
+
 def contain(owner: Owner, step: Callable[[*Arguments], None], *arguments: *Arguments) -> None:
     """Do one step of a connection so that a fault in it ends this connection and no other."""
     try:

@@ -47,6 +47,8 @@ class Wheel(Generic[ItemT]):
 
     def cancel(self, item: ItemT) -> None:
         """Forget the item; one that is not there is no fault."""
+        if item.slot == NOWHERE:
+            return
         held = self._slots.get(item.slot)
         if held is not None:
             held.discard(item)

@@ -156,11 +156,11 @@ class FailingSocket:
         self.number = number
         self.times = times
 
-    def accept(self) -> tuple[socket.socket, tuple[str, int]]:
+    def _accept(self) -> tuple[int, tuple[str, int]]:
         if self.times:
             self.times -= 1
             raise OSError(self.number, errno.errorcode[self.number])
-        return self.sock.accept()
+        return self.sock._accept()  # type: ignore[attr-defined, no-any-return]  # of the C class
 
     def fileno(self) -> int:
         return self.sock.fileno()
