@@ -15,7 +15,7 @@ import structlog
 import trio
 
 from dnsproxy.install.applying import Planned, plan_survey, try_planned
-from dnsproxy.install.change.config_map import ConfigMapChange
+from dnsproxy.install.change.config_map import Entry
 from dnsproxy.install.change.refusal import Refusal
 from dnsproxy.install.discover.traces import find_traces
 from dnsproxy.install.probing import ask_all
@@ -72,7 +72,7 @@ class Watcher:
         self._teller = Teller(client)
         self._about: About | None = None
         self._planned: Planned | None = None
-        self._tried: tuple[ConfigMapChange, ...] = ()
+        self._tried: list[tuple[str, tuple[Entry, ...]]] = []
         self._wake = trio.Event()
         self._stands = trio.Event()
 
@@ -127,9 +127,10 @@ class Watcher:
 
     async def _try(self, planned: Planned) -> None:
         """Have a CoreDNS of this computer try what was not tried before. Raises Refusal."""
-        if planned.edits.changed and planned.edits.changes != self._tried:
+        texts = [(str(change.source), change.data) for change in planned.edits.changes if change.changed]
+        if texts and texts != self._tried:
             note = await try_planned(planned)
-            self._tried = planned.edits.changes
+            self._tried = texts
             if note:
                 log.info("not tried", cause=one_line(note))
 
@@ -206,6 +207,9 @@ class Watcher:
             return True
         places = (self._dns,) if self._dns else places_to_ask(planned.found)
         asked = await ask_all(places, zones_to_ask(find_traces(planned.found)))
+        if self._planned is not planned:
+            # It may have been undone meanwhile: what is said now counts.
+            return False
         loaded = _read(asked)
         self._status.said = "; ".join(f"{one.endpoint} for {one.zone}: {one.said}" for one in asked)
         if loaded and not self._status.loaded:

@@ -1,0 +1,176 @@
+"""The watcher against an API server in memory, where nobody may list and watch: looks now and then do it all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+import pytest
+import structlog
+import trio.testing
+
+from dnsproxy.install.watch.status import WatchStatus
+from dnsproxy.install.watch.step import Standing
+from dnsproxy.install.watch.watcher import Watcher
+from tests.dnsproxy.install.api import FakeApi, respond
+from tests.dnsproxy.install.discover.cluster import pick
+from tests.dnsproxy.install.test_applying import Meddling, client_of, cluster, corefile, order, touch
+
+FORBIDDEN = json.dumps({"kind": "Status", "code": 403, "reason": "Forbidden", "message": "no rule"}).encode()
+
+
+@dataclass
+class Watched(Meddling):
+    """Discovery and writes are answered, list and watch are not allowed, and Events are kept."""
+
+    events: list[Any] = field(default_factory=list)
+    events_forbidden: bool = False
+    away: bool = False
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        await request.aread()
+        if self.away:
+            raise httpx2.ConnectError("away")
+        if "watch" in request.url.params or "limit" in request.url.params:
+            return respond(403, FORBIDDEN)
+        if request.url.path.endswith("/events"):
+            if self.events_forbidden:
+                return respond(403, FORBIDDEN)
+            self.events.append(json.loads(request.content))
+            return respond(201, b"{}")
+        return await super().handle_async_request(request)
+
+    @property
+    def reasons(self) -> list[str]:
+        return [one["reason"] for one in self.events]
+
+
+@pytest.fixture(autouse=True)
+def no_coredns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process has no mock clock."""
+    monkeypatch.setenv("PATH", "")
+
+
+Clock = trio.testing.MockClock
+HOURS = 50_000
+
+
+@asynccontextmanager
+async def watching(transport: Watched) -> AsyncIterator[WatchStatus]:
+    status = WatchStatus(asks=False)
+    # The deadline of each test (tests/conftest.py) is a minute of the mock clock, in which no heart beats.
+    with trio.fail_after(HOURS) as scope:
+        scope.shield = True
+        async with client_of(transport) as client, trio.open_nursery() as nursery:
+            nursery.start_soon(Watcher(client, order(), status, dns=None, seconds=0).run)
+            yield status
+            nursery.cancel_scope.cancel()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    with trio.fail_after(HOURS):
+        while not condition():  # noqa: ASYNC110  # of the mock clock, and the watcher tells nobody
+            await trio.sleep(0.5)
+
+
+def is_standing(status: WatchStatus, standing: Standing) -> Callable[[], bool]:
+    return lambda: status.state.standing is standing
+
+
+async def test_it_installs_and_mends_and_writes_no_more_than_that(autojump_clock: Clock) -> None:
+    del autojump_clock  # nobody waits for the heartbeat
+    transport = Watched(FakeApi(cluster()))
+    stock = corefile(transport.api)
+    async with watching(transport) as status:
+        await until(is_standing(status, Standing.INSTALLED))
+        assert (transport.writes, status.state.repairs, status.why_not_ready()) == (1, 0, "")
+        installed = corefile(transport.api)
+        await trio.sleep(1000)
+        assert transport.writes == 1
+        touch(transport.api, Corefile=stock)
+        await until(lambda: corefile(transport.api) == installed)
+        await until(is_standing(status, Standing.INSTALLED))
+    assert (transport.writes, status.state.repairs, status.state.undone) == (2, 1, 1)
+    assert transport.reasons == ["StanzaInstalled", "StanzaRepaired"]
+    assert transport.events[0]["regarding"]["name"] == "coredns"
+
+
+async def test_who_undoes_each_write_is_told_and_not_fought(autojump_clock: Clock) -> None:
+    del autojump_clock  # nobody waits for the heartbeat
+    stock = corefile(FakeApi(cluster()))
+
+    def undo(api: FakeApi, request: httpx2.Request) -> None:
+        if request.method == "PATCH":
+            touch(api, Corefile=stock)
+
+    transport = Watched(FakeApi(cluster()), after=undo)
+    async with watching(transport) as status:
+        await until(is_standing(status, Standing.UNDONE))
+        assert "undone: " in status.why_not_ready()
+        await trio.sleep(1800)
+        assert transport.writes <= 4 + 7 + 1800 / 300
+        transport.after = None
+        await until(is_standing(status, Standing.INSTALLED))
+    assert "StanzaUndone" in transport.reasons
+
+
+async def test_an_owner_that_would_undo_it_is_a_state_that_says_print_and_no_end(autojump_clock: Clock) -> None:
+    del autojump_clock  # nobody waits for the heartbeat
+    transport = Watched(FakeApi(cluster()))
+    async with watching(transport) as status:
+        await until(is_standing(status, Standing.INSTALLED))
+        written = transport.writes
+        pick(transport.api.objects, "ConfigMap", "coredns")["metadata"]["managedFields"] = [
+            {"manager": "eks", "operation": "Apply", "time": "2026-01-01T00:00:00Z"}
+        ]
+        pick(transport.api.objects, "ConfigMap", "coredns")["metadata"]["labels"] = {
+            "eks.amazonaws.com/component": "coredns"
+        }
+        await until(is_standing(status, Standing.REFUSED))
+        assert "dnsproxy install --method print" in status.why_not_ready()
+        assert transport.writes == written
+        metadata = pick(transport.api.objects, "ConfigMap", "coredns")["metadata"]
+        del metadata["managedFields"], metadata["labels"]
+        await until(is_standing(status, Standing.INSTALLED))
+    assert "StanzaRefused" in transport.reasons
+
+
+async def test_what_is_not_allowed_is_a_state_that_names_it_until_it_is_allowed(autojump_clock: Clock) -> None:
+    del autojump_clock  # nobody waits for the heartbeat
+    transport = Watched(FakeApi(cluster(), forbidden_writes=["/configmaps/coredns"]))
+    async with watching(transport) as status:
+        await until(is_standing(status, Standing.UNKNOWN))
+        assert "not allowed to patch configmaps coredns in namespace kube-system" in status.why_not_ready()
+        transport.api.forbidden_writes = []
+        await until(is_standing(status, Standing.INSTALLED))
+        assert status.why_not_ready() == ""
+
+
+async def test_an_api_server_that_is_away_changes_nothing(autojump_clock: Clock) -> None:
+    del autojump_clock  # nobody waits for the heartbeat
+    transport = Watched(FakeApi(cluster()))
+    async with watching(transport) as status:
+        await until(is_standing(status, Standing.INSTALLED))
+        transport.away = True
+        await until(is_standing(status, Standing.UNKNOWN))
+        assert status.why_not_ready() == ""
+        transport.away = False
+        await until(is_standing(status, Standing.INSTALLED))
+    assert (transport.writes, status.state.repairs) == (1, 0)
+
+
+async def test_events_that_are_not_allowed_are_told_once_and_cost_nothing_else(autojump_clock: Clock) -> None:
+    del autojump_clock  # nobody waits for the heartbeat
+    transport = Watched(FakeApi(cluster()), events_forbidden=True)
+    stock = corefile(transport.api)
+    with structlog.testing.capture_logs() as logs:
+        async with watching(transport) as status:
+            await until(is_standing(status, Standing.INSTALLED))
+            touch(transport.api, Corefile=stock)
+            await until(lambda: status.state.repairs == 1)
+            await until(is_standing(status, Standing.INSTALLED))
+    assert len([one for one in logs if one["event"] == "cannot make an Event"]) == 1
