@@ -7,7 +7,7 @@ sort keeps the others waiting for ever.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Final
@@ -48,8 +48,8 @@ class OwnershipSchedule:
         self._timed: list[tuple[float, str]] = []
         self._at: dict[str, float] = {}
         self._turn = 0
-        self._round: Sequence[str] = ()
-        self._position = 0
+        self._round: Iterator[str] = iter(())
+        self._left = 0
         self._round_due = 0.0
 
     def note(self, hostnames: Iterable[str]) -> None:
@@ -68,11 +68,11 @@ class OwnershipSchedule:
 
     def round_is_due(self, now: float) -> bool:
         """Whether begin_round should be called."""
-        return self._position >= len(self._round) and now >= self._round_due
+        return not self._left and now >= self._round_due
 
-    def begin_round(self, hostnames: Sequence[str], *, now: float, random: float) -> None:
+    def begin_round(self, hostnames: Collection[str], *, now: float, random: float) -> None:
         """Give each of these hostnames once; `random` is from [0, 1)."""
-        self._round, self._position = hostnames, 0
+        self._round, self._left = iter(hostnames), len(hostnames)
         self._round_due = now + self._pace.every * (1 + self._pace.jitter * (2 * random - 1))
 
     def take(self, now: float) -> str | None:
@@ -86,7 +86,7 @@ class OwnershipSchedule:
 
     def pause(self, now: float) -> float:
         """Seconds until there is something to take, if nothing is noted before."""
-        if self._new or self._position < len(self._round):
+        if self._new or self._left:
             return 0.0
         due = min(self._round_due, self._timed[0][0]) if self._timed else self._round_due
         return max(0.0, due - now)
@@ -103,8 +103,9 @@ class OwnershipSchedule:
         return None
 
     def _take_of_round(self, _: float) -> str | None:
-        if self._position >= len(self._round):
-            self._round, self._position = (), 0
+        if not self._left:
+            # The names it walked through are held no longer.
+            self._round = iter(())
             return None
-        self._position += 1
-        return self._round[self._position - 1]
+        self._left -= 1
+        return next(self._round)

@@ -88,11 +88,11 @@ def settings_of(source: str, options: object) -> dict[str, str]:
 
 def walk_objects(store: ClaimStore, sources: Iterable[str]) -> Iterator[ObjectClaims]:
     """What the store holds of some sources. It may change in between: each object is as it is when it is reached."""
-    wanted = frozenset(sources)
-    for source, key in store.places():
-        claims = store.claims_at(source, key) if source in wanted else ()
-        for start in range(0, len(claims), _SLICE):
-            yield ObjectClaims(source, key, claims[start : start + _SLICE])
+    for source in sorted(set(sources)):
+        for key in store.keys(source):
+            claims = store.claims_at(source, key)
+            for start in range(0, len(claims), _SLICE):
+                yield ObjectClaims(source, key, claims[start : start + _SLICE])
 
 
 def format_snapshot(

@@ -6,10 +6,11 @@ hostname are both here, and the plan chooses.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Final, TypeVar
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final
 
 from dnsproxy.claims import Claim, Rejection
+from dnsproxy.sources.claim_map import ClaimMap
 
 _SLICE: Final = 100
 """Objects forgotten at once, in less than a millisecond."""
@@ -17,17 +18,15 @@ _SLICE: Final = 100
 _SHARED: Final = 8
 """Different statuses in one class up to which a controller is taken to have so many load balancers."""
 
-K = TypeVar("K")
-V = TypeVar("V")
-
 
 class ClaimStore:
     """Claims and rejections under (source, key); `source` is `Ingress`, `hosts file` ..., `key` the object in it."""
 
     def __init__(self) -> None:
-        self._claims: dict[tuple[str, str], tuple[Claim, ...]] = {}
+        self._claims: dict[str, ClaimMap] = {}
+        """By source, and then by object."""
         self._rejections: dict[tuple[str, str], tuple[Rejection, ...]] = {}
-        self._by_hostname: dict[str, tuple[Claim, ...]] = {}
+        self._by_hostname = ClaimMap()
         self._balancers: dict[str | None, dict[tuple[str, ...], int]] = {}
         self._restored: dict[str, dict[str, None]] = {}
         self._version = 0
@@ -44,13 +43,15 @@ class ClaimStore:
 
         Most changes of an object (its status, its annotations) leave its claims alone: those cost a comparison.
         """
-        place = source, key
         self._restored.get(source, {}).pop(key, None)
-        _put(self._rejections, place, tuple(rejections))
-        old, new = self._claims.get(place, ()), tuple(dict.fromkeys(claims))
+        self._reject((source, key), tuple(rejections))
+        objects = self._claims.get(source)
+        if objects is None:
+            objects = self._claims[source] = ClaimMap()
+        old, new = objects.get(key), tuple(dict.fromkeys(claims))
         if old == new:
             return frozenset()
-        _put(self._claims, place, new)
+        objects.put(key, new)
         # A first list is all new objects: to hash their claims again and again would be half its cost.
         changed = set(old) ^ set(new) if old else frozenset()
         for claim in old:
@@ -59,7 +60,7 @@ class ClaimStore:
                 self._count_balancer(claim, -1)
         for claim in new:
             if not old or claim in changed:
-                self._by_hostname[claim.hostname] = (*self._by_hostname.get(claim.hostname, ()), claim)
+                self._by_hostname.put(claim.hostname, (*self._by_hostname.get(claim.hostname), claim))
                 self._count_balancer(claim, 1)
         self._version += 1
         return frozenset(claim.hostname for claim in (changed if old else new))
@@ -84,26 +85,26 @@ class ClaimStore:
             keys = [restored.popitem()[0] for _ in range(min(_SLICE, len(restored)))]
             yield frozenset().union(*(self.replace(source, key, ()) for key in keys))
 
-    def places(self) -> list[tuple[str, str]]:
-        """(source, key) of every object that claims something now: a list to walk through while the store changes."""
-        return list(self._claims)
+    def keys(self, source: str) -> Collection[str]:
+        """The objects of a source that claim something now: to walk through while the store changes."""
+        return self._claims[source].keys() if source in self._claims else ()
 
-    def holds(self, sources: Collection[str]) -> bool:
+    def holds(self, sources: Iterable[str]) -> bool:
         """Whether any object of these sources claims anything."""
-        return any(source in sources for source, _ in self._claims)
+        return any(self._claims.get(source) for source in sources)
 
     def claims_at(self, source: str, key: str) -> tuple[Claim, ...]:
         """What one object claims."""
-        return self._claims.get((source, key), ())
+        return self._claims[source].get(key) if source in self._claims else ()
 
     def claims(self) -> Iterator[Claim]:
         """Every claim, in no particular order."""
-        for claims in self._claims.values():
-            yield from claims
+        for objects in self._claims.values():
+            yield from objects.claims()
 
     def claims_for(self, hostname: str) -> tuple[Claim, ...]:
         """The claims on one hostname in normal form (`*.example.org` is one of its own)."""
-        return self._by_hostname.get(hostname, ())
+        return self._by_hostname.get(hostname)
 
     def balancers(self, class_name: str | None) -> tuple[str, ...]:
         """The load balancers in the status of all objects of a class; none where each object has its own."""
@@ -114,9 +115,9 @@ class ClaimStore:
         """How many hostnames are claimed."""
         return len(self._by_hostname)
 
-    def names(self) -> list[str]:
-        """The hostnames that are claimed now: a list to walk through while the store changes."""
-        return list(self._by_hostname)
+    def names(self) -> Collection[str]:
+        """The hostnames that are claimed now: to walk through while the store changes."""
+        return self._by_hostname.keys()
 
     def rejections(self) -> Iterator[Rejection]:
         """Every host that can't be served, in no particular order."""
@@ -134,14 +135,13 @@ class ClaimStore:
                 del self._balancers[claim.ingress_class]
 
     def _drop(self, claim: Claim) -> None:
-        left = list(self._by_hostname[claim.hostname])
+        left = list(self._by_hostname.get(claim.hostname))
         # One of them: another place may hold its equal.
         left.remove(claim)
-        _put(self._by_hostname, claim.hostname, tuple(left))
+        self._by_hostname.put(claim.hostname, tuple(left))
 
-
-def _put(mapping: dict[K, tuple[V, ...]], key: K, values: tuple[V, ...]) -> None:
-    if values:
-        mapping[key] = values
-    else:
-        mapping.pop(key, None)
+    def _reject(self, place: tuple[str, str], rejections: tuple[Rejection, ...]) -> None:
+        if rejections:
+            self._rejections[place] = rejections
+        else:
+            self._rejections.pop(place, None)

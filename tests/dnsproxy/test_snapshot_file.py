@@ -317,7 +317,7 @@ def test_a_file_that_cannot_be_used_is_a_line_in_the_log_and_no_claims(
     make(path)
     registry = Registry(targets=Targets(), guards=Guards())
     assert restore_snapshot(path, registry, settings=SETTINGS) == SnapshotStatus()
-    assert registry.store.names() == []
+    assert list(registry.store.names()) == []
     (line,) = logs
     assert line["log_level"] == level
     assert (reason or "") in line.get("reason", "")

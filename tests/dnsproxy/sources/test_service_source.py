@@ -100,7 +100,7 @@ def test_services_come_change_and_go() -> None:
 def test_services_without_hostnames_leave_nothing_behind() -> None:
     store = ClaimStore()
     ServiceSource(store).change({f"n/{number}": service() for number in range(9)})
-    assert (store.places(), list(store.rejections())) == ([], [])
+    assert (list(store.claims()), list(store.rejections())) == ([], [])
 
 
 MARKS = st.fixed_dictionaries(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -81,7 +84,7 @@ def test_what_one_source_has_told_forgets_nothing_of_another() -> None:
     store.restore("Ingress", "x", [claim("a")])
     store.restore("HTTPRoute", "x", [claim("b")])
     assert list(store.forget_restored("HTTPRoute")) == [{"b"}]
-    assert store.names() == ["a"]
+    assert list(store.names()) == ["a"]
     assert store.restored("Ingress") == 1
 
 
@@ -108,16 +111,38 @@ def test_much_is_forgotten_in_slices_and_what_is_spoken_of_in_between_stays() ->
     assert len(told) == 999
 
 
-def test_places_and_names_stay_as_they_were_while_the_store_changes() -> None:
+def test_keys_and_names_stay_as_they_were_while_the_store_changes() -> None:
     store = ClaimStore()
     store.replace("Ingress", "x", [claim("a")])
-    places, names = store.places(), store.names()
+    keys, names = store.keys("Ingress"), store.names()
     store.replace("Ingress", "y", [claim("b")])
     store.replace("Ingress", "x", [])
-    assert (places, names) == ([("Ingress", "x")], ["a"])
+    assert (list(keys), list(names), list(store.keys("Ingress"))) == (["x"], ["a"], ["y"])
     assert store.claims_at("Ingress", "x") == ()
-    assert (store.holds({"Ingress"}), store.holds({"HTTPRoute"}), store.holds(())) == (True, False, False)
     assert store.claims_at("Ingress", "y") == (claim("b"),)
+
+
+def test_a_source_holds_something_while_an_object_of_it_claims_anything() -> None:
+    store = ClaimStore()
+    store.replace("Ingress", "x", [claim("a")])
+    assert (store.holds(["Ingress"]), store.holds(["HTTPRoute"]), store.holds([])) == (True, False, False)
+    store.replace("Ingress", "x", [])
+    assert not store.holds(["Ingress"])
+    assert (list(store.keys("Ingress")), list(store.keys("HTTPRoute"))) == ([], [])
+    assert store.claims_at("HTTPRoute", "x") == ()
+
+
+@pytest.mark.skipif(gc.is_tracked({"a": None}), reason="this Python walks through every dict")
+def test_a_store_of_many_objects_is_nothing_that_the_garbage_collector_walks_through() -> None:
+    """It would hold up the answers; what is new is looked at once."""
+    store = ClaimStore()
+    for number in range(1000):
+        store.replace("Ingress", str(number), [claim(str(number))])
+    kept = store.names()
+    gc.collect()
+    large = [found for found in gc.get_objects() if isinstance(found, list | dict | set) and len(found) >= 1000]
+    assert not [found for found in large if "999" in found]
+    assert "999" in kept
 
 
 NAMES = st.sampled_from(["a", "b", "c"])
