@@ -1,8 +1,7 @@
 """The keeper: takes in what the sources report and swaps the table that the server answers from.
 
 The law: changes that come together become one swap, and however many they are, no answer waits for them longer than a
-slice, or than the copy of the table takes: 3 ms for 100,000 names. Until each source has reported once, the server is
-not ready.
+slice. Until each source has reported once, the server is not ready.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from sidecar.slices import in_slices
 _GATHER: Final = 0.01
 """Seconds after a swap in which further changes are gathered: one swap serves a burst of events."""
 _REST: Final = 10
-"""For so many times as long as it took to publish a table, none is: that alone costs more in a larger table."""
+"""For so many times as long as it took to open a table for changes, none is: that may cost more in a larger table."""
 
 
 class TableKeeper:
@@ -66,13 +65,14 @@ class TableKeeper:
             await trio.sleep(max(_GATHER, _REST * took))
 
     async def swap(self) -> float:
-        """Bring the table up to what the registry holds; the processor time that publishing took, in seconds."""
+        """Bring the table up to what the registry holds; the processor time that it took to open it, in seconds."""
         reported, self._unpublished = self._unpublished, set()
-        changed = await in_slices(self._take_in())
         begun = time.thread_time()
+        self._writer.open()
+        took = time.thread_time() - begun
+        changed = await in_slices(self._take_in())
         table = self._writer.publish()
         self._publish(table)
-        took = time.thread_time() - begun
         self.names = len(table)
         self.swapped_time = time.time()
         for source in reported:

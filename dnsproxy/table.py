@@ -60,9 +60,9 @@ class Wildcard(NamedTuple):
     any_labels: Answers | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class HostTable:
-    """Names to answers. writer.TableWriter builds it."""
+    """Names to answers. writer.TableWriter builds it, and uses what is in it again when nobody has it any more."""
 
     exact: Mapping[bytes, Answers] = field(default_factory=dict)
     wildcards: Mapping[bytes, Wildcard] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from dnsproxy.claims import Reach
 from dnsproxy.names import ancestors, to_wire
 from dnsproxy.table import Host, HostTable
 from dnsproxy.writer import TableWriter
-from tests.dnsproxy.messages import addresses_of, table_of, wire_name
+from tests.dnsproxy.messages import addresses_of, parse_host, table_of, wire_name
 
 Contents = tuple[dict[bytes, tuple[str, ...]], dict[tuple[bytes, Reach], tuple[str, ...]], dict[bytes, int]]
 
@@ -79,6 +79,47 @@ def test_what_is_published_never_changes(before: list[Host], after: list[Host]) 
     for host in after:
         writer.put(host)
     assert contents(table) == kept
+
+
+@given(st.lists(st.tuples(st.lists(any_hosts(), max_size=4), st.booleans()), max_size=20))
+def test_tables_that_come_and_go_are_what_was_put_and_those_that_stay_do_not_change(
+    rounds: list[tuple[list[Host], bool]],
+) -> None:
+    writer = TableWriter(ttl=5)
+    put = [Host(f"h{number}.example.org", Reach.NAME, ("192.0.2.1",)) for number in range(50)]
+    kept = []
+    for host in put:
+        writer.put(host)
+    for hosts, is_kept in rounds:
+        for host in hosts:
+            writer.put(host)
+        put += hosts
+        table = writer.publish()
+        assert contents(table) == contents(write(put))
+        if is_kept:
+            kept.append((table, contents(table)))
+        assert all(contents(table) == before for table, before in kept)
+
+
+def test_a_table_without_changes_is_the_last_one() -> None:
+    writer = TableWriter(ttl=5)
+    table = writer.publish()
+    assert writer.publish() is table
+    writer.open()
+    assert writer.publish() == table
+
+
+def test_a_table_that_nobody_has_any_more_gives_its_rows_to_the_next_but_one() -> None:
+    """It saves a copy of 100,000 rows for each change."""
+    writer = TableWriter(ttl=5)
+    for number in range(50):
+        writer.put(parse_host(f"h{number}.example.org 192.0.2.1"))
+
+    def publish(number: int) -> int:
+        writer.put(parse_host(f"h{number}.example.org 192.0.2.{number + 2}"))
+        return id(writer.publish().exact)
+
+    assert len({publish(number) for number in range(20)}) == 2
 
 
 def test_taking_out_what_was_never_there_changes_nothing() -> None:
