@@ -51,8 +51,17 @@ class BytePath:
     def _pass_on_end(self, source: Side) -> None:
         """A side has an end, and all that it sent before has been sent on."""
 
-    def move_on(self, source: Side, sink: Side) -> None:
-        """Move what one side sent to the other, until there is no more or no room."""
+    @abstractmethod
+    def close(self, *, reset: bool) -> None:
+        """End both sides."""
+
+    def pump(self, source: Side) -> None:
+        """Move what one side sent to the other, until there is no more or no room, and then its end."""
+        sink = source.peer
+        if sink.broken:
+            if source.broken:
+                self.close(reset=True)
+            return
         left = _TURN
         while left > 0:
             if sink.pending and not self._flush(sink):
@@ -78,9 +87,11 @@ class BytePath:
             source.readable = False
             return None
         except OSError:
-            return self._note_end(source, End.RESET)
+            return self._reset_by(source)
         if not count:
-            return self._note_end(source, End.FIN)
+            # A failed send may have taken the error that this read would have shown.
+            source.end = End.RESET if source.broken else End.FIN
+            return 0
         # A short read has emptied the socket (epoll(7)); what comes later raises a new event, an end that was already
         # announced does not.
         if count == BUFFER:
@@ -120,7 +131,8 @@ class BytePath:
             return self._splice_failed(source, error)
         if not count:
             pipes.give_back(pipe)
-            return self._note_end(source, End.FIN)
+            source.end = End.RESET if source.broken else End.FIN
+            return 0
         source.bulk = BULK if count >= BUFFER else source.bulk - 1
         self._count(source, count)
         sink.pending = pipe
@@ -135,13 +147,11 @@ class BytePath:
             self.relay.pipes.switch_off(error)
             source.bulk = 0
             return 0
-        return self._note_end(source, End.RESET)
+        return self._reset_by(source)
 
-    def _note_end(self, source: Side, end: End) -> int:
-        if end is End.RESET:
-            self._note_reset(source)
-        # A failed send may have taken the error that this read would have shown.
-        source.end = End.RESET if source.broken else end
+    def _reset_by(self, source: Side) -> int:
+        self._note_reset(source)
+        source.end = End.RESET
         return 0
 
     def _flush(self, sink: Side) -> bool:

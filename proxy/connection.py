@@ -87,14 +87,6 @@ class Connection(BytePath):
         if events & WRITABLE and side.pending and not self.closed:
             self.pump(side.peer)
 
-    def pump(self, source: Side) -> None:
-        """Move what one side sent to the other, and then its end."""
-        sink = source.peer
-        if not sink.broken:
-            self.move_on(source, sink)
-        elif source.broken:
-            self.close(reset=True)
-
     def _note_reset(self, side: Side) -> None:
         if side.broken:
             return
@@ -174,12 +166,12 @@ class Connection(BytePath):
         if self.closed:
             return
         self.closed = True
-        self.drop_pending(self.client)
-        self.drop_pending(self.backend)
-        self.client.release(self.relay.poller, reset=reset)
-        self.backend.release(self.relay.poller, reset=reset)
-        self.relay.forget(self)
-        # All of them refer to one another: without this they would wait for a search for garbage, and cause many.
+        relay = self.relay
         for side in (self.client, self.backend):
+            if side.pending:
+                self.drop_pending(side)
+            side.release(relay.poller, reset=reset)
+            # They refer to one another: without this they would wait for a search for garbage, and cause many.
             side.owner = NOBODY
             del side.peer
+        relay.forget(self)
