@@ -194,20 +194,19 @@ def test_an_api_server_that_is_away_changes_nothing_and_all_goes_on_when_it_is_b
         render_again(cluster)
         watcher.wait(lambda: stanzas(cluster) == 1)
         watcher.wait_ready()
-        server.kill()
-        assert watcher.terminate() == 0
-        server.start()
         assert cluster.data("coredns") == installed
 
 
-def test_an_api_server_that_is_away_at_the_start_is_waited_for(own_scene: Scene, tmp_path: Path) -> None:
+def test_an_api_server_that_is_away_at_the_start_is_waited_for_until_a_signal(own_scene: Scene, tmp_path: Path) -> None:
     cluster, server = own_scene.cluster, own_scene.cluster.server
     cluster.create(kubeadm())
     cluster.create_own_service()
     server.kill()
-    with watching(cluster, tmp_path, "--timeout", "0") as watcher:
+    with watching(cluster, tmp_path, "--timeout", "0") as watcher, watching(cluster, tmp_path) as ending:
+        ending.wait(lambda: bool(ending.lines("unknown")))
         watcher.wait(lambda: bool(watcher.lines("unknown")))
         assert not watcher.ready()
+        assert ending.terminate() == 0
         starting = threading.Thread(target=server.start)
         starting.start()
         watcher.wait_ready()
