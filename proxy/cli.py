@@ -90,6 +90,12 @@ _AnyPositive = click.IntRange(1)
     "~/.kube/config]",
 )
 @click.option("--context", metavar="NAME", help="Which context of the kubeconfig.")
+@click.option(
+    "--workers",
+    type=_AnyPositive,
+    default=1,
+    help="Processes that relay, to use as many processors; limits for one client address hold in each of them.",
+)
 @click.option("--drain", type=Seconds(0), default=30.0, help="Seconds for open connections to finish after SIGTERM.")
 @admin_option("127.0.0.1:8082")
 @log_options
@@ -97,6 +103,7 @@ def main(
     *,
     route: Sequence[Route],
     advertise: Sequence[tuple[int, int]],
+    workers: int,
     drain: float,
     admin: Endpoint | None,
     log_format: str | None,
@@ -122,6 +129,10 @@ def main(
 
     configure_logging(format=log_format, level=log_level)
     _raise_descriptor_limit()
+    if workers > 1:
+        from proxy.supervisor import supervise  # noqa: PLC0415
+
+        run_program(supervise, settings, admin, drain, workers, log_format, log_level)
     run_program(serve, settings, admin, drain)
 
 

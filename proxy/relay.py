@@ -59,11 +59,14 @@ async def serve_relay(
     await relay.serve(stopping=stopping, task_status=task_status)
 
 
-def open_listeners(settings: Settings) -> list[socket.socket]:
-    """A listening socket for each route. Raises StartError; what was opened by then is closed again."""
+def open_listeners(settings: Settings, *, shared: bool = False) -> list[socket.socket]:
+    """A listening socket for each route, `shared` with other processes or not.
+
+    Raises StartError; what was opened by then is closed again.
+    """
     opened: list[socket.socket] = []
     try:
-        opened.extend(listen_tcp(route.listen, flag=ROUTE_FLAG) for route in settings.routes)
+        opened.extend(listen_tcp(route.listen, flag=ROUTE_FLAG, shared=shared) for route in settings.routes)
     except BaseException:
         for listener in opened:
             listener.close()

@@ -39,6 +39,14 @@ def listen_tcp(endpoint: Endpoint, *, flag: str, backlog: int = 4096, shared: bo
     return bound
 
 
+def claim_tcp(endpoint: Endpoint, *, flag: str) -> socket.socket:
+    """A socket that is bound and listens to nothing: it holds the port for others of this user that share it.
+
+    Raises StartError naming flag and address.
+    """
+    return _bind(endpoint, socket.SOCK_STREAM, flag, shared=True)
+
+
 def listen_udp(endpoint: Endpoint, *, flag: str, shared: bool = False) -> socket.socket:
     """A non-blocking UDP socket that is bound. Raises StartError naming flag and address; the rest as in listen_tcp."""
     return _bind(endpoint, socket.SOCK_DGRAM, flag, shared)

@@ -11,7 +11,7 @@ import pytest
 from sidecar import listeners
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
-from sidecar.listeners import bound_endpoint, listen_tcp, listen_udp
+from sidecar.listeners import bound_endpoint, claim_tcp, listen_tcp, listen_udp
 
 Listen = Callable[..., socket.socket]
 both = pytest.mark.parametrize("listen", [listen_tcp, listen_udp])
@@ -99,3 +99,15 @@ def test_a_shared_port_can_be_had_twice_but_not_unasked(listen: Listen) -> None:
             assert bound_endpoint(second) == place
         with pytest.raises(StartError, match="in use"):
             listen(place, flag="--listen")
+
+
+def test_a_claimed_port_is_shared_and_takes_no_connection_itself() -> None:
+    with claim_tcp(Endpoint("127.0.0.1", 0), flag="--route") as claimed:
+        endpoint = bound_endpoint(claimed)
+        with socket.socket() as early:
+            assert early.connect_ex((endpoint.host, endpoint.port)) == errno.ECONNREFUSED
+        with listen_tcp(endpoint, flag="--route", shared=True) as one, socket.create_connection(one.getsockname()):
+            one.setblocking(True)
+            one.accept()[0].close()
+        with pytest.raises(StartError, match=r"^--route 127\.0\.0\.1:\d+: the address is in use"):
+            listen_tcp(endpoint, flag="--route")

@@ -1,0 +1,93 @@
+"""The admin port of a relay, be it of one process or of several.
+
+The law: it only looks; whoever relays fills the view that is looked at.
+"""
+
+from __future__ import annotations
+
+import functools
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import trio
+from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
+from prometheus_client.registry import Collector
+
+from proxy.backend import Backend
+from proxy.header import LOCAL
+from proxy.metrics import Counters, RelayCollector
+from proxy.page import RouteStatus, render_page
+from proxy.probe import check_backends
+from proxy.settings import Settings
+from sidecar.admin import Readiness, serve_admin
+from sidecar.endpoints import Endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What there is to see of a relay."""
+
+    settings: Settings
+    targets: Sequence[tuple[Endpoint, Backend]]
+    """Where it listens and where that leads, a pair for each route."""
+    counters: Counters
+    limit: Callable[[], int]
+    """How many connections there may be."""
+    fault: Callable[[], str | None] = lambda: None
+    """Why it is not ready, apart from its backends."""
+    collectors: Sequence[Collector] = ()
+    """What there is to count beside the connections."""
+
+
+async def serve_relay_admin(
+    view: View,
+    listeners: Sequence[socket.socket],
+    stopping: trio.Event,
+    *,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve health, readiness, metrics and the page until cancelled; closes the listeners."""
+    settings = view.settings
+    greetings = [
+        (target, settings.formatter_of(route)(LOCAL))
+        for (_, target), route in zip(view.targets, settings.routes, strict=True)
+    ]
+    registry = CollectorRegistry()
+    for collector in (RelayCollector(view.counters), *view.collectors):
+        registry.register(collector)
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+
+    async def readiness() -> Readiness:
+        fault = "stopping" if stopping.is_set() else view.fault()
+        if fault is not None:
+            return Readiness(ready=False, reason=fault)
+        return await check_backends(greetings)
+
+    await serve_admin(
+        listeners, readiness=readiness, registry=registry, page=functools.partial(_page, view), task_status=task_status
+    )
+
+
+def _page(view: View) -> str:
+    return render_page(
+        [
+            RouteStatus(
+                listen=str(endpoint),
+                backend=str(target.destination),
+                protocol=str(view.settings.protocol_of(route)),
+                addresses=[str(Endpoint(address.target[0], address.target[1])) for address in target.addresses],
+                state=_state(target),
+            )
+            for (endpoint, target), route in zip(view.targets, view.settings.routes, strict=True)
+        ],
+        active=view.counters.active,
+        limit=view.limit(),
+        total=view.counters.connections,
+    )
+
+
+def _state(backend: Backend) -> str:
+    failure = backend.health.failure or backend.failure or (None if backend.addresses else backend.pending())
+    return "no fault seen" if failure is None else f"{failure.cause}: {failure.detail}"
