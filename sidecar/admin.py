@@ -39,7 +39,8 @@ STREAM_SECONDS: Final = 60
 """For a whole answer that is sent in pieces; SEND_SECONDS is for each of them."""
 LINGER_SECONDS: Final = 1
 MAXIMUM_HEAD: Final = 16_384
-MAXIMUM_CONNECTIONS: Final = 32
+MAXIMUM_CONNECTIONS: Final = 256
+"""Hundreds of nodes that begin together are all answered; each costs some kilobytes."""
 _CHUNK: Final = 4_096
 
 _NO_ROUTES: Final[Mapping[str, Route]] = MappingProxyType({})

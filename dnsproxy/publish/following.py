@@ -25,6 +25,8 @@ _FIRST_PAUSE: Final = 1.0
 """Seconds after a first failure; it doubles up to the interval."""
 _JITTER: Final = 0.1
 """Of the interval, more or less: hundreds that started together must not come together for ever."""
+_FIRST_JITTER: Final = 0.5
+"""Until there is a first table: those whom a server turned away together must not come back together."""
 
 _COULD_NOT: Final = 3
 
@@ -63,7 +65,8 @@ async def follow(source: Source, target: Target, *, pace: Pace, status: PublishS
     follower = _Follower(source, target, status)
     while True:
         await follower.look()
-        await trio.sleep(follower.pause(pace) * random.uniform(1 - _JITTER, 1 + _JITTER))  # noqa: S311  # no secret
+        jitter = _FIRST_JITTER if follower.waits_for_a_first_table else _JITTER
+        await trio.sleep(follower.pause(pace) * random.uniform(1 - jitter, 1 + jitter))  # noqa: S311  # no secret
 
 
 async def publish_once(source: Source, target: Target, *, pace: Pace, status: PublishStatus) -> None:
@@ -134,9 +137,13 @@ class _Follower:
         if not held_back:
             status.published_time = time.time()
 
+    @property
+    def waits_for_a_first_table(self) -> bool:
+        return bool(self.failures) and self.status.published_time is None
+
     def pause(self, pace: Pace) -> float:
         if self.holds == 1 and not self.failures:
             return min(pace.second_look, pace.interval)
-        if self.failures and self.status.published_time is None:
+        if self.waits_for_a_first_table:
             return min(pace.interval, _FIRST_PAUSE * 2.0 ** min(self.failures - 1, 16))
         return pace.interval
