@@ -206,19 +206,14 @@ async def _worker(orders: Orders) -> AsyncIterator[tuple[trio.Process, trio.Sock
                 await stream.send_all(format_orders(orders))
             yield process, stream
     finally:
-        await _end(process)
-
-
-async def _end(process: trio.Process) -> None:
-    """See a process to its end; one that was asked once takes the second time for an order to reset what is left."""
-    with trio.CancelScope(shield=True):
-        if process.returncode is None:
-            process.terminate()
-            with trio.move_on_after(_LAST_WORDS):
-                await process.wait()
+        # One that was asked once takes the second time for an order to reset what is left.
+        process.terminate()
+        with trio.move_on_after(_LAST_WORDS, shield=True):
+            await process.wait()
         if process.returncode is None:
             process.kill()
-            await process.wait()
+            with trio.move_on_after(_LAST_WORDS, shield=True):
+                await process.wait()
 
 
 async def _pass_on(stopping: trio.Event, process: trio.Process) -> None:

@@ -40,9 +40,9 @@ def listen_tcp(endpoint: Endpoint, *, flag: str, backlog: int = 4096, shared: bo
 
 
 def claim_tcp(endpoint: Endpoint, *, flag: str) -> socket.socket:
-    """A socket that is bound and listens to nothing: it holds the port for others of this user that share it.
+    """A socket that is bound and listens to nothing: it says which port others of this user are to share (listen_tcp).
 
-    Raises StartError naming flag and address.
+    Raises StartError naming flag and address, also where somebody has the port to himself.
     """
     return _bind(endpoint, socket.SOCK_STREAM, flag, shared=True)
 

@@ -109,5 +109,5 @@ def test_a_claimed_port_is_shared_and_takes_no_connection_itself() -> None:
         with listen_tcp(endpoint, flag="--route", shared=True) as one, socket.create_connection(one.getsockname()):
             one.setblocking(True)
             one.accept()[0].close()
-        with pytest.raises(StartError, match=r"^--route 127\.0\.0\.1:\d+: the address is in use"):
-            listen_tcp(endpoint, flag="--route")
+            with pytest.raises(StartError, match=r"^--route 127\.0\.0\.1:\d+: the address is in use"):
+                listen_tcp(endpoint, flag="--route")
