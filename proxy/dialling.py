@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Final
 
 from proxy.backend import OWN_LISTENER
 from proxy.byte_path import BUFFER
-from proxy.clients import FIRST_OCTETS, HEADERS, Words
+from proxy.clients import FIRST_OCTETS, Words
 from proxy.connection import Connection
+from proxy.hearing import Hearing
 from proxy.readiness import Cause, Failure, cause_of_connect
 from proxy.side import End, Side, contain, reset_on_close
 from proxy.wheel import NOWHERE, TICK
@@ -43,7 +44,6 @@ class Dialling:
         "_client",
         "_client_ended",
         "_closed",
-        "_connection",
         "_deadline",
         "_failure",
         "_header",
@@ -73,8 +73,6 @@ class Dialling:
         self._failure: Failure | None = None
         """Of the last attempt that failed."""
         self._deadline = monotonic() + relay.settings.connect_timeout
-        self._connection: Connection | None = None
-        """What this became, where the client had not said enough by then."""
         self._closed = False
         self.slot = NOWHERE
 
@@ -101,9 +99,8 @@ class Dialling:
         contain(self, self._begin)
 
     def handle(self, side: Side, events: int) -> None:
-        """Take in an event mask of a socket that is connecting, or of a client that did not speak first."""
+        """Take in an event mask of a socket that is connecting."""
         if side not in self._attempts:
-            self._hear(side, events)
             return
         # An event may be of an earlier socket with this number, so an error is asked for.
         number = side.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) if events & BROKEN else 0
@@ -126,8 +123,6 @@ class Dialling:
 
     def close(self, *, reset: bool) -> None:
         """End all sockets. A second call does nothing."""
-        if self._connection is not None:
-            self._connection.close(reset=reset)
         if self._closed:
             return
         self._closed = True
@@ -154,7 +149,8 @@ class Dialling:
             # Nearly everybody; the look would cost each connection a microsecond.
             self._words = Words.HARMLESS
             return True
-        self._words = self._look_at(self._payload)
+        host, port = self._source
+        self._words = self._relay.clients.look_at(self._payload, host=host, port=port)
         if self._words is Words.OURS:
             self._fail(OWN_LISTENER)
         return True
@@ -260,48 +256,15 @@ class Dialling:
             client.end = End.FIN
             connection.pump(client)
         elif self._words is Words.TOO_FEW:
-            self._connection = connection
-            client.owner = self
+            client.owner = Hearing(connection, self._target, source=self._source, said=self._payload)
         for side in (client,) if watched else (backend, client):
             if side.fd >= 0:
                 relay.poller.add(side.fd, side.handle, writable=side.room_watched)
 
-    def _hear(self, client: Side, events: int) -> None:
-        """Look at what a client says who had not said enough when its backend was connected."""
-        connection = self._connection
-        if connection is None:
-            return
-        if events & BROKEN:
-            # Looking would take the error that is the end's only mark.
-            client.owner = connection
-        elif events & READABLE:
-            try:
-                self._payload += client.sock.recv(HEADERS, socket.MSG_PEEK)
-            except BlockingIOError:
-                pass
-            except OSError:
-                connection.close(reset=True)
-                return
-            self._words = self._look_at(self._payload)
-            if self._words is Words.OURS:
-                self._note(OWN_LISTENER)
-                connection.close(reset=True)
-                return
-            if self._words is Words.HARMLESS:
-                client.owner = connection
-        connection.handle(client, events)
-
-    def _look_at(self, said: bytes) -> Words:
-        host, port = self._source
-        return self._relay.clients.look_at(said, host=host, port=port)
-
     def _fail(self, failure: Failure) -> None:
-        self._note(failure)
-        self.close(reset=True)
-
-    def _note(self, failure: Failure) -> None:
         self._relay.counters.backend_errors[failure.cause] += 1
         self._target.observe(failure)
+        self.close(reset=True)
 
     def _drop_attempts(self) -> None:
         for side in self._attempts:
