@@ -34,10 +34,12 @@ class World:
         self.stopping = stopping
         self.endpoint = relay.listeners[0].endpoint
 
-    async def connect(self) -> Socket:
+    async def connect(self, *, receive_buffer: int | None = None) -> Socket:
         """A client of the relay."""
         client = trio.socket.socket(socket.AF_INET6 if ":" in self.endpoint.host else socket.AF_INET)
         try:
+            if receive_buffer is not None:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
             await client.connect((self.endpoint.host, self.endpoint.port))
         except BaseException:
             client.close()
@@ -49,9 +51,9 @@ class World:
         accepted, _ = await self.backend.accept()
         return accepted, await read_header(accepted)
 
-    async def pair(self) -> tuple[Socket, Socket]:
+    async def pair(self, *, receive_buffer: int | None = None) -> tuple[Socket, Socket]:
         """A client and the backend's end of its connection, header read."""
-        client = await self.connect()
+        client = await self.connect(receive_buffer=receive_buffer)
         backend, _ = await self.accept()
         return client, backend
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import hashlib
@@ -9,6 +10,9 @@ import os
 import resource
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -17,12 +21,14 @@ from structlog.testing import capture_logs
 
 from proxy import splice
 from proxy.byte_path import BUFFER
+from proxy.connection import Connection
 from proxy.relay import _connection_limit
 from proxy.splice import MOST, SIZE, Pipe, Pipes, pipes_within
 from tests.proxy.relaying import World, read_to_end, relaying, reset, send_all, until
 from tests.proxy.test_connection import acknowledged, pattern, sides_of
 
 LARGE = 30_000_000
+ZEROS = bytes(1_000_000)
 
 
 @pytest.fixture
@@ -374,3 +380,56 @@ async def test_where_splice_is_switched_off_it_is_said_once(monkeypatch: pytest.
                         nursery.start_soon(send_and_finish, backend, pattern(1_000_000))
                         assert await read_to_end(client) == (pattern(1_000_000), "fin")
     assert [entry["event"] for entry in logs].count("copying instead of splicing") == 1
+
+
+async def test_a_hundred_readers_that_do_not_read_cost_a_buffer_or_a_pipe_each_and_nothing_more() -> None:
+    readers, most = 100, 8
+    async with relaying(pipes=Pipes(most=most)) as world, AsyncExitStack() as open_ones:
+        pairs = []
+        for _ in range(readers):
+            # Small, or the kernel would hold gigabytes between them.
+            client, backend = await world.pair(receive_buffer=16_384)
+            open_ones.enter_context(client)
+            open_ones.enter_context(backend)
+            backend.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65_536)
+            pairs.append((client, backend))
+        before = resident()
+        async with trio.open_nursery() as nursery:
+            for _, backend in pairs:
+                nursery.start_soon(send_for_ever, backend)
+            await until(lambda: pending_in(world) == readers and is_still(world))
+            octets = world.relay.counters.octets_to_client
+            held = [len(each.client.pending) for each in connections_of(world)]
+            assert max(held) <= SIZE
+            assert world.relay.pipes._made <= most
+            assert resident() - before < 2 * readers * BUFFER
+            # One who leaves, and one who reads, are served as if the others were not there.
+            assert len(await pairs[0][0].recv(1000)) == 1000
+            reset(pairs[1][0])
+            await until(lambda: world.relay.counters.active == readers - 1)
+            assert world.relay.counters.octets_to_client >= octets
+            nursery.cancel_scope.cancel()
+
+
+async def send_for_ever(stream: trio.socket.SocketType) -> None:
+    with contextlib.suppress(OSError):
+        while True:
+            await stream.send(ZEROS)
+
+
+def connections_of(world: World) -> list[Connection]:
+    return [each for each in world.relay._alive if isinstance(each, Connection)]
+
+
+def pending_in(world: World) -> int:
+    return sum(bool(each.client.pending) for each in connections_of(world))
+
+
+def is_still(world: World) -> bool:
+    """Whether nothing has moved for half a second, as the connections have it."""
+    return all(monotonic() - each.active_at > 0.5 for each in connections_of(world))
+
+
+def resident() -> int:
+    """Octets of this process in memory (proc(5), statm)."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
