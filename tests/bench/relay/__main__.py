@@ -6,6 +6,7 @@ The law: it measures and says so; a slow figure is a figure and no failure.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -95,7 +96,12 @@ def main(
         raise SystemExit(INTERRUPTED) from None
     rows = make_rows(chosen, measured)
     network = describe_network()
-    click.echo("\n\n".join([format_table(rows) + f"connections: {network}\n", *profiles]), nl=False)
+    click.echo(
+        "\n\n".join(
+            [format_table(rows) + f"network: {network}; Python: {os.path.realpath(sys.executable)}\n", *profiles]
+        ),
+        nl=False,
+    )
     how = {"rounds": rounds, "seconds": seconds, "pinned": pin, "missing": missing, "network": network}
     write_json(json_file, to_json(rows, **how, **surroundings))
     if (not relay or OURS in relay) and not any(row.relay == OURS and row.summary for row in rows):
