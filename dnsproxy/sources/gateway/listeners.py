@@ -1,11 +1,13 @@
 """Listeners: the doors of a Gateway or ListenerSet, with the specification's defaults filled in.
 
-The law: a listener that we can't read in part is shut in that part, and its neighbours stand open.
+The law: a listener that we can't read in part is shut in that part, and its neighbours stand open. Listeners that can't
+be told apart are served by nobody, none of them: so are they here.
 https://gateway-api.sigs.k8s.io/reference/spec/#listener
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -14,6 +16,9 @@ from dnsproxy.sources.gateway import structs
 from dnsproxy.sources.gateway.admission import NOBODY, Admission, BadScope, parse_admission
 from dnsproxy.sources.gateway.kinds import GROUP, GROUPS, ROUTES, ROUTES_OF_PROTOCOL
 from dnsproxy.sources.gateway.selectors import BadSelector
+
+_Distinction = tuple[str, int, str | None]
+"""Protocol, port and hostname: what tells the listeners of a Gateway apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +35,8 @@ class Listener:
 
 
 def parse_listeners(listeners: Iterable[structs.Listener | None] | None) -> tuple[tuple[Listener, ...], list[str]]:
-    """The listeners, and what is wrong with them. One with a hostname that can't be served is left out."""
-    parsed = []
+    """The listeners, and what is wrong with them. Those that can't be served are left out."""
+    parsed: list[tuple[_Distinction, Listener]] = []
     faults: list[str] = []
     for listener in listeners or ():
         if listener is None:
@@ -42,8 +47,26 @@ def parse_listeners(listeners: Iterable[structs.Listener | None] | None) -> tupl
             faults.append(f"listener {shown(listener.name)}: {error}")
         else:
             kinds = _route_kinds(listener)
-            parsed.append(Listener(listener.name, listener.port, hostname, kinds, _admission(listener, faults)))
-    return tuple(parsed), faults
+            one = Listener(listener.name, listener.port, hostname, kinds, _admission(listener, faults))
+            parsed.append(((listener.protocol, listener.port, hostname), one))
+    return _distinct(parsed, faults), faults
+
+
+def _distinct(listeners: list[tuple[_Distinction, Listener]], faults: list[str]) -> tuple[Listener, ...]:
+    """Those that requests can be told apart for (GatewaySpec.listeners, "Handling indistinct Listeners").
+
+    The API server refuses others since v1 of the CRDs. TCP beside another protocol is its implementation's business.
+    """
+    uses = Counter(distinction for distinction, _ in listeners)
+    distinct = []
+    for (protocol, port, hostname), one in listeners:
+        # Without a port, the controller chooses one for each.
+        if not port or uses[protocol, port, hostname] == 1:
+            distinct.append(one)
+        else:
+            what = f"{shown(protocol)} on port {port}{f' for {hostname}' if hostname else ''}"
+            faults.append(f"listener {shown(one.name)}: another one is {what} too, so that nobody serves either")
+    return tuple(distinct)
 
 
 def _parse_hostname(listener: structs.Listener) -> str | None:

@@ -36,13 +36,19 @@ def doors(objects: Mapping[Key, Any], labels: Mapping[str, Any], ref: Any) -> Se
     if not is_used(parent):
         return ()
     if isinstance(parent, structs.Gateway):
-        return parent.spec.listeners or ()
+        return distinct(parent.spec.listeners or ())
     above = parent.spec.parent_ref
     gate: Any = objects.get((GATEWAY, f"{above.namespace}/{above.name}"))
     home, guest = above.namespace, parent.metadata.namespace
     if not is_used(gate) or not is_open(gate.spec.allowed_listeners, home, guest, labels, default="None"):
         return ()
-    return parent.spec.listeners or ()
+    return distinct(parent.spec.listeners or ())
+
+
+def distinct(listeners: Sequence[Any]) -> list[Any]:
+    """Those that no other one has protocol, port and hostname in common with."""
+    about = [(one.protocol, one.port, one.hostname) for one in listeners]
+    return [one for one, what in zip(listeners, about, strict=True) if about.count(what) == 1]
 
 
 def is_used(one: Any) -> bool:

@@ -76,14 +76,52 @@ def test_hostname_of_a_listener(fields: dict[str, Any], expected: str | None) ->
 )
 def test_a_listener_with_a_bad_hostname_is_left_out_and_harms_no_other(hostname: str) -> None:
     rest = {"protocol": "HTTPS", "port": 443}
-    good = {"hostname": "a.example.org", **rest}
     listeners, faults = parse(
-        {"name": "a", **good}, {"name": "bad", "hostname": hostname, **rest}, {"name": "c", **good}
+        {"name": "a", "hostname": "a.example.org", **rest},
+        {"name": "bad", "hostname": hostname, **rest},
+        {"name": "c", "hostname": "c.example.org", **rest},
     )
     assert [listener.name for listener in listeners] == ["a", "c"]
     (fault,) = faults
     assert fault.startswith("listener 'bad': ")
     assert fault.isprintable()
+
+
+TWO = {"protocol": "HTTPS", "port": 443, "hostname": "a.example.org"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "left"),
+    [
+        pytest.param(TWO, [], id="nothing tells them apart"),
+        pytest.param(TWO | {"hostname": "A.example.org."}, [], id="nor does another spelling"),
+        pytest.param(TWO | {"hostname": "b.example.org"}, ["a", "b"], id="hostname"),
+        pytest.param(TWO | {"hostname": "*.example.org"}, ["a", "b"], id="a wildcard over it"),
+        pytest.param(TWO | {"hostname": None}, ["a", "b"], id="no hostname"),
+        pytest.param(TWO | {"port": 8443}, ["a", "b"], id="port"),
+        pytest.param(TWO | {"protocol": "TLS"}, ["a", "b"], id="protocol"),
+    ],
+)
+def test_listeners_that_cannot_be_told_apart_are_all_left_out(fields: dict[str, Any], left: list[str]) -> None:
+    other = {"name": "other", "protocol": "HTTP", "port": 80}
+    listeners, faults = parse({"name": "a", **TWO}, {"name": "b", **fields}, other)
+    assert [listener.name for listener in listeners] == [*left, "other"]
+    assert [fault.partition(":")[0] for fault in faults] == ([] if left else ["listener 'a'", "listener 'b'"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "left"),
+    [
+        pytest.param({"protocol": "HTTP", "port": 80}, 0, id="without hostnames"),
+        pytest.param({"protocol": "TCP", "port": 22}, 0, id="TCP"),
+        pytest.param({"protocol": "TCP", "port": 22, "hostname": "a.example.org"}, 0, id="TCP, hostname ignored"),
+        pytest.param({"protocol": "HTTPS"}, 3, id="no port: each gets one"),
+    ],
+)
+def test_three_alike_are_left_out_if_they_share_a_port(fields: dict[str, Any], left: int) -> None:
+    listeners, faults = parse(*({"name": name, **fields} for name in "abc"))
+    assert (len(listeners), len(faults)) == (left, 3 - left)
+    assert all(fault.isprintable() for fault in faults)
 
 
 @pytest.mark.parametrize(
