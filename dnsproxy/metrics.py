@@ -60,6 +60,11 @@ class ServerCollector(Collector):
         tasks = trio.lowlevel.current_statistics().tasks_living
         yield GaugeMetricFamily("dnsproxy_tasks", "Tasks of the event loop: one that leaks shows here.", value=tasks)
         yield GaugeMetricFamily("dnsproxy_table_names", "Names in the table.", value=self._keeper.names)
+        yield GaugeMetricFamily(
+            "dnsproxy_table_names_without_address",
+            "Names that are claimed and yet forwarded, because their target has no address.",
+            value=self._keeper.registry.waiting,
+        )
         if self._looks is not None:
             yield from _ownership(self._looks, doubted=len(self._keeper.registry.findings))
         yield from _freshness(self._keeper, self._statuses())

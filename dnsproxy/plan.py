@@ -75,6 +75,8 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     lost: tuple[Lost, ...]
     doubt: str = ""
     """Why the winner's public record speaks against it; it is answered all the same."""
+    waits: bool = False
+    """Whether the hostname is left out because the target of whoever has it has no address."""
 
 
 def judge(
@@ -95,7 +97,8 @@ def judge(
             if addresses:
                 return Verdict(claim, addresses, (*barred, *lost), doubt)
             chosen = ",".join(targets.target_of(claim)) or "--target"
-            return Verdict(None, (), (*barred, Lost(claim, f"its target has no address ({chosen})"), *lost))
+            unanswered = Lost(claim, f"its target has no address ({chosen})")
+            return Verdict(None, (), (*barred, unanswered, *lost), waits=True)
         barred.append(Lost(claim, bar))
     return Verdict(None, (), tuple(barred))
 

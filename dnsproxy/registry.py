@@ -29,6 +29,7 @@ class Registry:
         self._touched: list[Iterable[str]] = []
         self._lost: dict[tuple[str, Reach], tuple[Lost, ...]] = {}
         self._doubted: dict[tuple[str, Reach], Doubted] = {}
+        self._waiting: dict[tuple[str, Reach], None] = {}
         self._enforce_ownership = enforce_ownership
         self._findings: dict[str, Finding] = {}
 
@@ -110,11 +111,20 @@ class Registry:
         """The claims that are answered though their public record leads elsewhere, as of the last changes()."""
         return list(self._doubted.values())
 
+    @property
+    def waiting(self) -> int:
+        """How many hostnames are left out because their target has no address, as of the last changes()."""
+        return len(self._waiting)
+
     def _remember(self, row: tuple[str, Reach], verdict: Verdict) -> None:
         if verdict.lost:
             self._lost[row] = verdict.lost
         else:
             self._lost.pop(row, None)
+        if verdict.waits:
+            self._waiting[row] = None
+        else:
+            self._waiting.pop(row, None)
         if verdict.winner is not None and verdict.doubt:
             self._doubted[row] = Doubted(verdict.winner, verdict.doubt)
         else:

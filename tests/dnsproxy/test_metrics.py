@@ -6,6 +6,7 @@ import trio
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 
+from dnsproxy.claims import Claim, Origin, Reach
 from dnsproxy.guards import Guards
 from dnsproxy.keeper import TableKeeper
 from dnsproxy.metrics import ServerCollector, make_registry
@@ -45,6 +46,17 @@ async def test_an_upstream_that_does_not_answer_shows_as_unhealthy() -> None:
             name = "dnsproxy_forward_upstream_healthy"
             assert registry.get_sample_value(name, {"upstream": str(refusing)}) == 0
             assert registry.get_sample_value(name, {"upstream": str(server.endpoint)}) == 1
+
+
+async def test_a_name_whose_target_has_no_address_is_counted() -> None:
+    async with faulty_upstream() as server, running(server.endpoint) as world:
+        claims = Registry(targets=Targets(), guards=Guards())
+        keeper = TableKeeper(claims, ttl=5, publish=lambda _table: None, sources=[])
+        claims.replace("Ingress", "app", [Claim("app.example.org", Reach.NAME, Origin("Ingress", "app"))])
+        await keeper.swap()
+        registry = make_registry(ServerCollector(world.server, keeper))
+        assert registry.get_sample_value("dnsproxy_table_names_without_address") == 1
+        assert registry.get_sample_value("dnsproxy_table_names") == 0
 
 
 async def test_no_name_that_is_asked_for_becomes_a_label() -> None:

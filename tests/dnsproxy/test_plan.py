@@ -116,12 +116,13 @@ def test_a_name_whose_target_has_no_address_is_left_out(targets: Targets, ingres
     verdict = judge([claim("a", ingress_class=ingress_class)], targets=targets, guards=Guards())
     assert (verdict.winner, verdict.addresses) == (None, ())
     assert [lost.reason for lost in verdict.lost] == ["its target has no address (--target)"]
+    assert verdict.waits
 
 
 @pytest.mark.parametrize("claims", [(FLAG,), (claim("a"), claim("b")), (FLAG, LINE, claim("a"))], ids=len)
 def test_a_guarded_name_is_taken_by_nobody(claims: tuple[Claim, ...]) -> None:
     verdict = judge(claims, targets=TARGETS, guards=Guards(deny=(HOST,)))
-    assert (verdict.winner, verdict.addresses) == (None, ())
+    assert (verdict.winner, verdict.addresses, verdict.waits) == (None, (), False)
     assert {lost.claim for lost in verdict.lost} == set(claims)
     assert {lost.reason for lost in verdict.lost} == {"it is denied (--deny)"}
 

@@ -166,6 +166,20 @@ def test_the_loser_takes_over_when_the_winner_goes() -> None:
     assert following.registry.lost() == []
 
 
+def test_names_whose_target_has_no_address_are_counted_until_it_has_one() -> None:
+    following = Following()
+    for number in range(3):
+        key = "ingress", str(number)
+        following.replace(key, claim(f"h{number}.example.org", str(number), ingress_class="empty"))
+    following.replace(("ingress", "denied"), claim("intern.example.org"))
+    following.table()
+    assert following.registry.waiting == 3, "a name that is denied waits for nothing"
+    following.replace(("ingress", "0"), claim("h0.example.org", "0"))
+    following.replace(("ingress", "1"))
+    following.table()
+    assert following.registry.waiting == 1
+
+
 def test_objects_of_one_name_in_two_sources_are_two() -> None:
     following = Following()
     following.replace(("ingress", "x"), claim("app.example.org"))
