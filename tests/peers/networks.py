@@ -9,8 +9,9 @@ from __future__ import annotations
 import ctypes
 import os
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -25,6 +26,8 @@ POD_ADDRESS: Final = "10.244.0.2"
 NODE_ADDRESS: Final = "10.244.0.1"
 """The two ends of the wire."""
 _CLONE_NEWNET: Final = 0x40000000  # linux/sched.h; the os module has it from Python 3.12 on
+_IDLE_SECONDS: Final = 0.05
+_LEAVE_SECONDS: Final = 30
 _OURS: Final = Path("/proc/thread-self/ns/net")
 
 
@@ -36,13 +39,15 @@ class Network:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """For the time of the block, this thread and what it starts are in that network."""
+        """For the time of the block, this thread and what it starts are in that network; no thread is behind it."""
         with _OURS.open("rb") as before, self._file.open("rb") as inside:
             _enter(inside.fileno())
-            try:
-                yield
-            finally:
-                _enter(before.fileno())
+            with _short_lived_threads():
+                try:
+                    yield
+                finally:
+                    _enter(before.fileno())
+                    _wait_until_left(inside.fileno())
 
     def ip(self, *arguments: str) -> None:
         """Change something in there with iproute2."""
@@ -120,6 +125,31 @@ def _network() -> Iterator[Network]:
 
 def _has_own_network(holder: subprocess.Popen[bytes]) -> bool:
     return Path(f"/proc/{holder.pid}/ns/net").readlink() != _OURS.readlink()
+
+
+@contextmanager
+def _short_lived_threads() -> Iterator[None]:
+    """Trio keeps a thread for the next task, in the network that it was made in: there it would start programs."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("trio._core._thread_cache.IDLE_TIMEOUT", _IDLE_SECONDS)
+        yield
+
+
+def _wait_until_left(descriptor: int) -> None:
+    """Until no thread of this process is in a network any more."""
+    deadline = time.monotonic() + _LEAVE_SECONDS
+    while _is_in_use(os.fstat(descriptor).st_ino):
+        if time.monotonic() > deadline:
+            raise TimeoutError("a thread stays in a network that the others have left")
+        time.sleep(_IDLE_SECONDS)
+
+
+def _is_in_use(network: int) -> bool:
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(OSError):  # it may have ended just now
+            if (task / "ns/net").stat().st_ino == network:
+                return True
+    return False
 
 
 def _enter(descriptor: int) -> None:
