@@ -31,7 +31,7 @@ Measurements:
 
 \b
 Examples:
-  make bench-sync                                 everything, some twelve minutes
+  make bench-sync                                 everything, some fifteen minutes
   make bench-sync ARGS='--size 10000 --measure start --measure informer'
   make bench-sync ARGS='--data ~/.cache/bench-sync --fill'
                                                   only make the Ingresses, for the runs to come
