@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.peers.processes import end_process, free_ports, wait_for
+from tests.peers.processes import StartFailed, end_process, free_ports, wait_for
 from tests.peers.programs import program
 
 
@@ -28,18 +28,43 @@ def relay_to(
     backend: str, folder: Path, *arguments: str, host: str = "127.0.0.1", advertise: int | None = None
 ) -> Iterator[RunningRelay]:
     """`proxy` with one route from a free port."""
-    port, admin = free_ports(2)
-    stated = [] if advertise is None else ["--advertise", f"{port}={advertise}"]
-    listen = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     log = folder / "relay.log"
-    command = [sys.executable, "-m", "proxy", "--route", f"{listen}={backend}", "--admin", f"127.0.0.1:{admin}"]
-    with log.open("wb") as stderr:
-        process = subprocess.Popen([*command, *stated, *arguments], stderr=stderr, env=dict(os.environ))
+
+    def command(port: int, admin: int) -> list[str]:
+        stated = [] if advertise is None else ["--advertise", f"{port}={advertise}"]
+        where = ["--route", f"{_listen(host, port)}={backend}", "--admin", f"127.0.0.1:{admin}"]
+        return [sys.executable, "-m", "proxy", *where, *stated, *arguments]
+
+    process, (port, admin) = start_relay(command, log)
     try:
-        wait_for(lambda: b'"relaying"' in log.read_bytes(), process=process, log=log)
-        yield RunningRelay(listen, port, f"127.0.0.1:{admin}")
+        yield RunningRelay(_listen(host, port), port, f"127.0.0.1:{admin}")
     finally:
         end_process(process)
+
+
+def start_relay(
+    command: Callable[[int, int], Sequence[str]], log: Path, *, attempts: int = 5
+) -> tuple[subprocess.Popen[bytes], tuple[int, int]]:
+    """Start what `command` makes of two free ports, and wait until it relays.
+
+    A port that was free may have become the near end of somebody's connection by the time it is wanted; then it is
+    tried with others.
+    """
+    port, admin = free_ports(2)
+    with log.open("wb") as output:
+        process = subprocess.Popen(command(port, admin), stdout=output, stderr=output, env=dict(os.environ))
+    try:
+        wait_for(lambda: b'"limits"' in log.read_bytes(), process=process, log=log)
+    except BaseException as error:
+        end_process(process)
+        if isinstance(error, StartFailed) and b"in use" in log.read_bytes() and attempts > 1:
+            return start_relay(command, log, attempts=attempts - 1)
+        raise
+    return process, (port, admin)
+
+
+def _listen(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def curl(*arguments: str) -> subprocess.CompletedProcess[str]:

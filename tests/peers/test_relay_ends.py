@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 import trio
 
-from tests.peers.processes import end_process, free_ports, wait_for
+from tests.peers.processes import end_process
 from tests.peers.programs import program
+from tests.peers.relays import start_relay
 from tests.peers.scraping import scrape
 from tests.proxy.relaying import read_header, read_to_end, send_all, until
 
@@ -79,18 +80,18 @@ def start(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
 
 @asynccontextmanager
 async def running(folder: Path, *arguments: str, wrapper: Sequence[str] = ()) -> AsyncIterator[Running]:
-    port, admin = free_ports(2)
     log = folder / "relay.log"
     with trio.socket.socket() as backend, ExitStack() as stack:
         await backend.bind((V4, 0))
         backend.listen(4096)
-        route = f"{V4}:{port}={V4}:{backend.getsockname()[1]}"
-        command = [*wrapper, sys.executable, "-m", "proxy", "--route", route, "--admin", f"{V4}:{admin}", *arguments]
-        process = start(command, log)
+        target = backend.getsockname()[1]
+
+        def command(port: int, admin: int) -> list[str]:
+            where = ["--route", f"{V4}:{port}={V4}:{target}", "--admin", f"{V4}:{admin}"]
+            return [*wrapper, sys.executable, "-m", "proxy", *where, *arguments]
+
+        process, (port, admin) = await trio.to_thread.run_sync(start_relay, command, log)
         stack.callback(end_process, process)
-        await trio.to_thread.run_sync(
-            lambda: wait_for(lambda: b'"limits"' in log.read_bytes(), process=process, log=log)
-        )
         yield Running(process, backend, port, f"{V4}:{admin}", log)
 
 
