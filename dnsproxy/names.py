@@ -6,10 +6,11 @@ The law: a name is compared by its lower-cased wire form, never by its text, bec
 
 from __future__ import annotations
 
-import ipaddress
 import re
 
 import idna
+
+from sidecar.endpoints import is_address
 
 MAXIMUM_LABEL = 63
 """Octets in one label (RFC 1035 section 2.3.4)."""
@@ -119,11 +120,7 @@ def _is_address(text: str) -> bool:
     # An IPv4 literal ends in a digit, an IPv6 one has a colon: nearly every hostname is told apart by a look.
     if ":" not in text and not text.strip("[]")[-1:].isdigit():
         return False
-    try:
-        ipaddress.ip_address(text.strip("[]"))
-    except ValueError:
-        return False
-    return True
+    return is_address(text.strip("[]"))
 
 
 def _shown_octet(octet: int) -> str:

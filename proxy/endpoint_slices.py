@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from proxy.routes import ServicePort
-from sidecar.endpoints import MAXIMUM_PORT, Endpoint, parse_address
+from sidecar.endpoints import MAXIMUM_PORT, Endpoint, is_address, parse_address
 from sidecar.kubernetes.objects import Collection, ObjectMeta
 
 _TCP: Final = "TCP"
@@ -100,7 +100,7 @@ def ready_endpoints(slices: Iterable[EndpointSlice], port: str) -> list[Endpoint
         for number, one in _endpoints(slices, port)
         if _condition(one) == _READY
         for address in one.addresses or ()
-        if _is_address(address)
+        if is_address(address)
     }
     return sorted(found, key=lambda endpoint: (endpoint.host, endpoint.port))
 
@@ -138,11 +138,3 @@ def _condition(endpoint: _SliceEndpoint) -> str:
         return "terminating"
     # Unknown is to be taken for ready.
     return "not ready" if conditions.ready is False else _READY
-
-
-def _is_address(text: str) -> bool:
-    try:
-        parse_address(text)
-    except ValueError:
-        return False
-    return True

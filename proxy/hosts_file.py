@@ -8,6 +8,8 @@ from __future__ import annotations
 import ipaddress
 from typing import Final
 
+from sidecar.endpoints import is_address
+
 _LOOPBACK: Final = ["::1", "127.0.0.1"]
 _LOCALHOST: Final = "localhost"
 
@@ -23,14 +25,6 @@ def addresses_in(content: str, name: str) -> list[str]:
     found: dict[str, None] = {}
     for line in content.split("\n"):
         address, *names = line.partition("#")[0].split() or [""]
-        if any(one.lower().removesuffix(".") == wanted for one in names) and _is_address(address):
+        if any(one.lower().removesuffix(".") == wanted for one in names) and is_address(address):
             found[str(ipaddress.ip_address(address))] = None
     return list(found)
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True

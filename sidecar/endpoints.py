@@ -42,6 +42,15 @@ def parse_address(text: str) -> str:
         raise ValueError(f"{_shown(text)} is not an IP address") from None
 
 
+def is_address(text: str) -> bool:
+    """Whether a text is an IP literal that parse_address takes."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
 def parse_port(text: str, *, lowest: int = 1) -> int:
     """A port as ASCII digits, lowest to 65535. Raises ValueError."""
     if not (text.isascii() and text.isdigit() and len(text) <= len("65535") and lowest <= int(text) <= MAXIMUM_PORT):

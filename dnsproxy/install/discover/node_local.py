@@ -6,7 +6,6 @@ what is installed there helps nobody; so whom that block asks is read, not assum
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Sequence
 from typing import Final
 
@@ -22,6 +21,7 @@ from dnsproxy.install.discover.structs import Container, Service, Workload
 from dnsproxy.install.forward import parse_forward
 from dnsproxy.install.placing import find_root_block
 from dnsproxy.install.zones import ROOT
+from sidecar.endpoints import is_address
 
 LABELS: Final = frozenset(["node-local-dns", "nodelocaldns"])
 """Values of `k8s-app` of such a cache."""
@@ -67,7 +67,7 @@ def _listens_at(container: Container, corefile: FoundCorefile | None) -> tuple[s
         told = local_addresses(container)
     except ValueError:
         told = ()
-    return tuple(dict.fromkeys(filter(_is_address, told or bound)))
+    return tuple(dict.fromkeys(filter(is_address, told or bound)))
 
 
 def _passes_on(facts: Facts, server: Server, container: Container, cluster: Sequence[str]) -> bool:
@@ -75,7 +75,7 @@ def _passes_on(facts: Facts, server: Server, container: Container, cluster: Sequ
     if not asked:
         return False
     known = {CLUSTER_DNS, *cluster}
-    if not asked <= known and all(map(_is_address, asked)):
+    if not asked <= known and all(map(is_address, asked)):
         known |= set(_upstream_addresses(facts, server.namespace, container))
     return asked <= known
 
@@ -101,11 +101,3 @@ def _upstream_addresses(facts: Facts, namespace: str, container: Container) -> t
         return ()
     found = facts.get(SERVICE, namespace, name)
     return addresses_of(found) if isinstance(found, Service) else ()
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
