@@ -34,7 +34,7 @@ check: $(VENV)/.synced ## lint, types, layers
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/flake8-async --disable=$(ASYNC_OFF) $$(git ls-files 'dnsproxy/*.py' 'proxy/*.py' 'sidecar/*.py')
+	$(BIN)/flake8-async --disable=$(ASYNC_OFF) $$(git ls-files 'dnsproxy/*.py' 'proxy/*.py' 'sidecar/*.py' 'wholeip/*.py')
 
 format: $(VENV)/.synced ## put every file into the house form
 	$(BIN)/ruff check --fix
