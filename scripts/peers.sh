@@ -35,7 +35,7 @@ DEBIAN=(
   bind9-dnsutils:dig dnsperf:dnsperf nginx-light:nginx haproxy:haproxy etcd-server:etcd curl:curl
   libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so
   nsd:nsd unbound:unbound dnsmasq-base:dnsmasq wrk:wrk iproute2:ip strace:strace
-  buildah:buildah debootstrap:debootstrap bind9:named prometheus:promtool
+  buildah:buildah debootstrap:debootstrap bind9:named prometheus:promtool chromium:chromium
 )
 # CNI plugins are on no PATH.
 CLUSTER_DEBIAN=(
