@@ -1,7 +1,7 @@
-"""EndpointSlices: which pods stand behind a port of a Service, and which of them take connections.
+"""The ports of a Service, and the endpoints behind one of them that take connections.
 
 The law: pure. Only what is ready and not on its way out gets new connections (KEP-1672); those that a pod has already
-are nobody's business here. https://kubernetes.io/docs/reference/kubernetes-api/service-resources/endpoint-slice-v1/
+are nobody's business here.
 """
 
 from __future__ import annotations
@@ -14,11 +14,17 @@ import msgspec
 
 from proxy.routes import ServicePort
 from sidecar.endpoints import MAXIMUM_PORT, Endpoint, is_address, parse_address
+from sidecar.kubernetes.endpoint_slices import (
+    FAMILIES,
+    SERVICE_NAME,
+    Condition,
+    EndpointSlice,
+    SliceEndpoint,
+    condition_of,
+)
 from sidecar.kubernetes.objects import Collection, ObjectMeta
 
 _TCP: Final = "TCP"
-_FAMILIES: Final = frozenset({"IPv4", "IPv6"})
-"""The third address type, FQDN, has no use anybody agreed on and is deprecated."""
 
 
 class _ServicePortSpec(msgspec.Struct, frozen=True, gc=False):
@@ -39,31 +45,6 @@ class Service(msgspec.Struct, frozen=True, gc=False):
     spec: _ServiceSpec | None = None
 
 
-class _Conditions(msgspec.Struct, frozen=True, gc=False):
-    ready: bool | None = None
-    terminating: bool | None = None
-
-
-class _SliceEndpoint(msgspec.Struct, frozen=True, gc=False):
-    addresses: tuple[str, ...] | None = None
-    conditions: _Conditions | None = None
-
-
-class _SlicePort(msgspec.Struct, frozen=True, gc=False):
-    name: str | None = None
-    port: int | None = None
-    protocol: str | None = None
-
-
-class EndpointSlice(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Some of the pods behind a Service, all with the same ports."""
-
-    metadata: ObjectMeta
-    address_type: str = ""
-    endpoints: tuple[_SliceEndpoint, ...] | None = None
-    ports: tuple[_SlicePort, ...] | None = None
-
-
 def service_collection(namespace: str, name: str) -> Collection[Service]:
     """The one Service. RBAC: list and watch on services in its namespace."""
     path = f"/api/v1/namespaces/{namespace}/services"
@@ -76,7 +57,7 @@ def slice_collection(namespace: str, name: str) -> Collection[EndpointSlice]:
         f"EndpointSlices of {namespace}/{name}",
         f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices",
         EndpointSlice,
-        label_selector=f"kubernetes.io/service-name={name}",
+        label_selector=f"{SERVICE_NAME}={name}",
     )
 
 
@@ -98,7 +79,7 @@ def ready_endpoints(slices: Iterable[EndpointSlice], port: str) -> list[Endpoint
     found = {
         Endpoint(parse_address(address), number)
         for number, one in _endpoints(slices, port)
-        if _condition(one) == _READY
+        if condition_of(one) is Condition.READY
         for address in one.addresses or ()
         if is_address(address)
     }
@@ -107,18 +88,15 @@ def ready_endpoints(slices: Iterable[EndpointSlice], port: str) -> list[Endpoint
 
 def describe_none(target: ServicePort, slices: Iterable[EndpointSlice], port: str) -> str:
     """Why nothing is ready: `no endpoint is ready; 1 not ready, 2 terminating`."""
-    counts = Counter(_condition(one) for _, one in _endpoints(slices, port))
-    states = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()) if state != _READY)
+    counts = Counter(condition_of(one) for _, one in _endpoints(slices, port))
+    states = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()) if state != Condition.READY)
     return f"no endpoint of port {target.port} is ready" + (f"; {states}" if states else "")
 
 
-_READY: Final = "ready"
-
-
-def _endpoints(slices: Iterable[EndpointSlice], port: str) -> Iterator[tuple[int, _SliceEndpoint]]:
+def _endpoints(slices: Iterable[EndpointSlice], port: str) -> Iterator[tuple[int, SliceEndpoint]]:
     """Every endpoint with the number that the port has there; a pod may call it by another than its neighbour."""
     for one in slices:
-        if one.address_type in _FAMILIES:
+        if one.address_type in FAMILIES:
             for number in _numbers(one, port):
                 for endpoint in one.endpoints or ():
                     yield number, endpoint
@@ -129,12 +107,3 @@ def _numbers(one: EndpointSlice, port: str) -> Iterator[int]:
         matches = (entry.name or "") == port and (entry.protocol or _TCP) == _TCP
         if matches and entry.port is not None and 0 < entry.port <= MAXIMUM_PORT:
             yield entry.port
-
-
-def _condition(endpoint: _SliceEndpoint) -> str:
-    conditions = endpoint.conditions or _Conditions()
-    if conditions.terminating:
-        # Ready all the same where the Service publishes addresses that are not.
-        return "terminating"
-    # Unknown is to be taken for ready.
-    return "not ready" if conditions.ready is False else _READY

@@ -13,7 +13,6 @@ import trio
 
 from proxy.backend import Address, Backend, address_of
 from proxy.endpoint_slices import (
-    EndpointSlice,
     Service,
     describe_none,
     port_name,
@@ -26,6 +25,7 @@ from proxy.routes import ServicePort
 from proxy.settings import Settings
 from sidecar.errors import StartError
 from sidecar.kubernetes.config import Cluster, ClusterConfigError, load_cluster
+from sidecar.kubernetes.endpoint_slices import EndpointSlice
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import follow
 from sidecar.kubernetes.objects import Unreadable

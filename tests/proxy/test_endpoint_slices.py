@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.endpoint_slices import (
-    EndpointSlice,
     Service,
     describe_none,
     port_name,
@@ -20,6 +19,7 @@ from proxy.endpoint_slices import (
 )
 from proxy.routes import ServicePort
 from sidecar.endpoints import Endpoint
+from sidecar.kubernetes.endpoint_slices import EndpointSlice
 
 HTTPS = {"name": "https", "port": 8443, "protocol": "TCP"}
 HTTP = {"name": "http", "port": 8080, "protocol": "TCP"}
