@@ -17,12 +17,6 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
-async def wait_for_signal() -> int:
-    """Wait for SIGTERM or SIGINT; gives its number."""
-    with trio.open_signal_receiver(*_SIGNALS) as received:
-        return await anext(aiter(received))
-
-
 async def run_until_signal(serve: Callable[[trio.Event], Awaitable[None]], *, grace: float) -> int:
     """Run `serve(stopping)` until it returns; gives the exit status, 0, or 130 after Ctrl-C.
 

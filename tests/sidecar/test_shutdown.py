@@ -8,25 +8,11 @@ import signal
 import pytest
 import trio
 
-from sidecar.shutdown import run_until_signal, wait_for_signal
+from sidecar.shutdown import run_until_signal
 
 
 def send(number: int) -> None:
     os.kill(os.getpid(), number)
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_waiting_gives_the_signal_that_came(number: signal.Signals) -> None:
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(send_later, number, signal.getsignal(number))
-        assert await wait_for_signal() == number
-
-
-async def send_later(number: int, handler: object) -> None:
-    # The receiver is there when the handler is no longer the one from before.
-    while signal.getsignal(number) is handler:  # noqa: ASYNC110
-        await trio.sleep(0.005)
-    send(number)
 
 
 async def test_what_returns_by_itself_exits_0() -> None:
