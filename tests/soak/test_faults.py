@@ -33,7 +33,9 @@ def test_no_fault_has_steps_of_the_other_transport(faults: tuple[Fault, ...], fo
     assert not any(isinstance(step, foreign) for steps in steps_of(faults, share=1) for step in steps)
 
 
-@pytest.mark.parametrize("fault", dict.fromkeys([*DATAGRAM_FAULTS, *STREAM_FAULTS]), ids=lambda fault: fault.__name__.strip("_"))
+@pytest.mark.parametrize(
+    "fault", dict.fromkeys([*DATAGRAM_FAULTS, *STREAM_FAULTS]), ids=lambda fault: fault.__name__.strip("_")
+)
 def test_a_fault_is_no_plain_answer(fault: Fault) -> None:
     chance = chance_of(2)
     assert all(list(fault(ASKED, chance)) != list(answer(ASKED)) for _ in range(100))
