@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import trio
-from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -75,15 +74,6 @@ def _ownership(looks: Mapping[str, int], *, doubted: int) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "dnsproxy_ownership_doubted_names", "Names whose public record leads elsewhere.", value=doubted
     )
-
-
-def make_registry(collector: ServerCollector) -> CollectorRegistry:
-    """A registry of our own with the process's figures beside the server's."""
-    registry = CollectorRegistry()
-    ProcessCollector(registry=registry)
-    PlatformCollector(registry=registry)
-    registry.register(collector)
-    return registry
 
 
 def _counter(name: str, text: str, value: int) -> CounterMetricFamily:

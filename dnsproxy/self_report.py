@@ -13,7 +13,7 @@ from typing import Final
 from dnsproxy.admin_pages import table_routes
 from dnsproxy.cluster_sources import ClusterSources
 from dnsproxy.keeper import TableKeeper
-from dnsproxy.metrics import ServerCollector, make_registry
+from dnsproxy.metrics import ServerCollector
 from dnsproxy.ownership_watch import OwnershipWatch
 from dnsproxy.page import format_page
 from dnsproxy.publish.published import Published
@@ -22,6 +22,7 @@ from dnsproxy.snapshot import format_restored
 from dnsproxy.snapshot_file import SnapshotStatus
 from sidecar.admin import Readiness, serve_admin
 from sidecar.kubernetes.status import Status
+from sidecar.registries import make_registry
 
 _STOPPING: Final = Readiness(False, "stopping")
 

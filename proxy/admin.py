@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import trio
-from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
 from prometheus_client.registry import Collector
 
 from proxy.backend import Backend
@@ -22,6 +21,7 @@ from proxy.probe import check_backends
 from proxy.settings import Settings
 from sidecar.admin import Readiness, serve_admin
 from sidecar.endpoints import Endpoint
+from sidecar.registries import make_registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,7 @@ async def serve_relay_admin(
         (target, settings.formatter_of(route)(LOCAL))
         for (_, target), route in zip(view.targets, settings.routes, strict=True)
     ]
-    registry = CollectorRegistry()
-    for collector in (RelayCollector(view.counters), *view.collectors):
-        registry.register(collector)
-    ProcessCollector(registry=registry)
-    PlatformCollector(registry=registry)
+    registry = make_registry(RelayCollector(view.counters), *view.collectors)
 
     async def readiness() -> Readiness:
         fault = "stopping" if stopping.is_set() else view.fault()

@@ -19,7 +19,7 @@ from dnsproxy.publish.config_map_target import ConfigMapTarget
 from dnsproxy.publish.following import Troubled, publish_once
 from dnsproxy.publish.hosts_block import format_diff
 from dnsproxy.publish.hosts_target import HostsTarget, check_name
-from dnsproxy.publish.program import make_source, run_publisher
+from dnsproxy.publish.program import make_source, run_publisher, take_out
 from dnsproxy.publish.settings import Doing, HostsSettings
 from dnsproxy.publish.source import NotReadable
 from dnsproxy.publish.status import PublishStatus
@@ -39,7 +39,7 @@ async def run_publish_hosts(settings: HostsSettings) -> int:
         if common.dry_run and isinstance(target, HostsTarget):
             await _print_diff(settings, target)
         elif common.doing is Doing.REMOVE:
-            await _remove(target, settings.to)
+            await take_out(target, str(settings.to))
         elif common.doing is Doing.ONCE:
             await publish_once(make_source(common), target, pace=common.pace, status=status)
         else:
@@ -74,11 +74,3 @@ async def _print_diff(settings: HostsSettings, target: HostsTarget) -> None:
     click.echo(escape_controls(diff, keep="\n\t"), nl=False)
     if not change.changed:
         click.echo("Nothing would change.", err=True)
-
-
-async def _remove(target: HostsTarget | ConfigMapTarget, where: object) -> None:
-    try:
-        removed = await target.remove()
-    except Troubled as error:
-        raise StartError(str(error), status=error.status) from None
-    click.echo(f"{where}: taken out." if removed else f"{where}: there was nothing to take out.", err=True)

@@ -12,9 +12,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, Protocol
 
+import click
 import structlog
 import trio
-from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
 
 from dnsproxy.publish.following import Target, Troubled, follow
 from dnsproxy.publish.settings import PublisherSettings
@@ -22,7 +22,9 @@ from dnsproxy.publish.source import FileSource, ServerSource, Source
 from dnsproxy.publish.status import PublishCollector, PublishStatus, format_page
 from sidecar.admin import Readiness, serve_admin
 from sidecar.endpoints import Endpoint
+from sidecar.errors import StartError
 from sidecar.listeners import bound_endpoint, listen_tcp
+from sidecar.registries import make_registry
 from sidecar.shutdown import run_until_signal
 
 GRACE: Final = 20.0
@@ -43,6 +45,15 @@ def make_source(settings: PublisherSettings) -> Source:
     """Where the table comes from."""
     where = settings.source
     return FileSource(where) if isinstance(where, Path) else ServerSource(where)
+
+
+async def take_out(target: RemovableTarget, where: str) -> None:
+    """Take out what is published, once, and say so. Raises StartError."""
+    try:
+        removed = await target.remove()
+    except Troubled as error:
+        raise StartError(str(error), status=error.status) from None
+    click.echo(f"{where}: taken out." if removed else f"{where}: there was nothing to take out.", err=True)
 
 
 async def run_publisher(target: RemovableTarget, settings: PublisherSettings, status: PublishStatus) -> int:
@@ -84,16 +95,16 @@ async def publish(
 
 
 async def _serve_admin(listeners: Sequence[socket.socket], status: PublishStatus) -> None:
-    registry = CollectorRegistry()
-    ProcessCollector(registry=registry)
-    PlatformCollector(registry=registry)
-    registry.register(PublishCollector(status))
-
     async def readiness() -> Readiness:
         reason = status.why_not_ready()
         return Readiness(not reason, reason or f"ready, {status.names} names published")
 
-    await serve_admin(listeners, readiness=readiness, registry=registry, page=lambda: format_page(status))
+    await serve_admin(
+        listeners,
+        readiness=readiness,
+        registry=make_registry(PublishCollector(status)),
+        page=lambda: format_page(status),
+    )
 
 
 async def _remove(target: RemovableTarget, status: PublishStatus) -> None:

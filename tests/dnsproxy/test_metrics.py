@@ -9,7 +9,8 @@ from prometheus_client.exposition import generate_latest
 from dnsproxy.claims import Claim, Origin, Reach
 from dnsproxy.guards import Guards
 from dnsproxy.keeper import TableKeeper
-from dnsproxy.metrics import ServerCollector, make_registry
+from dnsproxy.metrics import ServerCollector
+from sidecar.registries import make_registry
 from dnsproxy.plan import Targets
 from dnsproxy.registry import Registry
 from tests.dnsproxy import messages

@@ -14,7 +14,6 @@ from typing import Final
 
 import structlog
 import trio
-from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
 
 from dnsproxy.install.discovering import load_client
 from dnsproxy.install.surveying import Order
@@ -23,6 +22,7 @@ from dnsproxy.install.watch.watcher import Watcher
 from sidecar.admin import Readiness, serve_admin
 from sidecar.endpoints import Endpoint
 from sidecar.listeners import bound_endpoint, listen_tcp
+from sidecar.registries import make_registry
 from sidecar.shutdown import run_until_signal
 
 GRACE: Final = 1.0
@@ -80,13 +80,10 @@ async def watch(
 
 
 async def _serve_admin(listeners: Sequence[socket.socket], status: WatchStatus) -> None:
-    registry = CollectorRegistry()
-    ProcessCollector(registry=registry)
-    PlatformCollector(registry=registry)
-    registry.register(WatchCollector(status))
-
     async def readiness() -> Readiness:
         reason = status.why_not_ready()
         return Readiness(not reason, reason or f"ready, {status.describe()}")
 
-    await serve_admin(listeners, readiness=readiness, registry=registry, page=lambda: format_page(status))
+    await serve_admin(
+        listeners, readiness=readiness, registry=make_registry(WatchCollector(status)), page=lambda: format_page(status)
+    )

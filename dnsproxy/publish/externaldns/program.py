@@ -16,7 +16,7 @@ from dnsproxy.publish.externaldns.planning import Changes
 from dnsproxy.publish.externaldns.settings import ExternalDnsSettings
 from dnsproxy.publish.externaldns.target import ExternalDnsTarget
 from dnsproxy.publish.following import Troubled, publish_once
-from dnsproxy.publish.program import make_source, run_publisher
+from dnsproxy.publish.program import make_source, run_publisher, take_out
 from dnsproxy.publish.settings import Doing
 from dnsproxy.publish.source import NotReadable
 from dnsproxy.publish.status import PublishStatus
@@ -37,7 +37,7 @@ async def run_publish_external_dns(settings: ExternalDnsSettings) -> int:
         if common.dry_run:
             await _print_plan(settings, target)
         elif common.doing is Doing.REMOVE:
-            await _remove(target, status.target)
+            await take_out(target, status.target)
         elif common.doing is Doing.ONCE:
             await publish_once(make_source(common), target, pace=common.pace, status=status)
             _tell(status)
@@ -83,14 +83,6 @@ def _lines(changes: Changes) -> Iterator[str]:
         yield f"delete {stored.metadata.name}"
     for conflict in changes.conflicts:
         yield f"leave {conflict.manifest.name}: {conflict.reason}"
-
-
-async def _remove(target: ExternalDnsTarget, where: str) -> None:
-    try:
-        removed = await target.remove()
-    except Troubled as error:
-        raise StartError(str(error), status=error.status) from None
-    click.echo(f"{where}: taken out." if removed else f"{where}: there was nothing to take out.", err=True)
 
 
 def _tell(status: PublishStatus) -> None:
