@@ -11,14 +11,14 @@ import sys
 import time
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from tests.bench.clock import CpuTime, read_clock
 from tests.bench.launched import ROOT, launched
 from tests.bench.progress import Progress
-from tests.bench.relay import bulk, crowd
+from tests.bench.relay import asking, bulk, crowd
 from tests.bench.relay.peers import Peer, peers_for
 from tests.bench.relay.rig import CannotServe, Rig, Server
 from tests.bench.relay.samples import Sample
@@ -94,9 +94,15 @@ def _measure_quietly(rig: Rig, workload: Workload, peer: Peer, *, seconds: float
     tries: list[Sample] = []
     for _ in range(_TRIES):
         tries.append(measure(rig, workload, peer, seconds=seconds))
-        if (tries[-1].queued or 0) <= _NOISY or workload.kind is Kind.IDLE:
+        if _disturbed(tries[-1]) <= _NOISY or workload.kind is Kind.IDLE:
             break
-    return min(tries, key=lambda sample: sample.queued or 0)
+    return min(tries, key=_disturbed)
+
+
+def _disturbed(sample: Sample) -> float:
+    """The share of a sample that says more about the machine than about the relay."""
+    # Requests that were held up are left out already.
+    return 0.0 if sample.held_up is not None else sample.queued or 0.0
 
 
 def measure(rig: Rig, workload: Workload, peer: Peer, *, seconds: float) -> Sample:
@@ -111,13 +117,15 @@ def measure(rig: Rig, workload: Workload, peer: Peer, *, seconds: float) -> Samp
 
 
 def _with_cpu(sample: Sample, cpu: CpuTime) -> Sample:
-    return Sample(sample.amount, sample.seconds, cpu, sample.p50_ms, sample.p99_ms, errors=sample.errors)
+    return replace(sample, cpu=cpu)
 
 
 def load(rig: Rig, workload: Workload, server: Server, seconds: float) -> Sample:
     """Make load at a relay that runs. Raises CannotServe, BadReport."""
     if workload.kind is Kind.BULK:
         return _load_bulk(rig, workload, server, seconds)
+    if workload.kind is Kind.LATENCY:
+        return _load_asking(rig, workload, server, seconds)
     program = find_program("wrk")
     if program is None:
         raise CannotServe("wrk is not installed")
@@ -144,6 +152,21 @@ def _load_bulk(rig: Rig, workload: Workload, server: Server, seconds: float) -> 
     except (ValueError, TypeError):
         raise BadReport(f"the {what} failed: {text[-300:]!r}") from None
     return Sample(transfers.octets / _GB, transfers.seconds)
+
+
+def _load_asking(rig: Rig, workload: Workload, server: Server, seconds: float) -> Sample:
+    how = "keep" if workload.keep_alive else "new"
+    processes = [str(one.process.pid) for one in (server, rig.nginx())]
+    log = server.folder / "asking.log"
+    text = _run(rig, asking.__name__, (str(server.port), str(seconds), how, *processes), log, seconds)
+    try:
+        answers = asking.parse_answers(text)
+    except (ValueError, TypeError):
+        raise BadReport(f"the requests failed: {text[-300:]!r}") from None
+    held_up = answers.held_up / answers.requests
+    return Sample(
+        answers.requests, answers.seconds, None, answers.p50_ms, answers.p99_ms, answers.longest_ms, held_up=held_up
+    )
 
 
 def _run(rig: Rig, module: str, arguments: Sequence[str], log: Path, seconds: float) -> str:

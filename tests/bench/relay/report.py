@@ -19,17 +19,33 @@ from tests.bench.relay.samples import Summary, summarise_samples
 from tests.bench.relay.workloads import Kind, Workload
 
 HEAD: Final = (
-    *("workload", "relay", "rate", "(min-max)", "CPU", "user", "busy", "queued", "p50 ms", "p99", "KiB", "errors"),
+    *(
+        "workload",
+        "relay",
+        "rate",
+        "(min-max)",
+        "CPU",
+        "user",
+        "busy",
+        "queued",
+        "p50 ms",
+        "p99",
+        "max",
+        "held up",
+        "KiB",
+        "errors",
+    ),
     *("ours/its rate", "CPU", "memory", "goal", "reached"),
 )
-_WORDS: Final = (0, 1, 15, 16)
+_WORDS: Final = (0, 1, 17, 18)
 
 NOTE: Final = """\
 Figures and ratios are medians over rounds. rate: MB/s, or requests a second. CPU: the relay's processor time, in
 milliseconds per GB or microseconds per request. busy: the share of one processor that it used; well below 100 %, the
 load held it up, and CPU tells more than the rate. queued: the share of the time that it was ready to run while others
 had the processor, which is noise. p50, p99: of a request; under `latency` what the relay added to a request without
-one. KiB: resident memory per idle connection.
+one. max: the longest of a round; held up: the share of requests that waited for a processor on their way (under
+`latency`, where those are left out of the times). KiB: resident memory per idle connection.
 """
 
 
@@ -127,9 +143,9 @@ def _cells(row: Row) -> tuple[str, ...]:
 def _figures(row: Row) -> tuple[str, ...]:
     summary = row.summary
     if summary is None:
-        return ("",) * 10
+        return ("",) * 12
     if row.kind is Kind.IDLE:
-        return ("",) * 8 + (_figure(summary.memory_kib, ".1f"), str(summary.errors))
+        return ("",) * 10 + (_figure(summary.memory_kib, ".1f"), str(summary.errors))
     # GB to MB, and microseconds per GB to milliseconds per GB.
     rate, cpu = (1000, 0.001) if row.kind is Kind.BULK else (1, 1)
     form = ".0f" if row.kind is Kind.BULK else ".1f"
@@ -139,6 +155,7 @@ def _figures(row: Row) -> tuple[str, ...]:
         *(_figure(summary.cpu_us, form, cpu), _figure(summary.user_us, form, cpu)),
         *(_figure(summary.busy, ".0%"), _figure(summary.queued, ".0%")),
         *_latencies(row, summary),
+        *(_figure(summary.longest_ms, ".3f"), _figure(summary.held_up, ".0%")),
         "",
         str(summary.errors),
     )

@@ -23,6 +23,9 @@ class Sample:
     """None where there is no relay."""
     p50_ms: float | None = None
     p99_ms: float | None = None
+    longest_ms: float | None = None
+    held_up: float | None = None
+    """The share of the requests that the machine held up; the times are those of the others."""
     memory_kib: float | None = None
     """Resident memory for each connection."""
     errors: int = 0
@@ -64,6 +67,8 @@ class Summary:
     queued: Spread | None
     p50_ms: Spread | None
     p99_ms: Spread | None
+    longest_ms: Spread | None
+    held_up: Spread | None
     memory_kib: Spread | None
     errors: int
 
@@ -82,6 +87,8 @@ def summarise_samples(samples: Sequence[Sample]) -> Summary:
         queued=over(lambda sample: sample.queued),
         p50_ms=over(lambda sample: sample.p50_ms),
         p99_ms=over(lambda sample: sample.p99_ms),
+        longest_ms=over(lambda sample: sample.longest_ms),
+        held_up=over(lambda sample: sample.held_up),
         memory_kib=over(lambda sample: sample.memory_kib),
         errors=sum(sample.errors for sample in samples),
     )

@@ -64,7 +64,7 @@ def test_idle_connections_are_held_to_memory_alone() -> None:
 
 def test_latency_is_what_a_relay_adds_to_none() -> None:
     def asked(p50: float, p99: float, cpu: CpuTime | None) -> list[Sample]:
-        return [Sample(1000, 1.0, cpu, p50, p99)]
+        return [Sample(1000, 1.0, cpu, p50, p99, 7.5, held_up=0.25)]
 
     rows = rows_of(
         {("latency", OURS): asked(0.09, 0.5, CpuTime(0.1, 0.1)), ("latency", DIRECT): asked(0.04, 0.1, None)}
@@ -74,6 +74,7 @@ def test_latency_is_what_a_relay_adds_to_none() -> None:
     assert direct.cpu_ratio is None
     lines = format_table([ours, direct]).splitlines()
     assert "+0.050" in lines[2]
+    assert lines[2].split()[-4:-1] == ["+0.400", "7.500", "25%"]
     assert " 0.040" in lines[3]
 
 

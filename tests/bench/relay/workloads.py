@@ -49,7 +49,7 @@ WORKLOADS: Final = (
     Workload("upload-5g", "5 GB to the backend", Kind.BULK, 5_000 * _MB, upload=True, only_if_named=True),
     Workload("new", "HTTP requests, a new connection for each", Kind.REQUESTS, CONNECTIONS, keep_alive=False),
     Workload("keep-alive", "HTTP requests on connections that stay", Kind.REQUESTS, CONNECTIONS),
-    Workload("latency", "one HTTP request at a time, beside none in between", Kind.LATENCY, 1),
+    Workload("latency", "one HTTP request at a time, beside no relay in between", Kind.LATENCY, 1),
     Workload("latency-new", "the same with a new connection for each", Kind.LATENCY, 1, keep_alive=False),
     Workload("idle", "3,000 connections that have asked once and stay open", Kind.IDLE, 3_000),
 )
