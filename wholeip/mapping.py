@@ -36,4 +36,10 @@ class Mapping:
     icmp: bool
     """Whether echo requests and the like come in, where `opened` is given."""
     egress: bool
-    """Whether what the pod itself begins leaves with this address; for one mapping of a pod and family at most."""
+    """Whether what the pod itself begins leaves with this address; for one mapping of a pod and family at most.
+
+    False for a pod in its node's network: what the whole node begins would leave with it.
+    """
+    here: bool = True
+    """Whether the pod runs on this node. For one elsewhere, who comes from outside the cluster gets this node's source
+    address: the pod's reply has to come back by this node, which knows the flow."""
