@@ -36,10 +36,11 @@ DEBIAN=(
   libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so
   nsd:nsd unbound:unbound dnsmasq-base:dnsmasq wrk:wrk iproute2:ip strace:strace
   buildah:buildah debootstrap:debootstrap bind9:named prometheus:promtool chromium:chromium
+  nftables:nft conntrack:conntrack iperf3:iperf3
 )
 # CNI plugins are on no PATH.
 CLUSTER_DEBIAN=(
-  containerd:containerd runc:runc containernetworking-plugins:/usr/lib/cni/bridge nftables:nft musl-tools:musl-gcc
+  containerd:containerd runc:runc containernetworking-plugins:/usr/lib/cni/bridge musl-tools:musl-gcc
 )
 CLUSTER_KUBERNETES=(kubelet kube-proxy kube-controller-manager kube-scheduler)
 
