@@ -50,11 +50,12 @@ class Conditions(msgspec.Struct, frozen=True, gc=False):
     terminating: bool | None = None
 
 
-class SliceEndpoint(msgspec.Struct, frozen=True, gc=False):
+class SliceEndpoint(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """One pod, mostly."""
 
     addresses: tuple[str, ...] | None = None
     conditions: Conditions | None = None
+    node_name: str | None = None
 
 
 class SlicePort(msgspec.Struct, frozen=True, gc=False):

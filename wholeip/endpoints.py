@@ -1,0 +1,123 @@
+"""Endpoints: the pods behind a Service by family, and the one of them that has the address.
+
+The law: pure, and what is chosen does not depend on the order of slices. The pod that has the address keeps it while it
+is ready: a second one that comes up must not take over what the first one is in the middle of.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from sidecar.kubernetes.endpoint_slices import PATH, Condition, Conditions, EndpointSlice, SliceEndpoint, condition_of
+from sidecar.kubernetes.objects import Collection
+from wholeip.addresses import Address, parse_mappable, sorted_addresses
+from wholeip.services import LABEL
+
+_VERSIONS = {"IPv4": 4, "IPv6": 6}
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """One that may come to have an address."""
+
+    address: Address
+    node: str | None = None
+    """Where it runs, if that is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The pods behind a Service in one family."""
+
+    ready: tuple[Pod, ...] = ()
+    """Lowest address first."""
+    leaving: tuple[Pod, ...] = ()
+    """On their way out and still serving: better than none, as kube-proxy has it (KEP-1669)."""
+    others: Counter[Condition] = field(default_factory=Counter)
+    """How many more there are, and why they do not count."""
+    unusable: tuple[str, ...] = ()
+    """Why some addresses do not count."""
+
+    def __iter__(self) -> Iterator[Pod]:
+        """All that may come to have the address."""
+        return iter((*self.ready, *self.leaving))
+
+    def choose(self, in_use: AbstractSet[Address] = frozenset()) -> Pod | None:
+        """The one that gets the address; `in_use` are the addresses of those that have it now."""
+        for group in (self.ready, self.leaving):
+            if group:
+                return next((one for one in group if one.address in in_use), group[0])
+        return None
+
+    def describe_none(self) -> str:
+        """Why there is none to choose: `no pod is ready; 1 not ready`."""
+        states = [f"{count} {condition}" for condition, count in sorted(self.others.items())]
+        return "; ".join(["no pod is ready", *states, *self.unusable])
+
+
+def slice_collection(proxy_name: str) -> Collection[EndpointSlice]:
+    """The slices of the Services that have the label, which the control plane puts on slices too.
+
+    So kube-proxy tells them apart as well. RBAC: list and watch on endpointslices (discovery.k8s.io).
+    """
+    return Collection("EndpointSlice", PATH, EndpointSlice, label_selector=f"{LABEL}={proxy_name}")
+
+
+def service_key(one: EndpointSlice) -> str | None:
+    """Whose slice it is, as NAMESPACE/NAME."""
+    name = one.metadata.labels.service_name if one.metadata.labels else None
+    return f"{one.metadata.namespace}/{name}" if name else None
+
+
+def candidates(slices: Iterable[EndpointSlice], version: int) -> Candidates:
+    """The pods of one family (4, 6) behind the Service that these slices belong to."""
+    ready: dict[Address, Pod] = {}
+    leaving: dict[Address, Pod] = {}
+    others: Counter[Condition] = Counter()
+    unusable: set[str] = set()
+    for endpoint in _endpoints(slices, version):
+        group = _group(endpoint, ready=ready, leaving=leaving)
+        if group is None:
+            others[condition_of(endpoint)] += 1
+            continue
+        for text in endpoint.addresses or ():
+            try:
+                address = parse_mappable(text)
+            except ValueError as error:
+                unusable.add(f"{text}: {error}")
+            else:
+                if address.version == version:
+                    _put(group, Pod(address, endpoint.node_name))
+    return Candidates(
+        tuple(ready[one] for one in sorted_addresses(ready)),
+        tuple(leaving[one] for one in sorted_addresses(leaving.keys() - ready.keys())),
+        others,
+        tuple(sorted(unusable)),
+    )
+
+
+def _endpoints(slices: Iterable[EndpointSlice], version: int) -> Iterator[SliceEndpoint]:
+    for one in slices:
+        if _VERSIONS.get(one.address_type) == version:
+            yield from one.endpoints or ()
+
+
+def _group(
+    endpoint: SliceEndpoint, *, ready: dict[Address, Pod], leaving: dict[Address, Pod]
+) -> dict[Address, Pod] | None:
+    condition = condition_of(endpoint)
+    if condition is Condition.READY:
+        return ready
+    conditions = endpoint.conditions or Conditions()
+    if condition is Condition.TERMINATING and (conditions.ready or conditions.serving):
+        return leaving
+    return None
+
+
+def _put(group: dict[Address, Pod], pod: Pod) -> None:
+    known = group.get(pod.address)
+    if known is None or (pod.node or "") < (known.node or ""):
+        group[pod.address] = pod
