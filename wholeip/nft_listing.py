@@ -104,8 +104,11 @@ def _key(item: Any) -> str:
     if "range" in item:
         first, last = item["range"]
         return f"{_address(first)}-{_address(last)}"
-    address, protocol, port = item["concat"]
-    return f"{_address(address)} . {_number(protocol)} . {int(port)}"
+    first, *rest = item["concat"]
+    if len(rest) == 1:
+        return f"{_address(first)} . {_address(rest[0])}"
+    protocol, port = rest
+    return f"{_address(first)} . {_number(protocol)} . {int(port)}"
 
 
 def _number(protocol: str | int) -> int:

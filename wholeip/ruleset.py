@@ -71,11 +71,12 @@ def make_ruleset(mappings: Iterable[Mapping], *, cluster: Iterable[Network] = ()
     if not _TABLE_NAME.fullmatch(table):
         raise ValueError(f"{table!r} is no name for a table")
     elements: dict[str, dict[str, str]] = {collection.name: {} for collection in COLLECTIONS}
-    for mapping in mappings:
+    # The address that a pod leaves with goes first: it is also the one that the pod meets itself with.
+    ordered = sorted(mappings, key=lambda one: (not one.egress, one.address.version, int(one.address)))
+    for mapping in ordered:
         _add_mapping(elements, mapping)
-    for version in ("v4", "v6"):
-        if both := elements[f"addresses_{version}"].keys() & elements[f"here_{version}"].keys():
-            raise BadMapping(f"{min(both)} is an address of one Service and the pod of another")
+    if both := {mapping.address for mapping in ordered} & {mapping.endpoint for mapping in ordered}:
+        raise BadMapping(f"{both.pop()} is an address of one Service and the pod of another")
     _add_cluster(elements, (*cluster, *_NEVER_OUTSIDE))
     return Ruleset(table, elements)
 
@@ -127,6 +128,7 @@ def _add_mapping(elements: dict[str, dict[str, str]], mapping: Mapping) -> None:
         _add(elements[f"egress_{version}"], endpoint, address, mapping)
     if mapping.here:
         elements[f"here_{version}"][endpoint] = ""
+        elements[f"itself_{version}"].setdefault(f"{endpoint} . {endpoint}", address)
 
 
 def _translated(mapping: Mapping, address: str) -> Iterator[tuple[str, str]]:

@@ -78,6 +78,7 @@ def _collections() -> Iterator[Collection]:
         yield Collection(f"ports_{version}", f"{address} . inet_proto . inet_service", address)
         yield Collection(f"icmp_{version}", address, address)
         yield Collection(f"egress_{version}", address, address)
+        yield Collection(f"itself_{version}", f"{address} . {address}", address)
         yield Collection(f"here_{version}", address)
         yield Collection(f"cluster_{version}", address, interval=True)
 
@@ -93,6 +94,9 @@ def _translate() -> Iterator[Rule]:
 def _refuse() -> Iterator[Rule]:
     # A node that announces an address answers for it by neighbour discovery, sent to the address itself at times.
     yield Rule("icmpv6 type { 133, 134, 135, 136, 137 } return", "neighbour discovery")
+    # On its way back to another node, where what a pod began was translated.
+    yield Rule("ct direction reply return", "replies of others")
+    yield Rule("ct state related return", "ICMP errors of others")
     for ip, version in (("ip", "v4"), ("ip6", "v6")):
         yield Rule(f"{ip} daddr @addresses_{version} counter drop", "not translated, so not allowed")
 
@@ -101,13 +105,15 @@ def _source() -> Iterator[Rule]:
     for ip, version in (("ip", "v4"), ("ip6", "v6")):
         ours = f"ct original {ip} daddr @addresses_{version}"
         outside = f"{ip} daddr != @cluster_{version}"
-        egress = f"snat {ip} to {ip} saddr map @egress_{version}"
         # A pod that reaches itself would get a packet from itself, which no host takes.
-        yield Rule(f"{ours} {egress}", "from one of our addresses to another or itself")
+        itself = f"{ip} saddr . {ip} daddr map @itself_{version}"
+        yield Rule(f"{ours} snat {ip} to {itself}", "from a pod to an address of its own")
         yield Rule(
             f"{ours} {ip} daddr != @here_{version} {ip} saddr != @cluster_{version} masquerade",
             "from outside to a pod on another node: the reply must come back",
         )
+        # What a node itself begins keeps its address even where a pod shares it.
+        egress = f"snat {ip} to {ip} saddr map @egress_{version}"
         yield Rule(f"{outside} fib saddr type != local {egress}", "what a pod begins")
 
 
