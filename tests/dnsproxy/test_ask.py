@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 import pytest
 import trio
 
-from dnsproxy import ask as module
 from dnsproxy.ask import NoAnswer, Reply, ask, get
+from sidecar import asking as module
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
 
