@@ -92,8 +92,8 @@ def _translate() -> Iterator[Rule]:
 
 
 def _refuse() -> Iterator[Rule]:
-    # A node that announces an address answers for it by neighbour discovery, sent to the address itself at times.
-    yield Rule("icmpv6 type { 133, 134, 135, 136, 137 } return", "neighbour discovery")
+    # A node that has an address, so as to announce it, is asked for it by neighbour discovery at that very address.
+    yield Rule("icmpv6 type { 133, 134, 135, 136, 137 } fib daddr type local return", "neighbour discovery")
     # On its way back to another node, where what a pod began was translated.
     yield Rule("ct direction reply return", "replies of others")
     yield Rule("ct state related return", "ICMP errors of others")
