@@ -6,7 +6,7 @@ The law: it says what the table does. A name has an answer here exactly where th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Final, NamedTuple
@@ -98,15 +98,29 @@ def explain(
     return Explanation(hostname, answer, target, ttl, tuple(left_out[:_MOST]), rejected, reasons, tuple(notes))
 
 
-def format_explanation_json(registry: Registry, text: str, *, ttl: int, notes: Sequence[str]) -> Iterator[bytes]:
-    """The explanation as JSON in pieces, most of them empty: it may take a while to look through the rejections."""
+def find_explanation(
+    registry: Registry, text: str, *, ttl: int, notes: Sequence[str]
+) -> Generator[None, None, Explanation]:
+    """The explanation, in steps: it may take a while to look through the rejections."""
     speaks_of_it = _mention_of(text)
     found: list[Rejection] = []
     rejections = iter(list(registry.store.rejections()))
     while part := list(islice(rejections, _SLICE)):
         found += [one for one in part if speaks_of_it(one)]
+        yield
+    return explain(registry, text, ttl=ttl, notes=notes, rejections=found)
+
+
+def format_explanation_json(registry: Registry, text: str, *, ttl: int, notes: Sequence[str]) -> Iterator[bytes]:
+    """The explanation as JSON in pieces, most of them empty."""
+    found: list[Explanation] = []
+
+    def work() -> Generator[None, None, None]:
+        found.append((yield from find_explanation(registry, text, ttl=ttl, notes=notes)))
+
+    for _ in work():
         yield b""
-    yield msgspec.json.encode(explain(registry, text, ttl=ttl, notes=notes, rejections=found)) + b"\n"
+    yield msgspec.json.encode(found[0]) + b"\n"
 
 
 def parse_explanation(octets: bytes) -> Explanation:

@@ -111,6 +111,27 @@ class Registry:
         """The claims that are answered though their public record leads elsewhere, as of the last changes()."""
         return list(self._doubted.values())
 
+    def lost_rows(self) -> list[tuple[str, Reach]]:
+        """The rows that somebody lost, to walk through with lost_at while they change."""
+        return list(self._lost)
+
+    def lost_at(self, hostname: str, reach: Reach) -> tuple[Lost, ...]:
+        """Who lost a row, as of the last changes()."""
+        return self._lost.get((hostname, reach), ())
+
+    def doubted_rows(self) -> list[tuple[str, Reach]]:
+        """As lost_rows, of those that are in doubt."""
+        return list(self._doubted)
+
+    def doubt_at(self, hostname: str, reach: Reach) -> Doubted | None:
+        """The doubt about a row, as of the last changes()."""
+        return self._doubted.get((hostname, reach))
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many rows somebody lost, and how many are in doubt."""
+        return len(self._lost), len(self._doubted)
+
     @property
     def waiting(self) -> int:
         """How many hostnames are left out because their target has no address, as of the last changes()."""

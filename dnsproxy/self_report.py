@@ -10,18 +10,25 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import trio
+
 from dnsproxy.admin_pages import table_routes
 from dnsproxy.cluster_sources import ClusterSources
 from dnsproxy.keeper import TableKeeper
 from dnsproxy.metrics import ServerCollector
 from dnsproxy.ownership_watch import OwnershipWatch
-from dnsproxy.page import format_page
+from dnsproxy.pages.overview import Overview, UpstreamState
+from dnsproxy.pages.rates import CHARTS, read_counters
+from dnsproxy.pages.routes import Pages
 from dnsproxy.publish.published import Published
 from dnsproxy.server import DnsServer
 from dnsproxy.snapshot import format_restored
 from dnsproxy.snapshot_file import SnapshotStatus
 from sidecar.admin import Readiness, serve_admin
 from sidecar.kubernetes.status import Status
+from sidecar.page.document import Fact, Level
+from sidecar.page.history import History
+from sidecar.page.sampling import keep_sampling
 from sidecar.registries import make_registry
 
 _STOPPING: Final = Readiness(False, "stopping")
@@ -47,34 +54,60 @@ class SelfReport:
         self._ttl = ttl
         self._cluster = cluster
         self._ownership = ownership
+        self._history = History(CHARTS)
 
     async def serve(self, listeners: Sequence[socket.socket]) -> None:
         """Answer on the admin port until cancelled."""
         looks = self._ownership.looks if self._ownership else None
         published = Published(lambda: self._server.table, ttl=self._ttl)
         registry = make_registry(ServerCollector(self._server, self._keeper, self._statuses, looks=looks))
-        await serve_admin(
-            listeners,
-            readiness=self._readiness,
-            registry=registry,
-            page=self._page,
-            routes={
-                **table_routes(self._keeper.registry, ttl=self._ttl, notes=self._notes),
-                **published.routes(waiting_for=lambda: self._keeper.waiting_for),
-            },
-        )
+        pages = Pages(self._keeper.registry, ttl=self._ttl, look=self._overview, notes=self._notes)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(keep_sampling, self._history, self._read_counters)
+            await serve_admin(
+                listeners,
+                readiness=self._readiness,
+                registry=registry,
+                page=pages.overview,
+                routes={
+                    **pages.routes(),
+                    **table_routes(self._keeper.registry, ttl=self._ttl, notes=self._notes),
+                    **published.routes(waiting_for=lambda: self._keeper.waiting_for),
+                },
+            )
 
-    def _page(self) -> str:
+    def _read_counters(self) -> Mapping[str, float]:
+        return read_counters(self._server.counters, outstanding=self._server.outstanding)
+
+    def _overview(self) -> Overview:
         keeper = self._keeper
-        return format_page(
+        readiness = self._judge()
+        lost, doubted = keeper.registry.counts
+        return Overview(
+            state=Fact("State", readiness.reason, Level.OK if readiness.ready else Level.BAD, "state"),
             names=keeper.names,
+            waiting=keeper.registry.waiting,
+            lost=lost,
+            doubted=doubted,
+            rejected=keeper.registry.store.rejected_hosts,
+            swapped=None if keeper.swapped_time is None else max(0.0, time.time() - keeper.swapped_time),
             waiting_for=keeper.waiting_for,
             sources=self._statuses(),
+            now=trio.current_time(),
             outstanding=self._server.outstanding,
+            upstreams=self._upstreams(),
+            counters=self._server.counters,
+            history=self._history,
             notes=self._notes(),
-            lost=keeper.registry.lost(),
-            doubted=keeper.registry.doubted(),
         )
+
+    def _upstreams(self) -> list[UpstreamState]:
+        if self._server.forwarder is None:
+            return []
+        return [
+            UpstreamState(str(one), one.unwell, one.looping, one.misses, one.stream_only)
+            for one in self._server.forwarder.upstreams.used
+        ]
 
     def _statuses(self) -> list[Status]:
         return self._cluster.statuses if self._cluster else []
@@ -97,6 +130,9 @@ class SelfReport:
         return self._cluster.faults if self._cluster else {}
 
     async def _readiness(self) -> Readiness:
+        return self._judge()
+
+    def _judge(self) -> Readiness:
         if self.stopping:
             return _STOPPING
         waiting = self._keeper.waiting_for

@@ -2,13 +2,15 @@
 
 The law: whoever connects can cost neither memory nor time without a bound: deadlines for the head and for each answer,
 a maximum head, no request body, one request a connection, and a cap on connections where the newest is served and the
-oldest gives way, so that a probe gets through any number of idle clients.
+oldest gives way, so that a probe gets through any number of idle clients. Large answers are made a piece at a time for
+all who want one together: what else runs on the loop waits for one piece, however many clients there are.
 """
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Final
 
@@ -29,6 +31,7 @@ from sidecar.answers import (
     readiness_answer,
     refusal,
 )
+from sidecar.page.assets import asset_routes
 
 __all__ = ["Readiness", "serve_admin"]
 
@@ -41,6 +44,8 @@ LINGER_SECONDS: Final = 1
 MAXIMUM_HEAD: Final = 16_384
 MAXIMUM_CONNECTIONS: Final = 256
 """Hundreds of nodes that begin together are all answered; each costs some kilobytes."""
+MAXIMUM_STREAMS: Final = 64
+"""Answers in pieces at a time: each may hold on to what it walks through. Here too the oldest gives way."""
 _CHUNK: Final = 4_096
 
 _NO_ROUTES: Final[Mapping[str, Route]] = MappingProxyType({})
@@ -62,13 +67,10 @@ async def serve_admin(
     `page` gives the HTML at `/`, with everything from outside already escaped. `routes` maps more paths to functions.
     """
     resources = _Resources(readiness=readiness, registry=registry, page=page, routes=routes)
-    connections: dict[int, trio.CancelScope] = {}
+    connections = _Newest(MAXIMUM_CONNECTIONS)
 
     async def serve_one(stream: trio.SocketStream) -> None:
-        with trio.CancelScope() as scope:
-            connections[id(scope)] = scope
-            if len(connections) > MAXIMUM_CONNECTIONS:
-                connections.pop(next(iter(connections))).cancel()
+        with connections.one():
             try:
                 await _serve_connection(stream, resources)
             except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
@@ -76,13 +78,30 @@ async def serve_admin(
             except Exception:
                 # One connection's fault, whatever it is, must not end the program that is being asked for its health.
                 log.exception("admin request failed")
-            finally:
-                connections.pop(id(scope), None)
 
     streams = [trio.SocketListener(trio.socket.from_stdlib_socket(listener)) for listener in listeners]
     async with trio.open_nursery() as nursery:
         await nursery.start(trio.serve_listeners, serve_one, streams)
         task_status.started()
+
+
+class _Newest:
+    """So many at a time: where there are more, the oldest is cancelled."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._scopes: dict[int, trio.CancelScope] = {}
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        with trio.CancelScope() as scope:
+            self._scopes[id(scope)] = scope
+            if len(self._scopes) > self._most:
+                self._scopes.pop(next(iter(self._scopes))).cancel()
+            try:
+                yield
+            finally:
+                self._scopes.pop(id(scope), None)
 
 
 class _Resources:
@@ -97,8 +116,11 @@ class _Resources:
         self._readiness = readiness
         self._registry = registry
         self._page = page
-        self._routes = routes
-        self.paths = frozenset({"/", "/healthz", "/readyz", "/metrics", *routes})
+        self._routes = {**asset_routes(), **routes}
+        self.streams = _Newest(MAXIMUM_STREAMS)
+        self.turn = trio.Lock()
+        """Held while a piece of a large answer is made."""
+        self.paths = frozenset({"/", "/healthz", "/readyz", "/metrics", *self._routes})
 
     async def answer(self, path: str, query: Mapping[str, str], accept: str) -> Answer:
         """The answer of a path that is in `paths`."""
@@ -127,11 +149,11 @@ async def _serve_connection(stream: trio.SocketStream, resources: _Resources) ->
             with trio.fail_after(HEAD_SECONDS):
                 request = await _receive_request(stream, http)
         except h11.RemoteProtocolError as error:
-            await _send(stream, http, Answer(error.error_status_hint, b"This is not an HTTP request.\n"))
+            await _send(stream, http, Answer(error.error_status_hint, b"This is not an HTTP request.\n"), resources)
             return
         if request is not None:
             answer = await _answer(request, resources)
-            await _send(stream, http, answer, with_body=request.method != b"HEAD")
+            await _send(stream, http, answer, resources, with_body=request.method != b"HEAD")
 
 
 async def _receive_request(stream: trio.SocketStream, http: h11.Connection) -> h11.Request | None:
@@ -162,7 +184,22 @@ async def _answer(request: h11.Request, resources: _Resources) -> Answer:
     return not_modified(answer, headers.get(b"if-none-match", ""))
 
 
-async def _send(stream: trio.SocketStream, http: h11.Connection, answer: Answer, *, with_body: bool = True) -> None:
+async def _send(
+    stream: trio.SocketStream, http: h11.Connection, answer: Answer, resources: _Resources, *, with_body: bool = True
+) -> None:
+    head = http.send(h11.Response(status_code=answer.status, headers=list(_headers_of(answer).items()))) or b""
+    if isinstance(answer.body, bytes):
+        body = http.send(h11.Data(data=answer.body)) or b"" if with_body else b""
+        with trio.fail_after(SEND_SECONDS):
+            await stream.send_all(head + body + (http.send(h11.EndOfMessage()) or b""))
+            await stream.send_eof()
+    else:
+        with resources.streams.one(), trio.fail_after(STREAM_SECONDS):
+            await _send_pieces(stream, http, head, answer.body if with_body else iter(()), resources.turn)
+    await _linger(stream)
+
+
+def _headers_of(answer: Answer) -> dict[str, str]:
     has_content = answer.status != 304  # noqa: PLR2004  # Not Modified, which has neither content nor its length
     headers = {
         **({"Content-Type": answer.content_type} if has_content else {}),
@@ -172,24 +209,30 @@ async def _send(stream: trio.SocketStream, http: h11.Connection, answer: Answer,
         "Connection": "close",
         **answer.headers,
     }
-    if isinstance(answer.body, bytes):
-        if has_content:
-            headers["Content-Length"] = str(len(answer.body))
-        pieces, seconds = iter((answer.body,)), SEND_SECONDS
-    else:
-        # Without a length h11 sends chunks, so that a client can tell a whole answer from a cut one.
-        pieces, seconds = answer.body, STREAM_SECONDS
-    response = h11.Response(status_code=answer.status, headers=list(headers.items()))
-    octets = http.send(response) or b""
-    with trio.fail_after(seconds):
-        for piece in pieces if with_body else ():
-            octets += http.send(h11.Data(data=piece)) or b""
+    # Without a length h11 sends chunks, so that a client can tell a whole answer from a cut one.
+    return headers | (
+        {"Content-Length": str(len(answer.body))} if isinstance(answer.body, bytes) and has_content else {}
+    )
+
+
+async def _send_pieces(
+    stream: trio.SocketStream, http: h11.Connection, head: bytes, pieces: Iterator[bytes], turn: trio.Lock
+) -> None:
+    octets = head
+    while True:
+        # The lock goes from one to the next in the order in which they ask, and each time past whatever else is due.
+        async with turn:
+            piece = next(pieces, None)
+        if piece is None:
+            break
+        octets += http.send(h11.Data(data=piece)) or b""
+        if piece:
             with trio.fail_after(SEND_SECONDS):
                 await stream.send_all(octets)
             octets = b""
+    with trio.fail_after(SEND_SECONDS):
         await stream.send_all(octets + (http.send(h11.EndOfMessage()) or b""))
         await stream.send_eof()
-    await _linger(stream)
 
 
 async def _linger(stream: trio.SocketStream) -> None:

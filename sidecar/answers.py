@@ -5,8 +5,9 @@ The law: pure. Which path and method gives what is decided here; sockets, deadli
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 from urllib.parse import parse_qsl
 
 from prometheus_client import CollectorRegistry
@@ -97,9 +98,33 @@ def metrics_answer(registry: CollectorRegistry, accept: str) -> Answer:
     return Answer(200, encode(registry), content_type)
 
 
-def page_answer(html: str) -> Answer:
-    """A page that may show names from a cluster: no script and nothing from elsewhere, whatever they contain."""
-    policy = (
-        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_PAGE_POLICY: Final = "; ".join(
+    (
+        "default-src 'none'",
+        *(f"{kind}-src 'self'" for kind in ("style", "script", "img", "connect")),
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
     )
-    return Answer(200, html.encode(errors="replace"), HTML, {"Content-Security-Policy": policy})
+)
+
+
+def page_answer(page: str | Generator[None, None, str]) -> Answer:
+    """A page that may show names from a cluster, made already or in steps between which others have their turn.
+
+    Whatever it holds, it runs and loads nothing but this port's own style and script.
+    """
+    body = page.encode(errors="replace") if isinstance(page, str) else _pieces(page)
+    return Answer(200, body, HTML, {"Content-Security-Policy": _PAGE_POLICY, "Referrer-Policy": "no-referrer"})
+
+
+def _pieces(steps: Generator[None, None, str]) -> Iterator[bytes]:
+    page = ""
+
+    def work() -> Generator[None, None, None]:
+        nonlocal page
+        page = yield from steps
+
+    for _ in work():
+        yield b""
+    yield page.encode(errors="replace")

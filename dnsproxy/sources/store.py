@@ -26,6 +26,7 @@ class ClaimStore:
         self._claims: dict[str, ClaimMap] = {}
         """By source, and then by object."""
         self._rejections: dict[tuple[str, str], tuple[Rejection, ...]] = {}
+        self._rejected = 0
         self._by_hostname = ClaimMap()
         self._balancers: dict[str | None, dict[tuple[str, ...], int]] = {}
         self._restored: dict[str, dict[str, None]] = {}
@@ -124,6 +125,19 @@ class ClaimStore:
         for rejections in self._rejections.values():
             yield from rejections
 
+    def rejected(self) -> list[tuple[str, str]]:
+        """The objects of which something can't be served, to walk through with rejections_at while they change."""
+        return list(self._rejections)
+
+    def rejections_at(self, place: tuple[str, str]) -> tuple[Rejection, ...]:
+        """What can't be served of one object, by source and key."""
+        return self._rejections.get(place, ())
+
+    @property
+    def rejected_hosts(self) -> int:
+        """How many hosts can't be served."""
+        return self._rejected
+
     def _count_balancer(self, claim: Claim, step: int) -> None:
         if not claim.status:
             return
@@ -141,6 +155,7 @@ class ClaimStore:
         self._by_hostname.put(claim.hostname, tuple(left))
 
     def _reject(self, place: tuple[str, str], rejections: tuple[Rejection, ...]) -> None:
+        self._rejected += len(rejections) - len(self._rejections.get(place, ()))
         if rejections:
             self._rejections[place] = rejections
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import socket
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping
 from contextlib import asynccontextmanager
 
 import pytest
@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, Counter
 
 from sidecar import admin
 from sidecar.admin import Readiness, serve_admin
-from sidecar.answers import JSON, Answer
+from sidecar.answers import JSON, Answer, page_answer
 from sidecar.options import Endpoint, bound_endpoint, listen_tcp
 
 
@@ -26,6 +26,7 @@ class World:
         self.readiness = Readiness(ready=True, reason="ready")
         self.page = "<h1>status</h1>"
         self.pieces = 0
+        self.turns: list[int] = []
         self.endpoint = Endpoint("127.0.0.1", 0)
 
     async def ready(self) -> Readiness:
@@ -68,6 +69,12 @@ async def served() -> AsyncIterator[World]:
         yield b""
         yield b"1]"
 
+    def steps(number: int) -> Generator[None, None, str]:
+        for _ in range(number):
+            world.turns.append(number)
+            yield
+        return "<h1>found</h1>"
+
     def tagged(query: Mapping[str, str]) -> Answer:
         return Answer(int(query.get("status", "200")), b"body", JSON, {"ETag": query.get("tag", '"one"')})
 
@@ -91,6 +98,7 @@ async def served() -> AsyncIterator[World]:
                     "/slow": slow,
                     "/broken": fail,
                     "/endless": lambda _: Answer(200, itertools.repeat(b"x" * 1_000_000)),
+                    "/steps": lambda query: page_answer(steps(int(query.get("number", "3")))),
                     "/breaks": lambda _: Answer(200, (1 // number * b"x" for number in (1, 1, 0))),
                 },
                 task_status=task_status,
@@ -147,6 +155,46 @@ async def test_the_page_is_html_that_may_load_nothing() -> None:
         assert (status, body) == (200, b"<h1>status</h1>")
         assert headers["content-type"] == "text/html; charset=utf-8"
         assert headers["content-security-policy"].startswith("default-src 'none'")
+
+
+async def test_a_page_has_its_style_and_script_from_here_alone() -> None:
+    async with served() as world:
+        policy = (await world.get("/"))[1]["content-security-policy"]
+        assert {one for one in policy.replace(";", "").split() if "'" in one} == {"'none'", "'self'"}
+        for path in ("/style.css", "/script.js", "/icon.svg"):
+            status, headers, _ = await world.get(path)
+            assert (status, headers["x-content-type-options"]) == (200, "nosniff")
+            assert (await world.get(path, headers=f"If-None-Match: {headers['etag']}\r\n"))[0] == 304
+
+
+async def test_a_page_that_takes_steps_comes_when_it_is_made() -> None:
+    async with served() as world:
+        status, headers, body = await world.ask(b"GET /steps HTTP/1.0\r\nHost: x\r\n\r\n")
+        assert (status, body) == (200, b"<h1>found</h1>")
+        assert "content-security-policy" in headers
+
+
+async def test_those_who_ask_for_much_take_turns() -> None:
+    """What else runs on the loop waits for one step, and not for one of each client."""
+    async with served() as world, trio.open_nursery() as nursery:
+        for number in (1_000, 1_001, 1_002):
+            nursery.start_soon(world.get, f"/steps?number={number}")
+    changes = sum(1 for one, other in itertools.pairwise(world.turns) if one != other)
+    assert sorted(world.turns) == [1_000] * 1_000 + [1_001] * 1_001 + [1_002] * 1_002
+    assert changes > 1_000
+
+
+async def test_of_too_many_large_answers_the_oldest_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin, "MAXIMUM_STREAMS", 2)
+    async with served() as world, await world.connect() as oldest:
+        await oldest.send_all(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert await oldest.receive_some(1) == b"H"
+        async with await world.connect() as other:
+            await other.send_all(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert await other.receive_some(1) == b"H"
+            assert (await world.get("/table"))[0] == 200
+            with contextlib.suppress(trio.BrokenResourceError):
+                await read_all(oldest)
 
 
 async def test_an_answer_in_pieces_comes_in_chunks_with_an_end() -> None:

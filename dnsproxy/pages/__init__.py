@@ -1,0 +1,1 @@
+"""The pages of a DNS server for people, on its admin port."""

@@ -1,0 +1,213 @@
+"""The lists of a DNS server's page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from html import unescape
+from typing import Any
+
+import pytest
+
+from dnsproxy.claims import Claim, Origin, Reach, Rejection
+from dnsproxy.guards import Guards
+from dnsproxy.ownership import Finding
+from dnsproxy.pages.kinds import LISTS
+from dnsproxy.pages.lists import LONGEST_PLACE, SIZE, List, format_list, parse_search
+from dnsproxy.pages.overview import LONGEST_SEARCH
+from dnsproxy.plan import Targets
+from dnsproxy.registry import Registry
+
+KINDS = {which.path: which for which in LISTS}
+EVIL = "<script>alert(1)</script>\u202e"
+
+
+def registry_of(claims: Iterable[Claim], rejections: Iterable[Rejection] = ()) -> Registry:
+    registry = Registry(targets=Targets(("192.0.2.10",)), guards=Guards())
+    for number, claim in enumerate(claims):
+        registry.replace(claim.origin.kind, f"{claim.origin.namespace}/{claim.origin.name}-{number}", [claim])
+    for number, rejection in enumerate(rejections):
+        registry.replace("Ingress", f"skipped-{number}", [], [rejection, rejection])
+    assert list(registry.changes()) is not None
+    return registry
+
+
+def claim(hostname: str, name: str = "web", *, namespace: str = "shop", **more: Any) -> Claim:
+    reach = more.pop("reach", Reach.ONE_LABEL if hostname.startswith("*.") else Reach.NAME)
+    return Claim(hostname, reach, Origin("Ingress", name, namespace, more.pop("created", "")), **more)
+
+
+def page_of(registry: Registry, path: str, query: Mapping[str, str] | None = None) -> str:
+    which = KINDS[path]
+    search = parse_search(query or {})
+    assert search is not None
+    steps = format_list(registry, which, search, which.copy(registry))
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            return str(done.value)
+
+
+def rows_of(page: str) -> list[str]:
+    return [unescape(re.sub("<[^>]*>", "", one)) for one in re.findall(r'<th scope="row">(.*?)</th>', page)]
+
+
+def link_of(page: str, rel: str) -> dict[str, str]:
+    found = re.search(f'<a rel="{rel}" href="([^"]*)"', page)
+    assert found, f"no {rel}"
+    fields = unescape(found[1]).partition("?")[2].split("&")
+    return dict(one.split("=", 1) for one in fields if one)
+
+
+def test_names_come_sorted_a_page_at_a_time_there_and_back() -> None:
+    registry = registry_of(claim(f"h{number:03}.example.org") for number in reversed(range(SIZE * 2 + 1)))
+    first = page_of(registry, "names")
+    assert rows_of(first) == [f"h{number:03}.example.org" for number in range(SIZE)]
+    assert "Names, 1 to 50 of 101" in first
+    second = page_of(registry, "names", link_of(first, "next"))
+    last = page_of(registry, "names", link_of(second, "next"))
+    assert rows_of(last) == ["h100.example.org"]
+    assert 'rel="next"' not in last
+    assert rows_of(page_of(registry, "names", link_of(last, "prev"))) == rows_of(second)
+    assert link_of(last, "start") == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param("a.example", ["a.example.org"], id="part of a name"),
+        pytest.param("  A.Example  ", ["a.example.org"], id="in any case, with blanks"),
+        pytest.param("shop/", ["*.b.example.org", "a.example.org"], id="a namespace"),
+        pytest.param("team/API", ["api.example.net"], id="an object"),
+        pytest.param("*.", ["*.b.example.org"], id="wildcards"),
+        pytest.param("nowhere", [], id="nothing"),
+        pytest.param(EVIL, [], id="nonsense"),
+        pytest.param("%", [], id="a sign of other search languages"),
+    ],
+)
+def test_a_search_finds_names_and_objects(words: str, expected: list[str]) -> None:
+    registry = registry_of(
+        [claim("a.example.org"), claim("*.b.example.org"), claim("api.example.net", "api", namespace="team")]
+    )
+    page = page_of(registry, "names", {"q": words})
+    assert rows_of(page) == ([f"{one} (one label)" if one.startswith("*") else one for one in expected])
+    assert ("Nothing has" in page) is (not expected)
+    assert "<script>alert" not in page
+
+
+def test_the_search_goes_with_the_links() -> None:
+    registry = registry_of(claim(f"h{number:03}.example.org") for number in range(200))
+    page = page_of(registry, "names", {"q": "h1"})
+    assert link_of(page, "next") == {"q": "h1", "after": "h149.example.org"}
+    assert "of 100 with “h1”" in page
+
+
+@pytest.mark.parametrize("path", KINDS)
+@pytest.mark.parametrize("query", [{}, {"q": "x"}, {"after": "x"}, {"before": "x"}], ids=["", "q", "after", "before"])
+def test_an_empty_list_says_so(path: str, query: dict[str, str]) -> None:
+    page = page_of(registry_of([]), path, query)
+    assert 'class="empty"' in page
+    assert "<table" not in page
+
+
+@pytest.mark.parametrize("path", KINDS)
+@pytest.mark.parametrize("key", ["\0", "a\0b", "x y", "\ud800", "host NOREACH", "A" * LONGEST_PLACE])
+def test_any_place_is_only_compared(path: str, key: str) -> None:
+    registry = registry_of([claim("a.localhost")], [Rejection(Origin("Ingress", "x"), "bad")])
+    for name in ("after", "before"):
+        assert "Find" in page_of(registry, path, {name: key})
+
+
+@pytest.mark.parametrize(
+    ("query", "taken"),
+    [
+        ({"q": "x" * LONGEST_SEARCH}, True),
+        ({"q": "x" * (LONGEST_SEARCH + 1)}, False),
+        ({"after": "x" * (LONGEST_PLACE + 1)}, False),
+        ({"before": "x" * 1_000_000}, False),
+        ({"unknown": "x" * 1_000_000}, True),
+    ],
+    ids=["longest", "too long", "place too long", "megabyte", "a field of others"],
+)
+def test_what_is_too_long_is_no_search(query: dict[str, str], taken: bool) -> None:
+    assert (parse_search(query) is not None) is taken
+
+
+def test_a_name_tells_what_becomes_of_it() -> None:
+    registry = registry_of(
+        [
+            claim("a.example.org", ingress_class="nginx"),
+            claim("a.example.org", "late", created="2026-01-01T00:00:00Z"),
+            claim("b.localhost"),
+            claim("*.c.example.org", reach=Reach.ONE_LABEL),
+            claim("*.c.example.org", "gateway", reach=Reach.ANY_LABELS, addresses=("2001:db8::1",)),
+        ]
+    )
+    page = page_of(registry, "names")
+    assert rows_of(page) == [
+        "*.c.example.org (one label and one or more labels)",
+        "a.example.org",
+        "b.localhost",
+    ]
+    for told in ("answered", "forwarded: localhost names", "192.0.2.10", "2001:db8::1", "nginx", "shop/web"):
+        assert told in page
+
+
+def test_what_is_left_out_is_told_with_who_claimed_it_and_why() -> None:
+    registry = registry_of(claim("a.example.org", f"web{number}") for number in range(9))
+    page = page_of(registry, "left-out")
+    assert rows_of(page) == ["a.example.org"]
+    assert "and 3 more" in page
+    assert "Ingress shop/web0 has it" in page
+    assert rows_of(page_of(registry, "left-out", {"q": "web8"})) == ["a.example.org"]
+    assert rows_of(page_of(registry, "left-out", {"q": "web9"})) == []
+
+
+def test_what_is_in_doubt_is_told_with_its_doubt() -> None:
+    registry = registry_of([claim("a.example.org", status=("192.0.2.10",))])
+    registry.set_finding("a.example.org", Finding(("198.51.100.1",)))
+    assert len(list(registry.changes())) == 1
+    page = page_of(registry, "in-doubt")
+    assert rows_of(page) == ["a.example.org"]
+    assert "198.51.100.1" in page
+    assert "in doubt" in page_of(registry, "names")
+
+
+def test_what_is_skipped_is_told_line_by_line_as_text() -> None:
+    origin = Origin("Ingress", EVIL, "shop")
+    registry = registry_of([], [Rejection(origin, EVIL), Rejection(Origin("Ingress", "x"), "label", deliberate=True)])
+    page = page_of(registry, "skipped")
+    assert len(rows_of(page)) == registry.store.rejected_hosts == 4
+    assert "<script>alert" not in page
+    assert "\\u202e" in page
+    assert page.count("asked for") == 2
+    assert len(rows_of(page_of(registry, "skipped", {"q": "LABEL"}))) == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "gone"),
+    [
+        ("names", lambda registry: registry.replace("Ingress", "shop/web-0", [])),
+        ("left-out", lambda registry: registry.replace("Ingress", "shop/web-0", [])),
+        ("skipped", lambda registry: registry.replace("Ingress", "skipped-0", [])),
+    ],
+)
+def test_a_row_that_has_gone_meanwhile_is_none(path: str, gone: Callable[[Registry], None]) -> None:
+    registry = registry_of([claim("a.localhost")], [Rejection(Origin("Ingress", "x"), "bad")])
+    which: List = KINDS[path]
+    search = parse_search({})
+    assert search is not None
+    steps = format_list(registry, which, search, which.copy(registry))
+    next(steps)
+    gone(registry)
+    list(registry.changes())
+    assert "Find" in "".join(map(str, _rest_of(steps)))
+
+
+def _rest_of(steps: Any) -> list[object]:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            return [done.value]

@@ -1,0 +1,129 @@
+"""The overview."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dnsproxy.counters import Counters
+from dnsproxy.pages.overview import Overview, UpstreamState, format_age, format_overview, overview_facts
+from dnsproxy.pages.rates import CHARTS, read_counters
+from sidecar.kubernetes.errors import Forbidden, ServerTrouble
+from sidecar.kubernetes.status import State, Status
+from sidecar.page.document import Fact, Level
+from sidecar.page.history import History
+
+EVIL = "<script>alert(1)</script>\u202e"
+
+
+def overview(**changes: Any) -> Overview:
+    plain = Overview(
+        state=Fact("State", "ready, 3 names", Level.OK, "state"),
+        names=3,
+        waiting=0,
+        lost=0,
+        doubted=0,
+        rejected=0,
+        swapped=3.4,
+        waiting_for=(),
+        sources=[Status("Ingress", State.WATCHING, synced=True, objects=1_234, contact=95.0)],
+        now=100.0,
+        outstanding=0,
+        upstreams=[UpstreamState("192.0.2.53:53", unwell=False, looping=False, misses=0, stream_only=False)],
+        counters=Counters(),
+        history=History(CHARTS),
+    )
+    return replace(plain, **changes)
+
+
+def levels_of(one: Overview) -> dict[str, tuple[str, str]]:
+    return {fact.live: (fact.text, str(fact.level)) for fact in overview_facts(one)}
+
+
+def test_what_the_script_is_told_is_what_the_page_shows() -> None:
+    """All but the state, which stands in the frame."""
+    one = overview()
+    page = format_overview(one)
+    shown = dict(re.findall(r'data-live="([^"]*)">([^<]*)<', page))
+    assert shown == {name: text for name, (text, _) in levels_of(one).items() if name != "state"}
+    assert set(shown) >= {"names", "lost", "source-0", "upstream-0"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "name", "text", "level"),
+    [
+        pytest.param({}, "names", "3", "", id="names"),
+        pytest.param({"names": 100_000}, "names", "100,000", "", id="many names"),
+        pytest.param({"lost": 2}, "lost", "2", "warn", id="left out"),
+        pytest.param({"waiting": 1}, "without-address", "1", "bad", id="without an address"),
+        pytest.param({"waiting_for": ["Ingress", "x"]}, "waiting-for", "Ingress, x", "bad", id="not synced"),
+        pytest.param({}, "swapped", "3 s ago", "", id="age"),
+        pytest.param({"swapped": None}, "swapped", "never", "", id="no table yet"),
+        pytest.param({}, "source-0-heard", "5 s ago", "", id="source heard from"),
+        pytest.param({}, "source-0", "watching", "ok", id="source watching"),
+    ],
+)
+def test_each_fact_has_its_words_and_its_level(changes: dict[str, Any], name: str, text: str, level: str) -> None:
+    assert levels_of(overview(**changes))[name] == (text, level)
+
+
+@pytest.mark.parametrize(
+    ("make", "level"),
+    [
+        pytest.param(lambda: Status("x"), "warn", id="the first list"),
+        pytest.param(lambda: Status("x", State.RETRYING, error=ServerTrouble("503")), "bad", id="retrying"),
+        pytest.param(lambda: Status("x", State.RETRYING, error=Forbidden("403")), "warn", id="not there for us"),
+        pytest.param(lambda: Status("x", State.WATCHING, doubted=True), "bad", id="doubted"),
+    ],
+)
+def test_a_source_in_trouble_shows(make: Callable[[], Status], level: str) -> None:
+    assert levels_of(overview(sources=[make()]))["source-0"][1] == level
+
+
+@pytest.mark.parametrize(
+    ("unwell", "looping", "said"),
+    [(False, False, "well"), (True, False, "asked after the others"), (True, True, "leads back here")],
+)
+def test_an_upstream_shows_its_health(unwell: bool, looping: bool, said: str) -> None:
+    upstream = UpstreamState(EVIL, unwell=unwell, looping=looping, misses=7, stream_only=True)
+    one = overview(upstreams=[upstream])
+    assert said in levels_of(one)["upstream-0"][0]
+    assert "<script>alert" not in format_overview(one)
+
+
+def test_a_server_that_nobody_asks_says_so_once_it_can_know() -> None:
+    counters, history = Counters(), History(CHARTS)
+    one = overview(counters=counters, history=history)
+    assert levels_of(one)["recent"] == ("about 0", "")
+    for second in (0.0, 2.0):
+        history.take(second, read_counters(counters, outstanding=0))
+    assert levels_of(one)["recent"][1] == "warn"
+    counters.table_by_rcode[0] += 100
+    history.take(4.0, read_counters(counters, outstanding=3))
+    assert levels_of(one)["recent"] == ("about 100", "")
+    assert (history.line("table")[-1], history.line("outstanding")[-1]) == (50.0, 3)
+
+
+def test_notes_stand_first_and_stay_text() -> None:
+    page = format_overview(overview(notes=[EVIL]))
+    assert page.startswith('<ul class="notes">')
+    assert "<script>alert" not in page
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (None, "never"),
+        (0, "0 s ago"),
+        (119, "119 s ago"),
+        (121, "2 min ago"),
+        (7_300, "2 h ago"),
+        (900_000, "10 d ago"),
+    ],
+)
+def test_an_age_is_told_in_its_largest_unit(seconds: float | None, text: str) -> None:
+    assert format_age(seconds) == text
