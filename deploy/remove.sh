@@ -3,7 +3,7 @@
 #
 #   deploy/remove.sh KUSTOMIZATION      the folder or address that `kubectl apply -k` was given
 #
-# Run it again at any time: what is gone is gone. Nothing is deleted while the DNS still asks dnsproxy.
+# Run it again at any time: what is gone is gone. Nothing else is deleted while the DNS still asks dnsproxy.
 # KUBECTL  the command to run, where it is not `kubectl` alone (KUBECTL='kubectl --context production')
 set -eu
 
@@ -21,7 +21,7 @@ ended() {
 }
 
 # Nobody may put back what is taken out, a pod that is just at it included.
-here delete job dnsproxy-install --ignore-not-found --cascade=foreground
+here delete deployment,job dnsproxy-install --ignore-not-found --cascade=foreground
 if [ -n "$(here get cronjob dnsproxy-uninstall --ignore-not-found -o name)" ]; then
   here create job "$job" --from=cronjob/dnsproxy-uninstall
   waited=0

@@ -36,6 +36,7 @@ _GROUPS: Final = {
     "listenersets": "/apis/gateway.networking.k8s.io/v1",
     "dnsendpoints": "/apis/externaldns.k8s.io/v1alpha1",
     "leases": "/apis/coordination.k8s.io/v1",
+    "events": "/apis/events.k8s.io/v1",
 }
 _METHODS: Final = {
     "create": "POST",

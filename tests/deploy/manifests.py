@@ -18,12 +18,22 @@ from tests.peers.programs import program
 DEPLOY: Final = Path(__file__).parents[2] / "deploy"
 BASE: Final = DEPLOY / "base"
 
+ALONE: Final = frozenset({"node-local", "installer-print"})
+"""Components that take the place of others, so that not all go together."""
+_NEEDED: Final = {"installer-watch": ["installer-job"]}
+"""What a component is listed beside."""
+
 Manifest = Mapping[str, Any]
 
 
 def components() -> list[Path]:
     """The folders of all components."""
     return sorted(path.parent for path in DEPLOY.glob("components/*/kustomization.yaml"))
+
+
+def with_needed(component: Path) -> list[Path]:
+    """A component behind those that it is listed beside."""
+    return [*(component.parent / name for name in _NEEDED.get(component.name, ())), component]
 
 
 def overlays() -> list[Path]:

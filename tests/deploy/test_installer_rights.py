@@ -1,4 +1,7 @@
-"""The installer of each overlay, with its own token, on the cluster DNS of that distribution: in, out, no more."""
+"""The installer of each overlay, with its own token, on the cluster DNS of that distribution: in, out, no more.
+
+An overlay is a folder of deploy/overlays; `k3s+installer-watch` is one with a component listed beside it.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +10,32 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from tests.deploy.calls import FORBIDDEN, account, parse_call
+from tests.deploy.calls import ALLOWED, account, parse_call
 from tests.deploy.kubectl import kubectl
-from tests.deploy.manifests import DEPLOY, Manifest
+from tests.deploy.manifests import DEPLOY, Manifest, compose, pod_templates, render, settings_of
 from tests.dnsproxy.install.discover.cluster import manifests as objects_of
 from tests.peers.apiserver import ApiServer, running_apiserver
+from tests.peers.watching import watching
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl")
 
-PAIRS: Final = [
+WATCHED: Final = [
+    ("talos", "talos"),
+    ("k3s+installer-watch", "k3s"),
+    ("gke+installer-watch", "gke"),
+]
+"""An overlay whose installer stays, and a cluster that it is for."""
+
+JOBS: Final = [
     ("kubeadm", "kubeadm"),
     ("kubeadm", "eks-self-managed"),
-    ("hetzner", "kubeadm"),
-    ("talos", "talos"),
-    ("cozystack-host", "talos"),
     ("k3s", "k3s"),
     ("k3s", "k3s-2025"),
     ("aks", "aks"),
@@ -35,7 +43,23 @@ PAIRS: Final = [
     ("gke", "gke"),
     ("gke", "gke-kube-dns"),
 ]
-"""An overlay and a cluster that it is for."""
+"""An overlay whose installer is a Job."""
+
+ONE_OF_EACH_METHOD: Final = [("kubeadm", "kubeadm"), ("k3s", "k3s"), ("gke", "gke")]
+
+PRINTED: Final = [
+    ("eks", "eks-addon"),
+    ("rke2", "rke2"),
+    ("rke2", "rke2-nodelocal"),
+    ("cozystack-tenant", "cozystack"),
+]
+"""An overlay whose installer writes nothing, because the DNS has an owner."""
+
+RIGHTS: Final = frozenset({"ServiceAccount", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"})
+ALIKE: Final = [("hetzner", "kubeadm"), ("cozystack-host", "talos"), ("cozystack-tenant", "eks")]
+"""Overlays whose accounts have the same rights, so that one is asked for both."""
+
+CONFIG_MAPS: Final = ("coredns", "coredns-custom", "kube-dns", "node-local-dns")
 
 REFUSED: Final = """
 list secrets
@@ -64,7 +88,26 @@ list services in kube-system
 list nodes
 patch configmaps any in switchback
 patch deployments dnsproxy in switchback
+list events in kube-system
+create events in switchback
+watch services in kube-system
+watch configmaps in kube-system
+watch configmaps kubeadm-config in kube-system
 """.strip().splitlines()
+
+FOLLOWED: Final = [
+    *(f"{verb} configmaps {name} in kube-system" for verb in ("list", "watch") for name in CONFIG_MAPS),
+    *(f"{verb} services kube-dns in kube-system" for verb in ("list", "watch")),
+    *(f"{verb} services dnsproxy in switchback" for verb in ("list", "watch")),
+    *(
+        f"watch {kind} in {namespace}"
+        for kind in ("deployments", "daemonsets")
+        for namespace in ("kube-system", "switchback")
+    ),
+    "watch endpointslices in switchback",
+    "create events in kube-system",
+]
+"""What a watcher does, and a Job does not."""
 
 
 @dataclass(frozen=True)
@@ -72,14 +115,31 @@ class Cluster:
     """A cluster with a DNS and an overlay applied."""
 
     server: ApiServer
-    objects: list[Manifest]
     kubeconfig: Path
+    settings: dict[str, str]
+    """Of the installer's pod."""
+    namespace: str = "switchback"
+    """dnsproxy's."""
+
+    def command_line(self, command: str, *arguments: str, kubeconfig: Path | None = None) -> list[str]:
+        """A command of ours as the installer."""
+        where = ["--kubeconfig", str(kubeconfig or self.kubeconfig), "--timeout", "0"]
+        return [sys.executable, "-m", "dnsproxy", command, *where, *arguments]
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """A command of ours as the installer."""
-        command = [sys.executable, "-m", "dnsproxy", *words, "--timeout", "0", "--kubeconfig", str(self.kubeconfig)]
-        environment = {**os.environ, "NO_COLOR": "1"}
-        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        """The same, to its end."""
+        environment = {**os.environ, **self.settings, "NO_COLOR": "1"}
+        return subprocess.run(self.command_line(*words), capture_output=True, text=True, check=False, env=environment)
+
+    def may(self, *calls: str) -> list[str]:
+        """Those of these calls that the installer is allowed."""
+        installer = account(self.server, "switchback", "installer")
+        return [call for call in calls if installer.verdict(parse_call(call)) == ALLOWED]
+
+    def events(self) -> set[str]:
+        """The reasons of what was told beside the cluster's DNS."""
+        found = self.server.request("GET", "/apis/events.k8s.io/v1/namespaces/kube-system/events")["items"]
+        return {one["reason"] for one in found}
 
     def config_maps(self) -> dict[str, Any]:
         """What all ConfigMaps hold where the cluster's DNS is, and what is written on them."""
@@ -100,58 +160,137 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
         yield running
 
 
-@pytest.fixture(params=PAIRS, ids="-on-".join, scope="module")
+@pytest.fixture(scope="module")
 def cluster(
     server: ApiServer, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Cluster]:
     overlay, distribution = request.param
+    folder = tmp_path_factory.mktemp("installer")
     objects = [without_addresses(one) for one in objects_of(distribution)]
-    kubectl(server, "apply", "-k", str(DEPLOY / "overlays" / overlay))
+    manifests = render(kustomization(overlay, folder))
+    kubectl(server, "apply", "-f", "-", given=[one for one in manifests if one["kind"] == "Namespace"])
+    # A Job can't be changed, and nobody runs it here.
+    kubectl(server, "apply", "-f", "-", given=[one for one in manifests if one["kind"] != "Job"])
     server.request("PATCH", SLICE, ready_slice(), content_type="application/apply-patch+yaml")
     for one in objects:
         # As its owner writes it: what kubectl writes is left to people.
         path = f"{PATHS[one['kind']]}?fieldManager={distribution}-{next(numbers)}"
         server.request("POST", path, one)
     server.create_ingress("shop", ["shop.example.org"])
+    template = next(pod for _, pod in pod_templates(manifests) if pod["spec"]["serviceAccountName"] == "installer")
+    config = account(server, "switchback", "installer").write_kubeconfig(folder / "kubeconfig")
     try:
-        config = account(server, "switchback", "installer").write_kubeconfig(
-            tmp_path_factory.mktemp("installer") / "kubeconfig"
-        )
-        yield Cluster(server, objects, config)
+        yield Cluster(server, config, settings_of(manifests, template))
     finally:
         server.delete_all_ingresses()
+        server.request("DELETE", "/apis/events.k8s.io/v1/namespaces/kube-system/events")
         for one in objects:
             server.request("DELETE", f"{PATHS[one['kind']]}/{one['metadata']['name']}")
+        # Else the next one's account would have the rights of this one.
+        kubectl(server, "delete", "roles,rolebindings,clusterroles,clusterrolebindings", "-A", "-l", OURS)
 
 
+def on(pairs: Sequence[tuple[str, str]]) -> pytest.MarkDecorator:
+    """A test for each of these overlays and clusters."""
+    return pytest.mark.parametrize("cluster", pairs, indirect=True, ids="-on-".join, scope="module")
+
+
+@on([*JOBS, *WATCHED])
 def test_it_installs_and_takes_out_with_its_own_rights(cluster: Cluster) -> None:
     before = cluster.config_maps()
-    for _ in range(2):
-        installed = cluster.run("install")
-        assert installed.returncode == 0, installed.stderr
+    installed = cluster.run("install")
+    assert installed.returncode == 0, installed.stderr
     assert cluster.config_maps() != before
-    for _ in range(2):
-        removed = cluster.run("uninstall")
-        assert removed.returncode == 0, removed.stderr
+    removed = cluster.run("uninstall")
+    assert removed.returncode == 0, removed.stderr
     assert cluster.config_maps() == before
 
 
+@on(ONE_OF_EACH_METHOD)
+def test_twice_is_as_once(cluster: Cluster) -> None:
+    before = cluster.config_maps()
+    for command in ("install", "install", "uninstall", "uninstall"):
+        done = cluster.run(command)
+        assert done.returncode == 0, done.stderr
+    assert cluster.config_maps() == before
+
+
+@pytest.mark.parametrize("pair", ALIKE, ids="-as-".join)
+def test_what_is_not_asked_has_the_rights_of_one_that_is(pair: tuple[str, str]) -> None:
+    one, other = (
+        [manifest for manifest in render(DEPLOY / "overlays" / name) if manifest["kind"] in RIGHTS] for name in pair
+    )
+    assert one == other
+
+
+@on([*JOBS, *WATCHED, *PRINTED])
 def test_it_may_do_nothing_else(cluster: Cluster) -> None:
-    installer = account(cluster.server, "switchback", "installer")
-    allowed = [call for call in REFUSED if installer.verdict(parse_call(call)) != FORBIDDEN]
-    assert allowed == []
+    assert cluster.may(*REFUSED) == []
 
 
+@on([*JOBS, *WATCHED])
 def test_it_writes_one_config_map_alone(cluster: Cluster) -> None:
-    installer = account(cluster.server, "switchback", "installer")
-    written = [
-        name
-        for name in ("coredns", "coredns-custom", "kube-dns", "node-local-dns")
-        if installer.verdict(parse_call(f"patch configmaps {name} in kube-system")) != FORBIDDEN
-    ]
-    assert len(written) == 1
+    assert len(cluster.may(*(f"patch configmaps {name} in kube-system" for name in CONFIG_MAPS))) == 1
 
 
+@on(WATCHED)
+def test_one_that_stays_installs_and_repairs_with_its_own_rights(cluster: Cluster, tmp_path: Path) -> None:
+    before = cluster.config_maps()
+    with watching(cluster, tmp_path) as watcher:
+        watcher.wait_ready()
+        installed = cluster.config_maps()
+        assert installed != before
+        for name in before:
+            if before[name][0] != installed[name][0]:
+                replace_data(cluster.server, name, before[name][0] or {})
+        for name in installed.keys() - before.keys():
+            cluster.server.request("DELETE", f"{PATHS['ConfigMap']}/{name}")
+        watcher.wait(lambda: cluster.config_maps() == installed)
+        watcher.wait(lambda: {"StanzaInstalled", "StanzaRepaired"} <= cluster.events())
+        assert not [one for one in watcher.lines("retrying") if one["cause"] == "forbidden"]
+        assert watcher.lines("cannot make an Event") == []
+        assert watcher.terminate() == 0
+    removed = cluster.run("uninstall")
+    assert (removed.returncode, cluster.config_maps()) == (0, before), removed.stderr
+
+
+@on(WATCHED)
+def test_one_that_stays_may_follow_what_it_reads(cluster: Cluster) -> None:
+    assert cluster.may(*FOLLOWED) == FOLLOWED
+
+
+@on([*JOBS, *PRINTED])
+def test_one_that_ends_may_not_follow_anything(cluster: Cluster) -> None:
+    assert cluster.may(*FOLLOWED) == []
+
+
+@on(PRINTED)
+def test_it_prints_for_the_owner_and_writes_nothing(cluster: Cluster) -> None:
+    before = cluster.config_maps()
+    printed = cluster.run("install", "--method", "print")
+    assert printed.returncode == 0, printed.stderr
+    service = cluster.server.request("GET", "/api/v1/namespaces/switchback/services/dnsproxy")
+    assert service["spec"]["clusterIP"] in printed.stdout
+    assert "goes into: " in printed.stderr
+    assert cluster.config_maps() == before
+    verbs = ("patch", "update", "create", "delete")
+    assert cluster.may(*(f"{verb} configmaps {name} in kube-system" for verb in verbs for name in CONFIG_MAPS)) == []
+
+
+def kustomization(overlay: str, folder: Path) -> Path:
+    """The folder to apply: the overlay's, or one made in `folder` that has components more."""
+    name, *more = overlay.split("+")
+    base = DEPLOY / "overlays" / name
+    return compose(folder, with_components=[DEPLOY / "components" / one for one in more], base=base) if more else base
+
+
+def replace_data(server: ApiServer, name: str, data: dict[str, str]) -> None:
+    """What an owner does who renders a ConfigMap again."""
+    path = f"{PATHS['ConfigMap']}/{name}"
+    server.request("PUT", path, {**server.request("GET", path), "data": data})
+
+
+OURS: Final = "app.kubernetes.io/part-of=switchback"
 numbers = itertools.count()
 SLICE: Final = "/apis/discovery.k8s.io/v1/namespaces/switchback/endpointslices/dnsproxy-1?fieldManager=test&force=true"
 PATHS: Final = {

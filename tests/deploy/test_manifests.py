@@ -16,6 +16,7 @@ import dnsproxy.cli
 import proxy.cli
 from tests.deploy.laws import LAWS, Law
 from tests.deploy.manifests import (
+    ALONE,
     BASE,
     DEPLOY,
     Manifest,
@@ -27,6 +28,7 @@ from tests.deploy.manifests import (
     pod_templates,
     render,
     settings_of,
+    with_needed,
 )
 from tests.peers.programs import program
 
@@ -51,7 +53,7 @@ def manifests(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     """The base, an overlay, or the base with one component."""
     folder: Path = request.param
     if folder in components():
-        folder = compose(tmp_path_factory.mktemp("composed"), with_components=[folder])
+        folder = compose(tmp_path_factory.mktemp("composed"), with_components=with_needed(folder))
     return render(folder)
 
 
@@ -106,8 +108,7 @@ def test_kube_score_has_nothing_to_say_that_was_not_decided(manifests: list[Mani
 
 
 def test_all_components_go_together(tmp_path: Path) -> None:
-    alone = {"node-local"}
-    chosen = [one for one in components() if one.name not in alone]
+    chosen = [one for one in components() if one.name not in ALONE]
     manifests = render(compose(tmp_path, with_components=chosen))
     assert [fault for law in LAWS for fault in law(manifests)] == []
 
@@ -122,7 +123,7 @@ def test_the_images_tag_is_this_version(manifests: list[Manifest]) -> None:
 def test_one_patch_pins_every_image_by_digest(tmp_path: Path) -> None:
     digest = f"sha256:{'0' * 64}"
     more = f"images:\n  - name: localhost/switchback\n    newName: registry.example.org/s\n    digest: {digest}\n"
-    chosen = [one for one in components() if one.name != "node-local"]
+    chosen = [one for one in components() if one.name not in ALONE]
     for _, template in pod_templates(render(compose(tmp_path, with_components=chosen, more=more))):
         for one in template["spec"]["containers"]:
             assert one["image"] == f"registry.example.org/s@{digest}"

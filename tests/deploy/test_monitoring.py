@@ -15,6 +15,7 @@ from urllib.request import urlopen
 import pytest
 import yaml
 
+from dnsproxy.install.watch.status import WatchCollector, WatchStatus
 from tests.deploy.manifests import DEPLOY
 from tests.peers.processes import end_process, free_ports, is_listening, wait_for
 from tests.peers.programs import program
@@ -56,6 +57,10 @@ CASES: Final[dict[str, tuple[list[str], list[str]]]] = {
     ),
     "DnsproxyRefusesForLoad": (["dnsproxy_forward_overload_total 0+5x120"], ["dnsproxy_forward_overload_total 5x120"]),
     "DnsproxyFaults": (["dnsproxy_dns_failures_total 0x110 1x10"], ["dnsproxy_dns_failures_total 4x120"]),
+    "StanzaNotLoaded": (
+        ["dnsproxy_install_loaded 0x120"],
+        ['dnsproxy_install_loaded{pod="a"} 0x120', 'dnsproxy_install_loaded{pod="b"} 1x120'],
+    ),
     "RelayAbsent": (['up{job="relay"} 0x120'], ['up{job="relay"} 1x120']),
     "RelayBackendFails": (
         ['proxy_backend_errors_total{cause="timeout"} 0+6x120', "proxy_connections_total 0+60x120"],
@@ -128,12 +133,13 @@ def bare(name: str) -> str:
 
 @contextmanager
 def exposed(folder: Path) -> Iterator[set[str]]:
-    """The families of both programs, as they are scraped."""
+    """The families of both programs, as they are scraped, and those of a watcher."""
     dns, dns_admin, relay, relay_admin = free_ports(4)
     serve = ["dnsproxy", "serve", f"--listen=127.0.0.1:{dns}", "--upstream=127.0.0.1:9"]
     serve += [f"--admin=127.0.0.1:{dns_admin}"]
     proxy = ["proxy", f"--route=127.0.0.1:{relay}=127.0.0.1:9", f"--admin=127.0.0.1:{relay_admin}"]
-    names: set[str] = set()
+    # As a watcher shows them to whoever scrapes it; running one takes a cluster.
+    names = {family.name for family in WatchCollector(WatchStatus()).collect()}
     with ExitStack() as stack:
         for command, port in ((serve, dns_admin), (proxy, relay_admin)):
             log = stack.enter_context((folder / f"{command[0]}.log").open("wb"))

@@ -58,6 +58,8 @@ def test_the_stanza_goes_first(tmp_path: Path) -> None:
         if is_change(call)
     ]
     assert order == ["dnsproxy-install", "create", "-k"]
+    # One that stays would put it back.
+    assert done.calls[0].startswith("--namespace switchback delete deployment,job dnsproxy-install")
     assert done.calls[-1] == "delete -k my-cluster --ignore-not-found"
 
 

@@ -11,14 +11,23 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from tests.bench.launched import ROOT
-from tests.peers.living_dns import LivingCluster
 from tests.peers.processes import end_process, free_ports, is_listening, wait_for
 from tests.peers.scraping import scrape
 
 END_SECONDS = 20
+
+
+class Commanded(Protocol):
+    """A cluster, and how a command of ours is run on it."""
+
+    @property
+    def namespace(self) -> str:
+        """Where dnsproxy's own Service is."""
+
+    def command_line(self, command: str, *arguments: str, kubeconfig: Path | None = None) -> list[str]: ...
 
 
 @dataclass(frozen=True)
@@ -60,9 +69,7 @@ class Watching:
 
 
 @contextmanager
-def watching(
-    cluster: LivingCluster, folder: Path, *arguments: str, kubeconfig: Path | None = None
-) -> Iterator[Watching]:
+def watching(cluster: Commanded, folder: Path, *arguments: str, kubeconfig: Path | None = None) -> Iterator[Watching]:
     """`dnsproxy install --watch` on a cluster, from its admin port to its certain end."""
     (port,) = free_ports(1)
     admin = f"127.0.0.1:{port}"
