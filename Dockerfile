@@ -24,6 +24,7 @@ COPY README.md LICENSE ./
 COPY sidecar ./sidecar
 COPY dnsproxy ./dnsproxy
 COPY proxy ./proxy
+COPY wholeip ./wholeip
 # Byte code that is valid by its source's hash, not its time: the root is read-only, and equal sources make equal layers.
 # None for the kubernetes package, which no pod imports (it reads kubeconfigs): that would be 50 MB.
 # uv's notes on its own work have the time in them.
