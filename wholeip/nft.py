@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import Final, Protocol
 
 import trio
 
+from wholeip.netlink import netfilter_socket
 from wholeip.nft_errors import NoAnswer, NoNft, NoNfTables, NotPermitted, Refused, UnknownListing, judge_failure
 from wholeip.nft_events import is_change
 from wholeip.nft_listing import NoListing, parse_listing
@@ -24,12 +24,6 @@ from wholeip.ruleset import TABLE, Ruleset, Transaction, format_ruleset, format_
 _NETLINK_GROUP: Final = 7
 """NFNLGRP_NFTABLES of linux/netfilter/nfnetlink.h."""
 _DATAGRAM_SIZE: Final = 65536
-_RECEIVE_BUFFER: Final = 4 << 20
-# Of asm-generic/socket.h and linux/netlink.h; the socket module does not have them.
-_NETLINK_NETFILTER: Final = 12
-_SO_RCVBUFFORCE: Final = 33
-_SOL_NETLINK: Final = 270
-_NETLINK_ADD_MEMBERSHIP: Final = 1
 _REMEMBERED_RUNS: Final = 64
 _MISSING: Final = "No such file or directory"
 
@@ -57,7 +51,8 @@ class Nft:
     """Our table in the kernel of this network namespace. Takes CAP_NET_ADMIN."""
 
     table: str = TABLE
-    program: str = "nft"
+    command: tuple[str, ...] = ("nft",)
+    """What runs nft here."""
     timeout_seconds: float = 30
     _own: list[int] = field(default_factory=list)
     """The process ids of the last runs, by which our own changes are known."""
@@ -120,12 +115,12 @@ class Nft:
         with _memory(script.encode()) as stdin, _memory() as stdout, _memory() as stderr:
             try:
                 process = await trio.lowlevel.open_process(
-                    (self.program, *arguments), stdin=stdin, stdout=stdout, stderr=stderr
+                    (*self.command, *arguments), stdin=stdin, stdout=stdout, stderr=stderr
                 )
             except FileNotFoundError as error:
-                raise NoNft(f"there is no program {self.program}") from error
+                raise NoNft(f"there is no program {self.command[0]}") from error
             except PermissionError as error:
-                raise NotPermitted(f"{self.program} may not be run: {error}") from error
+                raise NotPermitted(f"{self.command[0]} may not be run: {error}") from error
             self._own = [*self._own[-_REMEMBERED_RUNS:], process.pid]
             if await self._wait(process) != 0:
                 raise judge_failure(_content(stderr).decode(errors="replace"), script)
@@ -136,7 +131,7 @@ class Nft:
             with trio.fail_after(self.timeout_seconds):
                 return await process.wait()
         except trio.TooSlowError as error:
-            raise NoAnswer(f"{self.program} did not end within {self.timeout_seconds:g} s") from error
+            raise NoAnswer(f"{self.command[0]} did not end within {self.timeout_seconds:g} s") from error
         finally:
             with trio.CancelScope(shield=True):
                 # Cut short, it has applied all or nothing: the kernel has the batch or does not.
@@ -162,14 +157,8 @@ def _content(descriptor: int) -> bytes:
 
 async def _listener() -> trio.socket.SocketType:
     try:
-        listener = trio.socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_NETFILTER)
+        return await netfilter_socket(group=_NETLINK_GROUP)
+    except PermissionError as error:
+        raise NotPermitted(f"the kernel tells of changes to nftables to CAP_NET_ADMIN alone: {error}") from error
     except OSError as error:
-        raise NoNfTables(f"the kernel has no netlink socket of netfilter: {error}") from error
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER)
-        await listener.bind((0, 0))
-        listener.setsockopt(_SOL_NETLINK, _NETLINK_ADD_MEMBERSHIP, _NETLINK_GROUP)
-    except OSError as error:
-        listener.close()
-        raise NotPermitted(f"the kernel does not tell of changes to nftables: {error}") from error
-    return listener
+        raise NoNfTables(f"the kernel does not tell of changes to nftables: {error}") from error

@@ -1,0 +1,30 @@
+"""A socket to the kernel's netfilter (netlink(7)), which has no object of its own in Python."""
+
+from __future__ import annotations
+
+import socket
+from typing import Final
+
+import trio
+
+# Of linux/netlink.h and asm-generic/socket.h; the socket module does not have them.
+_NETLINK_NETFILTER: Final = 12
+_SOL_NETLINK: Final = 270
+_NETLINK_ADD_MEMBERSHIP: Final = 1
+_SO_RCVBUFFORCE: Final = 33
+_RECEIVE_BUFFER: Final = 4 << 20
+"""Octets; a node's other programs may change thousands of rules at once."""
+
+
+async def netfilter_socket(*, group: int | None = None) -> trio.socket.SocketType:
+    """One to ask by, or to hear what a group tells. Raises OSError."""
+    made = trio.socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_NETFILTER)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER)
+        await made.bind((0, 0))
+        if group is not None:
+            made.setsockopt(_SOL_NETLINK, _NETLINK_ADD_MEMBERSHIP, group)
+    except BaseException:
+        made.close()
+        raise
+    return made
