@@ -7,7 +7,7 @@ read once, when it changes, so that a plan for thousands of Services takes milli
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from ipaddress import ip_network
 
 from sidecar.kubernetes.endpoint_slices import EndpointSlice
@@ -84,9 +84,12 @@ class ClusterState:
         pods = frozenset[Network]().union(*self._pod_networks.values())
         return tuple({*self._cluster, *pods, *nodes})
 
-    def knows_node(self) -> bool:
-        """Whether the node to plan for is one of the cluster."""
-        return self._node in self._nodes
+    def advise(self) -> Iterator[str]:
+        """What an operator has to say for all to work, as far as the cluster does not."""
+        if self._node is not None and self._node not in self._nodes:
+            yield f"the cluster has no Node {self._node} that we may see: --node-name says which one this is"
+        if not self._cluster and not any(self._pod_networks.values()):
+            yield "no network of the cluster's pods is known: --cluster-network says it"
 
     def plan(self, in_use: InUse = NOTHING_IN_USE) -> Plan:
         """What is to be, for what is known now."""

@@ -88,11 +88,17 @@ def test_the_networks_of_the_cluster_are_stated_ones_pods_and_nodes() -> None:
     assert {str(one) for one in state.networks} == {"10.96.0.0/12", "2001:db8::9/128"}
 
 
-def test_whether_the_node_is_known() -> None:
+def test_what_the_cluster_does_not_say_is_asked_of_the_operator() -> None:
     state = ClusterState(node="n1")
-    assert not state.knows_node()
+    assert [one.partition(":")[0] for one in state.advise()] == [
+        "the cluster has no Node n1 that we may see",
+        "no network of the cluster's pods is known",
+    ]
     state.change_nodes({"n1": node("n1")})
-    assert state.knows_node()
+    assert len(list(state.advise())) == 1
+    state.change_nodes({"n1": node("n1", pods=["10.244.0.0/24"])})
+    assert list(state.advise()) == []
+    assert len(list(ClusterState(cluster=(parse_network("10.0.0.0/8"),)).advise())) == 0
 
 
 def test_the_plan_is_for_one_node() -> None:

@@ -1,0 +1,84 @@
+"""A kernel in memory, as strict as the real one: a transaction that does not fit what it has is refused as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import trio
+
+from wholeip.nft_errors import NftFailed, Refused
+from wholeip.ruleset import Ruleset, Transaction
+
+
+@dataclass
+class FakeKernel:
+    """Has what a Table of wholeip.nft has. `failures` come first, one for each call."""
+
+    ruleset: Ruleset | None = None
+    failures: list[NftFailed] = field(default_factory=list)
+    deaf: NftFailed | None = None
+    """Why it tells of no changes."""
+    applied: list[Transaction] = field(default_factory=list)
+    reads: int = 0
+    _listeners: list[Callable[[], None]] = field(default_factory=list)
+
+    async def read_ruleset(self) -> Ruleset | None:
+        await trio.lowlevel.checkpoint()
+        self._fail()
+        self.reads += 1
+        return self.ruleset
+
+    async def apply(self, transaction: Transaction) -> None:
+        await trio.lowlevel.checkpoint()
+        if not transaction:
+            return
+        self._fail()
+        self.ruleset = after(self.ruleset, transaction)
+        self.applied.append(transaction)
+
+    async def delete_table(self) -> None:
+        await trio.lowlevel.checkpoint()
+        self._fail()
+        self.ruleset = None
+
+    async def watch_changes(
+        self, changed: Callable[[], None], *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        if self.deaf is not None:
+            raise self.deaf
+        self._listeners.append(changed)
+        task_status.started()
+        try:
+            await trio.sleep_forever()
+        finally:
+            self._listeners.remove(changed)
+
+    def change(self, ruleset: Ruleset | None) -> None:
+        """Somebody else does it."""
+        self.ruleset = ruleset
+        for listener in self._listeners:
+            listener()
+
+    def _fail(self) -> None:
+        if self.failures:
+            raise self.failures.pop(0)
+
+
+def after(ruleset: Ruleset | None, transaction: Transaction) -> Ruleset:
+    """What a transaction makes of a table. Raises Refused."""
+    if transaction.whole is not None:
+        return transaction.whole
+    if ruleset is None:
+        raise Refused("No such file or directory")
+    elements = {name: dict(items) for name, items in ruleset.elements.items()}
+    for name, items in transaction.deletes.items():
+        for key in items:
+            if key not in elements[name]:
+                raise Refused("No such file or directory", f"delete {name} {key}")
+            del elements[name][key]
+    for name, items in transaction.adds.items():
+        for key, value in items.items():
+            if elements[name].setdefault(key, value) != value:
+                raise Refused("File exists", f"add {name} {key}")
+    return replace(ruleset, elements=elements)

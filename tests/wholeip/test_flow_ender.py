@@ -1,0 +1,94 @@
+"""When flows are judged: after each change, and again after one that failed."""
+# ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import trio
+from structlog.testing import capture_logs
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from wholeip.flow_ender import RETRY_SECONDS, FlowEnder
+from wholeip.nft_errors import NftFailed, NotPermitted
+from wholeip.ruleset import Ruleset, make_ruleset
+from wholeip.status import AgentStatus
+
+A, B, C, D = (make_ruleset([], table=f"t{number}") for number in range(4))
+
+
+class Flows:
+    """The flows of a node: remembers by which changes they were judged."""
+
+    def __init__(self) -> None:
+        self.judged: list[tuple[Ruleset | None, Ruleset]] = []
+        self.failures: list[NftFailed] = []
+        self.seconds = 0.0
+        self.status = AgentStatus()
+
+    async def end(self, before: Ruleset | None, after: Ruleset) -> int:
+        await trio.sleep(self.seconds)
+        if self.failures:
+            raise self.failures.pop(0)
+        self.judged.append((before, after))
+        return 3
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[FlowEnder]:
+        ender = FlowEnder(self.end, self.status)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ender.run)
+            yield ender
+            nursery.cancel_scope.cancel()
+
+
+async def test_each_change_has_the_flows_judged(autojump_clock: MockClock) -> None:
+    flows = Flows()
+    async with flows.running() as ender:
+        ender.note(None, A)
+        await wait_all_tasks_blocked()
+        ender.note(A, B)
+        await wait_all_tasks_blocked()
+    assert flows.judged == [(None, A), (A, B)]
+    assert flows.status.flows_ended == 6
+
+
+async def test_changes_that_come_meanwhile_are_one(autojump_clock: MockClock) -> None:
+    flows = Flows()
+    flows.seconds = 1.0
+    async with flows.running() as ender:
+        ender.note(None, A)
+        await trio.sleep(0.5)
+        ender.note(A, B)
+        ender.note(B, C)
+        await trio.sleep(20)
+    assert flows.judged == [(None, A), (A, C)]
+
+
+async def test_reading_flows_takes_a_part_of_the_time_only(autojump_clock: MockClock) -> None:
+    flows = Flows()
+    flows.seconds = 1.0
+    async with flows.running() as ender:
+        for _ in range(50):
+            ender.note(A, B)
+            await trio.sleep(1)
+    assert len(flows.judged) <= 10
+
+
+async def test_a_change_that_failed_is_not_forgotten(autojump_clock: MockClock) -> None:
+    flows = Flows()
+    flows.failures = [NotPermitted("no"), NotPermitted("no")]
+    with capture_logs() as logs:
+        async with flows.running() as ender:
+            ender.note(A, B)
+            await trio.sleep(1)
+            ender.note(B, C)
+            await trio.sleep(RETRY_SECONDS)
+            ender.note(C, D)
+            await trio.sleep(RETRY_SECONDS)
+    assert flows.judged == [(A, D)]
+    assert flows.status.flow_failures == 2
+    assert [entry["event"] for entry in logs if entry["log_level"] == "warning"] == [
+        "flows that no rule allows any more may go on"
+    ]

@@ -1,0 +1,5 @@
+"""`python -m wholeip`."""
+
+from wholeip.cli import main
+
+main()

@@ -1,0 +1,68 @@
+"""`wholeip status`: asks a running agent, and prints what it says.
+
+The law: what came is a Document or a StartError, and no character of it reaches a terminal unescaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import click
+
+from sidecar.asking import ask
+from sidecar.errors import StartError
+from sidecar.options import Endpoint
+from sidecar.text import one_line
+from wholeip.status import Document, describe_opened, format_json, parse_document
+
+_NOT_SO = 1
+_BAD_ANSWER = 3
+_HEADINGS = ("SERVICE", "ADDRESS", "POD", "LETS IN", "EGRESS", "RUNS")
+
+
+async def print_status(admin: Endpoint, output: str) -> int:
+    """Ask and print; the exit status. Raises StartError."""
+    octets = await ask(admin, "/mappings", program="wholeip run")
+    try:
+        document = parse_document(octets)
+    except ValueError as error:
+        text = f"--admin {admin}: the answer is not what `wholeip run` of this version gives ({error})"
+        raise StartError(text, status=_BAD_ANSWER) from None
+    if output == "json":
+        click.echo(format_json(document))
+    else:
+        click.echo("\n".join(format_text(document)))
+    return 0 if document.ready else _NOT_SO
+
+
+def format_text(document: Document) -> Iterator[str]:
+    """Lines for people."""
+    rows = [
+        (
+            one_line(mapping.service),
+            one_line(mapping.address),
+            one_line(mapping.endpoint),
+            one_line(describe_opened(mapping.opened, icmp=mapping.icmp)),
+            "yes" if mapping.egress else "no",
+            "here" if mapping.here else "elsewhere",
+        )
+        for mapping in document.mappings
+    ]
+    if rows:
+        headings, *lines = _columns([_HEADINGS, *rows])
+        yield click.style(headings, bold=True)
+        yield from lines
+        yield ""
+    for report in document.reports:
+        yield f"{one_line(report.service)}: {one_line(report.detail)} ({one_line(report.reason)})"
+    if document.reports:
+        yield ""
+    node = f" on {one_line(document.node)}" if document.node else ""
+    colour = "green" if document.ready else "red"
+    yield click.style(f"{'Ready' if document.ready else 'Not ready'}{node}: {one_line(document.state)}", fg=colour)
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -1,0 +1,133 @@
+"""The command `wholeip`: what there is, and the flags of it.
+
+The law: every text is turned into a checked value here; what acts sees frozen settings. stdout is the answer, stderr
+what is said beside it, and the exit status never depends on the form of the output.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+import click
+
+from sidecar.options import (
+    Endpoint,
+    EndpointType,
+    Group,
+    Seconds,
+    admin_option,
+    log_options,
+    run_program,
+)
+from wholeip.options import ADMIN, cluster_options, make_cluster
+
+EPILOG = """\b
+Examples:
+  wholeip rules                  what this node's rules would be; takes no root
+  wholeip run --cluster-network 10.244.0.0/16
+  wholeip status
+  wholeip uninstall --dry-run
+"""
+RUN_EPILOG = """\b
+Examples:
+  wholeip run --node-name node-1 --cluster-network 10.244.0.0/16 --cluster-network 10.96.0.0/12
+  wholeip run --proxy-name my-proxy --protect 192.0.2.0/28
+
+\b
+Takes CAP_NET_ADMIN, in the network of the node. Of RBAC: list and watch on services, endpointslices and nodes.
+"""
+RULES_EPILOG = """\b
+Examples:
+  wholeip rules --context production --node-name node-1
+  wholeip rules --output json | jq -r '.reports[].detail'
+  wholeip rules | nft --check --file -
+"""
+STATUS_EPILOG = """\b
+Examples:
+  wholeip status
+  wholeip status --output json | jq '.mappings[] | select(.here)'
+  kubectl -n switchback-nodes exec ds/wholeip -- wholeip status
+"""
+UNINSTALL_EPILOG = """\b
+Examples:
+  wholeip uninstall --dry-run
+  wholeip uninstall
+"""
+
+
+@click.group(cls=Group, epilog=EPILOG, context_settings={"auto_envvar_prefix": "WHOLEIP"})
+@click.version_option(version("switchback"), prog_name="wholeip", allow_from_autoenv=False)
+def main() -> None:
+    """Give a pod the whole address of a load balancer, both ways."""
+
+
+@main.command(epilog=RUN_EPILOG)
+@cluster_options
+@click.option(
+    "--resync",
+    type=Seconds(1),
+    default=60.0,
+    help="Seconds between two comparisons with the kernel, where it tells of no change by itself.",
+)
+@click.option(
+    "--end-flows/--keep-flows",
+    default=True,
+    help="Whether flows end that a change no longer allows: of an address that moved, to a port that is closed.",
+)
+@admin_option(ADMIN)
+@log_options
+def run(
+    *, resync: float, end_flows: bool, admin: Endpoint | None, log_format: str | None, log_level: str, **values: Any
+) -> None:
+    """Keep this node's rules what the cluster wants. At its end they stay: `wholeip uninstall` takes them out.
+
+    Exit status: 0 stopped, 2 bad usage, 3 the cluster's address or nftables is not to be had.
+    """
+    from sidecar.logs import configure_logging  # noqa: PLC0415  # --help must not cost what an agent needs
+    from wholeip.run import run_agent  # noqa: PLC0415
+    from wholeip.settings import RunSettings  # noqa: PLC0415
+
+    settings = RunSettings(cluster=make_cluster(values), resync=resync, end_flows=end_flows, admin=admin)
+    configure_logging(format=log_format, level=log_level)
+    run_program(run_agent, settings)
+
+
+@main.command(epilog=RULES_EPILOG)
+@cluster_options
+@click.option(
+    "--output", type=click.Choice(["nft", "json"]), default="nft", help="The table, or mappings and reports as well."
+)
+def rules(*, output: str, **values: Any) -> None:
+    """Print the rules for the cluster's present state. Changes nothing, takes no root.
+
+    Exit status: 0 printed, 2 bad usage, 3 the cluster cannot be asked.
+    """
+    from wholeip.rules import print_rules  # noqa: PLC0415  # as above
+
+    run_program(print_rules, make_cluster(values), output)
+
+
+@main.command(epilog=STATUS_EPILOG)
+@click.option("--admin", type=EndpointType(), default=ADMIN, help="The admin port of the agent to ask.")
+@click.option("--output", type=click.Choice(["text", "json"]), default="text", help="Columns for people, or JSON.")
+def status(admin: Endpoint, output: str) -> None:
+    """Say what a running agent has put into the kernel, and what is left out and why.
+
+    Exit status: 0 the kernel has what the cluster wants, 1 not so, 2 bad usage, 3 the agent cannot be asked.
+    """
+    from wholeip.asking import print_status  # noqa: PLC0415  # as above
+
+    run_program(print_status, admin, output)
+
+
+@main.command(epilog=UNINSTALL_EPILOG)
+@click.option("--dry-run", is_flag=True, help="Print what would be taken out, and change nothing.")
+def uninstall(*, dry_run: bool) -> None:
+    """Take the rules out of this node's kernel; nothing else is touched. Stop the agent first, or it puts them back.
+
+    Exit status: 0 there are none (any more), 2 bad usage, 3 nftables is not to be had.
+    """
+    from wholeip.uninstalling import run_uninstall  # noqa: PLC0415  # as above
+
+    run_program(run_uninstall, dry_run)

@@ -1,0 +1,102 @@
+"""Follows what counts in a cluster: Services with our label, their slices, and nodes.
+
+The law: a thin shell over state.py. While the API server is away, what was known last goes on to count; what an earlier
+run put into the kernel tells how much there should be, so that a list that lost nearly everything is confirmed first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import structlog
+import trio
+
+from sidecar.errors import StartError
+from sidecar.kubernetes.config import Cluster, ClusterConfigError, load_cluster
+from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.listwatch import Changes, follow
+from sidecar.kubernetes.objects import Collection, Resource, Unreadable
+from sidecar.kubernetes.status import Status
+from sidecar.kubernetes.steps import DEFAULT_PACE, Pace
+from wholeip.endpoints import slice_collection
+from wholeip.nodes import NODES
+from wholeip.services import service_collection
+from wholeip.settings import ClusterSettings
+from wholeip.state import ClusterState
+
+T = TypeVar("T", bound=Resource)
+
+_COULD_NOT_LOOK: Final = 3
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("wholeip")
+
+
+async def open_client(settings: ClusterSettings) -> ApiClient:
+    """A client, not yet opened, for the cluster that is meant. Raises StartError with status 3."""
+
+    def load() -> Cluster:
+        return load_cluster(kubeconfig=settings.kubeconfig, context=settings.context)
+
+    try:
+        # It may run a credential plugin, which may take its time.
+        return ApiClient(await trio.to_thread.run_sync(load, abandon_on_cancel=True))
+    except ClusterConfigError as error:
+        raise StartError(str(error), status=_COULD_NOT_LOOK) from None
+
+
+class ClusterFollower:
+    """Feeds a state; calls `on_change` whenever it may have changed, and once all of it is known."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        proxy_name: str,
+        *,
+        on_change: Callable[[], None],
+        expected: int = 0,
+        pace: Pace = DEFAULT_PACE,
+    ) -> None:
+        """`expected` is how many Services an earlier run knew, about."""
+        self.statuses = (Status("Service"), Status("EndpointSlice"), Status("Node"))
+        self._state = state
+        self._proxy_name = proxy_name
+        self._on_change = on_change
+        self._expected = expected
+        self._pace = pace
+
+    async def run(self, client: ApiClient) -> None:
+        """Follow until cancelled."""
+        services, slices, nodes = self.statuses
+        state, name, expected = self._state, self._proxy_name, self._expected
+        async with trio.open_nursery() as nursery:
+            start = nursery.start_soon
+            start(self._follow, client, service_collection(name), state.change_services, services, expected)
+            start(self._follow, client, slice_collection(name), state.change_slices, slices, expected)
+            # A cluster without a node is none that we run in.
+            start(self._follow, client, NODES, state.change_nodes, nodes, 1)
+
+    async def _follow(
+        self,
+        client: ApiClient,
+        collection: Collection[T],
+        change: Callable[[Changes[T]], None],
+        status: Status,
+        expected: int,
+    ) -> None:
+        def take(changes: Changes[T]) -> None:
+            for key, one in changes.items():
+                if isinstance(one, Unreadable):
+                    log.warning("object is unreadable", kind=collection.kind, object=key, error=one.reason)
+            change(changes)
+            self._on_change()
+
+        await follow(
+            client,
+            collection,
+            on_change=take,
+            on_synced=self._on_change,
+            status=status,
+            expected=expected,
+            pace=self._pace,
+        )

@@ -1,0 +1,87 @@
+"""The figures of an agent as metrics, when somebody asks.
+
+The law: names and labels are chosen here, and no label holds a name or an address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import accumulate
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from wholeip.reports import NOTES, Reason, skipped
+from wholeip.status import DURATION_BOUNDS, AgentStatus
+
+
+class AgentCollector(Collector):
+    """Registers with a CollectorRegistry and reads the status at each scrape."""
+
+    def __init__(self, status: AgentStatus) -> None:
+        self._status = status
+
+    def describe(self) -> list[Metric]:
+        """No names in advance: the registry would have to collect for them."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """The metric families of now."""
+        status = self._status
+        yield GaugeMetricFamily("wholeip_services", "Services with our label.", value=status.services)
+        yield GaugeMetricFamily(
+            "wholeip_mappings", "Addresses of load balancers that belong to a pod.", value=len(status.plan.mappings)
+        )
+        yield self._skipped()
+        yield GaugeMetricFamily(
+            "wholeip_in_step", "1 while the kernel has what the cluster wants.", value=not status.why_not_ready()
+        )
+        attempts = CounterMetricFamily(
+            "wholeip_apply", "Transactions for the kernel, by what came of them.", labels=["result"]
+        )
+        for result, count in status.attempts.items():
+            attempts.add_metric([result], count)
+        yield attempts
+        yield self._durations()
+        yield CounterMetricFamily(
+            "wholeip_drift_repaired", "How often somebody else's changes were undone.", value=status.repaired
+        )
+        yield CounterMetricFamily(
+            "wholeip_flows_ended", "Flows ended that no rule allowed any more.", value=status.flows_ended
+        )
+        yield CounterMetricFamily(
+            "wholeip_flows_errors", "How often such flows could not be ended at once.", value=status.flow_failures
+        )
+        yield GaugeMetricFamily(
+            "wholeip_applied_timestamp_seconds", "When the kernel last took rules.", value=status.applied_time or 0
+        )
+        yield from self._watches()
+
+    def _skipped(self) -> Metric:
+        family = GaugeMetricFamily(
+            "wholeip_services_skipped", "Services that something is left out of, by reason.", labels=["reason"]
+        )
+        counts = skipped(self._status.plan.reports)
+        for reason in Reason:
+            if reason not in NOTES:
+                family.add_metric([str(reason)], counts[str(reason)])
+        return family
+
+    def _durations(self) -> Metric:
+        durations = self._status.durations
+        family = HistogramMetricFamily("wholeip_apply_duration_seconds", "How long the kernel took for a transaction.")
+        bounds = [*map(str, DURATION_BOUNDS), "+Inf"]
+        family.add_metric([], list(zip(bounds, accumulate(durations.counts), strict=True)), durations.total)
+        return family
+
+    def _watches(self) -> Iterator[Metric]:
+        contact = GaugeMetricFamily(
+            "wholeip_watch_contact_timestamp_seconds", "When the API server was last heard.", labels=["kind"]
+        )
+        errors = CounterMetricFamily("wholeip_watch_errors", "Failures of a watch, by cause.", labels=["kind", "cause"])
+        for watch in self._status.watches:
+            contact.add_metric([watch.kind], watch.contact_time or 0)
+            for cause, count in watch.errors.items():
+                errors.add_metric([watch.kind, cause], count)
+        yield contact
+        yield errors

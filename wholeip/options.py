@@ -1,0 +1,98 @@
+"""Options that the commands have in common, and what their values make.
+
+The law: a flag's value is checked here, at the edge; nothing behind it sees the text again.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+import click
+
+from sidecar.checked_type import CheckedType
+from sidecar.options import Decorated
+from wholeip.addresses import parse_network
+from wholeip.services import DEFAULT_PROXY_NAME, LABEL
+from wholeip.settings import ClusterSettings
+
+ADMIN: Final = "127.0.0.1:8083"
+# https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set
+_LABEL_VALUE: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
+# RFC 1123, as Kubernetes has it for names of nodes.
+_NODE_NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
+
+
+def parse_label_value(text: str) -> str:
+    """What a label may have as its value. Raises ValueError."""
+    if not _LABEL_VALUE.fullmatch(text):
+        raise ValueError(f"{text!a} cannot be the value of a label: at most 63 letters, digits and -_. between them")
+    return text
+
+
+def parse_node_name(text: str) -> str:
+    """The name of a Node. Raises ValueError."""
+    if not _NODE_NAME.fullmatch(text):
+        raise ValueError(f"{text!a} cannot be the name of a Node: small letters, digits, - and . between them")
+    return text
+
+
+def own_name() -> str:
+    """What the kubelet calls this node, if nobody tells it otherwise."""
+    return platform.node().lower()
+
+
+def cluster_options(command: Decorated) -> Decorated:
+    """Which Services count, for which node, and how to reach the cluster: what make_cluster takes."""
+    network = CheckedType("network", parse_network)
+    options: list[Callable[[Decorated], Decorated]] = [
+        click.option(
+            "--proxy-name",
+            type=CheckedType("name", parse_label_value),
+            default=DEFAULT_PROXY_NAME,
+            help=f"Serve the Services with the label {LABEL}=NAME.",
+        ),
+        click.option(
+            "--node-name",
+            type=CheckedType("name", parse_node_name),
+            help="The Node that this is, which tells its own pods from those elsewhere.  [default: the hostname]",
+        ),
+        click.option(
+            "--cluster-network",
+            type=network,
+            metavar="NETWORK",
+            multiple=True,
+            help="A network of the cluster's pods or Services, beside spec.podCIDRs and the addresses of Nodes: what a "
+            "pod begins towards it keeps the pod's address. Repeatable.",
+        ),
+        click.option(
+            "--protect",
+            type=network,
+            metavar="NETWORK",
+            multiple=True,
+            help="Never map an address in here, whatever a load balancer says. Repeatable.",
+        ),
+        click.option(
+            "--kubeconfig",
+            metavar="FILE",
+            help="How to reach the API server.  [default: KUBECONFIG, the pod's own account, ~/.kube/config]",
+        ),
+        click.option("--context", metavar="NAME", help="Which context of the kubeconfig."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def make_cluster(values: dict[str, Any]) -> ClusterSettings:
+    """Settings from the values by the flags' names, which are taken out."""
+    return ClusterSettings(
+        proxy_name=values.pop("proxy_name"),
+        node_name=values.pop("node_name") or own_name(),
+        networks=tuple(values.pop("cluster_network")),
+        protected=tuple(values.pop("protect")),
+        kubeconfig=values.pop("kubeconfig"),
+        context=values.pop("context"),
+    )

@@ -1,0 +1,79 @@
+"""`wholeip rules`: the ruleset for what a cluster holds now, printed and not applied.
+
+The law: reads the cluster alone, never the kernel. Where several pods are ready, an agent that runs may have chosen
+another one than this, which knows of no time before.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+import trio
+
+from sidecar.errors import StartError
+from sidecar.kubernetes.errors import ApiError, Forbidden
+from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.listing import list_all
+from sidecar.text import one_line
+from wholeip.endpoints import slice_collection
+from wholeip.following import open_client
+from wholeip.nodes import NODES
+from wholeip.plan import Plan
+from wholeip.ruleset import Ruleset, format_ruleset, make_ruleset
+from wholeip.services import service_collection
+from wholeip.settings import ClusterSettings
+from wholeip.state import ClusterState
+from wholeip.status import Document, format_json, show_mapping, show_report
+
+READ_SECONDS: Final = 60.0
+_COULD_NOT: Final = 3
+
+
+async def print_rules(settings: ClusterSettings, output: str) -> int:
+    """Print it; the exit status. Raises StartError."""
+    async with await open_client(settings) as client:
+        server = f"the API server at {client.cluster.server} ({client.cluster.origin})"
+        try:
+            with trio.fail_after(READ_SECONDS):
+                state = await read_state(client, settings)
+        except ApiError as error:
+            raise StartError(f"{server} could not be asked: {error}", status=_COULD_NOT) from None
+        except trio.TooSlowError:
+            raise StartError(f"{server} did not tell all within {READ_SECONDS:g} s", status=_COULD_NOT) from None
+    plan = state.plan()
+    ruleset = make_ruleset(plan.mappings, cluster=state.networks)
+    _print(settings, state, plan, ruleset, output)
+    return 0
+
+
+async def read_state(client: ApiClient, settings: ClusterSettings) -> ClusterState:
+    """What the cluster holds now. Raises ApiError."""
+    state = ClusterState(node=settings.node_name, protected=settings.protected, cluster=settings.networks)
+    state.change_services(await list_all(client, service_collection(settings.proxy_name)))
+    state.change_slices(await list_all(client, slice_collection(settings.proxy_name)))
+    try:
+        state.change_nodes(await list_all(client, NODES))
+    except Forbidden as error:
+        click.echo(f"Note: nodes and their networks are not known: {one_line(str(error))}", err=True)
+    return state
+
+
+def _print(settings: ClusterSettings, state: ClusterState, plan: Plan, ruleset: Ruleset, output: str) -> None:
+    told = f"{len(plan.mappings)} mappings of {len(state)} Services"
+    if output == "json":
+        shown = Document(
+            settings.node_name,
+            True,
+            told,
+            tuple(map(show_mapping, plan.mappings)),
+            tuple(map(show_report, plan.reports)),
+        )
+        click.echo(format_json(shown, ruleset=format_ruleset(ruleset)))
+        return
+    click.echo(format_ruleset(ruleset), nl=False)
+    for report in plan.reports:
+        click.echo(f"Note: {report.service}: {one_line(report.detail)} ({report.reason})", err=True)
+    click.echo(f"For node {settings.node_name}: {told}.", err=True)
+    for line in state.advise():
+        click.echo(f"Note: {line}.", err=True)

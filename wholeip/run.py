@@ -1,0 +1,109 @@
+"""The agent as a program: it follows a cluster and keeps the kernel's table until a signal, with an admin port beside.
+
+The law: everything that is started lives and dies inside one nursery; the rules stay in the kernel.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Final
+
+import structlog
+import trio
+
+from sidecar.admin import Readiness, serve_admin
+from sidecar.answers import JSON, Answer
+from sidecar.endpoints import Endpoint
+from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.steps import DEFAULT_PACE, Pace
+from sidecar.listeners import bound_endpoint, listen_tcp
+from sidecar.registries import make_registry
+from sidecar.shutdown import run_until_signal
+from wholeip.agent import Agent, AgentPace
+from wholeip.conntrack import end_flows
+from wholeip.flow_ender import EndFlows, FlowEnder
+from wholeip.following import ClusterFollower, open_client
+from wholeip.metrics import AgentCollector
+from wholeip.nft import Nft, Table
+from wholeip.page import render_page
+from wholeip.settings import RunSettings
+from wholeip.state import ClusterState
+from wholeip.status import AgentStatus, format_json, show
+
+GRACE: Final = 5.0
+"""Seconds after a signal, for a transaction that is under way."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("wholeip")
+
+
+async def run_agent(settings: RunSettings) -> int:
+    """Run until SIGTERM or SIGINT; the exit status. Raises StartError."""
+    client = await open_client(settings.cluster)
+
+    async def until(stopping: trio.Event) -> None:
+        await serve(settings, client, Nft(), stopping=stopping, end_flows=end_flows)
+
+    return await run_until_signal(until, grace=GRACE)
+
+
+async def serve(
+    settings: RunSettings,
+    client: ApiClient,
+    table: Table,
+    *,
+    stopping: trio.Event,
+    end_flows: EndFlows,
+    pace: Pace = DEFAULT_PACE,
+    task_status: trio.TaskStatus[Endpoint | None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Run until `stopping` is set; the value of its start is where the admin port is. Raises StartError."""
+    cluster = settings.cluster
+    state = ClusterState(node=cluster.node_name, protected=cluster.protected, cluster=cluster.networks)
+    status = AgentStatus(node=cluster.node_name)
+    ender = FlowEnder(end_flows, status) if settings.end_flows else None
+    agent = Agent(
+        table, state, status, pace=AgentPace(resync=settings.resync), on_applied=ender.note if ender else None
+    )
+    with ExitStack() as sockets:
+        admin = [sockets.enter_context(listen_tcp(settings.admin, flag="--admin"))] if settings.admin else []
+        known = await agent.begin()
+        follower = ClusterFollower(state, cluster.proxy_name, on_change=agent.wake, expected=known, pace=pace)
+        status.watches = follower.statuses
+        async with client, trio.open_nursery() as nursery:
+            if admin:
+                nursery.start_soon(_serve_admin, admin, status)
+            nursery.start_soon(agent.run)
+            if ender:
+                nursery.start_soon(ender.run)
+            nursery.start_soon(follower.run, client)
+            bound = bound_endpoint(admin[0]) if admin else None
+            log.info(
+                "running",
+                proxy_name=cluster.proxy_name,
+                node=cluster.node_name,
+                addresses_before=known,
+                admin=str(bound or "off"),
+            )
+            task_status.started(bound)
+            await stopping.wait()
+            status.stopping = True
+            nursery.cancel_scope.cancel()
+    log.info("stopped; the rules stay until `wholeip uninstall`", mappings=len(status.plan.mappings))
+
+
+async def _serve_admin(listeners: Sequence[socket.socket], status: AgentStatus) -> None:
+    async def readiness() -> Readiness:
+        return Readiness(not status.why_not_ready(), status.describe())
+
+    def mappings(_query: Mapping[str, str]) -> Answer:
+        return Answer(200, format_json(show(status)).encode(), JSON)
+
+    await serve_admin(
+        listeners,
+        readiness=readiness,
+        registry=make_registry(AgentCollector(status)),
+        page=lambda: render_page(show(status), repaired=status.repaired),
+        routes={"/mappings": mappings},
+    )

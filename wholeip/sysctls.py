@@ -1,0 +1,33 @@
+"""Kernel settings of a node without which no packet gets through, whatever the rules say.
+
+The law: nothing is set here, for a node's settings are its owner's; what to set is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from wholeip.mapping import Mapping
+
+FORWARDING: Final = {4: "net/ipv4/ip_forward", 6: "net/ipv6/conf/all/forwarding"}
+"""By family, as paths below /proc/sys."""
+_ON: Final = frozenset({"1", "2"})
+
+
+def read_sysctl(name: str, root: Path = Path("/proc/sys")) -> str | None:
+    """The value of a setting, or None where the kernel has no such, or it cannot be read."""
+    try:
+        return (root / name).read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def advise(mappings: Iterable[Mapping], read: Callable[[str], str | None] = read_sysctl) -> Iterator[str]:
+    """What to set for these mappings. A setting that cannot be read is taken to be right."""
+    for version in sorted({mapping.address.version for mapping in mappings}):
+        value = read(FORWARDING[version])
+        if value is not None and value not in _ON:
+            name = FORWARDING[version].replace("/", ".")
+            yield f"this node forwards no IPv{version} packets: set {name}=1 (it is {value})"

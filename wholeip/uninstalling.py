@@ -1,0 +1,41 @@
+"""`wholeip uninstall`: takes our table out of this node's kernel.
+
+The law: needs no cluster and no state of ours, touches no table but ours, and once is as good as twice.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from sidecar.errors import StartError
+from wholeip.nft import Nft, Table
+from wholeip.nft_errors import NftFailed
+from wholeip.present import address_count
+from wholeip.ruleset import TABLE
+
+_COULD_NOT: Final = 3
+
+
+async def run_uninstall(dry_run: bool) -> int:
+    """Take it out, or say what that would be; the exit status. Raises StartError."""
+    return await uninstall(Nft(), dry_run=dry_run)
+
+
+async def uninstall(table: Table, *, dry_run: bool) -> int:
+    """The same for any kernel."""
+    try:
+        present = await table.read_ruleset()
+        if present is None:
+            click.echo(f"There is no table inet {TABLE}: nothing to take out.")
+            return 0
+        addresses = address_count(present)
+        if dry_run:
+            click.echo(f"Would take out the table inet {TABLE} with {addresses} addresses.")
+            return 0
+        await table.delete_table()
+    except NftFailed as error:
+        raise StartError(f"nftables: {error}", status=_COULD_NOT) from error
+    click.echo(f"Took out the table inet {TABLE} with {addresses} addresses.")
+    return 0
