@@ -7,6 +7,7 @@ from importlib.metadata import version
 import click
 
 from dnsproxy.demo.command import demo
+from dnsproxy.doctor.command import doctor
 from dnsproxy.install.command import install, uninstall
 from dnsproxy.install.status_command import status
 from dnsproxy.publish.externaldns.command import publish_external_dns
@@ -22,6 +23,7 @@ Examples:
   dnsproxy explain app.example.org
   dnsproxy install --file Corefile --address 10.96.0.53
   dnsproxy status
+  dnsproxy doctor app.example.org
 """
 
 
@@ -31,5 +33,16 @@ def main() -> None:
     """Let pods reach their own cluster's public hostnames."""
 
 
-for _command in (demo, serve, table, explain, install, uninstall, status, publish_hosts, publish_external_dns):
+for _command in (
+    demo,
+    doctor,
+    serve,
+    table,
+    explain,
+    install,
+    uninstall,
+    status,
+    publish_hosts,
+    publish_external_dns,
+):
     main.add_command(_command)

@@ -33,6 +33,7 @@ class ApiServer:
     folder: Path
     port: int
     etcd_port: int
+    service_range: str = "10.96.0.0/16"
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -126,7 +127,7 @@ class ApiServer:
             f"--token-auth-file={self.folder / 'tokens.csv'}",
             f"--client-ca-file={self.folder / 'ca.crt'}",
             "--authorization-mode=RBAC",
-            "--service-cluster-ip-range=10.96.0.0/16",
+            f"--service-cluster-ip-range={self.service_range}",
             "--disable-admission-plugins=ServiceAccount",
         ]
 
@@ -184,8 +185,9 @@ def write_keys(folder: Path) -> None:
 
 
 @contextmanager
-def running_apiserver(folder: Path) -> Iterator[ApiServer]:
-    """An API server of its own, with everything it writes in `folder`."""
+def running_apiserver(folder: Path, *, service_range: str = ApiServer.service_range) -> Iterator[ApiServer]:
+    """An API server of its own, with everything it writes in `folder`. A range of loopback addresses makes Services
+    that a program on this machine can listen at."""
     write_keys(folder)
     (folder / "tokens.csv").write_text(f"{TOKEN},admin,1,system:masters\n", encoding="utf-8")
     with ExitStack() as stack:
@@ -194,7 +196,7 @@ def running_apiserver(folder: Path) -> Iterator[ApiServer]:
         etcd = start_etcd(folder, client_port=etcd_port, peer_port=peer_port, log=log)
         stack.callback(end_process, etcd)
         wait_for(lambda: is_listening(etcd_port), process=etcd, log=folder / "etcd.log")
-        server = ApiServer(folder, port, etcd_port)
+        server = ApiServer(folder, port, etcd_port, service_range)
         stack.callback(server.kill)
         server.start()
         yield server

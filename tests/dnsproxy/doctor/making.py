@@ -1,0 +1,138 @@
+"""Facts as tests need them: one controller behind one load balancer, and whatever is changed about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from dnsproxy.doctor.facts import (
+    VERSION,
+    Asked,
+    ClusterDns,
+    Component,
+    Facts,
+    Header,
+    Host,
+    Lookup,
+    Outcome,
+    Part,
+    Point,
+    Port,
+    Probe,
+    Role,
+    Service,
+    Stanza,
+)
+from dnsproxy.doctor.findings import Diagnosis, Finding, Severity
+from dnsproxy.doctor.judge import judge
+
+HOST = "app.example.org"
+BALANCER = "203.0.113.10"
+CONTROLLER = "10.96.0.80"
+RELAY = "10.96.0.90"
+DNSPROXY = "10.96.0.53"
+DNS = "10.96.0.10"
+KEY = "ingress-nginx/ingress-nginx-controller"
+PORTS = (Port(80, "http"), Port(443, "https"))
+IP = (Point(ip=BALANCER, ip_mode="VIP"),)
+OLD_IP = (Point(ip=BALANCER),)
+PROXY_MODE = (Point(ip=BALANCER, ip_mode="Proxy"),)
+HOSTNAME = (Point(hostname="lb.example.org"),)
+BOTH = (Point(ip=BALANCER, hostname="lb.example.org"),)
+KUBE_PROXY = Component("kube-proxy", "DaemonSet kube-system/kube-proxy", "v1.34.4", {"mode": "iptables"})
+
+REQUIRES = (Outcome.CLOSED, Outcome.ANSWERED, Outcome.ANSWERED)
+REJECTS = (Outcome.ANSWERED, Outcome.BAD_REQUEST, Outcome.BAD_REQUEST)
+ACCEPTS = (Outcome.ANSWERED, Outcome.ANSWERED, Outcome.ANSWERED)
+
+
+def service(
+    annotations: Mapping[str, str] | None = None, *, points: tuple[Point, ...] = OLD_IP, **fields: Any
+) -> Service:
+    base = Service(KEY, "LoadBalancer", (CONTROLLER,), PORTS, points, annotations or {})
+    return replace(base, **fields)
+
+
+def controller_probes(outcomes: Iterable[Outcome], *, port: int = 80, tls: bool = False) -> tuple[Probe, ...]:
+    return tuple(
+        Probe(Role.CONTROLLER, KEY, f"{CONTROLLER}:{port}", port, HOST, tls, header, outcome)
+        for header, outcome in zip((Header.PLAIN, Header.V1, Header.V2), outcomes, strict=True)
+    )
+
+
+def balancer_probe(outcome: Outcome, *, address: str = BALANCER) -> Probe:
+    return Probe(Role.BALANCER, KEY, f"{address}:80", 80, HOST, False, Header.PLAIN, outcome)
+
+
+def relay_probe(outcome: Outcome) -> Probe:
+    return Probe(Role.RELAY, "switchback/relay", f"{RELAY}:80", 80, HOST, False, Header.PLAIN, outcome)
+
+
+def facts(one: Service | None = None, **fields: Any) -> Facts:
+    """A cluster with kube-proxy, one controller that demands the header, and its short-circuited load balancer."""
+    one = one if one is not None else service()
+    status = tuple(text for point in one.points for text in (point.ip, point.hostname) if text)
+    base = Facts(
+        VERSION,
+        server_version="v1.34.4",
+        hosts=(Host(HOST, "Ingress web/shop", "nginx", status),),
+        services=(one,),
+        components=(KUBE_PROXY,),
+        dns=ClusterDns("kube-system/kube-dns", (DNS,), ask_at=(f"{DNS}:53",), where="Deployment kube-system/coredns"),
+        dnsproxy=Part("switchback/dnsproxy", found=False),
+        relay=Part("switchback/relay", found=False),
+        probed=True,
+        probes=controller_probes(REQUIRES),
+    )
+    return replace(base, **fields)
+
+
+STANZA = Stanza("Corefile in ConfigMap kube-system/coredns", "corefile", (".",), (f"{DNSPROXY}:53",))
+
+
+def installed(one: Service | None = None, **fields: Any) -> Facts:
+    """The same with Switchback installed, loaded and answering."""
+    base = facts(one)
+    assert base.dns is not None
+    base = replace(
+        base,
+        dns=replace(base.dns, stanzas=(STANZA,), decides=("kube-system/coredns",)),
+        dnsproxy=Part("switchback/dnsproxy", True, (DNSPROXY,), ready=2, pods=("10.244.0.5",)),
+        relay=Part(
+            "switchback/relay", True, (RELAY,), PORTS, 2, ("10.244.0.6",),
+            settings={"PROXY_ROUTE": "8080=ingress-nginx-controller.ingress-nginx.svc:80"},
+        ),
+        loaded=(Asked(f"{DNS}:53", ".", "yes", "8 of 8 dnsproxy"),),
+        answers=(Asked(f"{DNSPROXY}:53", ".", "yes", "8 of 8 dnsproxy"),),
+        lookups=(Lookup(HOST, "cluster", f"{DNS}:53", (RELAY,)),),
+        probes=(*base.probes, relay_probe(Outcome.ANSWERED)),
+    )  # fmt: skip
+    return replace(base, **fields)
+
+
+def diagnose(one: Service | None = None, **fields: Any) -> Diagnosis:
+    return judge(facts(one, **fields))
+
+
+def named(diagnosis: Diagnosis, ident: str) -> Finding:
+    """The one finding of this id."""
+    found = [finding for finding in diagnosis.findings if finding.id == ident]
+    assert len(found) == 1, f"{ident}: {[finding.id for finding in diagnosis.findings]}"
+    return found[0]
+
+
+def ids(diagnosis: Diagnosis) -> set[str]:
+    return {finding.id for finding in diagnosis.findings}
+
+
+def bad(diagnosis: Diagnosis) -> set[str]:
+    """The ids of what is wrong."""
+    wrong = (Severity.WARNING, Severity.PROBLEM)
+    return {finding.id for finding in diagnosis.findings if finding.severity in wrong}
+
+
+def lines(finding: Finding) -> list[str]:
+    """All that is to be typed."""
+    return [line for step in finding.steps for line in step.lines]
