@@ -16,7 +16,7 @@ from typing import Final, Protocol
 import trio
 
 from wholeip.netlink import netfilter_socket
-from wholeip.nft_errors import NoAnswer, NoNft, NoNfTables, NotPermitted, Refused, UnknownListing, judge_failure
+from wholeip.nft_errors import Busy, NoAnswer, NoNft, NoNfTables, NotPermitted, Refused, UnknownListing, judge_failure
 from wholeip.nft_events import is_change
 from wholeip.nft_listing import NoListing, parse_listing
 from wholeip.ruleset import TABLE, Ruleset, Transaction, format_ruleset, format_transaction
@@ -112,19 +112,21 @@ class Nft:
                     changed()
 
     async def _run(self, arguments: Sequence[str], script: str = "") -> str:
-        with _memory(script.encode()) as stdin, _memory() as stdout, _memory() as stderr:
-            try:
+        try:
+            with _memory(script.encode()) as stdin, _memory() as stdout, _memory() as stderr:
                 process = await trio.lowlevel.open_process(
                     (*self.command, *arguments), stdin=stdin, stdout=stdout, stderr=stderr
                 )
-            except FileNotFoundError as error:
-                raise NoNft(f"there is no program {self.command[0]}") from error
-            except PermissionError as error:
-                raise NotPermitted(f"{self.command[0]} may not be run: {error}") from error
-            self._own = [*self._own[-_REMEMBERED_RUNS:], process.pid]
-            if await self._wait(process) != 0:
-                raise judge_failure(_content(stderr).decode(errors="replace"), script)
-            return _content(stdout).decode()
+                self._own = [*self._own[-_REMEMBERED_RUNS:], process.pid]
+                if await self._wait(process) != 0:
+                    raise judge_failure(_content(stderr), script)
+                return _content(stdout)
+        except FileNotFoundError as error:
+            raise NoNft(f"there is no program {self.command[0]}") from error
+        except PermissionError as error:
+            raise NotPermitted(f"{self.command[0]} may not be run: {error}") from error
+        except OSError as error:
+            raise Busy(f"{self.command[0]} cannot be run now: {error}") from error
 
     async def _wait(self, process: trio.Process) -> int:
         try:
@@ -151,8 +153,8 @@ def _memory(content: bytes = b"") -> Iterator[int]:
         os.close(descriptor)
 
 
-def _content(descriptor: int) -> bytes:
-    return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+def _content(descriptor: int) -> str:
+    return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode(errors="replace")
 
 
 async def _listener() -> trio.socket.SocketType:
