@@ -56,6 +56,8 @@ class Nft:
     timeout_seconds: float = 30
     _own: list[int] = field(default_factory=list)
     """The process ids of the last runs, by which our own changes are known."""
+    _starting: trio.Lock = field(default_factory=trio.Lock)
+    """Held while a run has begun whose process id is not known yet: it may be done before that."""
 
     async def read_ruleset(self) -> Ruleset | None:
         """What the kernel has, or None without a table; its static part differs where anything in it is not ours.
@@ -108,16 +110,19 @@ class Nft:
                         raise
                     changed()  # more happened than the buffer holds
                     continue
-                if is_change(datagram, self.table, frozenset(self._own)):
+                async with self._starting:
+                    own = frozenset(self._own)
+                if is_change(datagram, self.table, own):
                     changed()
 
     async def _run(self, arguments: Sequence[str], script: str = "") -> str:
         try:
             with _memory(script.encode()) as stdin, _memory() as stdout, _memory() as stderr:
-                process = await trio.lowlevel.open_process(
-                    (*self.command, *arguments), stdin=stdin, stdout=stdout, stderr=stderr
-                )
-                self._own = [*self._own[-_REMEMBERED_RUNS:], process.pid]
+                async with self._starting:
+                    process = await trio.lowlevel.open_process(
+                        (*self.command, *arguments), stdin=stdin, stdout=stdout, stderr=stderr
+                    )
+                    self._own = [*self._own[-_REMEMBERED_RUNS:], process.pid]
                 if await self._wait(process) != 0:
                     raise judge_failure(_content(stderr), script)
                 return _content(stdout)
