@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 # The version of uv that the lock file was written with.
 UV_VERSION := $(shell sed -n '/^name = "uv"$$/,/^version/s/^version = "\(.*\)"/\1/p' uv.lock)
 
+# How many tests run at once: many wait more than they work, and each worker may start a Kubernetes API server of its own.
+WORKERS ?= $(shell processors=$$(nproc 2>/dev/null || echo 2); echo $$((processors < 4 ? processors : 4)))
+
 # ASYNC109: ruff has it off with the reason. ASYNC114, 128: a task_status is handed on, which they cannot see.
 # ASYNC124: a callback of an async signature may have nothing to wait for.
 # ASYNC9xx: optional rules of checkpoints, off as by default.
@@ -27,7 +30,7 @@ demo: $(VENV)/.synced ## play the whole story on this computer: no cluster, no r
 	$(BIN)/dnsproxy demo $(ARGS)
 
 test: $(VENV)/.synced ## run every test; one that needs a missing peer is skipped and says which
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest --numprocesses=$(WORKERS) --dist=loadfile $(ARGS)
 
 check: $(VENV)/.synced ## lint, types, layers
 	$(BIN)/ruff check
