@@ -1,0 +1,186 @@
+"""Real nginx and haproxy as probed controllers: with and without the PROXY header, over HTTP and over TLS."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+import trustme
+
+from dnsproxy.doctor.dialling import dial_all
+from dnsproxy.doctor.facts import VERSION, Component, Facts, Header, Host, Outcome, Point, Port, Role, Service
+from dnsproxy.doctor.facts_file import format_facts, parse_facts
+from dnsproxy.doctor.speech import Speech, speech_of, versions_of
+from dnsproxy.doctor.targets import Target
+from sidecar.endpoints import Endpoint
+from tests.peers.coredns import answering, running_coredns
+from tests.peers.processes import end_process, free_ports, is_listening, wait_for
+from tests.peers.programs import program
+
+HOST: Final = "app.example.org"
+KINDS: Final = ("http", "http-proxy", "https", "https-proxy")
+SPEECHES: Final = {True: Speech.REQUIRES, False: Speech.REJECTS}
+
+_NGINX: Final = """\
+daemon off;
+master_process off;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log info;
+events {{ worker_connections 256; }}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    ssl_certificate {pem};
+    ssl_certificate_key {pem};
+    server {{
+        listen 127.0.0.1:{http};
+        listen 127.0.0.1:{http_proxy} proxy_protocol;
+        listen 127.0.0.1:{https} ssl;
+        listen 127.0.0.1:{https_proxy} ssl proxy_protocol;
+        return 308 https://$host/;
+    }}
+    server {{
+        # A name that it does not serve is refused in the handshake, which is an answer too.
+        listen 127.0.0.1:{strict} ssl proxy_protocol default_server;
+        ssl_reject_handshake on;
+    }}
+}}
+"""
+_HAPROXY: Final = """\
+global
+    maxconn 200
+defaults
+    mode http
+    timeout connect 5s
+    timeout client 20s
+    timeout server 20s
+frontend judge
+    bind 127.0.0.1:{http}
+    bind 127.0.0.1:{http_proxy} accept-proxy
+    bind 127.0.0.1:{https} ssl crt {pem}
+    bind 127.0.0.1:{https_proxy} ssl crt {pem} accept-proxy
+    bind 127.0.0.1:{strict} ssl strict-sni crt {pem} accept-proxy
+    http-request return status 404
+"""
+
+
+@dataclass(frozen=True)
+class Controller:
+    """A running program with a port of each kind."""
+
+    ports: dict[str, int]
+
+    def targets(self, kind: str, hostname: str = HOST) -> list[Target]:
+        endpoint = Endpoint("127.0.0.1", self.ports[kind])
+        tls = not kind.startswith("http") or kind.startswith("https")
+        return [Target(Role.CONTROLLER, "web/ingress", endpoint, hostname, tls, header) for header in Header]
+
+
+@contextmanager
+def running(name: str, folder: Path) -> Iterator[Controller]:
+    """Nginx or haproxy with a port of each kind."""
+    pem = folder / "certificate.pem"
+    trustme.CA().issue_cert(HOST).private_key_and_cert_chain_pem.write_to_path(pem)
+    ports = dict(zip((*KINDS, "strict"), free_ports(5), strict=True))
+    fields = {kind.replace("-", "_"): port for kind, port in ports.items()}
+    configuration = folder / f"{name}.conf"
+    configuration.write_text({"nginx": _NGINX, "haproxy": _HAPROXY}[name].format(folder=folder, pem=pem, **fields))
+    flags = ["-db", "-f"] if name == "haproxy" else ["-p", str(folder), "-e", str(folder / "error.log"), "-c"]
+    log = folder / "output.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen([program(name), *flags, str(configuration)], stdout=output, stderr=output)
+    try:
+        wait_for(lambda: all(map(is_listening, ports.values())), process=process, log=log)
+        yield Controller(ports)
+    finally:
+        end_process(process)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param("nginx", marks=pytest.mark.peer("nginx")),
+        pytest.param("haproxy", marks=pytest.mark.peer("haproxy")),
+    ],
+)
+def controller(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Controller]:
+    with running(request.param, tmp_path_factory.mktemp(request.param)) as one:
+        yield one
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_port_is_known_by_its_answers(controller: Controller, kind: str) -> None:
+    probes = await dial_all(controller.targets(kind))
+    wants = kind.endswith("proxy")
+    assert speech_of(probes) is SPEECHES[wants], [(probe.outcome, probe.detail) for probe in probes]
+    assert versions_of(probes) == (("v1", "v2") if wants else ())
+
+
+async def test_a_handshake_that_is_refused_behind_the_header_was_read(controller: Controller) -> None:
+    probes = await dial_all(controller.targets("strict", "nobody.example.net"))
+    assert [probe.outcome for probe in probes if probe.header is not Header.PLAIN] == [Outcome.ALERT] * 2
+    assert speech_of(probes) is Speech.REQUIRES
+
+
+def _facts(controller: Controller, http: str, https: str) -> Facts:
+    """A cluster as the API server would tell of it, whose addresses are those of the running program."""
+    ports = (Port(controller.ports[http], "http"), Port(controller.ports[https], "https"))
+    annotations = {"load-balancer.hetzner.cloud/uses-proxyprotocol": "true"}
+    one = Service("web/ingress", "LoadBalancer", ("127.0.0.1",), ports, (Point(ip="127.0.0.2"),), annotations)
+    return Facts(
+        VERSION,
+        server_version="v1.34.4",
+        hosts=(Host(HOST, "Ingress web/shop", "nginx", ("127.0.0.2",)),),
+        services=(one,),
+        components=(Component("kube-proxy", version="v1.34.4"),),
+    )
+
+
+@pytest.fixture(scope="module")
+def public_dns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with running_coredns(tmp_path_factory.mktemp("coredns"), answering("127.0.0.2")) as server:
+        yield f"127.0.0.1:{server.port}"
+
+
+@pytest.mark.peer("coredns")
+@pytest.mark.parametrize(
+    ("http", "https", "expected"),
+    [
+        ("http-proxy", "https-proxy", {"short-circuited"}),
+        # Nobody listens at the load balancer's address here.
+        ("http", "https", {"header-unwanted", "balancer-unserved"}),
+    ],
+    ids=["wants the header", "takes none"],
+)
+def test_the_command_judges_a_real_controller_by_a_file_from_elsewhere(
+    controller: Controller, public_dns: str, tmp_path: Path, http: str, https: str, expected: set[str]
+) -> None:
+    seen, looked = tmp_path / "seen.json", tmp_path / "looked.json"
+    seen.write_bytes(format_facts(_facts(controller, http, https)))
+    arguments = ["--from", "-", "--probe", "--save", str(looked), "--public-dns", public_dns]
+    done = _doctor(*arguments, "--output", "json", stdin=seen.read_bytes())
+    assert done.returncode == 1, done.stderr
+    document = json.loads(done.stdout)
+    wrong = {finding["id"] for finding in document["findings"] if finding["severity"] in ("problem", "warning")}
+    assert wrong == expected
+    again = _doctor("--from", str(looked), "--output", "json")
+    assert (json.loads(again.stdout), again.returncode) == (document, 1)
+    assert len(parse_facts(looked.read_bytes()).probes) == 8
+
+
+def _doctor(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "dnsproxy", "doctor", *arguments]
+    environment = {**os.environ, "NO_COLOR": "1"}
+    return subprocess.run(command, input=stdin, capture_output=True, check=False, env=environment)
