@@ -5,7 +5,6 @@ The law: it only looks; whoever relays fills the view that is looked at.
 
 from __future__ import annotations
 
-import functools
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,11 +15,14 @@ from prometheus_client.registry import Collector
 from proxy.backend import Backend
 from proxy.header import LOCAL
 from proxy.metrics import Counters, RelayCollector
-from proxy.page import RouteStatus, render_page
+from proxy.page import CHARTS, RelayStatus, RouteStatus, read_counters, relay_facts, render_page
 from proxy.probe import check_backends
 from proxy.settings import Settings
 from sidecar.admin import Readiness, serve_admin
 from sidecar.endpoints import Endpoint
+from sidecar.page.history import History
+from sidecar.page.live import live_route
+from sidecar.page.sampling import keep_sampling
 from sidecar.registries import make_registry
 
 
@@ -61,29 +63,37 @@ async def serve_relay_admin(
             return Readiness(ready=False, reason=fault)
         return await check_backends(greetings)
 
-    await serve_admin(
-        listeners, readiness=readiness, registry=registry, page=functools.partial(_page, view), task_status=task_status
-    )
+    history = History(CHARTS)
+
+    def look() -> RelayStatus:
+        return _look(view, history, "stopping" if stopping.is_set() else view.fault() or "")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(keep_sampling, history, lambda: read_counters(view.counters))
+        await serve_admin(
+            listeners,
+            readiness=readiness,
+            registry=registry,
+            page=lambda: render_page(look()),
+            routes=live_route(history, lambda: relay_facts(look())),
+            task_status=task_status,
+        )
 
 
-def _page(view: View) -> str:
-    return render_page(
-        [
-            RouteStatus(
-                listen=str(endpoint),
-                backend=str(target.destination),
-                protocol=str(view.settings.protocol_of(route)),
-                addresses=[str(Endpoint(address.target[0], address.target[1])) for address in target.addresses],
-                state=_state(target),
-            )
-            for (endpoint, target), route in zip(view.targets, view.settings.routes, strict=True)
-        ],
-        active=view.counters.active,
-        limit=view.limit(),
-        total=view.counters.connections,
-    )
+def _look(view: View, history: History, fault: str) -> RelayStatus:
+    routes = [
+        RouteStatus(
+            listen=str(endpoint),
+            backend=str(target.destination),
+            protocol=str(view.settings.protocol_of(route)),
+            addresses=[str(Endpoint(address.target[0], address.target[1])) for address in target.addresses],
+            fault=_fault(target),
+        )
+        for (endpoint, target), route in zip(view.targets, view.settings.routes, strict=True)
+    ]
+    return RelayStatus(routes, view.counters, view.limit(), history, fault)
 
 
-def _state(backend: Backend) -> str:
+def _fault(backend: Backend) -> str:
     failure = backend.health.failure or backend.failure or (None if backend.addresses else backend.pending())
-    return "no fault seen" if failure is None else f"{failure.cause}: {failure.detail}"
+    return "" if failure is None else f"{failure.cause}: {failure.detail}"

@@ -1,18 +1,38 @@
 """The status page: routes, connections and backends, for a person with a browser.
 
-The law: pure but for the clock of its caller; whatever was configured or resolved is escaped.
+The law: pure; what changes by itself is a Fact with a name, in one list that the page and its script both read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
+from typing import Final
 
-_STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem}"
-    "table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.3rem .8rem;border-bottom:1px solid #ccc}"
-    "@media(prefers-color-scheme:dark){body{background:#181818;color:#ddd}}"
+from markupsafe import Markup
+
+from proxy.metrics import Counters
+from sidecar.page.charts import format_charts
+from sidecar.page.document import Fact, Frame, Level, document, facts, section, table, text, value
+from sidecar.page.history import Chart, History, level, rate
+from sidecar.page.markup import html, joined
+
+_KILOBYTES: Final = 1_024
+
+CHARTS: Final = (
+    Chart(
+        "connections",
+        "Connections",
+        "a second",
+        (rate("taken", "taken", "connections"), rate("failed", "found no backend", "errors")),
+    ),
+    Chart("open", "Open connections", "at a time", (level("active", "open", "active"),)),
+    Chart(
+        "payload",
+        "Payload",
+        "KiB a second",
+        (rate("to-backend", "to backends", "to backend"), rate("to-client", "to clients", "to client")),
+    ),
 )
 
 
@@ -24,24 +44,98 @@ class RouteStatus:
     backend: str
     protocol: str
     addresses: Sequence[str]
-    state: str
+    fault: str = ""
+    """Why the backend was not reached when it last was not; empty where it was since."""
 
 
-def render_page(routes: Sequence[RouteStatus], *, active: int, limit: int, total: int) -> str:
-    """The page as HTML, without script and without anything from elsewhere."""
-    rows = "".join(_row(route) for route in routes)
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width"><title>Switchback proxy</title>'
-        f"<style>{_STYLE}</style></head><body><h1>Switchback proxy</h1>"
-        f"<p>{active} connections open of {limit} that may be, {total} since the start.</p>"
-        "<table><thead><tr><th>Listens on</th><th>Backend</th><th>PROXY protocol</th><th>Addresses</th><th>State</th>"
-        "</tr></thead>"
-        f"<tbody>{rows}</tbody></table>"
-        '<p><a href="/readyz">readyz</a> <a href="/metrics">metrics</a></p></body></html>'
+@dataclass(frozen=True, slots=True)
+class RelayStatus:
+    """All that the page shows, as of now."""
+
+    routes: Sequence[RouteStatus]
+    counters: Counters
+    limit: int
+    history: History
+    fault: str = ""
+    """Why the relay itself is not ready; empty where it is."""
+
+
+def read_counters(counters: Counters) -> Mapping[str, float]:
+    """One reading, for History.take."""
+    return {
+        "connections": counters.connections,
+        "errors": sum(counters.backend_errors.values()),
+        "active": counters.active,
+        "to backend": counters.octets_to_backend / _KILOBYTES,
+        "to client": counters.octets_to_client / _KILOBYTES,
+    }
+
+
+def relay_facts(status: RelayStatus) -> Iterator[Fact]:
+    """Everything on the page that changes by itself."""
+    yield _state(status)
+    yield from _tiles(status)
+    yield from _error_facts(status.counters)
+    for number, route in enumerate(status.routes):
+        yield from _route_facts(number, route)
+
+
+def render_page(status: RelayStatus) -> str:
+    """The page as HTML."""
+    counters = status.counters
+    body = joined(
+        (
+            html("<p>{} connections open of {} that may be, ", counters.active, status.limit),
+            html("{} since the start.</p>\n", counters.connections),
+            facts(_tiles(status), kind="tiles"),
+            section("The last five minutes", format_charts(status.history), key="rates"),
+            section("Routes", _routes(status.routes), key="routes"),
+            section("Connections that found no backend", facts(_error_facts(counters)), key="errors"),
+        )
     )
+    return document(Frame("proxy", (("./", "Overview"),), _state(status)), title="Relay", path="./", body=body)
 
 
-def _row(route: RouteStatus) -> str:
-    cells = (route.listen, route.backend, route.protocol, ", ".join(route.addresses) or "none yet", route.state)
-    return f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+def _state(status: RelayStatus) -> Fact:
+    away = sum(1 for route in status.routes if route.fault)
+    said, level = "relaying", Level.OK
+    if away:
+        said, level = f"relaying, {away} of {len(status.routes)} backends with a fault", Level.WARN
+    if status.fault or (away and away == len(status.routes)):
+        said, level = status.fault or "no backend is reached", Level.BAD
+    return Fact("State", said, level, "state")
+
+
+def _tiles(status: RelayStatus) -> Iterator[Fact]:
+    counters = status.counters
+    full = bool(status.limit) and counters.active >= status.limit
+    yield Fact("Open now", f"{counters.active:,}", Level.BAD if full else Level.PLAIN, "active")
+    yield Fact("May be open", f"{status.limit:,}", live="limit")
+    yield Fact("Since the start", f"{counters.connections:,}", live="connections")
+    refused = Level.WARN if counters.refused else Level.PLAIN
+    yield Fact("Refused: too many of one client", f"{counters.refused:,}", refused, "refused")
+
+
+def _error_facts(counters: Counters) -> Iterator[Fact]:
+    for cause, count in counters.backend_errors.items():
+        yield Fact(str(cause), f"{count:,}", Level.WARN if count else Level.PLAIN, f"error-{cause}")
+
+
+def _routes(routes: Sequence[RouteStatus]) -> Markup:
+    rows = [
+        [
+            text(route.listen),
+            html("{}", route.backend),
+            html("{}", route.protocol),
+            *map(value, _route_facts(number, route)),
+        ]
+        for number, route in enumerate(routes)
+    ]
+    headings = ("Listens on", "Backend", "PROXY protocol", "Addresses", "State")
+    return table("Where connections lead", headings, rows, empty="None.")
+
+
+def _route_facts(number: int, route: RouteStatus) -> Iterator[Fact]:
+    yield Fact("Addresses", ", ".join(route.addresses) or "none yet", live=f"route-{number}-addresses")
+    level = Level.BAD if route.fault else Level.OK
+    yield Fact("State", route.fault or "no fault seen", level, f"route-{number}")

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from html import escape
 from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+
+from sidecar.page.document import Fact, Frame, Level, document, facts, notes, section
+from sidecar.page.markup import joined
 
 CHANGED: Final = "changed"
 UNCHANGED: Final = "unchanged"
@@ -103,24 +105,25 @@ class PublishCollector(Collector):
 def format_page(status: PublishStatus) -> str:
     """The status page: HTML, with everything from outside escaped."""
     rows = [
-        ("From", status.source),
-        ("To", status.target),
-        ("Names published", str(status.names)),
-        *((f"Names left out: {reason}", str(count)) for reason, count in status.left_out.items()),
-        *((("Objects", str(status.objects)),) if status.objects else ()),
-        *((("Objects of others in the way", str(status.conflicts)),) if status.conflicts else ()),
-        ("Held back", status.held_back or "no"),
-        ("Trouble with the table", status.source_trouble or "none"),
-        ("Trouble with the target", status.target_trouble or "none"),
-        *(("Note", note) for note in status.notes),
+        Fact("From", status.source),
+        Fact("To", status.target),
+        Fact("Names published", f"{status.names:,}"),
+        *(Fact(f"Names left out: {reason}", f"{count:,}", Level.WARN) for reason, count in status.left_out.items()),
+        *((Fact("Objects", f"{status.objects:,}"),) if status.objects else ()),
+        *((Fact("Objects of others in the way", f"{status.conflicts:,}", Level.BAD),) if status.conflicts else ()),
+        _trouble("Held back", status.held_back, "no"),
+        _trouble("Trouble with the table", status.source_trouble, "none"),
+        _trouble("Trouble with the target", status.target_trouble, "none"),
     ]
-    cells = "".join(f"<tr><th scope=row>{escape(name)}<td>{escape(value)}" for name, value in rows)
-    return (
-        "<!doctype html><html lang=en><meta charset=utf-8><title>dnsproxy publisher</title>"
-        "<meta name=color-scheme content='light dark'>"
-        f"<h1>dnsproxy publisher</h1><table>{cells}</table>"
-        "<p><a href=/metrics>metrics</a> <a href=/readyz>readiness</a>\n"
-    )
+    why = status.why_not_ready()
+    state = Fact("State", why or "published", Level.BAD if why else Level.OK)
+    frame = Frame("dnsproxy", (("./", "Overview"),), state)
+    body = joined((notes(status.notes), section("What is published", facts(rows), key="published")))
+    return document(frame, title="Publisher", path="./", body=body)
+
+
+def _trouble(name: str, why: str, none: str) -> Fact:
+    return Fact(name, why or none, Level.WARN if why else Level.PLAIN)
 
 
 def _labelled(name: str, text: str, label: str, values: dict[str, int]) -> CounterMetricFamily:

@@ -152,7 +152,7 @@
   let paused = false;
 
   const show = (facts) => {
-    const news = [];
+    const news = said.classList.contains("shown") ? ["This page is up to date again"] : [];
     for (const one of live()) {
       const told = facts[one.dataset.live];
       if (!told) continue;
@@ -163,7 +163,7 @@
       const name = one.closest("tr, div")?.querySelector("th, dt")?.textContent ?? document.title;
       news.push(`${name}: ${words}`);
     }
-    if (news.length) say(news.join(". "));
+    if (news.length) say(`${news.join(". ")}.`);
   };
 
   // Other upstreams or sources than when the page was made: take over the new page's tables.
@@ -180,7 +180,6 @@
   const look = async () => {
     try {
       const told = JSON.parse(await fetchText(`live?since=${charts ? charts.number : Number.MAX_SAFE_INTEGER}`));
-      if (said.classList.contains("shown")) say("This page is up to date again.");
       show(told.facts);
       charts?.take(told.number, told.samples);
       await keepUp(told.facts);

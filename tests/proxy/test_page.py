@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
+from typing import Any
 
-from proxy.page import RouteStatus, render_page
+import pytest
 
-EVIL = "<script>alert(1)</script>\"'&"
+from proxy.metrics import Counters
+from proxy.page import CHARTS, RelayStatus, RouteStatus, read_counters, relay_facts, render_page
+from proxy.readiness import Cause
+from sidecar.page.history import History
+
+EVIL = "<script>alert(1)</script>\"'&\u202e"
+ROUTE = RouteStatus(listen="[::]:8080", backend="example.org:80", protocol="v2", addresses=["192.0.2.1:80"])
+
+
+def status(*routes: RouteStatus, fault: str = "", limit: int = 100, **counted: Any) -> RelayStatus:
+    return RelayStatus(routes, Counters(**counted), limit, History(CHARTS), fault)
+
+
+def facts_of(one: RelayStatus) -> dict[str, tuple[str, str]]:
+    return {fact.live: (fact.text, str(fact.level)) for fact in relay_facts(one)}
 
 
 def test_the_page_shows_each_route() -> None:
-    route = RouteStatus(
-        listen="[::]:8080", backend="example.org:80", protocol="v2", addresses=["192.0.2.1:80"], state="no fault seen"
-    )
-    page = render_page([route], active=3, limit=100, total=10)
+    page = render_page(status(ROUTE, active=3, connections=10))
     told = (
         "[::]:8080",
         "example.org:80",
-        "v2",
+        "<td>v2</td>",
         "192.0.2.1:80",
         "no fault seen",
         "3 connections open of 100",
@@ -27,16 +40,48 @@ def test_the_page_shows_each_route() -> None:
         assert text in page
 
 
+def test_what_the_script_is_told_is_what_the_page_shows() -> None:
+    one = status(ROUTE, active=3)
+    shown = dict(re.findall(r'data-live="([^"]*)">([^<]*)<', render_page(one)))
+    assert shown == {name: text for name, (text, _) in facts_of(one).items()}
+
+
+@pytest.mark.parametrize(
+    ("faults", "fault", "said", "level"),
+    [
+        (["", ""], "", "relaying", "ok"),
+        (["timeout: x", ""], "", "relaying, 1 of 2 backends with a fault", "warn"),
+        (["timeout: x", "timeout: y"], "", "no backend is reached", "bad"),
+        (["", ""], "no worker is up", "no worker is up", "bad"),
+        ([], "", "relaying", "ok"),
+    ],
+    ids=["well", "one away", "all away", "no worker", "no route"],
+)
+def test_the_state_is_that_of_the_backends(faults: list[str], fault: str, said: str, level: str) -> None:
+    routes = [RouteStatus("[::]:8080", "example.org:80", "v1", [], one) for one in faults]
+    assert facts_of(status(*routes, fault=fault))["state"] == (said, level)
+
+
+def test_a_relay_that_is_full_or_refuses_says_so() -> None:
+    told = facts_of(status(ROUTE, active=5, limit=5, refused=1, backend_errors={Cause.TIMEOUT: 2}))
+    assert (told["active"][1], told["refused"][1], told["error-timeout"]) == ("bad", "warn", ("2", "warn"))
+
+
+def test_rates_are_of_what_was_counted() -> None:
+    counters, history = Counters(), History(CHARTS)
+    history.take(0.0, read_counters(counters))
+    counters.connections, counters.active, counters.octets_to_client = 10, 4, 1024 * 8
+    counters.backend_errors[Cause.TIMEOUT] = 2
+    history.take(2.0, read_counters(counters))
+    assert history.since(0) == [(5.0, 1.0, 4.0, 0.0, 4.0)]
+
+
 def test_whatever_a_route_holds_stays_text() -> None:
-    page = render_page(
-        [RouteStatus(listen=EVIL, backend=EVIL, protocol=EVIL, addresses=[EVIL], state=EVIL)],
-        active=0,
-        limit=1,
-        total=0,
-    )
+    page = render_page(status(RouteStatus(EVIL, EVIL, EVIL, [EVIL], EVIL), fault=EVIL))
+    assert page.count("<script") == page.count('<script src="script.js" defer>') == 1
+    assert "\u202e" not in page
     tags: list[str] = []
     parser = HTMLParser()
     parser.handle_starttag = lambda tag, attrs: tags.append(tag)  # type: ignore[method-assign]  # noqa: ARG005
     parser.feed(page)
-    assert "script" not in tags
     assert "html" in tags

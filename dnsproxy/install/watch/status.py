@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from html import escape
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from dnsproxy.install.watch.step import Standing, WatchState
+from sidecar.page.document import Fact, Frame, Level, document, facts, section
 
 
 @dataclass(slots=True)
@@ -90,18 +90,15 @@ class WatchCollector(Collector):
 def format_page(status: WatchStatus) -> str:
     """The status page: HTML, with everything from outside escaped."""
     loaded = {True: "yes", False: "no", None: "not known"}[status.loaded]
+    why = status.why_not_ready()
     rows = [
-        ("State", status.describe()),
-        ("Where", status.target or "not known yet"),
-        ("Loaded", loaded if status.asks else "not asked"),
-        ("The cluster's DNS says", status.said or "nothing yet"),
-        ("Repairs", str(status.state.repairs)),
-        ("Undone by others", str(status.state.undone)),
+        Fact("State", status.describe()),
+        Fact("Where", status.target or "not known yet"),
+        Fact("Loaded", loaded if status.asks else "not asked", Level.OK if status.loaded else Level.PLAIN),
+        Fact("The cluster's DNS says", status.said or "nothing yet"),
+        Fact("Repairs", f"{status.state.repairs:,}"),
+        Fact("Undone by others", f"{status.state.undone:,}", Level.WARN if status.state.undone else Level.PLAIN),
     ]
-    cells = "".join(f"<tr><th scope=row>{escape(name)}<td>{escape(value)}" for name, value in rows)
-    return (
-        "<!doctype html><html lang=en><meta charset=utf-8><title>dnsproxy install --watch</title>"
-        "<meta name=color-scheme content='light dark'>"
-        f"<h1>dnsproxy install --watch</h1><table>{cells}</table>"
-        "<p><a href=/metrics>metrics</a> <a href=/readyz>readiness</a>\n"
-    )
+    state = Fact("State", why or status.describe(), Level.BAD if why else Level.OK)
+    frame = Frame("dnsproxy install --watch", (("./", "Overview"),), state)
+    return document(frame, title="The stanza", path="./", body=section("How it stands", facts(rows), key="stanza"))
