@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -24,6 +25,8 @@ def main() -> int:
         told = f"missing: {', '.join(missing())}" if missing() else "this takes root"
         sys.stderr.write(f"{told}; `make cluster-peers` brings what is needed\n")
         return 3
+    # What is ended so takes the node with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     folder = Path(tempfile.mkdtemp(prefix="switchback-cluster-"))
     begun = time.monotonic()
     try:

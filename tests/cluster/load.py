@@ -1,8 +1,9 @@
 """Runs in the client's pod, with Python alone: asks the cluster's DNS, or fetches a page, many times, each time once.
 
-    load.py dns NAMESERVER SUFFIX ADDRESS COUNT     lookups of names of their own below SUFFIX
-    load.py http URL SECONDS                        pages, each over a connection of its own
+    load.py dns STOP NAMESERVER SUFFIX ADDRESS COUNT    lookups of names of their own below SUFFIX, at least so many
+    load.py http STOP URL                               pages, each over a connection of its own
 
+It goes on until there is a file STOP: what is done meanwhile is done under load from its begin to its end.
 The law: nothing is tried again, so that every loss shows. Prints one JSON object.
 """
 
@@ -18,9 +19,12 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import urlsplit
 
 WORKERS = 16
+LONGEST = 600.0
+"""Seconds: if nobody stops it."""
 PATIENCE = 6.0
 """Seconds for one lookup: more than CoreDNS takes for one dnsproxy that is dead and the next upstream."""
 
@@ -91,20 +95,23 @@ def many(ask: Callable[[int], str], goes_on: Callable[[int], bool], *, workers: 
     return {"said": dict(said), "seconds": round(seconds, 1), "slowest": round(slowest, 2)}
 
 
-def main(what: str, *words: str) -> dict[str, object]:
+def main(what: str, stop: str, *words: str) -> dict[str, object]:
     """Do what the command line says."""
+    file, deadline = Path(stop), time.monotonic() + LONGEST
+
+    def goes_on(number: int, least: int) -> bool:
+        return number < least or (not file.exists() and time.monotonic() < deadline)
+
     if what == "dns":
         nameserver, suffix, address, count = words
-        run, last = os.urandom(3).hex(), int(count)
-        wanted = socket.inet_aton(address)
+        run, wanted = os.urandom(3).hex(), socket.inet_aton(address)
         return many(
             lambda number: look_up(nameserver, f"h{run}-{number}.{suffix}", wanted),
-            lambda number: number < last,
+            lambda number: goes_on(number, int(count)),
             workers=WORKERS,
         )
-    url, seconds = words
-    end = time.monotonic() + float(seconds)
-    return many(lambda _: fetch(url), lambda _: time.monotonic() < end, workers=4)
+    (url,) = words
+    return many(lambda _: fetch(url), lambda number: goes_on(number, 0), workers=4)
 
 
 if __name__ == "__main__":

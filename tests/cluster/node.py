@@ -10,6 +10,7 @@ import os
 import secrets
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.cluster import texts
+from tests.deploy.image import PROJECT
 from tests.peers.apiserver import write_keys
 from tests.peers.programs import find_program, program
 
@@ -25,7 +27,19 @@ PROGRAMS: Final = (
     *("coredns", "etcd", "kube-apiserver", "containerd", "kube-controller-manager", "kube-scheduler"),
     *("kubelet", "kube-proxy", "kubectl"),
 )
-TOOLS: Final = ("runc", "nft", "ip", "nsenter", "buildah", "debian-base", "musl-gcc", "ctr", "dig", "openssl")
+TOOLS: Final = (
+    "runc",
+    "nft",
+    "ip",
+    "nsenter",
+    "buildah",
+    "debian-base",
+    "musl-gcc",
+    "ctr",
+    "dig",
+    "openssl",
+    "dnsendpoint",
+)
 START_SECONDS: Final = 120
 # What pods print may be anything.
 _TEXT: Final[dict[str, Any]] = {"capture_output": True, "text": True, "errors": "replace"}
@@ -68,7 +82,8 @@ class Node:
         command = texts.programs(str(self.folder), find=found_programs())[name]
         log = self._logs.enter_context((self.folder / f"{name}.log").open("ab"))
         # /sbin for nft and iptables, which kube-proxy and the CNI's plugins call by name.
-        environment = {**os.environ, "PATH": f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"}
+        path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+        environment = {**os.environ, "PATH": path, "PYTHONPATH": str(PROJECT)}
         self.processes[name] = subprocess.Popen(self.inside(*command), stdout=log, stderr=log, env=environment)
 
     def kill(self, name: str) -> None:
@@ -115,7 +130,7 @@ _READY: Final[Mapping[str, Callable[[Node], bool]]] = {
 
 def found_programs() -> dict[str, str]:
     """Where each of them is."""
-    return {name: program(name) for name in PROGRAMS}
+    return {name: program(name) for name in PROGRAMS} | {"python": sys.executable}
 
 
 @contextmanager
@@ -211,6 +226,15 @@ def hide_folders(node: Node) -> None:
     for place in ("/run", "/var/lib/cni", "/var/lib/kubelet", "/var/log/pods", "/var/log/containers"):
         Path(place).mkdir(parents=True, exist_ok=True)
         node.run("mount", "-t", "tmpfs", "tmpfs", place)
+    # Its own /etc: what is changed there lies in the test's folder, and the machine's is only looked through.
+    layers = {name: node.folder / "etc" / name for name in ("upper", "work")}
+    for layer in layers.values():
+        layer.mkdir(parents=True)
+    options = f"lowerdir=/etc,upperdir={layers['upper']},workdir={layers['work']}"
+    node.run("mount", "-t", "overlay", "overlay", "-o", options, "/etc")
+    for name, text in (("hosts", texts.HOSTS), ("resolv.conf", f"nameserver {texts.NODE_ADDRESS}\n")):
+        # Elsewhere it may be a link into a folder that is hidden here.
+        node.run("sh", "-c", f"rm -f /etc/{name} && printf %s '{text}' > /etc/{name} && chmod 644 /etc/{name}")
 
 
 def make_network(node: Node) -> None:

@@ -10,34 +10,29 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
-from tests.cluster.stage import COREDNS_MAP, Fell, Stage
+from tests.cluster.acting import OVERLAY, finish_job, kustomization, make_certificate, seen_by_nginx
+from tests.cluster.life import (
+    every_node_has_one,
+    no_lookup_is_lost,
+    no_request_is_lost,
+    outage_is_survived,
+    rendered_anew_is_repaired,
+)
+from tests.cluster.publishing import hosts_file, node_has_the_names, node_is_cut_off
+from tests.cluster.refusing import strangers_are_refused
+from tests.cluster.stage import Fell, Stage
 from tests.cluster.texts import CLUSTER_DNS, PUBLIC_ADDRESS
-from tests.deploy.manifests import DEPLOY, compose
+from tests.deploy.manifests import DEPLOY
 from tests.peers.programs import program
 
 MANIFESTS: Final = Path(__file__).parent / "manifests"
-OVERLAY: Final = DEPLOY / "overlays" / "kubeadm"
-LOOKUPS: Final = 100_000
-RELAY_SECONDS: Final = 75
-OUTAGE_SECONDS: Final = 60.0
-RESTART_SECONDS: Final = 30.0
-"""For a kubelet to start a container again, on a machine with other work."""
 
 _NO_CONNECTION: Final = 7
 """curl's exit status for it."""
 
-PLAIN: Final = """
-configMapGenerator:
-  - name: dnsproxy-settings
-    namespace: switchback
-    behavior: merge
-    literals:
-      - DNSPROXY_TARGET_FOR=plain=service:ingress-nginx/plain
-"""
 PLAIN_ROLE: Final[Sequence[dict[str, Any]]] = (
     {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -60,6 +55,7 @@ PLAIN_ROLE: Final[Sequence[dict[str, Any]]] = (
 def cluster_is_there(stage: Stage) -> None:
     """A cluster as kubeadm makes it, two ingress controllers, a load balancer with an address, and a pod."""
     make_certificate(stage.folder)
+    stage.kubectl("apply", "--server-side", "-f", program("dnsendpoint"))
     stage.kubectl("apply", "-f", str(MANIFESTS / "coredns.yaml"))
     stage.kubectl("apply", "-f", str(MANIFESTS / "ingress.yaml"))
     pair = [f"--cert={stage.folder}/tls.crt", f"--key={stage.folder}/tls.key"]
@@ -156,12 +152,9 @@ def new_ingress_is_quick(stage: Stage) -> None:
 
 def second_class_goes_straight(stage: Stage) -> None:
     """An ingress class without the PROXY protocol: its names point straight at its controller."""
-    folder = stage.folder / "with-plain"
-    folder.mkdir()
-    compose(folder, with_components=[], base=OVERLAY, more=PLAIN)
     for one in PLAIN_ROLE:
         stage.apply(one)
-    stage.kubectl("apply", "-k", str(folder))
+    stage.kubectl("apply", "-k", str(kustomization(stage, "with-plain")))
     stage.rolled_out("deployment/dnsproxy")
     stage.ingress("plain", "plain.example.org", ingress_class="plain")
     plain = stage.get("service", "plain", "-n", "ingress-nginx")["spec"]["clusterIP"]
@@ -171,76 +164,6 @@ def second_class_goes_straight(stage: Stage) -> None:
     status, other = stage.curl("http://app.example.org/")
     stage.expect("the other class's page", saw=(status, other), wanted=(0, "hello from app.example.org"))
     stage.say(f"plain.example.org at {plain}: {said}; {other}")
-
-
-def no_lookup_is_lost(stage: Stage) -> None:
-    """A rolling restart of dnsproxy under load: none of 100,000 lookups is lost, none is answered wrongly."""
-    words = ["dns", CLUSTER_DNS, "apps.example.org", stage.relay_address(), str(LOOKUPS)]
-    said = under_load(stage, words, lambda: restart(stage, "deployment/dnsproxy"))
-    stage.expect("lookups", saw=said, wanted={"ok": LOOKUPS})
-
-
-def no_request_is_lost(stage: Stage) -> None:
-    """A rolling restart of the relay under load: no request is lost."""
-    words = ["http", "http://app.example.org/", str(RELAY_SECONDS)]
-    said = under_load(stage, words, lambda: restart(stage, "deployment/relay"))
-    stage.expect("requests that failed", saw=sum(said.values()) - said.get("ok", 0), wanted=0)
-
-
-def outage_is_survived(stage: Stage) -> None:
-    """The API server is away for a minute: names go on being answered, by a dnsproxy that starts anew too.
-
-    While one of two is dead nobody can tell kube-proxy, so its share goes to the stanza's second upstream.
-    """
-    relay = stage.relay_address()
-    stage.node.kill("kube-apiserver")
-    begun = time.monotonic()
-    killed = kill_one(stage, "dnsproxy")
-    said: list[tuple[float, list[str]]] = []
-    while time.monotonic() - begun < OUTAGE_SECONDS:
-        said.append((time.monotonic() - begun, stage.dig(f"o{len(said)}.apps.example.org")))
-        time.sleep(0.02)
-    stage.node.start("kube-apiserver")
-    stage.node.wait_for(stage.node.is_api_ready, "kube-apiserver")
-    public = [when for when, answer in said if answer == [PUBLIC_ADDRESS]]
-    lost = [when for when, answer in said if answer not in ([relay], [PUBLIC_ADDRESS])]
-    stage.say(
-        f"{len(said)} lookups in {OUTAGE_SECONDS:.0f} s, {len(lost)} lost; process {killed} of dnsproxy was killed"
-    )
-    stage.say(f"{len(public)} got the public address, the last after {max(public, default=0):.1f} s")
-    stage.expect("lookups lost", saw=lost, wanted=[])
-    if max(public, default=0) > RESTART_SECONDS:
-        raise Fell("a dnsproxy that was killed is not back")
-    stage.rolled_out("deployment/dnsproxy")
-    stage.ingress("late", "late.example.com")
-    lasted = stage.eventually("a new Ingress", lambda: stage.dig("late.example.com") == [relay], seconds=120)
-    stage.say(f"an Ingress that came afterwards: {lasted:.1f} s")
-
-
-def rendered_anew_is_repaired(stage: Stage) -> None:
-    """The owner renders the Corefile anew: applying again puts the stanza back."""
-    data = {"data": {"Corefile": stage.before["corefile"]}}
-    stage.kubectl("patch", COREDNS_MAP, "-n", "kube-system", "--type=merge", "-p", json.dumps(data))
-    stage.kubectl("delete", "job", "dnsproxy-install", "-n", "switchback", "--ignore-not-found")
-    stage.kubectl("apply", "-k", str(stage.folder / "with-plain"))
-    finish_job(stage, "dnsproxy-install")
-    status, said = stage.curl("https://app.example.org/")
-    stage.expect("the page", saw=(status, said), wanted=(0, "hello from app.example.org"))
-
-
-def every_node_has_one(stage: Stage) -> None:
-    """The component node-local: dnsproxy as a DaemonSet, asked by the pods of its node alone."""
-    folder = stage.folder / "node-local"
-    folder.mkdir()
-    compose(folder, with_components=[DEPLOY / "components" / "node-local"], base=OVERLAY, more=PLAIN)
-    stage.kubectl("apply", "-k", str(folder))
-    stage.rolled_out("daemonset/dnsproxy")
-    stage.kubectl("delete", "deployment", "dnsproxy", "-n", "switchback", "--wait")
-    policy = stage.get("service", "dnsproxy", "-n", "switchback")["spec"]["internalTrafficPolicy"]
-    stage.expect("the Service's policy", saw=policy, wanted="Local")
-    relay = stage.relay_address()
-    stage.eventually("its answer", lambda: stage.dig("n1.apps.example.org") == [relay], seconds=30)
-    stage.say(stage.kubectl("get", "daemonset,pods", "-n", "switchback", "-l", "app.kubernetes.io/name=dnsproxy"))
 
 
 def removal_leaves_nothing(stage: Stage) -> None:
@@ -255,85 +178,25 @@ def removal_leaves_nothing(stage: Stage) -> None:
     kinds = stage.kubectl("api-resources", "--verbs=list", "-o", "name").split()
     left = stage.kubectl("get", ",".join(kinds), "-A", "-l", "app.kubernetes.io/part-of=switchback", "-o", "name")
     stage.expect("what is left", saw=left.split(), wanted=[])
+    stage.expect("the node's hosts file", saw=hosts_file(stage), wanted=stage.before["hosts"])
     stage.eventually("the public address", lambda: stage.dig("late.example.org") == [PUBLIC_ADDRESS])
-    stage.say(f"the Corefile is as before; nothing is left; app.example.org is at {PUBLIC_ADDRESS} again")
+    stage.say("the Corefile and the node's hosts file are as before, and nothing is left")
 
 
 STEPS: Final[Sequence[Callable[[Stage], None]]] = (
     cluster_is_there,
     fault_is_there,
+    node_is_cut_off,
     apply_installs,
     cure_works,
     new_ingress_is_quick,
     second_class_goes_straight,
+    strangers_are_refused,
     no_lookup_is_lost,
     no_request_is_lost,
     outage_is_survived,
     rendered_anew_is_repaired,
+    node_has_the_names,
     every_node_has_one,
     removal_leaves_nothing,
 )
-
-
-def finish_job(stage: Stage, name: str) -> None:
-    """Wait for a Job's end and say what it said; raises Fell where it failed."""
-
-    def condition() -> str:
-        done = stage.get("job", name, "-n", "switchback").get("status", {}).get("conditions", [])
-        return next(
-            (one["type"] for one in done if one["type"] in {"Complete", "Failed"} and one["status"] == "True"), ""
-        )
-
-    stage.eventually(f"the end of Job {name}", condition, seconds=420)
-    ended = condition()
-    stage.say(stage.kubectl("logs", f"job/{name}", "-n", "switchback"))
-    stage.expect(f"Job {name}", saw=ended, wanted="Complete")
-
-
-def under_load(stage: Stage, words: Sequence[str], act: Callable[[], None]) -> dict[str, int]:
-    """What load.py counted in the client's pod while something was done."""
-    with ThreadPoolExecutor(1) as pool:
-        load = pool.submit(stage.client, "python3", "/client/load.py", *words)
-        act()
-        status, said = load.result()
-    stage.say(f"load.py {' '.join(words)}: {said}")
-    stage.expect("load.py", saw=status, wanted=0)
-    counted: dict[str, int] = json.loads(said)["said"]
-    return counted
-
-
-def restart(stage: Stage, workload: str) -> None:
-    """A rolling restart, to its end."""
-    begun = time.monotonic()
-    stage.kubectl("rollout", "restart", workload, "-n", "switchback")
-    stage.rolled_out(workload)
-    stage.say(f"{workload} was restarted in {time.monotonic() - begun:.0f} s")
-
-
-def kill_one(stage: Stage, name: str) -> int:
-    """SIGKILL one process of a program of ours; the kubelet starts it again. Gives its number in the node."""
-    listing = stage.node.run("ps", "ax", "-o", "pid=,args=").stdout.splitlines()
-    mine = [int(line.split()[0]) for line in listing if f"/app/bin/{name} " in line and "/app/bin/python" in line]
-    stage.node.run("kill", "-KILL", str(mine[0]))
-    return mine[0]
-
-
-def seen_by_nginx(stage: Stage, what: str) -> str:
-    """The last line of its log with this in it."""
-    found: list[str] = []
-
-    def look() -> bool:
-        log = stage.kubectl("logs", "deployment/controller", "-n", "ingress-nginx")
-        found[:] = [line for line in log.splitlines() if what in line]
-        return bool(found)
-
-    stage.eventually(f"{what} in nginx's log", look, seconds=20)
-    return found[-1]
-
-
-def make_certificate(folder: Path) -> None:
-    """For every name of the scene; its own authority."""
-    names = "subjectAltName=DNS:*.example.org,DNS:*.apps.example.org"
-    words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=scene", "-addext", names]
-    words += ["-keyout", str(folder / "tls.key"), "-out", str(folder / "tls.crt")]
-    subprocess.run([program("openssl"), *words], check=True, capture_output=True)

@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -79,6 +80,25 @@ def test_every_number_is_asked_once() -> None:
     counted = load.many(ask, lambda number: number < 100, workers=8)
     assert sorted(asked) == list(range(100))
     assert counted["said"] == {"ok": 50, "lost": 50}
+
+
+def test_it_goes_on_until_it_is_stopped_and_asks_as_often_as_it_was_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop, asked = tmp_path / "stop", list[str]()
+
+    def fetch(url: str) -> str:
+        asked.append(url)
+        if len(asked) >= 40:
+            stop.touch()
+        return "ok"
+
+    monkeypatch.setattr(load, "fetch", fetch)
+    monkeypatch.setattr(load, "look_up", lambda *_: "ok")
+    assert load.main("http", str(stop), "http://app.example.org/")["said"] == {"ok": len(asked)}
+    # Four workers may each be at one more when the file is there.
+    assert 40 <= len(asked) <= 44
+    assert load.main("dns", str(stop), "192.0.2.53", "example.org", "192.0.2.7", "70")["said"] == {"ok": 70}
 
 
 def test_a_refused_connection_is_no_success() -> None:

@@ -15,7 +15,7 @@ from tests.cluster.node import PROGRAMS
 
 FOLDER = "/folder"
 FILES = texts.files(FOLDER, cgroup="/group", token="secret")
-COMMANDS = texts.programs(FOLDER, find={name: f"/bin/{name}" for name in [*PROGRAMS, "etcd"]})
+COMMANDS = texts.programs(FOLDER, find={name: f"/bin/{name}" for name in (*PROGRAMS, "python")})
 
 
 def test_every_file_is_what_its_reader_reads() -> None:

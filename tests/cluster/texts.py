@@ -21,6 +21,8 @@ SERVICE_RANGE: Final = "10.96.0.0/16"
 CLUSTER_DNS: Final = "10.96.0.10"
 API_PORT: Final = 6443
 PAUSE: Final = "localhost/pause:1"
+HOSTS: Final = f"127.0.0.1\tlocalhost\n{NODE_ADDRESS} {NODE}   # by hand\n\n2001:db8::7 elsewhere.example.net"
+"""The node's own hosts file, which ends without a newline."""
 
 
 def format_containerd(folder: str) -> str:
@@ -83,6 +85,8 @@ def format_kubelet(folder: str, *, cgroup: str) -> str:
             "authorization": {"mode": "AlwaysAllow"},
             "staticPodPath": f"{folder}/static",
             "podLogsDir": f"{folder}/logs",
+            # How late a pod may see a changed ConfigMap; a minute, where nobody says. It is waited for several times.
+            "syncFrequency": "10s",
             # A machine's disk is its owner's business.
             "evictionHard": {"memory.available": "50Mi"},
             "imageGCHighThresholdPercent": 100,
@@ -184,6 +188,7 @@ def programs(folder: str, *, find: Mapping[str, str]) -> dict[str, list[str]]:
             *(f"--hostname-override={NODE}", f"--node-ip={NODE_ADDRESS}"),
         ],
         "kube-proxy": [find["kube-proxy"], f"--config={folder}/kube-proxy.yaml"],
+        "enforcer": [find["python"], "-m", "tests.cluster.enforcer", f"{folder}/kubeconfig"],
     }
 
 

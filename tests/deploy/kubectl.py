@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Sequence
-
-import yaml
 
 from tests.deploy.manifests import Manifest
 from tests.peers.apiserver import ApiServer
@@ -15,7 +14,7 @@ from tests.peers.programs import program
 def kubectl(server: ApiServer, *arguments: str, given: Sequence[Manifest] | None = None) -> str:
     """What kubectl prints; `given` goes to its stdin. Fails where it fails, and where the API server warns."""
     command = [program("kubectl"), "--kubeconfig", str(server.kubeconfig), *arguments]
-    text = None if given is None else yaml.safe_dump_all(given)
+    text = None if given is None else json.dumps({"apiVersion": "v1", "kind": "List", "items": list(given)})
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout}{done.stderr}"
     assert "Warning" not in done.stderr, done.stderr

@@ -5,8 +5,10 @@ The law: what is judged is what `kubectl kustomize` prints, never the files it r
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -47,6 +49,23 @@ def render(folder: Path) -> list[Manifest]:
     assert done.returncode == 0, done.stderr
     assert "deprecated" not in done.stderr.lower(), done.stderr
     return [one for one in yaml.safe_load_all(done.stdout) if one]
+
+
+@functools.cache
+def kustomizations() -> Mapping[str, Sequence[Manifest]]:
+    """Every kustomization as it renders, by its folder in deploy/: the base, overlays, the base with one component."""
+    folders = {path: path for path in (BASE, *overlays())}
+    with tempfile.TemporaryDirectory(prefix="switchback-") as composed:
+        for component in components():
+            folder = Path(composed) / component.name
+            folder.mkdir()
+            folders[component] = compose(folder, with_components=with_needed(component))
+        return {str(name.relative_to(DEPLOY)): render(folder) for name, folder in folders.items()}
+
+
+def names() -> list[str]:
+    """Of all kustomizations."""
+    return [str(path.relative_to(DEPLOY)) for path in (BASE, *overlays(), *components())]
 
 
 def compose(folder: Path, *, with_components: Sequence[Path], more: str = "", base: Path = BASE) -> Path:

@@ -2,65 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.deploy.kubectl import kubectl
-from tests.deploy.manifests import BASE, DEPLOY, Manifest, components, compose, overlays, pod_templates, render
-from tests.peers.apiserver import ApiServer, running_apiserver
-from tests.peers.programs import program
+from tests.deploy.manifests import (
+    ALONE,
+    BASE,
+    Manifest,
+    components,
+    compose,
+    kustomizations,
+    name_of,
+    pod_templates,
+    render,
+)
+from tests.peers.apiserver import ApiServer
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api", "prometheus-operator", "dnsendpoint")
 
 NAMESPACE = "/api/v1/namespaces/switchback"
+LABEL = "app.kubernetes.io/part-of=switchback"
+KINDS = (
+    "clusterroles,clusterrolebindings,roles,rolebindings,deployments,daemonsets,jobs,cronjobs,services,configmaps,"
+    "serviceaccounts,networkpolicies,resourcequotas,poddisruptionbudgets,horizontalpodautoscalers,servicemonitors,"
+    "podmonitors,prometheusrules"
+)
+JOBS = "/apis/batch/v1/namespaces/switchback/jobs"
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    with with_definitions(tmp_path_factory.mktemp("deploy")) as server:
-        yield server
+def applied(bare: ApiServer) -> ApiServer:
+    kubectl(bare, "apply", "-k", str(BASE))
+    return bare
 
 
-@contextmanager
-def with_definitions(folder: Path) -> Iterator[ApiServer]:
-    """An API server that knows the objects that are not Kubernetes' own."""
-    with running_apiserver(folder) as server:
-        for definitions in (
-            f"{program('gateway-api')}/standard",
-            program("prometheus-operator"),
-            program("dnsendpoint"),
-        ):
-            kubectl(server, "apply", "--server-side", "-f", definitions)
-        yield server
-
-
-@pytest.fixture(params=[BASE, *overlays(), *components()], ids=lambda path: str(path.relative_to(DEPLOY)))
-def manifests(request: pytest.FixtureRequest, tmp_path: Path) -> list[Manifest]:
-    folder: Path = request.param
-    if folder in components():
-        folder = compose(tmp_path, with_components=[folder])
-    return render(folder)
-
-
-@pytest.fixture(scope="module")
-def applied(cluster: ApiServer) -> ApiServer:
-    kubectl(cluster, "apply", "-k", str(BASE))
-    return cluster
-
-
-def test_every_kustomization_is_taken_without_a_warning(cluster: ApiServer, manifests: list[Manifest]) -> None:
-    kubectl(cluster, "apply", "-f", "-", given=[one for one in manifests if one["kind"] == "Namespace"])
-    kubectl(cluster, "apply", "-f", "-", given=manifests)
-    # A dry run on the server, which fails where there is a difference: GitOps tools would see one that never ends.
-    kubectl(cluster, "diff", "-f", "-", given=manifests)
+def test_every_object_of_every_kustomization_is_taken_without_a_warning(applied: ApiServer) -> None:
+    spaces = [one for one in distinct() if one["kind"] == "Namespace"]
+    kubectl(applied, "apply", "-f", "-", given=spaces)
+    for objects in rounds(distinct()):
+        # A Job can't be changed into another overlay's.
+        applied.request("DELETE", f"{JOBS}?propagationPolicy=Background")
+        kubectl(applied, "apply", "-f", "-", given=objects)
+        # A dry run on the server, which fails where there is a difference: GitOps tools would see one that never ends.
+        kubectl(applied, "diff", "-f", "-", given=objects)
 
 
 def test_the_pods_are_admitted_under_pod_security(applied: ApiServer) -> None:
     admit_quota(applied)
-    for workload, template in pod_templates(render(BASE)):
+    for workload, template in pod_templates(kustomizations()["base"]):
         pod = {
             "apiVersion": "v1",
             "kind": "Pod",
@@ -84,27 +77,54 @@ def test_a_service_gets_the_families_that_the_cluster_has(applied: ApiServer) ->
         assert (spec["ipFamilyPolicy"], len(spec["clusterIPs"])) == ("PreferDualStack", 1)
 
 
-def test_a_removal_leaves_nothing_and_may_be_repeated(tmp_path: Path) -> None:
-    for folder in ("server", "composed"):
-        (tmp_path / folder).mkdir()
-    everything = compose(
-        tmp_path / "composed", with_components=[one for one in components() if one.name != "node-local"]
-    )
-    with with_definitions(tmp_path / "server") as server:
-        kubectl(server, "apply", "-k", str(everything))
-        assert ours(server) != []
+def test_a_removal_leaves_nothing_and_may_be_repeated(applied: ApiServer, tmp_path: Path) -> None:
+    everything = compose(tmp_path, with_components=[one for one in components() if one.name not in ALONE])
+    # What other tests put there and this kustomization does not have.
+    kubectl(applied, "delete", KINDS, "-A", "-l", LABEL, "--wait=false")
+    assert ours(applied) == ["namespace/switchback", "namespace/switchback-nodes"]
+    try:
+        kubectl(applied, "apply", "-k", str(everything))
+        assert len(ours(applied)) > len(render(BASE))
         for _ in range(2):
             # Namespaces end by the controller manager, which is not here.
-            kubectl(server, "delete", "-k", str(everything), "--ignore-not-found", "--wait=false")
-        assert ours(server) == ["namespace/switchback", "namespace/switchback-nodes"]
+            kubectl(applied, "delete", "-k", str(everything), "--ignore-not-found", "--wait=false")
+        assert ours(applied) == ["namespace/switchback", "namespace/switchback-nodes"]
+    finally:
+        for name in ("switchback", "switchback-nodes"):
+            end_namespace(applied, name)
+
+
+def distinct() -> list[Manifest]:
+    """Each object of all kustomizations, once for each content that it has somewhere."""
+    found = {
+        (name_of(one), json.dumps(one, sort_keys=True)): one
+        for manifests in kustomizations().values()
+        for one in manifests
+    }
+    return list(found.values())
+
+
+def rounds(objects: Sequence[Manifest]) -> list[list[Manifest]]:
+    """All of them, in as few rounds as it takes for each to have a name once."""
+    found: list[dict[str, Manifest]] = []
+    for one in objects:
+        name = name_of(one)
+        free = next((names for names in found if name not in names), None)
+        if free is None:
+            found.append(free := {})
+        free[name] = one
+    return [list(names.values()) for names in found]
 
 
 def ours(server: ApiServer) -> list[str]:
     """What is left of us anywhere, the namespace's contents included."""
-    kinds = "namespaces,clusterroles,clusterrolebindings,roles,rolebindings,deployments,daemonsets,jobs,services"
-    kinds += ",configmaps,serviceaccounts,networkpolicies,resourcequotas,poddisruptionbudgets"
-    found = kubectl(server, "get", kinds, "-A", "-l", "app.kubernetes.io/part-of=switchback", "-o", "name")
-    return sorted(found.split())
+    return sorted(kubectl(server, "get", f"namespaces,{KINDS}", "-A", "-l", LABEL, "-o", "name").split())
+
+
+def end_namespace(server: ApiServer, name: str) -> None:
+    """What the controller manager does in the end: without finalizers it goes."""
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, "spec": {"finalizers": []}}
+    server.request("PUT", f"/api/v1/namespaces/{name}/finalize", body)
 
 
 def admit_quota(server: ApiServer) -> None:

@@ -21,10 +21,10 @@ from tests.deploy.calls import ALLOWED, account, parse_call
 from tests.deploy.kubectl import kubectl
 from tests.deploy.manifests import DEPLOY, Manifest, compose, pod_templates, render, settings_of
 from tests.dnsproxy.install.discover.cluster import manifests as objects_of
-from tests.peers.apiserver import ApiServer, running_apiserver
+from tests.peers.apiserver import ApiServer
 from tests.peers.watching import watching
 
-pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl")
+pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api", "prometheus-operator", "dnsendpoint")
 
 WATCHED: Final = [
     ("talos", "talos"),
@@ -155,16 +155,10 @@ class Cluster:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    with running_apiserver(tmp_path_factory.mktemp("installer")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def cluster(
-    server: ApiServer, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    bare: ApiServer, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Cluster]:
-    overlay, distribution = request.param
+    server, (overlay, distribution) = bare, request.param
     folder = tmp_path_factory.mktemp("installer")
     objects = [without_addresses(one) for one in objects_of(distribution)]
     manifests = render(kustomization(overlay, folder))

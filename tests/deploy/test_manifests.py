@@ -23,12 +23,12 @@ from tests.deploy.manifests import (
     components,
     compose,
     find,
+    kustomizations,
     name_of,
-    overlays,
+    names,
     pod_templates,
     render,
     settings_of,
-    with_needed,
 )
 from tests.peers.programs import program
 
@@ -44,31 +44,24 @@ DECIDED = {
 """What kube-score would have otherwise, and why not. On limits for the processor, see base/dnsproxy.yaml."""
 
 
-def folders() -> list[Path]:
-    return [BASE, *overlays(), *components()]
-
-
-@pytest.fixture(params=folders(), ids=lambda path: str(path.relative_to(DEPLOY)), scope="module")
-def manifests(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[Manifest]:
+@pytest.fixture(params=names(), scope="module")
+def manifests(request: pytest.FixtureRequest) -> Sequence[Manifest]:
     """The base, an overlay, or the base with one component."""
-    folder: Path = request.param
-    if folder in components():
-        folder = compose(tmp_path_factory.mktemp("composed"), with_components=with_needed(folder))
-    return render(folder)
+    return kustomizations()[request.param]
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
-def test_every_law_is_kept(manifests: list[Manifest], law: Law) -> None:
+def test_every_law_is_kept(manifests: Sequence[Manifest], law: Law) -> None:
     assert list(law(manifests)) == []
 
 
-def test_no_object_is_there_twice(manifests: list[Manifest]) -> None:
+def test_no_object_is_there_twice(manifests: Sequence[Manifest]) -> None:
     names = [name_of(one) for one in manifests]
     assert len(names) == len(set(names))
 
 
 def test_every_setting_is_one_that_its_program_understands(
-    manifests: list[Manifest], monkeypatch: pytest.MonkeyPatch
+    manifests: Sequence[Manifest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for workload, template in pod_templates(manifests):
         values = settings_of(manifests, template)
@@ -78,7 +71,7 @@ def test_every_setting_is_one_that_its_program_understands(
         assert set(values) <= known, name_of(workload)
 
 
-def test_a_pod_has_time_to_end(manifests: list[Manifest]) -> None:
+def test_a_pod_has_time_to_end(manifests: Sequence[Manifest]) -> None:
     for workload, template in pod_templates(manifests):
         main, values = template["spec"]["containers"][0], settings_of(manifests, template)
         if main["command"] == ["dnsproxy"] and main["args"] == ["serve"]:
@@ -90,7 +83,7 @@ def test_a_pod_has_time_to_end(manifests: list[Manifest]) -> None:
         assert template["spec"]["terminationGracePeriodSeconds"] > wanted, name_of(workload)
 
 
-def test_a_service_leads_to_the_ports_that_the_program_listens_on(manifests: list[Manifest]) -> None:
+def test_a_service_leads_to_the_ports_that_the_program_listens_on(manifests: Sequence[Manifest]) -> None:
     for _, template in pod_templates(manifests):
         main, values = template["spec"]["containers"][0], settings_of(manifests, template)
         listening = {int(route.partition("=")[0].rpartition(":")[2]) for route in values.get("PROXY_ROUTE", "").split()}
@@ -100,7 +93,7 @@ def test_a_service_leads_to_the_ports_that_the_program_listens_on(manifests: lis
 
 
 @pytest.mark.peer("kube-score")
-def test_kube_score_has_nothing_to_say_that_was_not_decided(manifests: list[Manifest]) -> None:
+def test_kube_score_has_nothing_to_say_that_was_not_decided(manifests: Sequence[Manifest]) -> None:
     ignored = [word for name in DECIDED for word in ("--ignore-test", name)]
     command = [program("kube-score"), "score", "--output-format", "ci", "--ignore-container-cpu-limit", *ignored, "-"]
     done = subprocess.run(command, input=yaml.safe_dump_all(manifests), capture_output=True, text=True, check=False)
@@ -113,7 +106,7 @@ def test_all_components_go_together(tmp_path: Path) -> None:
     assert [fault for law in LAWS for fault in law(manifests)] == []
 
 
-def test_the_images_tag_is_this_version(manifests: list[Manifest]) -> None:
+def test_the_images_tag_is_this_version(manifests: Sequence[Manifest]) -> None:
     with (DEPLOY.parent / "pyproject.toml").open("rb") as file:
         version = tomllib.load(file)["project"]["version"]
     for _, template in pod_templates(manifests):
@@ -141,7 +134,7 @@ def test_a_changed_setting_restarts_the_pods(tmp_path: Path) -> None:
     assert settings_of(after, template)["DNSPROXY_TTL"] == "7"
 
 
-def test_the_name_of_a_services_role_is_the_services(manifests: list[Manifest]) -> None:
+def test_the_name_of_a_services_role_is_the_services(manifests: Sequence[Manifest]) -> None:
     """Kustomize renames what it takes for a reference: a ConfigMap called relay would be one."""
     roles = [one for one in manifests if one["kind"] == "Role" and one["metadata"]["name"] == "dnsproxy-target"]
     for role in roles:

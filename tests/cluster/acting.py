@@ -1,0 +1,106 @@
+"""What steps do to the scene: wait for a Job, load, restart, kill.
+
+The law: each waits for its own end, and says what it saw.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+from tests.cluster.stage import Stage
+from tests.deploy.manifests import DEPLOY, compose
+from tests.peers.programs import program
+
+OVERLAY: Final = DEPLOY / "overlays" / "kubeadm"
+PLAIN: Final = """
+configMapGenerator:
+  - name: dnsproxy-settings
+    namespace: switchback
+    behavior: merge
+    literals:
+      - DNSPROXY_TARGET_FOR=plain=service:ingress-nginx/plain
+"""
+
+
+def kustomization(stage: Stage, name: str, *components: str) -> Path:
+    """The folder of an owner's own: the overlay, the second ingress class, and components."""
+    folder = stage.folder / name
+    folder.mkdir(exist_ok=True)
+    chosen = [DEPLOY / "components" / one for one in components]
+    return compose(folder, with_components=chosen, base=OVERLAY, more=PLAIN)
+
+
+def finish_job(stage: Stage, name: str) -> None:
+    """Wait for a Job's end and say what it said; raises Fell where it failed."""
+
+    def condition() -> str:
+        done = stage.get("job", name, "-n", "switchback").get("status", {}).get("conditions", [])
+        return next(
+            (one["type"] for one in done if one["type"] in {"Complete", "Failed"} and one["status"] == "True"), ""
+        )
+
+    stage.eventually(f"the end of Job {name}", condition, seconds=420)
+    ended = condition()
+    stage.say(stage.kubectl("logs", f"job/{name}", "-n", "switchback"))
+    stage.expect(f"Job {name}", saw=ended, wanted="Complete")
+
+
+def under_load(stage: Stage, what: str, *words: str, act: Callable[[], None]) -> dict[str, int]:
+    """What load.py counted in the client's pod from before something is done until after."""
+    stop, begun = f"/tmp/stop-{what}", f"/tmp/begun-{what}"  # noqa: S108  # in a pod
+    command = f"touch {begun}; exec python3 /client/load.py {' '.join([what, stop, *words])}"
+    with ThreadPoolExecutor(1) as pool:
+        load = pool.submit(stage.client, "sh", "-c", command)
+        try:
+            stage.eventually("the load", lambda: stage.client("test", "-e", begun)[0] == 0 or load.done())
+            act()
+        finally:
+            stage.client("touch", stop)
+        status, said = load.result()
+    stage.say(f"load.py {what} {' '.join(words)}: {said}")
+    stage.expect("load.py", saw=status, wanted=0)
+    counted: dict[str, int] = json.loads(said)["said"]
+    return counted
+
+
+def restart(stage: Stage, workload: str) -> None:
+    """A rolling restart, to its end."""
+    begun = time.monotonic()
+    stage.kubectl("rollout", "restart", workload, "-n", "switchback")
+    stage.rolled_out(workload)
+    stage.say(f"{workload} was restarted in {time.monotonic() - begun:.0f} s")
+
+
+def kill_one(stage: Stage, name: str) -> int:
+    """SIGKILL one process of a program of ours; the kubelet starts it again. Gives its number in the node."""
+    listing = stage.node.run("ps", "ax", "-o", "pid=,args=").stdout.splitlines()
+    mine = [int(line.split()[0]) for line in listing if f"/app/bin/{name} " in line and "/app/bin/python" in line]
+    stage.node.run("kill", "-KILL", str(mine[0]))
+    return mine[0]
+
+
+def seen_by_nginx(stage: Stage, what: str) -> str:
+    """The last line of its log with this in it."""
+    found: list[str] = []
+
+    def look() -> bool:
+        log = stage.kubectl("logs", "deployment/controller", "-n", "ingress-nginx")
+        found[:] = [line for line in log.splitlines() if what in line]
+        return bool(found)
+
+    stage.eventually(f"{what} in nginx's log", look, seconds=20)
+    return found[-1]
+
+
+def make_certificate(folder: Path) -> None:
+    """For every name of the scene; its own authority."""
+    names = "subjectAltName=DNS:*.example.org,DNS:*.apps.example.org"
+    words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=scene", "-addext", names]
+    words += ["-keyout", str(folder / "tls.key"), "-out", str(folder / "tls.crt")]
+    subprocess.run([program("openssl"), *words], check=True, capture_output=True)

@@ -1,0 +1,99 @@
+"""Steps of the scene: life with it, where things are restarted, die, and are written by others.
+
+The law: as in steps.py.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Final
+
+from tests.cluster.acting import kill_one, kustomization, restart, under_load
+from tests.cluster.stage import COREDNS_MAP, Fell, Stage
+from tests.cluster.texts import CLUSTER_DNS, PUBLIC_ADDRESS
+
+KEPT: Final = ("installer-watch", "publishing", "node-hosts", "external-dns")
+"""The components of most of the scene."""
+LOOKUPS: Final = 100_000
+OUTAGE_SECONDS: Final = 60.0
+RESTART_SECONDS: Final = 30.0
+"""For a kubelet to start a container again, on a machine with other work."""
+
+
+def no_lookup_is_lost(stage: Stage) -> None:
+    """A rolling restart of dnsproxy under load: none of 100,000 lookups is lost, none is answered wrongly."""
+    words = [CLUSTER_DNS, "apps.example.org", stage.relay_address(), str(LOOKUPS)]
+    said = under_load(stage, "dns", *words, act=lambda: restart(stage, "deployment/dnsproxy"))
+    stage.expect("how lookups ended", saw=set(said), wanted={"ok"})
+    if said["ok"] < LOOKUPS:
+        raise Fell(f"only {said['ok']} lookups were made")
+
+
+def no_request_is_lost(stage: Stage) -> None:
+    """A rolling restart of the relay under load: no request is lost."""
+    said = under_load(stage, "http", "http://app.example.org/", act=lambda: restart(stage, "deployment/relay"))
+    stage.expect("how requests ended", saw=set(said), wanted={"ok"})
+
+
+def outage_is_survived(stage: Stage) -> None:
+    """The API server is away for a minute: names go on being answered, by a dnsproxy that starts anew too.
+
+    While one of two is dead nobody can tell kube-proxy, so its share goes to the stanza's second upstream.
+    """
+    relay = stage.relay_address()
+    stage.node.kill("kube-apiserver")
+    begun = time.monotonic()
+    killed = kill_one(stage, "dnsproxy")
+    said: list[tuple[float, list[str]]] = []
+    while time.monotonic() - begun < OUTAGE_SECONDS:
+        said.append((time.monotonic() - begun, stage.dig(f"o{len(said)}.apps.example.org")))
+        time.sleep(0.02)
+    stage.node.start("kube-apiserver")
+    stage.node.wait_for(stage.node.is_api_ready, "kube-apiserver")
+    public = [when for when, answer in said if answer == [PUBLIC_ADDRESS]]
+    lost = [when for when, answer in said if answer not in ([relay], [PUBLIC_ADDRESS])]
+    stage.say(
+        f"{len(said)} lookups in {OUTAGE_SECONDS:.0f} s, {len(lost)} lost; process {killed} of dnsproxy was killed"
+    )
+    stage.say(f"{len(public)} got the public address, the last after {max(public, default=0):.1f} s")
+    stage.expect("lookups lost", saw=lost, wanted=[])
+    if max(public, default=0) > RESTART_SECONDS:
+        raise Fell("a dnsproxy that was killed is not back")
+    stage.rolled_out("deployment/dnsproxy")
+    stage.ingress("late", "late.example.com")
+    lasted = stage.eventually("a new Ingress", lambda: stage.dig("late.example.com") == [relay], seconds=120)
+    stage.say(f"an Ingress that came afterwards: {lasted:.1f} s")
+
+
+def rendered_anew_is_repaired(stage: Stage) -> None:
+    """An installer that stays: the owner renders the Corefile anew, and the stanza is back at once, with an Event."""
+    stage.kubectl("apply", "-k", str(kustomization(stage, "kept", *KEPT)))
+    # Ready once the cluster's DNS asks dnsproxy, which here it does already.
+    stage.rolled_out("deployment/dnsproxy-install")
+    installed = stage.corefile()
+    data = {"data": {"Corefile": stage.before["corefile"]}}
+    stage.kubectl("patch", COREDNS_MAP, "-n", "kube-system", "--type=merge", "-p", json.dumps(data))
+    lasted = stage.eventually("the stanza", lambda: stage.corefile() == installed, seconds=60)
+    stage.say(f"the stanza is back {lasted:.1f} s after kubectl returned")
+    stage.eventually("an Event", lambda: "StanzaRepaired" in reasons(stage), seconds=60)
+    stage.rolled_out("deployment/dnsproxy-install")
+    status, said = stage.curl("https://app.example.org/")
+    stage.expect("the page", saw=(status, said), wanted=(0, "hello from app.example.org"))
+
+
+def every_node_has_one(stage: Stage) -> None:
+    """The component node-local: dnsproxy as a DaemonSet, asked by the pods of its node alone."""
+    stage.kubectl("apply", "-k", str(kustomization(stage, "node-local", *KEPT, "node-local")))
+    stage.rolled_out("daemonset/dnsproxy")
+    stage.kubectl("delete", "deployment,poddisruptionbudget", "dnsproxy", "-n", "switchback", "--wait")
+    policy = stage.get("service", "dnsproxy", "-n", "switchback")["spec"]["internalTrafficPolicy"]
+    stage.expect("the Service's policy", saw=policy, wanted="Local")
+    relay = stage.relay_address()
+    stage.eventually("its answer", lambda: stage.dig("n1.apps.example.org") == [relay], seconds=60)
+    stage.say(stage.kubectl("get", "daemonset,pods", "-n", "switchback", "-l", "app.kubernetes.io/name=dnsproxy"))
+
+
+def reasons(stage: Stage) -> set[str]:
+    """Of the Events beside the cluster's DNS."""
+    return {one["reason"] for one in stage.get("events.v1.events.k8s.io", "-n", "kube-system")["items"]}

@@ -1,0 +1,146 @@
+"""NetworkPolicies as an nftables ruleset, for a node whose CNI enforces none.
+
+The law: what the API says, and where it leaves a choice, the stricter: who is selected by no policy is free; who is
+selected may do what one of its policies allows, and nothing else; between a pod and its own node only what comes from
+the node is always let through. What this cannot express is refused, never ignored. Pure.
+https://kubernetes.io/docs/concepts/services-networking/network-policies/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+Object = Mapping[str, Any]
+
+TABLE: Final = "inet policies"
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
+_OPERATORS: Final = frozenset({"In", "NotIn", "Exists", "DoesNotExist"})
+
+
+class Unenforceable(Exception):
+    """A policy says something that there are no rules for here."""
+
+
+def format_rules(pods: Iterable[Object], policies: Sequence[Object], namespaces: Iterable[Object]) -> str:
+    """The whole ruleset, as `nft -f` takes it; it replaces the one before in one step."""
+    labels = {one["metadata"]["name"]: one["metadata"].get("labels") or {} for one in namespaces}
+    living = [one for one in pods if address_of(one)]
+    chains: dict[str, list[str]] = {}
+    jumps: dict[str, list[str]] = {"Ingress": [], "Egress": []}
+    for pod in sorted(living, key=address_of):
+        for direction, elements in jumps.items():
+            selecting = [one for one in policies if selects(one, pod) and direction in types_of(one)]
+            if selecting:
+                name = f"{direction.lower()}-{address_of(pod).replace('.', '-')}"
+                elements.append(f"{address_of(pod)} : jump {name}")
+                allowed = [rule for one in selecting for rule in _rules(one, pod, direction, living, labels)]
+                chains[name] = [*dict.fromkeys(allowed), "counter drop"]
+    return "\n".join([f"table {TABLE}", f"delete table {TABLE}", f"table {TABLE} {{", *_body(chains, jumps), "}", ""])
+
+
+def address_of(pod: Object) -> str:
+    """Its IPv4 address; empty for one that has none of its own (any more)."""
+    status = pod.get("status") or {}
+    if pod["spec"].get("hostNetwork") or status.get("phase") in _ENDED:
+        return ""
+    return str(status.get("podIP") or "")
+
+
+def types_of(policy: Object) -> Sequence[str]:
+    """Which directions it isolates."""
+    spec = policy["spec"]
+    return spec.get("policyTypes") or ["Ingress", *(["Egress"] if "egress" in spec else [])]
+
+
+def selects(policy: Object, pod: Object) -> bool:
+    """Whether it is about this pod."""
+    same = policy["metadata"]["namespace"] == pod["metadata"]["namespace"]
+    return same and matches(policy["spec"].get("podSelector") or {}, pod["metadata"].get("labels") or {})
+
+
+def matches(selector: Object, labels: Mapping[str, str]) -> bool:
+    """Whether labels are those that a selector means; the empty one means all."""
+    wanted = (selector.get("matchLabels") or {}).items() <= labels.items()
+    return wanted and all(_expressed(one, labels) for one in selector.get("matchExpressions") or ())
+
+
+def _expressed(expression: Object, labels: Mapping[str, str]) -> bool:
+    key, operator, values = expression["key"], expression["operator"], expression.get("values") or ()
+    if operator not in _OPERATORS:
+        raise Unenforceable(f"operator {operator}")
+    if operator in {"Exists", "DoesNotExist"}:
+        return (key in labels) is (operator == "Exists")
+    return (labels.get(key) in values) is (operator == "In")
+
+
+def _rules(
+    policy: Object, pod: Object, direction: str, pods: Sequence[Object], namespaces: Mapping[str, Mapping[str, str]]
+) -> Iterator[str]:
+    """A rule for each thing that one policy allows a pod."""
+    side, peers = ("saddr", "from") if direction == "Ingress" else ("daddr", "to")
+    for rule in policy["spec"].get(direction.lower()) or ():
+        sources = _addresses(rule[peers], policy, pods, namespaces) if rule.get(peers) else None
+        if sources is not None and not sources:
+            continue
+        where = f"ip {side} {{ {', '.join(sources)} }} " if sources is not None else ""
+        for port in rule.get("ports") or [None]:
+            yield f"{where}{_port(port, pod, direction)}return"
+
+
+def _addresses(
+    peers: Sequence[Object], policy: Object, pods: Sequence[Object], namespaces: Mapping[str, Mapping[str, str]]
+) -> list[str]:
+    """Of the pods that are meant, now."""
+    found: set[str] = set()
+    for peer in peers:
+        if "ipBlock" in peer:
+            raise Unenforceable("ipBlock")
+        for pod in pods:
+            space = pod["metadata"]["namespace"]
+            if "namespaceSelector" in peer:
+                is_there = matches(peer["namespaceSelector"], namespaces.get(space, {}))
+            else:
+                is_there = space == policy["metadata"]["namespace"]
+            if is_there and matches(peer.get("podSelector") or {}, pod["metadata"].get("labels") or {}):
+                found.add(address_of(pod))
+    return sorted(found)
+
+
+def _port(port: Object | None, pod: Object, direction: str) -> str:
+    if port is None:
+        return ""
+    protocol, number = port.get("protocol", "TCP").lower(), port.get("port")
+    if "endPort" in port or (isinstance(number, str) and direction == "Egress"):
+        raise Unenforceable(f"port {port}")
+    if isinstance(number, str):
+        numbers = [
+            one["containerPort"]
+            for container in pod["spec"]["containers"]
+            for one in container.get("ports") or ()
+            if one.get("name") == number and one.get("protocol", "TCP").lower() == protocol
+        ]
+        # A port that this pod doesn't have is none that could be dialled.
+        number = numbers[0] if numbers else 0
+    return f"{protocol} dport {number} " if number is not None else f"meta l4proto {protocol} "
+
+
+def _body(chains: Mapping[str, Sequence[str]], jumps: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    for name, rules in chains.items():
+        yield from _chain(name, rules)
+    verdicts = {
+        direction: [f"ip {side} vmap {{ {', '.join(jumps[direction])} }}"] if jumps[direction] else []
+        for direction, side in (("Egress", "saddr"), ("Ingress", "daddr"))
+    }
+    known = "ct state established,related accept"
+    # After kube-proxy's translation: the addresses are those of pods.
+    yield from _chain(
+        "forward", ["type filter hook forward priority 10;", known, *verdicts["Egress"], *verdicts["Ingress"]]
+    )
+    yield from _chain("input", ["type filter hook input priority 10;", known, *verdicts["Egress"]])
+
+
+def _chain(name: str, rules: Iterable[str]) -> Iterator[str]:
+    yield f"  chain {name} {{"
+    yield from (f"    {rule}" for rule in rules)
+    yield "  }"

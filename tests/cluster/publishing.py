@@ -1,0 +1,67 @@
+"""Steps of the scene: the names where nobody asks the cluster's DNS.
+
+The law: as in steps.py.
+"""
+
+from __future__ import annotations
+
+from tests.cluster.stage import Fell, Stage
+from tests.cluster.texts import PUBLIC_ADDRESS
+
+HOST = "registry.example.org"
+"""What a node pulls its images from."""
+
+
+def node_is_cut_off(stage: Stage) -> None:
+    """Before: the node's own resolver, which image pulls use, has the public address, where the node gets no page."""
+    stage.before["hosts"] = hosts_file(stage)
+    stage.expect("the public address", saw=getent(stage, HOST), wanted=PUBLIC_ADDRESS)
+    status, said = curl(stage, f"https://{HOST}/")
+    stage.say(f"curl https://{HOST}/ on the node: {said}")
+    if status == 0:
+        raise Fell("it answered: there is no fault to cure")
+
+
+def node_has_the_names(stage: Stage) -> None:
+    """node-hosts, external-dns: a name is in the node's hosts file and in a DNSEndpoint while its Ingress is there."""
+    relay = stage.relay_address()
+    stage.rolled_out("daemonset/node-hosts", namespace="switchback-nodes")
+    stage.rolled_out("deployment/external-dns-publisher")
+    stage.eventually("a name that was there", lambda: getent(stage, "app.example.org") == relay, seconds=60)
+    stage.eventually("its record", lambda: records(stage).get("app.example.org") == [relay], seconds=60)
+    stage.ingress("registry", HOST)
+    in_file = stage.eventually("a new name", lambda: getent(stage, HOST) == relay, seconds=60)
+    stage.eventually("its record", lambda: records(stage).get(HOST) == [relay], seconds=60)
+    stage.say(f"the node resolves a new name {in_file:.0f} s after kubectl returned")
+    stage.say(stage.node.run("cat", "/etc/hosts").stdout)
+    stage.say("\n".join(f"DNSEndpoint {name}: {', '.join(targets)}" for name, targets in records(stage).items()))
+    status, said = curl(stage, f"https://{HOST}/")
+    stage.expect("the page, on the node", saw=(status, said), wanted=(0, f"hello from {HOST}"))
+    stage.kubectl("delete", "ingress", "registry")
+    stage.eventually("no name any more", lambda: getent(stage, HOST) == PUBLIC_ADDRESS, seconds=60)
+    stage.eventually("no record any more", lambda: HOST not in records(stage), seconds=60)
+    stage.expect("another name", saw=getent(stage, "app.example.org"), wanted=relay)
+
+
+def getent(stage: Stage, name: str) -> str:
+    """A name's address, as the node's C library finds it: in its hosts file, else of its nameserver."""
+    said = stage.node.run("getent", "ahostsv4", name, check=False).stdout.split()
+    return said[0] if said else ""
+
+
+def curl(stage: Stage, url: str) -> tuple[int, str]:
+    """A page, as a program of the node gets it."""
+    words = ["curl", "--noproxy", "*", "-sS", "--cacert", f"{stage.folder}/tls.crt", "--max-time", "8", url]
+    done = stage.node.run(*words, check=False)
+    return done.returncode, (done.stdout + done.stderr).strip()
+
+
+def hosts_file(stage: Stage) -> tuple[str, str]:
+    """Mode and owner, and every octet."""
+    return tuple(stage.node.run(*words, "/etc/hosts").stdout for words in (("stat", "-c", "%a %u %g"), ("base64",)))  # type: ignore[return-value]
+
+
+def records(stage: Stage) -> dict[str, list[str]]:
+    """What external-dns would make records of: the targets by name."""
+    objects = stage.get("dnsendpoints", "-n", "switchback")["items"]
+    return {row["dnsName"]: row["targets"] for one in objects for row in one["spec"]["endpoints"]}

@@ -1,0 +1,35 @@
+"""The scene, played to its end on a real Kubernetes: `make cluster-test` as a test."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.node import missing
+from tests.conftest import refuse
+from tests.deploy.image import PROJECT
+
+SCENE_SECONDS = 2700
+"""Six minutes, where nothing else runs; it has deadlines of its own for each thing that it waits for."""
+
+
+@pytest.mark.timeout(SCENE_SECONDS + 60)
+def test_everything_works_from_the_installation_to_the_removal(tmp_path: Path) -> None:
+    if os.environ.get("REQUIRE_PEERS") != "1":
+        pytest.skip("takes minutes: `make cluster-test` plays it, and CI does (REQUIRE_PEERS=1)")
+    if os.geteuid() != 0:
+        refuse("a node takes root")
+    if missing():
+        refuse(f"missing: {', '.join(missing())} (`make cluster-peers` brings what is needed)")
+    log = tmp_path / "scene.log"
+    with log.open("wb") as said:
+        command = [sys.executable, "-m", "tests.cluster"]
+        done = subprocess.run(command, stdout=said, stderr=said, check=False, cwd=PROJECT, timeout=SCENE_SECONDS)
+    told = log.read_text(errors="replace")
+    assert done.returncode == 0, told[-12000:]
+    # For who reads what CI said: what was seen, and how long each step took.
+    sys.stdout.write(told)

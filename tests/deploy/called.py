@@ -1,0 +1,122 @@
+"""What the programs call of the API server, what none of them must, and `dnsproxy serve` as an account.
+
+The law: a row is a call as `parse_call` reads it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from tests.peers.processes import end_process, free_ports, wait_for
+
+DNSPROXY = """
+list ingresses
+watch ingresses
+list ingressclasses
+watch ingressclasses
+list services relay in switchback
+watch services relay in switchback
+"""
+
+GATEWAYS = """
+list gateways
+watch gateways
+list httproutes
+watch httproutes
+list grpcroutes
+watch grpcroutes
+list listenersets
+watch listenersets
+list tlsroutes
+watch tlsroutes
+list namespaces
+watch namespaces
+"""
+
+PUBLISHER = """
+list dnsendpoints in switchback
+create dnsendpoints in switchback
+patch dnsendpoints any in switchback
+delete dnsendpoints any in switchback
+"""
+
+NOBODY = """
+list secrets
+get secrets any in switchback
+get secrets any in kube-system
+list configmaps in kube-system
+get configmaps coredns in kube-system
+update configmaps coredns in kube-system
+patch configmaps coredns in kube-system
+delete configmaps coredns in kube-system
+create configmaps in switchback
+list services
+list services in switchback
+list services in kube-system
+watch services dnsproxy in switchback
+get services relay in switchback
+patch services relay in switchback
+delete services relay in switchback
+create ingresses in default
+update ingresses any in default
+patch ingresses any in default
+delete ingresses any in default
+deletecollection ingresses in default
+get ingresses any in default
+list pods
+create pods in switchback
+create pods in kube-system
+create pods/exec any in switchback
+create serviceaccounts/token dnsproxy in switchback
+list nodes
+get nodes any
+list deployments in switchback
+patch deployments dnsproxy in switchback
+list endpointslices in switchback
+create roles in switchback
+patch roles dnsproxy-target in switchback
+create clusterrolebindings
+list networkpolicies in switchback
+delete networkpolicies nothing-else in switchback
+create leases in switchback
+create namespaces
+delete namespaces switchback
+"""
+
+
+def rows(text: str) -> list[str]:
+    return text.strip().splitlines()
+
+
+@contextmanager
+def serving(*arguments: str, kubeconfig: Path, folder: Path, until: str = "") -> Iterator[Path]:
+    """`dnsproxy serve` from when it is ready, or its log has a word, to the end of the block; gives the log."""
+    dns, admin = free_ports(2)
+    log = folder / "dnsproxy.log"
+    command = [sys.executable, "-m", "dnsproxy", "serve", f"--listen=127.0.0.1:{dns}", f"--admin=127.0.0.1:{admin}"]
+    command += ["--upstream=127.0.0.1:9", "--target=service:switchback/relay", f"--kubeconfig={kubeconfig}"]
+    with log.open("wb") as stderr:
+        process = subprocess.Popen([*command, *arguments], stderr=stderr)
+    try:
+        wait_for(
+            lambda: until in log.read_text().lower() if until else is_ready(admin),
+            process=process,
+            log=log,
+        )
+        yield log
+    finally:
+        end_process(process)
+
+
+def is_ready(port: int) -> bool:
+    try:
+        with urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10):
+            return True
+    except (URLError, OSError):
+        return False
