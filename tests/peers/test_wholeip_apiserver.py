@@ -1,0 +1,365 @@
+"""The agent as a program between a real API server and a real kernel, in a network of its own.
+
+Whatever is done to objects, table or agent: at the end the kernel has what the objects come to.
+"""
+
+from __future__ import annotations
+
+import http.client
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sidecar.kubernetes.config import load_cluster
+from sidecar.kubernetes.http import ApiClient
+from tests.peers.apiserver import ApiServer, running_apiserver
+from tests.peers.networks import Network, root
+from tests.peers.processes import end_process, free_ports
+from tests.peers.programs import program
+from tests.wholeip.objects import LEAVING, NOT_READY, READY, WHOLE, port, slice_manifest
+from tests.wholeip.scene.place import place
+from wholeip.nft import Nft
+from wholeip.rules import read_state
+from wholeip.ruleset import Ruleset, make_ruleset
+from wholeip.services import LABEL
+from wholeip.settings import ClusterSettings
+
+__all__ = ["root"]
+pytestmark = [pytest.mark.peer("etcd", "kube-apiserver", "nft", "ip", "nsenter", "unshare"), pytest.mark.timeout(400)]
+
+NODE: Final = "node-1"
+SERVICES, NODES = "/api/v1/namespaces/default/services", "/api/v1/nodes"
+SLICES: Final = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+MERGE: Final = "application/merge-patch+json"
+PATIENCE: Final = 90.0
+LB, LB2, LB6 = "192.0.2.1", "192.0.2.2", "2001:db8::1"
+POD, POD2, POD6 = "10.0.0.1", "10.0.0.2", "2001:db8:1::1"
+PATHS: Final = """
+link set lo up
+link add out type veth peer name nowhere
+addr add 198.51.100.1/24 dev out
+link set out up
+route add default dev out
+"""
+"""The API server looks for an address of its own on the way out."""
+MEDDLING: Final = (
+    "flush ruleset",
+    "flush table inet switchback_wholeip",
+    "flush map inet switchback_wholeip whole_v4",
+    f"add element inet switchback_wholeip whole_v4 {{ 192.0.2.9 : {POD} }}",
+    "delete table inet switchback_wholeip",
+)
+
+
+@dataclass
+class World:
+    """An API server and a kernel in one network, and the agent that is there from time to time."""
+
+    server: ApiServer
+    folder: Path
+    network: Network
+    admin: int
+    agent: subprocess.Popen[bytes] | None = None
+    held: dict[str, str] = field(default_factory=dict)
+    """What was made, by path, so that a test can leave the cluster empty."""
+
+    def start_agent(self, *flags: str) -> None:
+        self.end_agent()
+        command = [sys.executable, "-m", "wholeip", "run", "--kubeconfig", str(self.server.kubeconfig)]
+        command += ["--node-name", NODE, "--admin", f"127.0.0.1:{self.admin}", *flags]
+        with (self.folder / "agent.log").open("ab") as log:
+            self.agent = subprocess.Popen(command, stderr=log)
+
+    def end_agent(self) -> None:
+        """SIGKILL."""
+        end_process(self.agent)
+        self.agent = None
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "agent.log").read_text()
+
+    def put(self, collection: str, manifest: Mapping[str, Any]) -> None:
+        """Create the object, or make it so; a Service's status has a way of its own."""
+        path = f"{collection}/{manifest['metadata']['name']}"
+        status = manifest.get("status")
+        if path in self.held:
+            self.server.request("PATCH", path, manifest, content_type=MERGE)
+        else:
+            self.server.request("POST", collection, manifest)
+            self.held[path] = collection
+        if status is not None:
+            self.server.request("PATCH", f"{path}/status", {"status": status}, content_type=MERGE)
+
+    def put_service(self, name: str, *ips: str, ports: Any = ({"port": 65535},), whole: bool = True) -> None:
+        metadata = {"name": name, "labels": {LABEL: "cozy-proxy"}, "annotations": WHOLE if whole else {THEIRS: None}}
+        spec = {"type": "LoadBalancer", "allocateLoadBalancerNodePorts": False, "ports": list(ports)}
+        status = {"loadBalancer": {"ingress": [{"ip": one} for one in ips]}}
+        self.put(SERVICES, {"metadata": metadata, "spec": spec, "status": status})
+
+    def put_slice(self, owner: str, *pods: tuple[str, Mapping[str, bool]], family: str = "IPv4") -> None:
+        self.put(SLICES, slice_manifest(owner, *pods, family=family, node=NODE))
+
+    def delete(self, path: str) -> None:
+        if self.held.pop(path, None):
+            self.server.request("DELETE", path)
+
+    def present(self) -> Ruleset | None:
+        return trio.run(Nft().read_ruleset)
+
+    def expected(self) -> Ruleset:
+        """What the objects come to, read at once and without a past."""
+        return trio.run(self._expected)
+
+    async def _expected(self) -> Ruleset:
+        where = ClusterSettings(node_name=NODE, kubeconfig=str(self.server.kubeconfig))
+        async with ApiClient(load_cluster(kubeconfig=where.kubeconfig)) as client:
+            state = await read_state(client, where)
+        return make_ruleset(state.plan().mappings, cluster=state.networks)
+
+    def until(self, expected: Ruleset | None) -> None:
+        """Wait until the kernel has this."""
+        deadline = time.monotonic() + PATIENCE
+        while (found := self.present()) != expected:
+            assert self.agent is None or self.agent.poll() is None, self.log
+            assert time.monotonic() < deadline, f"the kernel has {found}; {self.log[-3000:]}"
+            time.sleep(0.02)
+
+    def until_in_step(self) -> None:
+        self.until(self.expected())
+
+    def until_ready(self) -> str:
+        """Wait until the agent says so; what it says."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return self.ask("/readyz")
+            except (OSError, http.client.HTTPException):
+                assert time.monotonic() < deadline, self.log[-3000:]
+                time.sleep(0.02)
+
+    def ask(self, path: str) -> str:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}{path}", timeout=30) as response:
+            return str(response.read().decode())
+
+    def wholes(self) -> dict[str, str]:
+        present = self.present()
+        return {} if present is None else {**present.elements["whole_v4"], **present.elements["whole_v6"]}
+
+
+THEIRS: Final = next(iter(WHOLE))
+
+
+def run_wholeip(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "wholeip", *arguments], text=True, capture_output=True, check=False, timeout=60
+    )
+
+
+def nft(*arguments: str) -> None:
+    subprocess.run([program("nft"), *arguments], check=True)
+
+
+@pytest.fixture(scope="module")
+def running(root: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:  # noqa: ARG001  # skips who is not
+    with ExitStack() as stack:
+        made = stack.enter_context(place())
+        made.ip(PATHS)
+        made.sysctl(**{"ipv4/ip_forward": 1, "ipv6/conf/all/forwarding": 1})
+        network = Network(made.process)
+        folder = tmp_path_factory.mktemp("wholeip")
+        with network.entered():
+            server = stack.enter_context(running_apiserver(folder))
+            world = World(server, folder, network, free_ports(1)[0])
+            world.put(NODES, {"metadata": {"name": NODE}, "spec": {"podCIDRs": ["10.0.0.0/24"]}})
+        yield world
+
+
+@pytest.fixture
+def world(running: World) -> Iterator[World]:
+    """With an agent in step, and without a Service. The test is in that network."""
+    with running.network.entered():
+        try:
+            running.start_agent()
+            running.until_in_step()
+            running.until_ready()
+            yield running
+            for path in [*running.held]:
+                if not path.startswith(NODES):
+                    running.delete(path)
+        finally:
+            running.end_agent()
+            trio.run(Nft().delete_table)
+
+
+def test_objects_are_followed_from_the_first_to_the_last(world: World) -> None:
+    world.put_service("vm", LB, LB6)
+    world.put_slice("vm", (POD, READY))
+    world.until_in_step()
+    assert world.wholes() == {LB: POD}
+    world.put_slice("vm", (POD6, READY), family="IPv6")
+    world.until_in_step()
+    assert world.wholes() == {LB: POD, LB6: POD6}
+    world.put_slice("vm", (POD, LEAVING), (POD2, READY))
+    world.until_in_step()
+    assert world.wholes()[LB] == POD2
+    world.put_service("vm", LB2)
+    world.until_in_step()
+    assert world.wholes() == {LB2: POD2}
+    world.put_service("vm", LB2, whole=False, ports=[port(80), port(53, "UDP"), port(36412, "SCTP")])
+    world.until_in_step()
+    present = world.present()
+    assert present is not None
+    assert present.elements["ports_v4"] == {f"{LB2} . {one}": POD2 for one in ("6 . 80", "17 . 53", "132 . 36412")}
+    world.put_slice("vm", (POD2, NOT_READY))
+    world.until_in_step()
+    # Once there is no endpoint: the way in which others leave a Service behind.
+    world.delete(f"{SERVICES}/vm")
+    world.put_slice("vm", (POD2, READY))
+    world.until_in_step()
+    present = world.present()
+    assert present is not None
+    assert present.elements["addresses_v4"] == {}
+
+
+def test_a_label_that_is_taken_off_takes_the_rules_along(world: World) -> None:
+    world.put_service("vm", LB)
+    world.put_slice("vm", (POD, READY))
+    world.until_in_step()
+    assert world.wholes() == {LB: POD}
+    world.server.request("PATCH", f"{SERVICES}/vm", {"metadata": {"labels": {LABEL: None}}}, content_type=MERGE)
+    world.until_in_step()
+    assert world.wholes() == {}
+
+
+def test_what_happens_while_no_agent_runs_is_made_up_for_and_nothing_else_is_touched(world: World) -> None:
+    for number in (1, 2):
+        world.put_service(f"vm{number}", f"192.0.2.{number}")
+        world.put_slice(f"vm{number}", (f"10.0.0.{number}", READY))
+    world.until_in_step()
+    before = world.present()
+    world.end_agent()
+    assert world.present() == before, "it was killed, and the rules stay"
+    world.start_agent()
+    assert world.until_ready() == "2 mappings of 2 Services\n"
+    assert "rules applied" not in world.log.rpartition('"running"')[2], "what is right is not written again"
+    world.end_agent()
+    world.delete(f"{SERVICES}/vm1")
+    world.start_agent()
+    world.until_in_step()
+    assert world.wholes() == {LB2: POD2}
+
+
+def test_what_somebody_else_does_to_the_table_is_undone(world: World) -> None:
+    world.put_service("vm", LB)
+    world.put_slice("vm", (POD, READY))
+    world.until_in_step()
+    expected = world.expected()
+    for count, command in enumerate(MEDDLING, 1):
+        nft(command)
+        world.until(expected)
+        # The figure is raised a moment after the kernel has the table.
+        deadline = time.monotonic() + PATIENCE
+        while f"\nwholeip_drift_repaired_total {count}.0\n" not in world.ask("/metrics"):
+            assert time.monotonic() < deadline, command
+    assert world.log.count("somebody else had changed the table; it is repaired") >= len(MEDDLING)
+
+
+def test_tables_of_others_are_left_alone(world: World) -> None:
+    nft("add table inet others; add chain inet others forward")
+    world.put_service("vm", LB)
+    world.put_slice("vm", (POD, READY))
+    world.until_in_step()
+    world.end_agent()
+    assert run_wholeip("uninstall").returncode == 0
+    listed = subprocess.run([program("nft"), "list", "tables"], capture_output=True, text=True, check=True).stdout
+    assert listed.splitlines() == ["table inet others"]
+    nft("delete table inet others")
+
+
+def test_the_rules_stay_while_the_api_server_is_away_and_are_repaired_all_the_same(world: World) -> None:
+    world.put_service("vm", LB)
+    world.put_slice("vm", (POD, READY))
+    world.until_in_step()
+    expected = world.expected()
+    world.server.kill()
+    nft("flush ruleset")
+    world.until(expected)
+    assert world.until_ready().startswith("1 mappings of 1 Services")
+    world.server.start()
+    world.put_slice("vm", (POD2, READY))
+    world.until_in_step()
+    assert world.wholes() == {LB: POD2}
+
+
+def test_rules_are_printed_for_nft_and_status_and_removal_tell_the_same(world: World) -> None:
+    world.put_service("vm", LB)
+    world.put_slice("vm", (POD, READY))
+    world.put_service("later", LB2)
+    world.until_in_step()
+    printed = run_wholeip("rules", "--kubeconfig", str(world.server.kubeconfig), "--node-name", NODE)
+    assert printed.returncode == 0
+    assert "default/later: 192.0.2.2 (IPv4): no pod is ready" in printed.stderr
+    subprocess.run([program("nft"), "--check", "--file", "-"], input=printed.stdout, text=True, check=True)
+    told = run_wholeip("status", "--admin", f"127.0.0.1:{world.admin}")
+    assert told.returncode == 0
+    assert told.stdout.splitlines()[1].split() == ["default/vm", LB, POD, "everything", "yes", "here"]
+    world.end_agent()
+    assert "Would take out" in run_wholeip("uninstall", "--dry-run").stdout
+    assert world.present() is not None
+    assert "Took out the table inet switchback_wholeip with 1 addresses." in run_wholeip("uninstall").stdout
+    assert "nothing to take out" in run_wholeip("uninstall").stdout
+    assert world.present() is None
+    assert run_wholeip("status", "--admin", f"127.0.0.1:{world.admin}").returncode == 3
+
+
+def test_sigterm_ends_the_agent_well_and_leaves_the_rules(world: World) -> None:
+    world.put_service("vm", LB)
+    world.put_slice("vm", (POD, READY))
+    world.until_in_step()
+    assert world.agent is not None
+    world.agent.terminate()
+    assert world.agent.wait(timeout=PATIENCE) == 0
+    assert world.wholes() == {LB: POD}
+
+
+_steps = st.one_of(
+    st.tuples(st.just("service"), st.sampled_from("ab"), st.sampled_from([LB, LB2]), st.booleans()),
+    st.tuples(st.just("slice"), st.sampled_from("ab"), st.sampled_from([POD, POD2]), st.sampled_from([READY, LEAVING])),
+    st.tuples(st.just("delete"), st.sampled_from([f"{SERVICES}/a", f"{SLICES}/a-ipv4", f"{SERVICES}/b"])),
+    st.tuples(st.sampled_from(["flush", "kill"])),
+)
+
+
+@settings(max_examples=8, deadline=None, database=None)
+@given(steps=st.lists(_steps, min_size=4, max_size=12))
+def _play(world: World, steps: Any) -> None:
+    for kind, *arguments in steps:
+        if kind == "service":
+            name, address, whole = arguments
+            world.put_service(name, address, whole=whole, ports=[port(80 if name == "a" else 81)])
+        elif kind == "slice":
+            name, pod, condition = arguments
+            world.put_slice(name, (pod, condition))
+        elif kind == "delete":
+            world.delete(*arguments)
+        elif kind == "flush":
+            nft("flush ruleset")
+        else:
+            world.start_agent()
+    world.until_in_step()
+
+
+def test_whatever_was_done_the_kernel_has_what_the_objects_come_to(world: World) -> None:
+    _play(world)
