@@ -66,7 +66,7 @@ async def read_cluster(client: ApiClient, hostname: str, places: Places, tell: T
     server_version = await reader.check()
     tell("reading hosts and Services")
     hosts, rejected = await read_hosts(reader)
-    classes = await read_classes(reader)
+    classes = await read_classes(reader, hosts)
     raw = {f"{one.metadata.namespace}/{one.metadata.name}": one for one in await read_services(reader)}
     services = [service for service in map(make_service, raw.values()) if may_be_balanced(service, _LABELS)]
     facts = Facts(
@@ -143,7 +143,7 @@ async def look(facts: Facts, places: Places, tell: Tell) -> Facts:
     zones = tuple(dict.fromkeys(zone for stanza in stanzas for zone in stanza.zones))[:_MOST_ZONES] or (".",)
     direct = tuple(dict.fromkeys(_endpoints(address for stanza in stanzas for address in stanza.addresses)))
     if not direct and facts.dnsproxy is not None:
-        direct = tuple(_endpoints(facts.dnsproxy.addresses))
+        direct = tuple(_endpoints(facts.dnsproxy.ask_at))
     pages = list(facts.admin)
     for endpoint, program in ((places.admin, "dnsproxy"), (places.relay_admin, "relay")):
         if endpoint is not None:

@@ -225,6 +225,8 @@ class Part(_Value, frozen=True):
     """None where it could not be read."""
     addresses: tuple[str, ...] = ()
     ports: tuple[Port, ...] = ()
+    ask_at: tuple[str, ...] = ()
+    """Where dnsproxy is asked: `ADDRESS:PORT`; of other parts empty."""
     ready: int | None = None
     pods: tuple[str, ...] = ()
     """The addresses of its pods."""

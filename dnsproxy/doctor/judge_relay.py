@@ -85,7 +85,8 @@ def _refused(part: Part, probes: Sequence[Probe]) -> Finding:
         text = "the relay's Service takes no connection"
         lines = (f"kubectl -n {part.key.partition('/')[0]} get endpointslices,networkpolicies",)
         return _finding("relay-unreachable", text, describe(probes), (Step("see what is in the way", lines),))
-    if outcomes == {Outcome.BAD_REQUEST}:
+    # Behind TLS a 400 comes as plain text in place of a handshake.
+    if outcomes <= {Outcome.BAD_REQUEST, Outcome.GARBAGE}:
         text = "the controller behind the relay answers 400: it does not expect the PROXY header that the relay sends"
         steps = (
             Step("have it expect the header; ingress-nginx", ('use-proxy-protocol: "true"',)),

@@ -5,7 +5,7 @@ The law: the very sources that `dnsproxy serve` has make the claims, so that bot
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from dnsproxy.doctor.facts import Class, Host, Point, Port, Service
@@ -78,13 +78,14 @@ def _what(collection: Collection[Any]) -> str:
     return f"list {collection.path.rpartition('/')[2]}"
 
 
-async def read_classes(reader: Reader) -> tuple[Class, ...]:
-    """Both kinds of classes, with their controllers."""
-    ingress = await reader.list(INGRESS_CLASSES.path, ControlledClass, _what(INGRESS_CLASSES))
-    gateway = await reader.list(f"/apis/{GROUP}/v1/gatewayclasses", ControlledClass, "list gatewayclasses")
+async def read_classes(reader: Reader, hosts: Iterable[Host]) -> tuple[Class, ...]:
+    """Both kinds of classes, with their controllers; those of Gateways where any host comes from one."""
+    found = await reader.list(INGRESS_CLASSES.path, ControlledClass, _what(INGRESS_CLASSES)) or []
+    if any(not host.origin.startswith("Ingress ") for host in hosts):
+        found += await reader.list(f"/apis/{GROUP}/v1/gatewayclasses", ControlledClass, "list gatewayclasses") or []
     return tuple(
         Class(one.metadata.name, (one.spec.controller or one.spec.controller_name or "") if one.spec else "")
-        for one in (*(ingress or ()), *(gateway or ()))
+        for one in found
     )
 
 

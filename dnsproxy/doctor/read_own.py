@@ -61,6 +61,7 @@ async def read_part(reader: Reader, key: str, own: FoundOwn | None = None) -> Pa
         found=True,
         addresses=service.cluster_ips,
         ports=tuple(Port(port.port, port.name) for port in service.ports),
+        ask_at=tuple(map(str, own.endpoints)) if own is not None else (),
         ready=ready,
         pods=tuple(address for address, _ in pods),
         pod_names=tuple(pod for _, pod in pods),

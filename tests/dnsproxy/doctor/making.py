@@ -101,7 +101,7 @@ def installed(one: Service | None = None, **fields: Any) -> Facts:
         dns=replace(base.dns, stanzas=(STANZA,), decides=("kube-system/coredns",)),
         dnsproxy=Part("switchback/dnsproxy", True, (DNSPROXY,), ready=2, pods=("10.244.0.5",)),
         relay=Part(
-            "switchback/relay", True, (RELAY,), PORTS, 2, ("10.244.0.6",),
+            "switchback/relay", True, (RELAY,), PORTS, ready=2, pods=("10.244.0.6",),
             settings={"PROXY_ROUTE": "8080=ingress-nginx-controller.ingress-nginx.svc:80"},
         ),
         loaded=(Asked(f"{DNS}:53", ".", "yes", "8 of 8 dnsproxy"),),

@@ -142,6 +142,9 @@ FAULTS: list[Any] = [
     pytest.param(
         lambda one: without_relay_probe(one, Outcome.BAD_REQUEST), {"relay-header-unwanted"}, id="answered with 400"
     ),
+    pytest.param(
+        lambda one: without_relay_probe(one, Outcome.GARBAGE), {"relay-header-unwanted"}, id="a 400 to a handshake"
+    ),
     pytest.param(lambda one: without_relay_probe(one, Outcome.CLOSED), {"relay-unanswered"}, id="closed"),
     pytest.param(lambda one: without_relay_probe(one, Outcome.REFUSED), {"relay-unreachable"}, id="refused"),
     pytest.param(
