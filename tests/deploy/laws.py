@@ -13,6 +13,8 @@ from tests.deploy.manifests import Manifest, containers, name_of, pod_templates
 IMAGE: Final = "localhost/switchback"
 OF_NODES: Final = frozenset({"node-hosts"})
 """These write a file of the node, as its owner, and from a namespace of their own. All else holds for them too."""
+OF_NETWORKS: Final = frozenset({"wholeip"})
+"""These write rules of the node's network, with the one capability that takes, which only root has. All else holds."""
 LONGEST_NAME: Final = 63
 """Of a Service and of a label's value: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/"""
 _HOOKS: Final = ("helm.sh/hook", "argocd.argoproj.io/hook")
@@ -27,15 +29,17 @@ def pods_are_restricted(manifests: Sequence[Manifest]) -> Iterator[str]:
     for workload, template in pod_templates(manifests):
         name, spec = name_of(workload), template["spec"]
         of_pod = spec.get("securityContext") or {}
+        is_of_network = workload["metadata"]["name"] in OF_NETWORKS
         is_of_node = workload["metadata"]["name"] in OF_NODES
-        if of_pod.get("runAsNonRoot") is not True and not is_of_node:
+        is_root = is_of_node or is_of_network
+        if of_pod.get("runAsNonRoot") is not True and not is_root:
             yield f"{name} may run as root"
-        if not is_of_node and (not isinstance(of_pod.get("runAsUser"), int) or of_pod["runAsUser"] <= 0):
+        if not is_root and (not isinstance(of_pod.get("runAsUser"), int) or of_pod["runAsUser"] <= 0):
             yield f"{name} has no user of its own"
         if (of_pod.get("seccompProfile") or {}).get("type") != "RuntimeDefault":
             yield f"{name} has no seccomp profile"
         for one in ("hostNetwork", "hostPID", "hostIPC"):
-            if spec.get(one):
+            if spec.get(one) and not (is_of_network and one == "hostNetwork"):
                 yield f"{name} has {one}"
         for volume in spec.get("volumes", ()):
             if "hostPath" in volume and not is_of_node:
@@ -46,7 +50,9 @@ def pods_are_restricted(manifests: Sequence[Manifest]) -> Iterator[str]:
                 yield f"{name}, {container['name']} may gain privileges"
             if own.get("readOnlyRootFilesystem") is not True:
                 yield f"{name}, {container['name']} may write to its root"
-            if (own.get("capabilities") or {}).get("drop") != ["ALL"] or "add" in own["capabilities"]:
+            added = ["NET_ADMIN"] if is_of_network else []
+            capabilities = own.get("capabilities") or {}
+            if capabilities.get("drop") != ["ALL"] or capabilities.get("add", []) != added:
                 yield f"{name}, {container['name']} keeps capabilities"
 
 

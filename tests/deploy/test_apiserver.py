@@ -31,6 +31,7 @@ KINDS = (
     "serviceaccounts,networkpolicies,resourcequotas,poddisruptionbudgets,horizontalpodautoscalers,servicemonitors,"
     "podmonitors,prometheusrules"
 )
+SPACES = ("switchback", "switchback-nodes", "switchback-wholeip")
 JOBS = "/apis/batch/v1/namespaces/switchback/jobs"
 
 
@@ -81,16 +82,16 @@ def test_a_removal_leaves_nothing_and_may_be_repeated(applied: ApiServer, tmp_pa
     everything = compose(tmp_path, with_components=[one for one in components() if one.name not in ALONE])
     # What other tests put there and this kustomization does not have.
     kubectl(applied, "delete", KINDS, "-A", "-l", LABEL, "--wait=false")
-    assert ours(applied) == ["namespace/switchback", "namespace/switchback-nodes"]
+    assert ours(applied) == [f"namespace/{name}" for name in SPACES]
     try:
         kubectl(applied, "apply", "-k", str(everything))
         assert len(ours(applied)) > len(render(BASE))
         for _ in range(2):
             # Namespaces end by the controller manager, which is not here.
             kubectl(applied, "delete", "-k", str(everything), "--ignore-not-found", "--wait=false")
-        assert ours(applied) == ["namespace/switchback", "namespace/switchback-nodes"]
+        assert ours(applied) == [f"namespace/{name}" for name in SPACES]
     finally:
-        for name in ("switchback", "switchback-nodes"):
+        for name in SPACES:
             end_namespace(applied, name)
 
 

@@ -191,5 +191,23 @@ def test_who_writes_a_nodes_file_is_held_to_all_the_rest() -> None:
     assert len(list(laws.pods_are_restricted(manifests))) == 1
 
 
+def test_who_writes_rules_of_a_nodes_network_is_held_to_all_the_rest() -> None:
+    manifests = copy.deepcopy(GOOD)
+    pod(manifests)["securityContext"] |= {"runAsUser": 0, "runAsNonRoot": False}
+    pod(manifests)["hostNetwork"] = True
+    main(manifests)["securityContext"]["capabilities"]["add"] = ["NET_ADMIN"]
+    manifests[4]["metadata"]["name"] = "wholeip"
+    assert list(laws.pods_are_restricted(manifests)) == []
+    for change in (
+        put(pod, hostPID=True),
+        put(pod, volumes=[{"name": "etc", "hostPath": {"path": "/etc"}}]),
+        put(lambda all_: main(all_)["securityContext"]["capabilities"], add=["NET_ADMIN", "NET_RAW"]),
+        put(lambda all_: main(all_)["securityContext"], readOnlyRootFilesystem=None),
+    ):
+        broken = copy.deepcopy(manifests)
+        change(broken)
+        assert len(list(laws.pods_are_restricted(broken))) == 1
+
+
 def test_every_law_is_broken_by_something() -> None:
     assert {law for law, _ in BROKEN.values()} == set(laws.LAWS)

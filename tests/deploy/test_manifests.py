@@ -14,6 +14,7 @@ import yaml
 
 import dnsproxy.cli
 import proxy.cli
+import wholeip.cli
 from tests.deploy.laws import LAWS, Law
 from tests.deploy.manifests import (
     ALONE,
@@ -39,7 +40,7 @@ DECIDED = {
     "container-image-pull-policy": "an image by digest, or one that was brought to the nodes, is not pulled again",
     "deployment-has-host-podantiaffinity": "topology spread constraints say the same, and also work with one node",
     "cronjob-has-deadline": "it never runs by itself",
-    "container-security-context-user-group-id": "node-hosts alone: laws.py says why it is root",
+    "container-security-context-user-group-id": "node-hosts and wholeip alone: laws.py says why they are root",
 }
 """What kube-score would have otherwise, and why not. On limits for the processor, see base/dnsproxy.yaml."""
 
@@ -142,12 +143,16 @@ def test_the_name_of_a_services_role_is_the_services(manifests: Sequence[Manifes
 
 
 def prefix_of(container: Manifest) -> str:
-    return {"dnsproxy": "DNSPROXY", "proxy": "PROXY"}[container["command"][0]]
+    return {"dnsproxy": "DNSPROXY", "proxy": "PROXY", "wholeip": "WHOLEIP"}[container["command"][0]]
 
 
 def parsed(words: Sequence[str], values: Manifest, monkeypatch: pytest.MonkeyPatch) -> click.Command:
     """The command that a container runs, once it has understood its arguments and variables."""
-    program: Any = {"dnsproxy": dnsproxy.cli.main, "proxy": proxy.cli.main}[words[0]]
+    program: Any = {
+        "dnsproxy": dnsproxy.cli.main,
+        "proxy": proxy.cli.main,
+        "wholeip": wholeip.cli.main,
+    }[words[0]]
     with monkeypatch.context() as environment:
         for name, value in values.items():
             environment.setenv(name, value)

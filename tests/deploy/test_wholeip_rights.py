@@ -1,0 +1,111 @@
+"""With its own token the agent of the component wholeip may do what it does, and is refused all else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.called import NOBODY, rows
+from tests.deploy.calls import ALLOWED, FORBIDDEN, Caller, account, parse_call
+from tests.deploy.kubectl import kubectl
+from tests.deploy.manifests import DEPLOY, compose, kustomizations, pod_template
+from tests.peers.apiserver import ApiServer
+
+pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api", "prometheus-operator", "dnsendpoint")
+
+SPACE = "switchback-wholeip"
+WHOLEIP = """
+list services
+watch services
+list endpointslices
+watch endpointslices
+list nodes
+watch nodes
+list services in kube-system
+watch services dnsproxy in switchback
+list services relay in switchback
+list endpointslices in switchback
+"""
+NOT_WHOLEIP = f"""
+get services any in switchback
+patch services any in switchback
+update services any in switchback
+patch services/status any in switchback
+create endpointslices in switchback
+patch endpointslices any in switchback
+delete endpointslices any in switchback
+patch nodes any
+patch nodes/status any
+create nodes/proxy any
+list secrets in {SPACE}
+list configmaps in {SPACE}
+create pods in {SPACE}
+create pods/exec any in {SPACE}
+patch daemonsets wholeip in {SPACE}
+create serviceaccounts/token wholeip in {SPACE}
+"""
+
+
+@pytest.fixture(scope="module")
+def applied(bare: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> ApiServer:
+    folder = compose(tmp_path_factory.mktemp("composed"), with_components=[DEPLOY / "components" / "wholeip"])
+    kubectl(bare, "apply", "-k", str(folder))
+    return bare
+
+
+@pytest.fixture(scope="module")
+def agent(applied: ApiServer) -> Caller:
+    return account(applied, SPACE, "wholeip")
+
+
+@pytest.mark.parametrize("call", rows(WHOLEIP))
+def test_the_agent_may_read_what_it_follows(agent: Caller, call: str) -> None:
+    assert agent.verdict(parse_call(call)) == ALLOWED
+
+
+READS = ("list services", "watch services", "list endpointslices", "list nodes")
+"""The agent reads all of them, whatever the namespace."""
+
+
+@pytest.mark.parametrize("call", [*(one for one in rows(NOBODY) if not one.startswith(READS)), *rows(NOT_WHOLEIP)])
+def test_the_agent_may_do_nothing_else(agent: Caller, call: str) -> None:
+    assert agent.verdict(parse_call(call)) == FORBIDDEN
+
+
+@pytest.mark.parametrize("call", [*rows(WHOLEIP), *rows(NOT_WHOLEIP)])
+def test_an_administrator_may_do_all_of_it(applied: ApiServer, call: str) -> None:
+    """Else a call would be refused for another reason than its rights."""
+    assert Caller(applied, applied.token).verdict(parse_call(call)) == ALLOWED
+
+
+def test_the_program_itself_gets_along_with_its_rights(agent: Caller, tmp_path: Path) -> None:
+    config = agent.write_kubeconfig(tmp_path / "kubeconfig")
+    done = subprocess.run(
+        [sys.executable, "-m", "wholeip", "rules", "--kubeconfig", str(config), "--node-name", "n1"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "forbidden" not in done.stderr.lower()
+    assert "table inet switchback_wholeip {" in done.stdout
+
+
+def test_the_pod_is_admitted_with_its_priority(applied: ApiServer) -> None:
+    manifests = kustomizations()["components/wholeip"]
+    (daemons,) = [one for one in manifests if one["kind"] == "DaemonSet" and one["metadata"]["name"] == "wholeip"]
+    template = pod_template(daemons)
+    assert template is not None
+    # The quota is admitted by a controller, which is not here.
+    quota = f"/api/v1/namespaces/{SPACE}/resourcequotas/node-critical"
+    hard = applied.request("GET", quota)["spec"]["hard"]
+    status = {"status": {"hard": hard, "used": {"pods": "0"}}}
+    applied.request("PATCH", f"{quota}/status", status, content_type="application/merge-patch+json")
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "wholeip"}, "spec": template["spec"]}
+    made = applied.request("POST", f"/api/v1/namespaces/{SPACE}/pods?dryRun=All", pod)
+    assert made["spec"]["priority"] == 2_000_001_000
+    assert made["spec"]["containers"][0]["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["NET_ADMIN"]}
