@@ -50,7 +50,7 @@ def print_diagnosis(diagnosis: Diagnosis, facts: Facts, console: Console) -> Non
     subject = facts.hostname or "every host of the cluster"
     when = f", seen {facts.taken}" if facts.taken else ""
     server = f", Kubernetes {facts.server_version}" if facts.server_version else ""
-    console.print(Text(one_line(f"{subject}{server}{when}"), style="bold"))
+    _print_wrapped(f"{subject}{server}{when}", console, style="bold")
     for finding in diagnosis.findings:
         console.print()
         _print_finding(finding, marks, console)
@@ -59,7 +59,7 @@ def print_diagnosis(diagnosis: Diagnosis, facts: Facts, console: Console) -> Non
         _print_unseen(unseen, console)
     console.print()
     style = "bold green" if diagnosis.status == HEALTHY else "bold red" if diagnosis.status == 1 else "bold yellow"
-    console.print(Text(one_line(diagnosis.verdict), style=style))
+    _print_wrapped(diagnosis.verdict, console, style=style)
 
 
 def format_text(diagnosis: Diagnosis, facts: Facts, *, width: int = 100) -> str:
@@ -102,9 +102,14 @@ def _print_steps(steps: Sequence[Step], console: Console) -> None:
 
 
 def _print_indented(text: str, console: Console, *, style: str = "") -> None:
-    for line in Text(one_line(text), style=style).wrap(console, console.width - 2):
+    _print_wrapped(text, console, style=style, indent="  ")
+
+
+def _print_wrapped(text: str, console: Console, *, style: str = "", indent: str = "") -> None:
+    for line in Text(one_line(text), style=style).wrap(console, console.width - len(indent)):
+        # rich would fill the line with blanks, which a person copies along.
         line.rstrip()
-        console.print(Text("  ").append_text(line), soft_wrap=True)
+        console.print(Text(indent).append_text(line), soft_wrap=True)
 
 
 def _hosts(hosts: Sequence[str]) -> str:

@@ -55,7 +55,7 @@ async def read_part(reader: Reader, key: str, own: FoundOwn | None = None) -> Pa
         selector=f"kubernetes.io/service-name={name}",
     )
     pods = _pods(slices or [])
-    ready = own.ready if own is not None else None if slices is None else sum(pods.values())
+    ready = None if slices is None else sum(pods.values())
     return Part(
         key,
         found=True,

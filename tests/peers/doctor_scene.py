@@ -7,7 +7,8 @@ controller's ClusterIP and at the load balancer's address, as if kube-proxy shor
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -40,6 +41,7 @@ ASTRAY: Final = "127.96.0.91"
 TO_PLAIN: Final = "127.96.0.92"
 BALANCER: Final = "127.0.9.10"
 PLAIN_BALANCER: Final = "127.0.9.11"
+SECONDS: Final = 30.0
 MERGE: Final = "application/merge-patch+json"
 
 COREFILE: Final = """.:{port} {{
@@ -90,8 +92,8 @@ class Scene:
     dnsproxy: Serving
     relay_admin: str
     astray_admin: str
-    port: int
-    """Of every web Service."""
+    addresses: Callable[[str], list[str]]
+    """Where the cluster's DNS leads a name."""
 
     def doctor(self, *arguments: str, kubeconfig: Path | None = None, dns: str | None = None) -> tuple[int, Any, str]:
         """`dnsproxy doctor --probe` as a pod: status, document, stderr."""
@@ -132,7 +134,7 @@ def running_scene(folder: Path) -> Iterator[Scene]:
         )
         stock = COREFILE.format(port=dns_port, public=public.port)
         installed = plan_install(stock, addresses=[Endpoint(DNSPROXY, own_port)]).new
-        enter(running_coredns(_made(folder / "installed"), installed, port=dns_port))
+        loaded = enter(running_coredns(_made(folder / "installed"), installed, port=dns_port))
         bare_port = free_port()
         enter(running_coredns(_made(folder / "bare"), stock.replace(str(dns_port), str(bare_port), 1), port=bare_port))
         scene = Scene(
@@ -145,10 +147,19 @@ def running_scene(folder: Path) -> Iterator[Scene]:
             dnsproxy,
             relays[0].admin,
             relays[1].admin,
-            port,
+            loaded.addresses,
         )
         scene.write_corefile(installed)
+        wait_until(lambda: scene.addresses(HOST) == [RELAY])
         yield scene
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Poll until something has come about that nothing tells."""
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.05)
 
 
 def _made(folder: Path) -> Path:

@@ -22,10 +22,12 @@ from tests.peers.doctor_scene import (
     HOST,
     PLAIN_BALANCER,
     PLAIN_HOST,
+    RELAY,
     Scene,
     create,
     create_ingress,
     running_scene,
+    wait_until,
 )
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "coredns", "nginx")
@@ -150,21 +152,13 @@ def test_an_ingress_that_does_not_expect_the_header(scene: Scene) -> None:
 def test_a_host_of_the_wrong_class(scene: Scene) -> None:
     create_ingress(scene.api, "plain", PLAIN_HOST, PLAIN_BALANCER)
     try:
-        _, document, _ = eventually_answered(scene)
+        wait_until(lambda: scene.addresses(PLAIN_HOST) == [RELAY])
+        _, document, _ = scene.doctor()
     finally:
         scene.api.delete_ingress("plain")
     assert wrong(document) == {"wrong-class"}
     (finding,) = [one for one in document["findings"] if one["id"] == "wrong-class"]
     assert finding["steps"][0]["lines"] == ["DNSPROXY_TARGET_FOR=plain=service:plain/controller"]
-
-
-def eventually_answered(scene: Scene) -> tuple[int, Any, str]:
-    """Once the new name is in the table: CoreDNS may remember for a second that it was not."""
-    for _ in range(30):
-        found = scene.doctor()
-        if "wrong-class" in wrong(found[1]):
-            return found
-    return found
 
 
 def test_node_local_dns_in_between(scene: Scene) -> None:
