@@ -77,6 +77,17 @@ def restart(stage: Stage, workload: str) -> None:
     stage.say(f"{workload} was restarted in {time.monotonic() - begun:.0f} s")
 
 
+def memory(stage: Stage) -> dict[str, int]:
+    """The largest resident memory of each command of ours that runs, in MB."""
+    found: dict[str, int] = {}
+    for line in stage.node.run("ps", "ax", "-o", "rss=,args=").stdout.splitlines():
+        kilobytes, *words = line.split()
+        if len(words) > 1 and words[0].startswith("/app/bin/python"):
+            command = " ".join([words[1].rpartition("/")[2], *words[2:3]])
+            found[command] = max(found.get(command, 0), int(kilobytes) // 1000)
+    return found
+
+
 def kill_one(stage: Stage, name: str) -> int:
     """SIGKILL one process of a program of ours; the kubelet starts it again. Gives its number in the node."""
     listing = stage.node.run("ps", "ax", "-o", "pid=,args=").stdout.splitlines()

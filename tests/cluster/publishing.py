@@ -5,6 +5,7 @@ The law: as in steps.py.
 
 from __future__ import annotations
 
+from tests.cluster.acting import memory
 from tests.cluster.stage import Fell, Stage
 from tests.cluster.texts import PUBLIC_ADDRESS
 
@@ -35,6 +36,7 @@ def node_has_the_names(stage: Stage) -> None:
     stage.say(f"the node resolves a new name {in_file:.0f} s after kubectl returned")
     stage.say(stage.node.run("cat", "/etc/hosts").stdout)
     stage.say("\n".join(f"DNSEndpoint {name}: {', '.join(targets)}" for name, targets in records(stage).items()))
+    stage.say("memory in MB: " + ", ".join(f"{name} {size}" for name, size in memory(stage).items()))
     status, said = curl(stage, f"https://{HOST}/")
     stage.expect("the page, on the node", saw=(status, said), wanted=(0, f"hello from {HOST}"))
     stage.kubectl("delete", "ingress", "registry")
