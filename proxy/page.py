@@ -85,8 +85,6 @@ def render_page(status: RelayStatus) -> str:
     counters = status.counters
     body = joined(
         (
-            html("<p>{} connections open of {} that may be, ", counters.active, status.limit),
-            html("{} since the start.</p>\n", counters.connections),
             facts(_tiles(status), kind="tiles"),
             section("The last five minutes", format_charts(status.history), key="rates"),
             section("Routes", _routes(status.routes), key="routes"),

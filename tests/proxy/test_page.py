@@ -33,8 +33,9 @@ def test_the_page_shows_each_route() -> None:
         "<td>v2</td>",
         "192.0.2.1:80",
         "no fault seen",
-        "3 connections open of 100",
-        "10 since",
+        'data-live="active">3<',
+        'data-live="limit">100<',
+        'data-live="connections">10<',
     )
     for text in told:
         assert text in page
