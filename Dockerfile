@@ -33,7 +33,7 @@ RUN /opt/uv/bin/uv sync --frozen --no-dev --no-editable \
  && rm /app/.lock /app/lib/python3*/site-packages/switchback-*.dist-info/uv_cache.json \
  && sed -i '/uv_cache.json/d' /app/lib/python3*/site-packages/switchback-*.dist-info/RECORD
 
-FROM ${BASE}
+FROM ${BASE} AS programs
 ARG VERSION=0.1.0
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="switchback" \
@@ -47,3 +47,13 @@ ENV PATH=/app/bin:/usr/local/bin:/usr/bin:/bin \
 # A number, because the kubelet can't tell from a name that it is not root.
 USER 65532:65532
 CMD ["dnsproxy", "--help"]
+
+# --target with-nftables: with nft, which wholeip runs. From the package sources of the base, so two builds may differ.
+FROM programs AS with-nftables
+USER 0
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends nftables \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt /var/log/apt /var/log/dpkg.log
+USER 65532:65532
+
+FROM programs

@@ -31,7 +31,7 @@ _COULD_NOT: Final = 3
 log: structlog.stdlib.BoundLogger = structlog.get_logger("wholeip")
 
 OnApplied = Callable[[Ruleset | None, Ruleset], None]
-"""Gets the table before (None: unknown or none) and after a transaction."""
+"""Gets the table before (None: there was none) and after a transaction; at first also where nothing was to do."""
 
 Advise = Callable[[Sequence[Mapping]], Iterable[str]]
 """What to set on this node for these mappings."""
@@ -81,6 +81,8 @@ class Agent:
         """Whether what it has may be something else, through nobody's fault."""
         self._doubted = False
         """Whether somebody else may have changed it."""
+        self._applied = False
+        """Whether the kernel was brought up to date once."""
         self._watching = False
         self._failures = 0
         self._in_use = in_use_of(None)
@@ -158,7 +160,11 @@ class Agent:
             repaired = not self._unsure and self._known is not None and bool(changes(current, self._known))
         transaction = changes(current, desired)
         if transaction:
-            await self._apply(transaction, current, desired)
+            await self._apply(transaction)
+        if self._on_applied is not None and (transaction or not self._applied):
+            # At the start too: an earlier run may have ended between the one and the other.
+            self._on_applied(current, desired)
+        self._applied = True
         self._known, self._unsure, self._in_use = desired, False, plan.in_use
         if repaired:
             self._status.repaired += 1
@@ -166,7 +172,7 @@ class Agent:
         self._note(plan)
         return repaired
 
-    async def _apply(self, transaction: Transaction, current: Ruleset | None, desired: Ruleset) -> None:
+    async def _apply(self, transaction: Transaction) -> None:
         begun = time.perf_counter()
         # From here on it may have been applied, whatever we hear of it.
         self._unsure = True
@@ -183,8 +189,6 @@ class Agent:
             whole=transaction.whole is not None,
             seconds=round(took, 4),
         )
-        if self._on_applied is not None:
-            self._on_applied(current, desired)
 
     def _note(self, plan: Plan) -> None:
         """Take the plan into the status, and tell each report once for as long as it holds."""

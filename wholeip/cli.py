@@ -75,11 +75,12 @@ def main() -> None:
     default=True,
     help="Whether flows end that a change no longer allows: of an address that moved, to a port that is closed.",
 )
+@click.option(
+    "--remove-on-exit", is_flag=True, help="Take the rules out at the end, after SIGTERM; else they stay for the next."
+)
 @admin_option(ADMIN)
 @log_options
-def run(
-    *, resync: float, end_flows: bool, admin: Endpoint | None, log_format: str | None, log_level: str, **values: Any
-) -> None:
+def run(*, admin: Endpoint | None, log_format: str | None, log_level: str, **values: Any) -> None:
     """Keep this node's rules what the cluster wants. At its end they stay: `wholeip uninstall` takes them out.
 
     Exit status: 0 stopped, 2 bad usage, 3 the cluster's address or nftables is not to be had.
@@ -88,7 +89,7 @@ def run(
     from wholeip.run import run_agent  # noqa: PLC0415
     from wholeip.settings import RunSettings  # noqa: PLC0415
 
-    settings = RunSettings(cluster=make_cluster(values), resync=resync, end_flows=end_flows, admin=admin)
+    settings = RunSettings(cluster=make_cluster(values), admin=admin, **values)
     configure_logging(format=log_format, level=log_level)
     run_program(run_agent, settings)
 

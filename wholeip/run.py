@@ -27,6 +27,7 @@ from wholeip.flow_ender import EndFlows, FlowEnder
 from wholeip.following import ClusterFollower, open_client
 from wholeip.metrics import AgentCollector
 from wholeip.nft import Nft, Table
+from wholeip.nft_errors import NftFailed
 from wholeip.page import render_page
 from wholeip.settings import RunSettings
 from wholeip.state import ClusterState
@@ -90,7 +91,19 @@ async def serve(
             await stopping.wait()
             status.stopping = True
             nursery.cancel_scope.cancel()
-    log.info("stopped; the rules stay until `wholeip uninstall`", mappings=len(status.plan.mappings))
+    if settings.remove_on_exit:
+        await _remove(table)
+    else:
+        log.info("stopped; the rules stay until `wholeip uninstall`", mappings=len(status.plan.mappings))
+
+
+async def _remove(table: Table) -> None:
+    try:
+        await table.delete_table()
+    except NftFailed as error:
+        log.warning("the rules could not be taken out", cause=str(error))
+    else:
+        log.info("stopped; the rules are taken out")
 
 
 async def _serve_admin(listeners: Sequence[socket.socket], status: AgentStatus) -> None:

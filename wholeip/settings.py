@@ -38,4 +38,6 @@ class RunSettings:
     """Between two comparisons with the kernel, where it does not tell of a change by itself."""
     end_flows: bool = True
     """Whether flows end that a change of the rules no longer allows."""
+    remove_on_exit: bool = False
+    """Whether the rules go when the agent does."""
     admin: Endpoint | None = None
