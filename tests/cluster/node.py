@@ -44,6 +44,7 @@ START_SECONDS: Final = 120
 # What pods print may be anything.
 _TEXT: Final[dict[str, Any]] = {"capture_output": True, "text": True, "errors": "replace"}
 _CGROUPS: Final = Path("/sys/fs/cgroup")
+_UNSHARE: Final = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc")
 
 
 class NodeFailed(Exception):
@@ -53,7 +54,13 @@ class NodeFailed(Exception):
 def missing() -> list[str]:
     """What is not on this machine and would be needed."""
     absent = [name for name in (*PROGRAMS, *TOOLS) if find_program(name) is None]
-    return absent if Path("/usr/lib/cni/bridge").exists() else [*absent, "containernetworking-plugins"]
+    if not Path("/usr/lib/cni/bridge").exists():
+        absent.append("containernetworking-plugins")
+    if not os.access(_CGROUPS, os.W_OK):
+        absent.append(f"control groups ({_CGROUPS} cannot be written)")
+    if subprocess.run([*_UNSHARE, "true"], check=False, capture_output=True).returncode != 0:
+        absent.append("namespaces (unshare)")
+    return absent
 
 
 @dataclass
@@ -159,8 +166,7 @@ def namespaces() -> Iterator[int]:
     """A network, a process tree and mounts of one's own; gives the first process in there, whose end is theirs."""
     # A shell reaps what others leave behind, as the first process of a tree must.
     first = ["sh", "-c", "while :; do sleep 5; done"]
-    command = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc", *first]
-    holder = subprocess.Popen(command)
+    holder = subprocess.Popen([*_UNSHARE, *first])
     try:
         deadline = time.monotonic() + START_SECONDS
         while not (children := children_of(holder.pid)) or not is_in_its_own_place(children[0]):
