@@ -14,7 +14,7 @@ WORKERS ?= $(shell processors=$$(nproc 2>/dev/null || echo 2); echo $$((processo
 # ASYNC9xx: optional rules of checkpoints, off as by default.
 ASYNC_OFF := ASYNC109,ASYNC114,ASYNC124,ASYNC128,ASYNC9
 
-.PHONY: help demo test check format peers cluster-peers cluster-test bench bench-dns bench-relay bench-faults bench-sync soak clean
+.PHONY: help demo test check format docs peers cluster-peers cluster-test bench bench-dns bench-relay bench-faults bench-sync soak clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -42,6 +42,9 @@ check: $(VENV)/.synced ## lint, types, layers
 format: $(VENV)/.synced ## put every file into the house form
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+docs: $(VENV)/.synced ## build the guide into build/guide/site; a link that leads nowhere is an error
+	$(BIN)/python -m docs.build build/guide
 
 bench-dns: $(VENV)/.synced ## measure the DNS server beside the others that are installed (ARGS=--help)
 	$(BIN)/python -m tests.bench.dns $(ARGS)

@@ -1,0 +1,128 @@
+"""What of the guide is made from the code and the manifests, so that there is no second copy that could be wrong.
+
+The law: pure but for the reading of files of this project. A page asks for a part by a comment on a line of its own:
+`<!-- generated: providers -->`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import click
+import yaml
+
+from dnsproxy.cli import main as dnsproxy
+from dnsproxy.doctor.providers import PROVIDERS, Provider
+from proxy.cli import main as proxy
+from wholeip.cli import main as wholeip
+
+ROOT: Final = Path(__file__).parent.parent
+_PART: Final = re.compile(r"^<!-- generated: (?P<name>[a-z-]+)(?: (?P<argument>.*))? -->$", re.MULTILINE)
+_LINK: Final = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<path>(?!https?:|#)[^)]*)\)")
+PROGRAMS: Final[Mapping[str, click.Command]] = {"dnsproxy": dnsproxy, "proxy": proxy, "wholeip": wholeip}
+
+
+def fill_in(page: str) -> str:
+    """The page with its generated parts. Raises KeyError for a part that is none."""
+    return _PART.sub(lambda found: _PARTS[found["name"]](found["argument"] or ""), page)
+
+
+def format_reference(name: str, command: click.Command) -> str:
+    """The page of one program: every command, flag, variable and default."""
+    return "\n".join([f"# {name}", "", *_format_command(name, command, _context(name, command))])
+
+
+def _format_command(path: str, command: click.Command, context: click.Context) -> Iterator[str]:
+    yield from (_text(command.help or ""), "")
+    options = [param for param in command.params if isinstance(param, click.Option)]
+    if options:
+        yield from ("| flag | variable | default | |", "| --- | --- | --- | --- |")
+        yield from (_format_option(option, context) for option in options)
+        yield ""
+    if command.epilog:
+        yield from ("```text", _text(command.epilog), "```", "")
+    for name, one in below(command, context).items():
+        yield from (f"## {path} {name}", "")
+        yield from _format_command(f"{path} {name}", one, _context(name, one, parent=context))
+
+
+def below(command: click.Command, context: click.Context) -> Mapping[str, click.Command]:
+    """The commands of a group by their names, however it comes by them."""
+    if not isinstance(command, click.Group):
+        return {}
+    found = {name: command.get_command(context, name) for name in sorted(command.list_commands(context))}
+    return {name: one for name, one in found.items() if one is not None and not one.hidden}
+
+
+def _context(name: str, command: click.Command, *, parent: click.Context | None = None) -> click.Context:
+    """As the command itself makes it, for no arguments, which may be too few."""
+    return command.make_context(name, [], parent=parent, resilient_parsing=True)
+
+
+def _format_option(option: click.Option, context: click.Context) -> str:
+    record, extra = option.get_help_record(context), option.get_help_extra(context)
+    flags = record[0] if record else " ".join(option.opts)
+    default = "required" if "required" in extra else str(extra.get("default", ""))
+    # What click appends to the help in brackets has columns of its own.
+    code = [f"`{part}`" if part else "" for part in (flags, " ".join(extra.get("envvars", ())), default)]
+    bounds = f" ({extra['range']})" if "range" in extra else ""
+    return "| " + " | ".join(_cell(one) for one in (*code, f"{option.help or ''}{bounds}")) + " |"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", r"\|").split())
+
+
+def _text(text: str) -> str:
+    return inspect.cleandoc(text.replace("\b\n", "").replace("\f", ""))
+
+
+def _providers(_: str) -> str:
+    head = ["| provider | the header is turned on by | the address leaves the status by |", "| --- | --- | --- |"]
+    return "\n".join([*head, *(_provider(one) for one in sorted(PROVIDERS, key=lambda one: one.name.lower()))])
+
+
+def _provider(one: Provider) -> str:
+    switches = [f"`{switch.key}`" for switch in one.switches]
+    on = " or ".join([*switches, *([one.elsewhere] if one.elsewhere else [])])
+    if one.never_sends:
+        on = "nothing: it has no such header"
+    ways = []
+    if one.ip_mode_auto:
+        ways.append(one.ip_mode_auto)
+    if one.ip_mode_key:
+        ways.append(f"`{one.ip_mode_key}: {one.ip_mode_value}`")
+    if one.hostname_key:
+        value = one.hostname_value or "NAME"
+        note = f" ({one.hostname_note})" if one.hostname_note else ""
+        ways.append(f'`{one.hostname_key}: "{value}"`{note}')
+    if one.note:
+        ways.append(one.note)
+    return f"| {one.name} | {_cell(on) or 'not known'} | {_cell('; '.join(ways)) or 'no way that is known'} |"
+
+
+def _deploy(heading: str) -> str:
+    """A section of deploy/README.md, without its heading; what it links to beside itself is named, not linked."""
+    text = (ROOT / "deploy" / "README.md").read_text()
+    _, found, rest = text.partition(f"\n## {heading}\n")
+    if not found:
+        raise KeyError(heading)
+    return _LINK.sub(r"\g<text> (`deploy/\g<path>`)", rest.partition("\n## ")[0].strip())
+
+
+def _alerts(_: str) -> str:
+    document = yaml.safe_load((ROOT / "deploy/components/monitoring/alerts.yaml").read_text())
+    rules = [rule for group in document["spec"]["groups"] for rule in group["rules"]]
+    rows = [
+        f"| {rule['alert']} | {rule['labels']['severity']} | "
+        f"{_cell(rule['annotations']['summary'])}. {_cell(rule['annotations'].get('description', ''))} |"
+        for rule in rules
+    ]
+    return "\n".join(["| alert | severity | what it says |", "| --- | --- | --- |", *rows])
+
+
+_PARTS: Final[Mapping[str, Callable[[str], str]]] = {"providers": _providers, "deploy": _deploy, "alerts": _alerts}

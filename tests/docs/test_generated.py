@@ -1,0 +1,68 @@
+"""What of the guide is made from the code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from dnsproxy.doctor.providers import PROVIDERS
+from docs.generated import PROGRAMS, below, fill_in, format_reference
+
+
+def commands(command: click.Command) -> Iterator[click.Command]:
+    yield command
+    for one in below(command, click.Context(command)).values():
+        yield from commands(one)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_flag_is_in_the_reference_with_its_variable(name: str) -> None:
+    page = format_reference(name, PROGRAMS[name])
+    rows = [line for line in page.splitlines() if line.startswith("| `-")]
+    options = [
+        param
+        for command in commands(PROGRAMS[name])
+        for param in command.params
+        if isinstance(param, click.Option) and not param.hidden
+    ]
+    assert len(rows) == len(options) > 5
+    for option in options:
+        found = [row for row in rows if f"`{option.opts[0]}" in row or f" {option.opts[0]}" in row]
+        assert found, option.opts
+        if option.name not in {"version", "help"} and option.allow_from_autoenv:
+            assert any(f"`{name.upper()}_{str(option.name).upper()}`" in row for row in found), option.opts
+
+
+def test_a_row_has_flag_variable_default_and_words() -> None:
+    page = format_reference("dnsproxy", PROGRAMS["dnsproxy"])
+    serving = page.partition("## dnsproxy serve")[2]
+    row = next(line for line in serving.splitlines() if line.startswith("| `--ttl"))
+    assert row.count(" | ") == 3
+    assert "`DNSPROXY_TTL` | `5`" in row
+
+
+def test_every_provider_is_a_row() -> None:
+    page = fill_in("<!-- generated: providers -->")
+    assert len(page.splitlines()) == len(PROVIDERS) + 2
+    for provider in PROVIDERS:
+        assert f"| {provider.name} |" in page
+        for key in (provider.ip_mode_key, provider.hostname_key, *(switch.key for switch in provider.switches)):
+            assert key in page
+
+
+def test_a_part_of_the_manifests_readme_has_no_link_that_would_lead_nowhere() -> None:
+    page = fill_in("<!-- generated: deploy Your distribution -->")
+    assert "| `kubeadm` |" in page
+    assert "](" not in page.replace("](http", "")
+
+
+def test_every_alert_is_told() -> None:
+    assert "| DnsproxyTableStale | warning |" in fill_in("<!-- generated: alerts -->")
+
+
+@pytest.mark.parametrize("part", ["nothing", "deploy Nothing", "deploy"])
+def test_a_part_that_is_none_is_told(part: str) -> None:
+    with pytest.raises(KeyError):
+        fill_in(f"<!-- generated: {part} -->")
