@@ -10,9 +10,9 @@ from dnsproxy.claims import Claim, Origin, Reach
 from dnsproxy.guards import Guards
 from dnsproxy.keeper import TableKeeper
 from dnsproxy.metrics import ServerCollector
-from sidecar.registries import make_registry
 from dnsproxy.plan import Targets
 from dnsproxy.registry import Registry
+from sidecar.registries import make_registry
 from tests.dnsproxy import messages
 from tests.dnsproxy.faulty_upstream import faulty_upstream, refusing_upstream
 from tests.dnsproxy.running import Running, running

@@ -186,8 +186,10 @@ def write_keys(folder: Path) -> None:
 
 @contextmanager
 def running_apiserver(folder: Path, *, service_range: str = ApiServer.service_range) -> Iterator[ApiServer]:
-    """An API server of its own, with everything it writes in `folder`. A range of loopback addresses makes Services
-    that a program on this machine can listen at."""
+    """An API server of its own, with everything it writes in `folder`.
+
+    A range of loopback addresses makes Services that a program on this machine can listen at.
+    """
     write_keys(folder)
     (folder / "tokens.csv").write_text(f"{TOKEN},admin,1,system:masters\n", encoding="utf-8")
     with ExitStack() as stack:
