@@ -5,51 +5,60 @@ The law: pure; whatever comes from the cluster is escaped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from html import escape
+from collections.abc import Sequence
 
-from wholeip.status import Document, ShownMapping, describe_opened
+from markupsafe import Markup
+
+from sidecar.page.document import Fact, Frame, Level, document, facts, section, table, text
+from sidecar.page.markup import NOTHING, html, joined
+from wholeip.status import Document, ShownMapping, ShownReport, describe_opened
 
 SHOWN = 1_000
 """Rows of a table; `wholeip status` has all."""
-_STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}"
-    "table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.3rem .8rem;border-bottom:1px solid #ccc}"
-    "@media(prefers-color-scheme:dark){body{background:#181818;color:#ddd}}"
-)
 
 
-def render_page(document: Document, *, repaired: int) -> str:
-    """The page as HTML, without script and without anything from elsewhere."""
+def render_page(shown: Document, *, repaired: int) -> str:
+    """The page as HTML."""
+    state = Fact("State", shown.state, Level.OK if shown.ready else Level.BAD)
+    about = [
+        Fact("Ready" if shown.ready else "Not ready", shown.state, state.level),
+        Fact("Node", shown.node or "not named"),
+        Fact("Changes of others undone", f"{repaired:,}", Level.WARN if repaired else Level.PLAIN),
+    ]
+    body = joined(
+        (
+            section("This node", facts(about), key="node"),
+            section("Mappings", joined((_mappings(shown.mappings), _more(len(shown.mappings)))), key="mappings"),
+            section("Reports", joined((_reports(shown.reports), _more(len(shown.reports)))), key="reports"),
+        )
+    )
+    raw = (("metrics", "metrics"), ("readyz", "readiness"), ("mappings", "mappings as JSON"))
+    return document(Frame("wholeip", (("./", "Overview"),), state, raw), title="Whole addresses", path="./", body=body)
+
+
+def _mappings(mappings: Sequence[ShownMapping]) -> Markup:
     headings = ("Service", "Address", "Pod", "Lets in", "Egress", "Runs")
-    reports = [(report.service, report.reason, report.detail) for report in document.reports]
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width"><title>Switchback wholeip</title>'
-        f"<style>{_STYLE}</style></head><body><h1>Switchback wholeip</h1>"
-        f"<p>{'Ready' if document.ready else 'Not ready'}: {escape(document.state)}.</p>"
-        f"<p>Node {escape(document.node or 'not named')}. Changes of others undone: {repaired}.</p>"
-        f"{_table('Mappings', headings, map(_row, document.mappings))}"
-        f"{_table('Reports', ('Service', 'Reason', 'Detail'), reports)}"
-        '<p><a href="/readyz">readyz</a> <a href="/metrics">metrics</a> <a href="/mappings">mappings</a></p>'
-        "</body></html>"
-    )
+    return table("Addresses and the pods that have them", headings, map(_row, mappings[:SHOWN]), empty="None.")
 
 
-def _row(mapping: ShownMapping) -> Sequence[str]:
-    return (
-        mapping.service,
-        mapping.address,
-        mapping.endpoint,
-        describe_opened(mapping.opened, icmp=mapping.icmp),
-        "yes" if mapping.egress else "no",
-        "here" if mapping.here else "elsewhere",
-    )
+def _reports(reports: Sequence[ShownReport]) -> Markup:
+    rows = [[text(one.service), text(one.reason), text(one.detail)] for one in reports[:SHOWN]]
+    return table("What is left out", ("Service", "Reason", "Detail"), rows, empty="Nothing is wrong.")
 
 
-def _table(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    rows = list(rows)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows[:SHOWN])
-    more = f"<p>{len(rows) - SHOWN} more.</p>" if len(rows) > SHOWN else ""
-    head = "".join(f"<th>{heading}</th>" for heading in headings)
-    return f"<h2>{title}</h2><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+def _row(mapping: ShownMapping) -> Sequence[Markup]:
+    return [
+        text(one)
+        for one in (
+            mapping.service,
+            mapping.address,
+            mapping.endpoint,
+            describe_opened(mapping.opened, icmp=mapping.icmp),
+            "yes" if mapping.egress else "no",
+            "here" if mapping.here else "elsewhere",
+        )
+    ]
+
+
+def _more(count: int) -> Markup:
+    return html("<p>{} more.</p>", count - SHOWN) if count > SHOWN else NOTHING
