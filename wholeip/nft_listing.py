@@ -116,5 +116,5 @@ def _number(protocol: str | int) -> int:
 
 
 def _address(text: str) -> str:
-    """Written our way: there is more than one way to write an IPv6 address (RFC 5952)."""
-    return str(ip_address(text))
+    """Written our way: there is more than one way to write an IPv6 address (RFC 5952), and one for IPv4."""
+    return text if text[0].isdigit() and ":" not in text else str(ip_address(text))

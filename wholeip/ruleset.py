@@ -71,12 +71,12 @@ def make_ruleset(mappings: Iterable[Mapping], *, cluster: Iterable[Network] = ()
     if not _TABLE_NAME.fullmatch(table):
         raise ValueError(f"{table!r} is no name for a table")
     elements: dict[str, dict[str, str]] = {collection.name: {} for collection in COLLECTIONS}
-    # The address that a pod leaves with goes first: it is also the one that the pod meets itself with.
-    ordered = sorted(mappings, key=lambda one: (not one.egress, one.address.version, int(one.address)))
-    for mapping in ordered:
-        _add_mapping(elements, mapping)
-    if both := {mapping.address for mapping in ordered} & {mapping.endpoint for mapping in ordered}:
-        raise BadMapping(f"{both.pop()} is an address of one Service and the pod of another")
+    known = tuple(mappings)
+    pods = {_add_mapping(elements, mapping) for mapping in known}
+    for version in ("v4", "v6"):
+        if both := elements[f"addresses_{version}"].keys() & pods:
+            raise BadMapping(f"{min(both)} is an address of one Service and the pod of another")
+    _add_pods_here(elements, (mapping for mapping in known if mapping.here))
     _add_cluster(elements, (*cluster, *_NEVER_OUTSIDE))
     return Ruleset(table, elements)
 
@@ -116,7 +116,8 @@ def format_element(key: str, value: str) -> str:
     return f"{key} : {value}" if value else key
 
 
-def _add_mapping(elements: dict[str, dict[str, str]], mapping: Mapping) -> None:
+def _add_mapping(elements: dict[str, dict[str, str]], mapping: Mapping) -> str:
+    """Add all but what is of this node; give the pod."""
     address, endpoint = _format_address(mapping.address), _format_address(mapping.endpoint)
     version = f"v{mapping.address.version}"
     if mapping.endpoint.version != mapping.address.version:
@@ -126,9 +127,15 @@ def _add_mapping(elements: dict[str, dict[str, str]], mapping: Mapping) -> None:
         _add(elements[f"{name}_{version}"], key, endpoint, mapping)
     if mapping.egress:
         _add(elements[f"egress_{version}"], endpoint, address, mapping)
-    if mapping.here:
+    return endpoint
+
+
+def _add_pods_here(elements: dict[str, dict[str, str]], here: Iterable[Mapping]) -> None:
+    # The address that a pod leaves with is also the one that it meets itself with.
+    for mapping in sorted(here, key=lambda one: (not one.egress, one.address.version, int(one.address))):
+        endpoint, version = str(mapping.endpoint), f"v{mapping.address.version}"
         elements[f"here_{version}"][endpoint] = ""
-        elements[f"itself_{version}"].setdefault(f"{endpoint} . {endpoint}", address)
+        elements[f"itself_{version}"].setdefault(f"{endpoint} . {endpoint}", str(mapping.address))
 
 
 def _translated(mapping: Mapping, address: str) -> Iterator[tuple[str, str]]:
@@ -171,8 +178,13 @@ def _format_network(network: Network) -> str:
 
 def _missing_from(some: Elements, others: Elements) -> Elements:
     """What others have and some lack, or have with another value; sets without any are left out."""
-    missing = {name: sorted(elements.items() - some.get(name, {}).items()) for name, elements in others.items()}
-    return {name: dict(elements) for name, elements in missing.items() if elements}
+    missing: dict[str, dict[str, str]] = {}
+    for name, elements in others.items():
+        kept = some.get(name, {})
+        # Most are equal, which costs a tenth of a look at each element.
+        if elements != kept and (lacking := [item for item in elements.items() if kept.get(item[0]) != item[1]]):
+            missing[name] = dict(sorted(lacking))
+    return missing
 
 
 def _table_lines(ruleset: Ruleset) -> Iterator[str]:
