@@ -1,20 +1,30 @@
-"""The `dnsproxy` command: what there is, each in a module of its own."""
+"""The `dnsproxy` command: what there is, each in a module of its own that is imported when it is called."""
 
 from __future__ import annotations
 
-from importlib.metadata import version
+from types import MappingProxyType
+from typing import Final
 
 import click
 
-from dnsproxy.demo.command import demo
-from dnsproxy.doctor.command import doctor
-from dnsproxy.install.command import install, uninstall
-from dnsproxy.install.status_command import status
-from dnsproxy.publish.externaldns.command import publish_external_dns
-from dnsproxy.publish.hosts_command import publish_hosts
-from dnsproxy.serve_command import serve
-from dnsproxy.table_command import explain, table
-from sidecar.options import Group
+from sidecar.lazy_commands import LazyCommands
+from sidecar.usage import Group
+
+COMMANDS: Final = MappingProxyType(
+    {
+        "demo": "dnsproxy.demo.command:demo",
+        "doctor": "dnsproxy.doctor.command:doctor",
+        "explain": "dnsproxy.table_command:explain",
+        "install": "dnsproxy.install.command:install",
+        "publish-external-dns": "dnsproxy.publish.externaldns.command:publish_external_dns",
+        "publish-hosts": "dnsproxy.publish.hosts_command:publish_hosts",
+        "serve": "dnsproxy.serve_command:serve",
+        "status": "dnsproxy.install.status_command:status",
+        "table": "dnsproxy.table_command:table",
+        "uninstall": "dnsproxy.install.command:uninstall",
+    }
+)
+"""Where each is."""
 
 EPILOG = """\b
 Examples:
@@ -27,22 +37,9 @@ Examples:
 """
 
 
-@click.group(cls=Group, epilog=EPILOG, context_settings={"auto_envvar_prefix": "DNSPROXY"})
-@click.version_option(version("switchback"), prog_name="dnsproxy", allow_from_autoenv=False)
+@click.group(
+    cls=Group, commands=LazyCommands(COMMANDS), epilog=EPILOG, context_settings={"auto_envvar_prefix": "DNSPROXY"}
+)
+@click.version_option(package_name="switchback", prog_name="dnsproxy", allow_from_autoenv=False)
 def main() -> None:
     """Let pods reach their own cluster's public hostnames."""
-
-
-for _command in (
-    demo,
-    doctor,
-    serve,
-    table,
-    explain,
-    install,
-    uninstall,
-    status,
-    publish_hosts,
-    publish_external_dns,
-):
-    main.add_command(_command)
