@@ -13,6 +13,40 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 
+class KeptIPv4(IPv4Address):
+    """One whose hash and text are made once: a plan for thousands of Services asks for them again and again."""
+
+    __slots__ = ("_hash", "_text")
+
+    def __init__(self, address: IPv4Address) -> None:
+        super().__init__(int(address))
+        self._hash = super().__hash__()
+        self._text = super().__str__()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __str__(self) -> str:
+        return self._text
+
+
+class KeptIPv6(IPv6Address):
+    """The same; without a scope."""
+
+    __slots__ = ("_hash", "_text")
+
+    def __init__(self, address: IPv6Address) -> None:
+        super().__init__(int(address))
+        self._hash = super().__hash__()
+        self._text = super().__str__()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __str__(self) -> str:
+        return self._text
+
+
 @dataclass(frozen=True, slots=True)
 class Protected:
     """What is kept out beside what no unicast address of a pod can be."""
@@ -43,7 +77,7 @@ def parse_mappable(text: str) -> Address:
         raise ValueError("it is an IPv4 address in the form of an IPv6 one")
     if kind := _kind(address):
         raise ValueError(f"it is {kind}")
-    return address
+    return KeptIPv4(address) if isinstance(address, IPv4Address) else KeptIPv6(address)
 
 
 def parse_network(text: str) -> Network:

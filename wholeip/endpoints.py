@@ -7,7 +7,7 @@ is ready: a second one that comes up must not take over what the first one is in
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
@@ -40,17 +40,16 @@ class Candidates:
     """How many more there are, and why they do not count."""
     unusable: tuple[str, ...] = ()
     """Why some addresses do not count."""
+    addresses: frozenset[Address] = frozenset()
+    """Of all that may come to have the load balancer's."""
 
-    def __iter__(self) -> Iterator[Pod]:
-        """All that may come to have the address."""
-        return iter((*self.ready, *self.leaving))
-
-    def choose(self, in_use: AbstractSet[Address] = frozenset()) -> Pod | None:
-        """The one that gets the address; `in_use` are the addresses of those that have it now."""
-        for group in (self.ready, self.leaving):
-            if group:
-                return next((one for one in group if one.address in in_use), group[0])
-        return None
+    def choose(self, in_use: Callable[[], AbstractSet[Address]] = frozenset) -> Pod | None:
+        """The one that gets the address; `in_use` gives the addresses of those that have it now, where it matters."""
+        group = self.ready or self.leaving
+        if len(group) > 1:
+            having = in_use()
+            return next((one for one in group if one.address in having), group[0])
+        return group[0] if group else None
 
     def describe_none(self) -> str:
         """Why there is none to choose: `no pod is ready; 1 not ready`."""
@@ -96,6 +95,7 @@ def candidates(slices: Iterable[EndpointSlice], version: int) -> Candidates:
         tuple(leaving[one] for one in sorted_addresses(leaving.keys() - ready.keys())),
         others,
         tuple(sorted(unusable)),
+        frozenset((*ready, *leaving)),
     )
 
 

@@ -56,8 +56,9 @@ def make_plan(
     """
     services = sorted(services, key=lambda one: one.age)
     planner = _Planner(pods, in_use, protected, node)
+    # A set of sets, whose hashes are there.
     planner.pods_of_all.update(
-        pod.address for service in services for found in pods.get(service.key, {}).values() for pod in found
+        *(found.addresses for service in services for found in pods.get(service.key, {}).values())
     )
     for service in services:
         planner.add(service)
@@ -77,11 +78,8 @@ class _Planner:
     """By the load balancer's address, the older first."""
     egress: dict[Address, Mapping] = field(default_factory=dict)
     """By pod."""
-    used: dict[tuple[str | None, Address], set[Address]] = field(default_factory=lambda: defaultdict(set))
-
-    def __post_init__(self) -> None:
-        for service, address, pod in self.in_use:
-            self.used[service, address].add(pod)
+    used: dict[tuple[str | None, Address], set[Address]] | None = None
+    """What `in_use` says, once somebody wants to know."""
 
     def add(self, service: ManagedService) -> None:
         """Map what can be mapped of one Service; the older ones have been."""
@@ -98,7 +96,9 @@ class _Planner:
     def choose(self, service: ManagedService, version: int) -> Pod | None:
         """One pod for all addresses of a family: it could have the egress of one only."""
         found = self.pods.get(service.key, {}).get(version, _NO_PODS)
-        pod = found.choose(self.have_now(service.key, service, version) or self.have_now(None, service, version))
+        pod = found.choose(
+            lambda: self.have_now(service.key, service, version) or self.have_now(None, service, version)
+        )
         if pod is not None and len(found.ready) > 1:
             shown = ", ".join(str(one.address) for one in found.ready[:_SHOWN])
             more = ", ..." if len(found.ready) > _SHOWN else ""
@@ -108,6 +108,10 @@ class _Planner:
 
     def have_now(self, key: str | None, service: ManagedService, version: int) -> set[Address]:
         """The pods that have addresses of the Service now, as far as this key says so."""
+        if self.used is None:
+            self.used = defaultdict(set)
+            for owner, address, pod in self.in_use:
+                self.used[owner, address].add(pod)
         addresses = (one for one in service.addresses if one.version == version)
         return {pod for address in addresses for pod in self.used.get((key, address), ())}
 

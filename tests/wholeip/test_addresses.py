@@ -56,6 +56,7 @@ def test_no_text_breaks_the_parser(text: str) -> None:
     except ValueError:
         return
     assert ip(str(address)) == address
+    assert hash(ip(str(address))) == hash(address)
 
 
 @pytest.mark.parametrize(

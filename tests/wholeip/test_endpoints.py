@@ -15,7 +15,7 @@ A, B, C = "10.0.0.1", "10.0.0.2", "10.0.0.10"
 
 
 def chosen(*slices: Any, version: int = 4, in_use: frozenset[str] = frozenset()) -> str | None:
-    pod = candidates(slices, version).choose({ip(one) for one in in_use})
+    pod = candidates(slices, version).choose(lambda: {ip(one) for one in in_use})
     return str(pod.address) if pod else None
 
 
