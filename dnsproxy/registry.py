@@ -115,6 +115,10 @@ class Registry:
         """The rows that somebody lost, to walk through with lost_at while they change."""
         return list(self._lost)
 
+    def lost_rows_now(self) -> Iterator[tuple[str, Reach]]:
+        """The same without a copy: a change meanwhile is a RuntimeError."""
+        return iter(self._lost)
+
     def lost_at(self, hostname: str, reach: Reach) -> tuple[Lost, ...]:
         """Who lost a row, as of the last changes()."""
         return self._lost.get((hostname, reach), ())
@@ -122,6 +126,10 @@ class Registry:
     def doubted_rows(self) -> list[tuple[str, Reach]]:
         """As lost_rows, of those that are in doubt."""
         return list(self._doubted)
+
+    def doubted_rows_now(self) -> Iterator[tuple[str, Reach]]:
+        """As lost_rows_now."""
+        return iter(self._doubted)
 
     def doubt_at(self, hostname: str, reach: Reach) -> Doubted | None:
         """The doubt about a row, as of the last changes()."""

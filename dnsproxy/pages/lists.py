@@ -16,10 +16,13 @@ from dnsproxy.pages.overview import LONGEST_SEARCH
 from dnsproxy.registry import Registry
 from sidecar.page.document import search_form, table_row, whole_table
 from sidecar.page.markup import NOTHING, html, joined
+from sidecar.page.shared import Copy
 from sidecar.page.window import Place, Window, find_window
 
 SIZE: Final = 50
 LONGEST_PLACE: Final = 1_000
+_TRIES: Final = 3
+"""Walks through rows that may change, before a copy of them is made."""
 
 Steps = Generator[None, None, Markup]
 
@@ -41,8 +44,10 @@ class List:
     headings: Sequence[str]
     nothing: str
     """What is said where there are no rows at all."""
+    live: Callable[[Registry], Iterable[Any]]
+    """What has rows; a change while it is walked through is a RuntimeError."""
     copy: Callable[[Registry], Collection[Any]]
-    """What has rows, made at once: to walk through while it changes."""
+    """The same, made at once, to walk through while it changes: 100,000 take some milliseconds."""
     keys: Callable[[Registry, Any], Iterable[str]]
     """What the rows of one of them are sorted by, and no other has."""
     matches: Callable[[Registry, str, str], bool]
@@ -59,21 +64,38 @@ def parse_search(query: Mapping[str, str]) -> Search | None:
     return Search(" ".join(words.split()), Place("" if before else after, before))
 
 
-def format_list(registry: Registry, which: List, search: Search, rows: Iterable[Any]) -> Steps:
-    """The content of the page; `rows` is such a copy."""
-    words = search.words.lower()
-    window = yield from find_window(
-        ((key, None) for row in rows for key in which.keys(registry, row)),
-        matches=lambda key, _: not words or which.matches(registry, key, words),
-        place=search.place,
-        size=SIZE,
-    )
+def format_list(registry: Registry, which: List, search: Search, copies: Callable[[], Copy[Collection[Any]]]) -> Steps:
+    """The content of the page; `copies` is asked for one where the rows change too often to be walked through."""
+    window = yield from _find(registry, which, search, copies)
     shown: list[Markup] = []
     for key, _ in window.rows:
         cells = which.cells(registry, key)
         shown += [table_row(cells)] if cells else []
         yield
     return _format(which, search, window, joined(shown))
+
+
+def _find(
+    registry: Registry, which: List, search: Search, copies: Callable[[], Copy[Collection[Any]]]
+) -> Generator[None, None, Window[None]]:
+    words = search.words.lower()
+
+    def walk(rows: Iterable[Any]) -> Generator[None, None, Window[None]]:
+        return find_window(
+            ((key, None) for row in rows for key in which.keys(registry, row)),
+            matches=lambda key, _: not words or which.matches(registry, key, words),
+            place=search.place,
+            size=SIZE,
+        )
+
+    for _ in range(_TRIES):
+        try:
+            return (yield from walk(which.live(registry)))
+        except RuntimeError:
+            # The rows have changed meanwhile, in a table that mostly stands still: once more, from the start.
+            yield
+    copy = copies()
+    return (yield from walk(copy.rows))
 
 
 def _format(which: List, search: Search, window: Window[None], rows: Markup) -> Markup:

@@ -63,8 +63,7 @@ class Pages:
                 return _TOO_LONG
 
             def steps() -> Generator[None, None, str]:
-                copy = self._copies[which.path].take()
-                body = yield from format_list(self._registry, which, search, copy.rows)
+                body = yield from format_list(self._registry, which, search, self._copies[which.path].take)
                 return self._document(which.title, which.path, body)
 
             return page_answer(steps())

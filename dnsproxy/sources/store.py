@@ -120,6 +120,10 @@ class ClaimStore:
         """The hostnames that are claimed now: to walk through while the store changes."""
         return self._by_hostname.keys()
 
+    def names_now(self) -> Iterator[str]:
+        """The same without a copy, which takes some milliseconds: a change meanwhile is a RuntimeError."""
+        return iter(self._by_hostname)
+
     def rejections(self) -> Iterator[Rejection]:
         """Every host that can't be served, in no particular order."""
         for rejections in self._rejections.values():
@@ -128,6 +132,10 @@ class ClaimStore:
     def rejected(self) -> list[tuple[str, str]]:
         """The objects of which something can't be served, to walk through with rejections_at while they change."""
         return list(self._rejections)
+
+    def rejected_now(self) -> Iterator[tuple[str, str]]:
+        """The same without a copy: a change meanwhile is a RuntimeError."""
+        return iter(self._rejections)
 
     def rejections_at(self, place: tuple[str, str]) -> tuple[Rejection, ...]:
         """What can't be served of one object, by source and key."""

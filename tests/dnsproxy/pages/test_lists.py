@@ -17,6 +17,7 @@ from dnsproxy.pages.lists import LONGEST_PLACE, SIZE, List, format_list, parse_s
 from dnsproxy.pages.overview import LONGEST_SEARCH
 from dnsproxy.plan import Targets
 from dnsproxy.registry import Registry
+from sidecar.page.shared import Shared
 
 KINDS = {which.path: which for which in LISTS}
 EVIL = "<script>alert(1)</script>\u202e"
@@ -41,7 +42,7 @@ def page_of(registry: Registry, path: str, query: Mapping[str, str] | None = Non
     which = KINDS[path]
     search = parse_search(query or {})
     assert search is not None
-    steps = format_list(registry, which, search, which.copy(registry))
+    steps = format_list(registry, which, search, Shared(lambda: which.copy(registry)).take)
     while True:
         try:
             next(steps)
@@ -198,7 +199,7 @@ def test_a_row_that_has_gone_meanwhile_is_none(path: str, gone: Callable[[Regist
     which: List = KINDS[path]
     search = parse_search({})
     assert search is not None
-    steps = format_list(registry, which, search, which.copy(registry))
+    steps = format_list(registry, which, search, Shared(lambda: which.copy(registry)).take)
     next(steps)
     gone(registry)
     list(registry.changes())
@@ -211,3 +212,22 @@ def _rest_of(steps: Any) -> list[object]:
             next(steps)
         except StopIteration as done:
             return [done.value]
+
+
+@pytest.mark.parametrize("changes", [1, 2, 3, 10])
+def test_rows_that_change_while_they_are_walked_through_are_walked_through_again(changes: int) -> None:
+    registry = registry_of(claim(f"h{number:04}.example.org") for number in range(2_000))
+    which, search = KINDS["names"], parse_search({"q": "h1"})
+    assert search is not None
+    steps = format_list(registry, which, search, Shared(lambda: which.copy(registry)).take)
+    for number in range(changes):
+        next(steps)
+        registry.replace("Ingress", f"new-{number}", [claim(f"a{number}.example.org")])
+    (page,) = _rest_of(steps)
+    assert "Names, 1 to 50 of 1,000" in str(page)
+
+
+def test_every_list_knows_its_rows_both_ways() -> None:
+    registry = registry_of([claim("a.localhost"), claim("b.localhost")], [Rejection(Origin("Ingress", "x"), "bad")])
+    for which in LISTS:
+        assert list(which.live(registry)) == list(which.copy(registry))
