@@ -6,6 +6,7 @@ fails is tried again, and until then the table stays as it was. It also stays wh
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -164,7 +165,11 @@ class Agent:
         if self._on_applied is not None and (transaction or not self._applied):
             # At the start too: an earlier run may have ended between the one and the other.
             self._on_applied(current, desired)
-        self._applied = True
+        if not self._applied:
+            self._applied = True
+            # What is loaded by now lives on, mostly: a search for garbage among it would hold up changes.
+            gc.collect()
+            gc.freeze()
         self._known, self._unsure, self._in_use = desired, False, plan.in_use
         if repaired:
             self._status.repaired += 1
