@@ -27,6 +27,7 @@ from tests.deploy.manifests import (
     kustomizations,
     name_of,
     names,
+    overlays,
     pod_templates,
     render,
     settings_of,
@@ -112,6 +113,11 @@ def test_the_images_tag_is_this_version(manifests: Sequence[Manifest]) -> None:
         version = tomllib.load(file)["project"]["version"]
     for _, template in pod_templates(manifests):
         assert template["spec"]["containers"][0]["image"] == f"localhost/switchback:{version}"
+
+
+def test_the_guide_names_every_overlay_and_component() -> None:
+    guide = (DEPLOY / "README.md").read_text(encoding="utf-8")
+    assert [one.name for one in (*overlays(), *components()) if f"`{one.name}`" not in guide] == []
 
 
 def test_one_patch_pins_every_image_by_digest(tmp_path: Path) -> None:
