@@ -28,6 +28,9 @@ _TUPLE_ORIGINAL, _TUPLE_REPLY, _ID, _ZONE = 1, 2, 12, 18  # CTA_*
 _TUPLE_ADDRESSES, _TUPLE_PROTOCOL = 1, 2  # CTA_TUPLE_IP, CTA_TUPLE_PROTO
 _SOURCES, _TARGETS = (1, 3), (2, 4)  # CTA_IP_V4_SRC, CTA_IP_V6_SRC; CTA_IP_V4_DST, CTA_IP_V6_DST
 _PROTOCOL_NUMBER, _TARGET_PORT = 1, 3  # CTA_PROTO_NUM, CTA_PROTO_DST_PORT
+_LAYOUTS: Final = {2: struct.Struct("=HHHHHH4sHH4s"), 10: struct.Struct("=HHHHHH16sHH16s")}
+"""By family (AF_INET, AF_INET6): the beginning of a tuple, which is the headers of three attributes, the source, a
+header, the target."""
 _ICMP: Final = {"v4": 1, "v6": 58}
 _PORTS: Final = frozenset({6, 17, 132})
 
@@ -75,7 +78,7 @@ def parse_flows(datagram: bytes, addresses: frozenset[bytes]) -> Iterator[Flow]:
     such message.
     """
     for kind, message in _messages(datagram):
-        if kind == _NEW:
+        if kind == _NEW and _may_be_at(message, addresses):
             attributes = dict(_attributes(message[_GENERIC.size :]))
             original, reply = _endpoints(attributes[_TUPLE_ORIGINAL]), _endpoints(attributes[_TUPLE_REPLY])
             if (original[1] in addresses or reply[1] in addresses) and _ZONE not in attributes:
@@ -149,6 +152,26 @@ def _flow(attributes: dict[int, bytes], original: tuple[bytes, bytes], reply: tu
         reply_target,
         _attribute(_TUPLE_ORIGINAL | 0x8000, attributes[_TUPLE_ORIGINAL]) + _attribute(_ID, attributes[_ID]),
     )
+
+
+def _may_be_at(message: bytes, addresses: frozenset[bytes]) -> bool:
+    """Whether a flow may be to these addresses, or replies to it, by a look at where the kernel has always put them.
+
+    Most flows of a node are none of ours; to take each apart would keep the agent busy for seconds.
+    """
+    layout = _LAYOUTS.get(next(iter(message), 0))
+    if layout is None:
+        return True
+    try:
+        original = layout.unpack_from(message, _GENERIC.size)
+        reply = layout.unpack_from(message, _GENERIC.size + _aligned(original[0]))
+    except struct.error:
+        return True
+    if original[1] & _TYPE_MASK != _TUPLE_ORIGINAL or reply[1] & _TYPE_MASK != _TUPLE_REPLY:
+        return True
+    if {one[3] & _TYPE_MASK for one in (original, reply)} != {_TUPLE_ADDRESSES}:
+        return True
+    return original[-1] in addresses or reply[-1] in addresses
 
 
 def _endpoints(octets: bytes) -> tuple[bytes, bytes]:

@@ -123,16 +123,12 @@ def message(body: bytes, kind: int = 0x100) -> bytes:
     return struct.pack("=IHHII", 16 + len(body), kind, 2, 1, 1) + body
 
 
-def tracked(flow: Flow, more: bytes = b"") -> bytes:
+def tracked(flow: Flow, more: bytes = b"", *, before: bytes = b"") -> bytes:
     original = endpoints(flow.source, flow.target, flow.protocol, flow.port)
     reply = endpoints(flow.reply_source, flow.reply_target, flow.protocol, 4000)
-    return message(
-        struct.pack("=BBH", 2, 0, 0)
-        + attribute(0x8001, original)
-        + attribute(0x8002, reply)
-        + attribute(12, b"1234")
-        + more
-    )
+    family = socket.AF_INET6 if ":" in flow.source else socket.AF_INET
+    attributes = attribute(0x8001, original) + attribute(0x8002, reply) + attribute(12, b"1234") + more
+    return message(struct.pack("=BBH", family, 0, 0) + before + attributes)
 
 
 OURS = frozenset({ip_address(ADDRESS).packed, ip_address("2001:db8::1").packed})
@@ -151,6 +147,12 @@ def test_a_flow_is_read_and_ended_by_what_named_it(flow: Flow) -> None:
     assert request.endswith(read.identity)
     original = endpoints(flow.source, flow.target, flow.protocol, flow.port)
     assert read.identity == attribute(0x8001, original) + attribute(12, b"1234")
+
+
+@pytest.mark.parametrize("flow", [incoming(), outgoing(), SIX], ids=["in", "out", "IPv6"])
+def test_a_flow_is_read_also_where_the_kernel_puts_something_before_it(flow: Flow) -> None:
+    (read,) = parse_flows(tracked(flow, before=attribute(77, b"new")), OURS)
+    assert replace(read, identity=b"") == flow
 
 
 def test_a_protocol_without_ports_has_none() -> None:

@@ -13,6 +13,7 @@ import socket
 import struct
 import sys
 import threading
+import time
 from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
 from typing import Any
@@ -31,6 +32,7 @@ class Inside:
     def __init__(self) -> None:
         self.opened: dict[int, socket.socket] = {}
         self.numbers = itertools.count()
+        self.sprinkling: set[int] = set()
 
     def ready(self) -> None:
         """Answer, which tells that the namespace is there."""
@@ -138,6 +140,66 @@ class Inside:
         family = _family(address)
         with socket.socket(family, socket.SOCK_RAW, _ICMP[family][0]) as one:
             one.sendto(_icmp(family, kind, struct.pack("!I", rest) + bytes.fromhex(embedded), code), (address, 0))
+
+    def sink(self, port: int) -> None:
+        """Take datagrams and read none: what the kernel has no room for is lost where it arrived."""
+        one = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+        one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        one.bind(("::", port))
+        self._keep(one)
+
+    def blast(self, address: str, port: int, seconds: float) -> list[float]:
+        """Datagrams of 64 octets one after another: how many, and the processor's time, the kernel's way included."""
+        number = self.open("udp", address, port)
+        one = self.opened[number]
+        payload, count, begun, used = b"x" * 64, 0, time.monotonic(), time.process_time()
+        while time.monotonic() < begun + seconds:
+            for _ in range(200):
+                with contextlib.suppress(OSError):  # the sender's own buffer is full
+                    one.send(payload)
+            count += 200
+        self.close(number)
+        return [count, time.process_time() - used, time.monotonic() - begun]
+
+    def knock(self, address: str, port: int, seconds: float) -> list[float]:
+        """Connections that are refused, one after another: how many, and the processor's time."""
+        count, begun, used = 0, time.monotonic(), time.process_time()
+        while time.monotonic() < begun + seconds:
+            with socket.socket(_family(address), socket.SOCK_STREAM) as one:
+                one.connect_ex((address, port))
+            count += 1
+        return [count, time.process_time() - used]
+
+    def sprinkle(self, address: str, port: int) -> int:
+        """A datagram every half millisecond, each a flow of its own, until `stop`."""
+        number = next(self.numbers)
+        self.sprinkling.add(number)
+        _in_background(self._sprinkle, number, address, port)
+        return number
+
+    def _sprinkle(self, number: int, address: str, port: int) -> None:
+        while number in self.sprinkling:
+            with socket.socket(_family(address), socket.SOCK_DGRAM) as one:
+                one.sendto(b"?", (address, port))
+            time.sleep(0.0005)
+
+    def stop(self, number: int) -> None:
+        """No more of that."""
+        self.sprinkling.discard(number)
+
+    def arrival(self, number: int, source: str) -> float:
+        """When the next packet from this source came; by a clock that all places share."""
+        while self.opened[number].recvfrom(2000)[1][0] != source:
+            pass
+        return time.monotonic()
+
+    def many_flows(self, address: str, port: int, count: int) -> None:
+        """A datagram from each of so many ports."""
+        for source_port in range(20000, 20000 + count):
+            with socket.socket(_family(address), socket.SOCK_DGRAM) as one:
+                with contextlib.suppress(OSError):  # another socket has it
+                    one.bind(("", source_port))
+                one.sendto(b"?", (address, port))
 
     def capture(self, interface: str) -> int:
         """Every packet on an interface, coming and going."""
