@@ -36,7 +36,7 @@ DEBIAN=(
   libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so
   nsd:nsd unbound:unbound dnsmasq-base:dnsmasq wrk:wrk iproute2:ip strace:strace
   buildah:buildah debootstrap:debootstrap bind9:named prometheus:promtool chromium:chromium
-  nftables:nft conntrack:conntrack iperf3:iperf3
+  nftables:nft conntrack:conntrack iperf3:iperf3 patch:patch
 )
 # CNI plugins are on no PATH.
 CLUSTER_DEBIAN=(

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 import click
 
+from dnsproxy.diffs import format_diff
 from dnsproxy.install.corefile import CorefileError
 from dnsproxy.install.files import STDIN, read_text, write_text
 from dnsproxy.install.parser import parse_corefile
-from dnsproxy.install.plan import Change, format_diff, plan_install, plan_uninstall
+from dnsproxy.install.plan import Change, plan_install, plan_uninstall
 from dnsproxy.install.stanza import Version
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
@@ -95,7 +96,8 @@ def _finish(source: Source, change: Change, *, in_place: bool, dry_run: bool) ->
     if not change.changed:
         click.echo(f"{one_line(source.shown)} unchanged", err=True)
     if dry_run:
-        _print(format_diff(change, "Corefile" if source.name == STDIN else source.name.lstrip("/")))
+        name = "Corefile" if source.name == STDIN else source.name.lstrip("/")
+        _print(format_diff(change.old, change.new, name))
     elif not in_place:
         _print(change.new)
     elif change.changed:

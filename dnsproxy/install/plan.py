@@ -6,7 +6,6 @@ gives back the text from before the install. What cannot be done safely is refus
 
 from __future__ import annotations
 
-import difflib
 import ipaddress
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -80,17 +79,6 @@ def plan_uninstall(text: str) -> Change:
     bare = without_region(corefile)
     _check_upstreams_left(corefile, bare, region.line)
     return Change(text, format_corefile(bare), tuple(_reload_notes(bare)))
-
-
-def format_diff(change: Change, name: str) -> str:
-    """The unified diff that turns the old text into the new one; empty where nothing changes."""
-    lines = difflib.unified_diff(_lines(change.old), _lines(change.new), f"a/{name}", f"b/{name}")
-    return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
-
-
-def _lines(text: str) -> list[str]:
-    """As patch(1) cuts them: at LF alone."""
-    return [line for line in text.replace("\n", "\n\0").split("\0") if line]
 
 
 def _check_upstreams_left(corefile: Corefile, bare: Corefile, line: int) -> None:

@@ -8,7 +8,6 @@ Pure.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -103,13 +102,6 @@ def first_difference(old: bytes, new: bytes) -> int:
     return low
 
 
-def format_diff(change: Change, name: str) -> str:
-    """The unified diff; octets that are no UTF-8 as surrogates. Empty where nothing changes."""
-    old, new = (text.decode(errors="surrogateescape") for text in (change.old, change.new))
-    lines = difflib.unified_diff(_cut(old), _cut(new), f"a/{name}", f"b/{name}")
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
-
-
 def _without(text: bytes, block: Block) -> bytes:
     before, after = text[: block.start], text[block.stop :]
     if block.joined and not after:
@@ -138,8 +130,3 @@ def _check(kinds: Sequence[bytes], lines: Sequence[int]) -> None:
 
 def _line_at(text: bytes, position: int) -> int:
     return text.count(b"\n", 0, position) + 1
-
-
-def _cut(text: str) -> list[str]:
-    """As patch(1) cuts them: at LF alone."""
-    return [line for line in text.replace("\n", "\n\0").split("\0") if line]

@@ -14,10 +14,10 @@ from typing import Final
 import click
 import structlog
 
+from dnsproxy.diffs import format_diff
 from dnsproxy.install.discovering import load_client
 from dnsproxy.publish.config_map_target import ConfigMapTarget
 from dnsproxy.publish.following import Troubled, publish_once
-from dnsproxy.publish.hosts_block import format_diff
 from dnsproxy.publish.hosts_target import HostsTarget, check_name
 from dnsproxy.publish.program import make_source, run_publisher, take_out
 from dnsproxy.publish.settings import Doing, HostsSettings
@@ -70,7 +70,7 @@ async def _print_diff(settings: HostsSettings, target: HostsTarget) -> None:
         raise StartError(str(error), status=_COULD_NOT) from None
     except Troubled as error:
         raise StartError(str(error), status=error.status) from None
-    diff = format_diff(change, str(settings.to).lstrip("/"))
+    diff = format_diff(change.old, change.new, str(settings.to).lstrip("/"))
     click.echo(escape_controls(diff, keep="\n\t"), nl=False)
     if not change.changed:
         click.echo("Nothing would change.", err=True)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
+from dnsproxy.diffs import format_diff
 from dnsproxy.install.discover.found import Source
 from dnsproxy.install.discover.owner import OUR_MANAGER
-from dnsproxy.install.plan import Change, format_diff
 
 MADE: Final = "switchback.dev/made"
 """The annotation with what was not there before: words of the two below."""
@@ -94,9 +94,9 @@ def make_write(change: ConfigMapChange) -> Write:
 def format_change(change: ConfigMapChange) -> str:
     """The unified diff of a change, a file for each key and one for the annotations; empty where nothing changes."""
     name = f"{change.source.namespace}/{change.source.name}"
-    diffs = [format_diff(Change(entry.old or "", entry.new or ""), f"{name}/{entry.name}") for entry in change.data]
-    notes = Change(_lines(change.annotations, old=True), _lines(change.annotations, old=False))
-    return "".join([*diffs, format_diff(notes, f"{name}/metadata.annotations")])
+    diffs = [format_diff(entry.old or "", entry.new or "", f"{name}/{entry.name}") for entry in change.data]
+    old, new = (_lines(change.annotations, old=old) for old in (True, False))
+    return "".join([*diffs, format_diff(old, new, f"{name}/metadata.annotations")])
 
 
 def keys_left(change: ConfigMapChange) -> set[str]:

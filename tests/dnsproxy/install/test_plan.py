@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dnsproxy.install.corefile import CorefileError
 from dnsproxy.install.markers import BEGIN, END
 from dnsproxy.install.parser import parse_corefile
-from dnsproxy.install.plan import Change, format_diff, plan_install, plan_uninstall
+from dnsproxy.install.plan import Change, plan_install, plan_uninstall
 from dnsproxy.install.stanza import Version
 from tests.dnsproxy.install.shapes import NEWEST, SHAPES, address, corefiles, garbage, installed, stock
 
@@ -173,11 +173,3 @@ def test_an_uninstall_that_would_leave_no_upstream_is_refused() -> None:
     assert caught.value.line == 3
     with pytest.raises(CorefileError, match="has no forward"):
         installed(text)
-
-
-def test_a_diff_says_what_changes_and_where_a_line_end_is_missing() -> None:
-    change = installed(". {\r\n forward . 192.0.2.53\r\n}")
-    diff = format_diff(change, "Corefile")
-    assert diff.startswith("--- a/Corefile\n+++ b/Corefile\n@@ -1,3 +1,10 @@\n . {\r\n+ # BEGIN switchback")
-    assert diff.endswith(" }\n\\ No newline at end of file\n")
-    assert format_diff(Change("a", "a"), "Corefile") == ""

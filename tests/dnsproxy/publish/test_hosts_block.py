@@ -12,7 +12,6 @@ from dnsproxy.publish.hosts_block import (
     HostsFileError,
     find_block,
     first_difference,
-    format_diff,
     plan_block,
 )
 
@@ -157,20 +156,3 @@ def test_the_first_difference_is_where_the_texts_part(common: bytes, one: bytes,
     at = first_difference(old, new)
     assert old[:at] == new[:at]
     assert at in (len(old), len(new)) or old[at] != new[at]
-
-
-def test_a_diff_says_what_becomes_of_each_line() -> None:
-    diff = format_diff(plan_block(b"\xff a", LINES[:1]), "etc/hosts").encode(errors="surrogateescape")
-    begin = BEGIN + b" (the line above had no end)"
-    assert diff.splitlines() == [
-        b"--- a/etc/hosts",
-        b"+++ b/etc/hosts",
-        b"@@ -1 +1,4 @@",
-        b"-\xff a",
-        b"\\ No newline at end of file",
-        b"+\xff a",
-        b"+" + begin,
-        b"+192.0.2.10 app.example.org",
-        b"+" + END,
-    ]
-    assert format_diff(plan_block(b"a\n", ()), "etc/hosts") == ""
