@@ -27,11 +27,16 @@ def why_link(hostname: str) -> Markup:
 
 
 def _name_matches(registry: Registry, hostname: str, words: str) -> bool:
-    return words in hostname or any(words in _place(claim) for claim in registry.store.claims_for(hostname))
+    return words in hostname or any(_is_from(claim, words) for claim in registry.store.claims_for(hostname))
 
 
-def _place(claim: Claim) -> str:
-    return str(claim.origin).lower()
+def _is_from(claim: Claim, words: str) -> bool:
+    """Whether the object that claims is meant by its name, its namespace, or both."""
+    origin = claim.origin
+    if origin.namespace and "/" not in words and " " not in words:
+        # The names of objects are in lower case (RFC 1123), and there can be 100,000: no text is made of each.
+        return words in origin.name or words in origin.namespace
+    return words in str(origin).lower()
 
 
 def _name_cells(registry: Registry, hostname: str) -> Sequence[Markup]:
@@ -76,7 +81,7 @@ def _parse_row(key: str) -> tuple[str, Reach]:
 
 def _lost_matches(registry: Registry, key: str, words: str) -> bool:
     return words in key or any(
-        words in _place(lost.claim) or words in lost.reason.lower() for lost in registry.lost_at(*_parse_row(key))
+        _is_from(lost.claim, words) or words in lost.reason.lower() for lost in registry.lost_at(*_parse_row(key))
     )
 
 
@@ -96,7 +101,7 @@ def _lost_cells(registry: Registry, key: str) -> Sequence[Markup]:
 
 def _doubt_matches(registry: Registry, key: str, words: str) -> bool:
     doubted = registry.doubt_at(*_parse_row(key))
-    return words in key or (doubted is not None and (words in _place(doubted.claim) or words in doubted.reason.lower()))
+    return words in key or (doubted is not None and (_is_from(doubted.claim, words) or words in doubted.reason.lower()))
 
 
 def _doubt_cells(registry: Registry, key: str) -> Sequence[Markup]:
