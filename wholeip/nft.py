@@ -16,7 +16,17 @@ from typing import Final, Protocol
 import trio
 
 from wholeip.netlink import netfilter_socket
-from wholeip.nft_errors import Busy, NoAnswer, NoNft, NoNfTables, NotPermitted, Refused, UnknownListing, judge_failure
+from wholeip.nft_errors import (
+    NOT_THERE,
+    Busy,
+    NoAnswer,
+    NoNft,
+    NoNfTables,
+    NotPermitted,
+    Refused,
+    UnknownListing,
+    judge_failure,
+)
 from wholeip.nft_events import is_change
 from wholeip.nft_listing import NoListing, parse_listing
 from wholeip.ruleset import TABLE, Ruleset, Transaction, format_ruleset, format_transaction
@@ -25,7 +35,6 @@ _NETLINK_GROUP: Final = 7
 """NFNLGRP_NFTABLES of linux/netfilter/nfnetlink.h."""
 _DATAGRAM_SIZE: Final = 65536
 _REMEMBERED_RUNS: Final = 64
-_MISSING: Final = "No such file or directory"
 
 
 class Table(Protocol):
@@ -68,7 +77,7 @@ class Nft:
         try:
             listing = await self._run(arguments)
         except Refused as refused:
-            if refused.message == _MISSING:
+            if refused.message == NOT_THERE:
                 return None
             raise
         try:

@@ -11,6 +11,9 @@ from typing import Final
 
 _PLACE: Final = re.compile(r"^(?:\S+?:(\d+):[\d:-]+: )?Error: (.*)$", re.MULTILINE)
 _TRANSIENT: Final = ("Device or resource busy", "Interrupted system call", "No buffer space available")
+NOT_THERE: Final = "No such file or directory"
+"""Also what nft says of a table that is not there."""
+_OF_ELEMENTS: Final = ("add element", "delete element")
 _NOT_SUPPORTED: Final = ("Operation not supported", "Protocol not supported", "Address family not supported")
 
 
@@ -69,9 +72,13 @@ def judge_failure(stderr: str, script: str) -> NftFailed:
         return NotPermitted(message)
     if any(words in stderr for words in _TRANSIENT):
         return Busy(message)
+    line = _line(script, int(place[1])) if place and place[1] else ""
+    # A new table has all that its chains and rules name; what is missing is then the kernel's.
+    if message.endswith(NOT_THERE) and line and not line.startswith(_OF_ELEMENTS):
+        return NoNfTables(f"{message}: {line}")
     if any(words in stderr for words in _NOT_SUPPORTED):
-        return NoNfTables(message)
-    return Refused(message, _line(script, int(place[1])) if place and place[1] else "")
+        return NoNfTables(f"{message}: {line}" if line else message)
+    return Refused(message, line)
 
 
 def _line(script: str, number: int) -> str:

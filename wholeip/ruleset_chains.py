@@ -8,11 +8,11 @@ and the ICMP errors of the flow included. So a flow outlives a change of the map
 of our addresses keep theirs, and a reply carries the pod's own address where the kernel filters by reverse path, which
 is why net.ipv4.conf.*.rp_filter may be 0, 1 or 2.
 
-Priorities (nft(8), "Priority keyword values"; kube-proxy's chains are at dstnat and srcnat, as are iptables' and those
-that masquerade for a network plugin): of the chains of type nat at one hook, the first that translates a flow decides
-it (nf_nat_inet_fn of the kernel), so ours stand 5 before. The translation itself happens at dstnat and srcnat whatever
-the chain's priority, so what looks at the outcome stands 5 after dstnat, and what must still see the pod's address 10
-before srcnat.
+Priorities: kube-proxy's chains of type nat are at dstnat and srcnat (pkg/proxy/nftables/proxier.go,
+nftablesBaseChains), as are iptables' and those that masquerade for a network plugin. At one hook, the first of them
+that translates a flow decides it (nf_nat_inet_fn of the kernel), so ours stand 5 before. The translation itself happens
+at dstnat and srcnat whatever the chain's priority, so what looks at the outcome stands 5 after dstnat, and what must
+still see the pod's address 10 before srcnat.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import pytest
 from wholeip.nft_errors import Busy, NftFailed, NoNfTables, NotPermitted, Refused, judge_failure
 
 SCRIPT = "add table inet x\n\tadd element inet x m { 1.2.3.4 : 5.6.7.8 }\nadd element inet x " + "m" * 1000
+SCRIPT += "\nchain prerouting {\n\tfib saddr type local drop"
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,21 @@ SCRIPT = "add table inet x\n\tadd element inet x m { 1.2.3.4 : 5.6.7.8 }\nadd el
         pytest.param("/dev/stdin:2:1-9: Error: Could not process rule: File exists\n", Refused, id="exists"),
         pytest.param("/dev/stdin:2:1-9: Error: syntax error, unexpected newline\n", Refused, id="syntax"),
         pytest.param("Error: No such file or directory\nlist table inet x\n", Refused, id="not there"),
+        pytest.param(
+            "/dev/stdin:4:1-9: Error: Could not process rule: No such file or directory\n",
+            NoNfTables,
+            id="no such chain",
+        ),
+        pytest.param(
+            "/dev/stdin:5:1-9: Error: Could not process rule: No such file or directory\n",
+            NoNfTables,
+            id="no such rule",
+        ),
+        pytest.param(
+            "/dev/stdin:2:1-9: Error: Could not process rule: No such file or directory\n",
+            Refused,
+            id="no such element",
+        ),
         pytest.param("", Refused, id="nothing"),
         pytest.param("\n\n", Refused, id="empty lines"),
         pytest.param("\x00\ufffd", Refused, id="rubbish"),

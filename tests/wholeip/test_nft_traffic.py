@@ -300,6 +300,18 @@ def test_sctp_comes_in_to_a_filtered_address_by_its_port(made: Cluster, family: 
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("name", ["a", "b"])
+def test_a_datagram_in_fragments_comes_in_whole_and_goes_out_so(made: Cluster, name: str, family: int) -> None:
+    for who, target, as_whom in (
+        ("client", balanced(name, family), address("client", family)),
+        (name, address("client", family), balanced(name, family)),
+    ):
+        number = made.place(who).do("open", kind="udp", address=target, port=OPEN_PORT)
+        assert made.place(who).do("exchange", number=number, size=5000) == as_whom
+        made.place(who).do("close", number=number)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("name", ["a", "b"])
 def test_path_mtu_discovery_reaches_the_pod_also_where_ping_does_not(made: Cluster, name: str, family: int) -> None:
     pod = made.place(name)
     number = pod.do("open", kind="udp", address=address("client", family), port=OPEN_PORT)

@@ -68,10 +68,10 @@ class Inside:
             one.connect((address, port))
         return self._keep(one)
 
-    def exchange(self, number: int) -> str:
-        """One question and its answer."""
+    def exchange(self, number: int, size: int = 1) -> str:
+        """One question of so many octets and its answer."""
         one = self.opened[number]
-        one.send(b"?")
+        one.send(b"?" * size)
         return one.recv(100).decode()
 
     def send(self, number: int) -> None:
@@ -237,7 +237,7 @@ def _answer_stream(connection: socket.socket, peer: str) -> None:
 
 def _answer_datagrams(datagrams: socket.socket) -> None:
     while True:
-        _, peer = datagrams.recvfrom(100)
+        _, peer = datagrams.recvfrom(65536)
         with contextlib.suppress(OSError):  # an ICMP error for an earlier answer
             datagrams.sendto(_plain(peer[0]).encode(), peer)
 
