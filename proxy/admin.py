@@ -17,6 +17,7 @@ from proxy.header import LOCAL
 from proxy.metrics import Counters, RelayCollector
 from proxy.page import CHARTS, RelayStatus, RouteStatus, read_counters, relay_facts, render_page
 from proxy.probe import check_backends
+from proxy.protocols import formatter
 from proxy.settings import Settings
 from sidecar.admin import Readiness, serve_admin
 from sidecar.endpoints import Endpoint
@@ -52,7 +53,7 @@ async def serve_relay_admin(
     """Serve health, readiness, metrics and the page until cancelled; closes the listeners."""
     settings = view.settings
     greetings = [
-        (target, settings.formatter_of(route)(LOCAL))
+        (target, formatter(settings.protocol_of(route), checksum=settings.crc32c)(LOCAL))
         for (_, target), route in zip(view.targets, settings.routes, strict=True)
     ]
     registry = make_registry(RelayCollector(view.counters), *view.collectors)

@@ -93,9 +93,11 @@ class Backend:
     def observe(self, failure: Failure | None) -> None:
         """Take in how an attempt to reach the backend ended; says so in the log where it changes something."""
         transition = self.health.observe(failure, now=monotonic())
+        if transition is None:
+            return
         if transition is Transition.FAILED and failure is not None:
             self._say("backend unreachable", failure)
-        elif transition is Transition.RECOVERED:
+        else:
             log.info("backend reachable again", backend=str(self.destination))
 
     def take(self, found: Iterable[Address] | Failure) -> None:

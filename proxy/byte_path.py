@@ -14,6 +14,7 @@ from abc import abstractmethod
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
+from proxy.opening import send_at_once
 from proxy.side import BULK, End, Side
 from proxy.splice import UNSUPPORTED, Pipe
 
@@ -30,13 +31,16 @@ _TURN: Final = 2_097_152
 class BytePath:
     """Both directions of a connection; what the ends mean is left to who inherits this."""
 
-    __slots__ = ("active_at", "backend", "client", "relay")
+    __slots__ = ("active_at", "backend", "client", "nagle", "relay")
 
-    def __init__(self, relay: Relay, client: Side, backend: Side) -> None:
+    def __init__(self, relay: Relay, client: Side, backend: Side, *, nagle: bool) -> None:
         self.relay = relay
         self.client = client
         self.backend = backend
         client.peer, backend.peer = backend, client
+        self.nagle = nagle
+        """The backend's socket holds back what is less than a segment while something is not acknowledged (RFC 9293
+        section 3.7.4). That does not matter to the first words; most clients never say more, and cost a call less."""
         self.active_at = monotonic()
 
     @abstractmethod
@@ -71,7 +75,7 @@ class BytePath:
                 return
             if not source.readable:
                 return
-            moved = self._splice(source, sink) if source.bulk else self._move(source, sink)
+            moved = self._splice(source, sink) if source.bulk and not source.urgent else self._move(source, sink)
             if moved is None:
                 return
             left -= moved
@@ -84,7 +88,8 @@ class BytePath:
         try:
             count = source.sock.recv_into(relay.buffer)
         except BlockingIOError:
-            source.readable = False
+            # After an end there would be something to read: if one was announced, it was an earlier socket's.
+            source.readable = source.ending = False
             return None
         except OSError:
             return self._reset_by(source)
@@ -92,17 +97,20 @@ class BytePath:
             # A failed send may have taken the error that this read would have shown.
             source.end = End.RESET if source.broken else End.FIN
             return 0
-        # A short read has emptied the socket (epoll(7)); what comes later raises a new event, an end that was already
-        # announced does not.
+        # A short read has mostly emptied the socket (epoll(7)), and what comes later raises a new event.
         if count == BUFFER:
             source.readable = True
             source.bulk = BULK
         else:
-            source.readable = source.hup
+            source.readable = source.thorough
+            if source.ending:
+                source.end = End.RESET if source.broken else End.FIN
         # As _count, without the call.
         self.active_at = monotonic()
         if source is self.client:
             relay.counters.octets_to_backend += count
+            if self.nagle:
+                self._end_nagle()
         else:
             relay.counters.octets_to_client += count
         try:
@@ -131,8 +139,8 @@ class BytePath:
             return self._splice_failed(source, error)
         if not count:
             pipes.give_back(pipe)
-            source.end = End.RESET if source.broken else End.FIN
-            return 0
+            # An end, or urgent data, at which splice stops and a read does not.
+            return self._move(source, sink)
         source.bulk = BULK if count >= BUFFER else source.bulk - 1
         self._count(source, count)
         sink.pending = pipe
@@ -196,9 +204,15 @@ class BytePath:
             self.relay.pipes.give_back(side.pending)
         side.pending = b""
 
+    def _end_nagle(self) -> None:
+        self.nagle = False
+        send_at_once(self.backend.sock)
+
     def _count(self, source: Side, count: int) -> None:
         self.active_at = monotonic()
         if source is self.client:
             self.relay.counters.octets_to_backend += count
+            if self.nagle:
+                self._end_nagle()
         else:
             self.relay.counters.octets_to_client += count

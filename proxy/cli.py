@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from proxy.header import ProxyProtocol
+from proxy.protocols import ProxyProtocol
 from proxy.routes import Route, check_routes, parse_advertise, parse_route
 from proxy.settings import Settings
 from sidecar.checked_type import CheckedType

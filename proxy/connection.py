@@ -27,16 +27,21 @@ RESET_GRACE: Final = 1.0
 """Seconds for a backend to take what its client sent before the client reset: it may never read, and the reset matters
 more to it. A client has the half-close timeout for each step, for what the backend sent may be the whole answer."""
 
+_UNSURE: Final = select.EPOLLERR | select.EPOLLPRI
+"""With these the end may be a reset, or behind more than a short read shows."""
 _ONLY_MORE: Final = frozenset({select.EPOLLIN, select.EPOLLIN | WRITABLE})
 """Octets, and no end behind them."""
 _INCOMING: Final = READABLE | BROKEN
 _ENDING: Final = select.EPOLLRDHUP | BROKEN
+_HIDDEN: Final = _ENDING | select.EPOLLPRI
+"""There may be more than a short read shows: an end is announced once, and urgent data cuts a read short (tcp(7))."""
 
 
 class Connection(BytePath):
     """A client and its backend, both connected."""
 
     __slots__ = (
+        "born",
         "closed",
         "cut_at",
         "kept_alive",
@@ -46,10 +51,12 @@ class Connection(BytePath):
         "whole",
     )
 
-    def __init__(self, relay: Relay, client: Side, backend: Side) -> None:
-        super().__init__(relay, client, backend)
+    def __init__(self, relay: Relay, client: Side, backend: Side, *, nagle: bool) -> None:
+        # Not super(), which takes as long as all that it calls; one of these is made for each connection.
+        BytePath.__init__(self, relay, client, backend, nagle=nagle)
         client.owner = backend.owner = self
         self.slot = NOWHERE
+        self.born = relay.poller.turn
         self.closed = False
         self.kept_alive = False
         self.whole = True
@@ -77,9 +84,12 @@ class Connection(BytePath):
     def _handle_any(self, side: Side, events: int) -> None:
         if events & _INCOMING:
             side.readable = True
+            if events & _HIDDEN:
+                side.thorough = True
+                side.urgent |= bool(events & select.EPOLLPRI)
             if events & _ENDING:
-                side.hup = True
                 self.whole = False
+                side.ending = not events & _UNSURE and self.born != self.relay.poller.turn
                 # An event may be of an earlier socket with this number, so an error is asked for.
                 if events & select.EPOLLERR and side.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
                     self._note_reset(side)
@@ -100,7 +110,7 @@ class Connection(BytePath):
     def _note_broken(self, sink: Side) -> None:
         """A send failed: the sink was reset. What it sent before that is still to be had."""
         self._note_reset(sink)
-        sink.readable = sink.hup = True
+        sink.readable = sink.thorough = True
         self.pump(sink)
 
     def _pass_on_end(self, source: Side) -> None:

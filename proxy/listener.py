@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import errno
 import socket
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from proxy.dialling import EXHAUSTED, Dialling
-from proxy.header import Header
+from proxy.opening import send_at_once
+from proxy.protocols import Writer
 from proxy.redirected import original_destination
 from proxy.side import reset_on_close
 from sidecar.endpoints import Endpoint
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from proxy.relay import Relay
 
 ROUTE_FLAG: Final = "--route"
+
+# Of socket, without its enum: each use would look a name up. socket.SocketType is the class below socket.socket, which
+# adds nothing here but the time to make and close one.
+_STREAM: Final = int(socket.SOCK_STREAM)
 
 _ACCEPTS: Final = 64
 """Connections taken before the others get their turn."""
@@ -51,28 +55,26 @@ class Listener:
         "_advertised",
         "_destination",
         "_family",
-        "_format",
         "_redirected",
         "_relay",
+        "_write_header",
         "endpoint",
         "fd",
         "sock",
         "target",
     )
 
-    def __init__(
-        self, relay: Relay, sock: socket.socket, target: Backend, *, format_header: Callable[[Header], bytes]
-    ) -> None:
+    def __init__(self, relay: Relay, sock: socket.socket, target: Backend, *, write_header: Writer) -> None:
         settings = relay.settings
         self._relay = relay
         self.sock = sock
         self.fd = sock.fileno()
-        self._family = sock.family
+        self._family = int(sock.family)
         # Accepted sockets inherit it: what a backend sends must not wait for the acknowledgement of what came before.
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        send_at_once(sock)
         self.target = target
         self.endpoint = bound_endpoint(sock)
-        self._format = format_header
+        self._write_header = write_header
         stated = settings.advertise.get(self.endpoint.port)
         self._advertised = self.endpoint.port if stated is None else stated
         self._redirected = settings.original_destination and stated is None
@@ -96,14 +98,14 @@ class Listener:
                 if error.errno not in _GONE:
                     raise
             else:
-                self._begin(socket.socket(self._family, socket.SOCK_STREAM, 0, descriptor), source)
+                self._begin(socket.SocketType(self._family, _STREAM, 0, descriptor), source)
                 if not self._relay.may_accept():
                     return
         # Added anew, it is reported anew if there are more, and behind those that were ready by now.
         self._relay.poller.remove(self.fd)
         self._relay.poller.add(self.fd, self.accept)
 
-    def _begin(self, client: socket.socket, source: tuple[str, int]) -> None:
+    def _begin(self, client: socket.SocketType, source: tuple[str, int]) -> None:
         client.setblocking(False)
         try:
             destination = self._destination or self._dialled(client)
@@ -116,11 +118,11 @@ class Listener:
             reset_on_close(client)
             client.close()
             return
-        header = self._format(Header(Endpoint(host, port), destination))
+        header = self._write_header(host, port, destination)
         dialling = Dialling(self._relay, self.target, client, header, source=(host, port))
         self._relay.begin(dialling, source=(host, port))
 
-    def _dialled(self, client: socket.socket) -> Endpoint:
+    def _dialled(self, client: socket.SocketType) -> Endpoint:
         if self._redirected:
             return original_destination(client)
         return Endpoint(client.getsockname()[0], self._advertised)

@@ -18,7 +18,7 @@ _IPV6: Final = struct.Struct("!2xH4x16s4x")
 _MAPPED: Final = "::ffff:"
 
 
-def original_destination(client: socket.socket) -> Endpoint:
+def original_destination(client: socket.SocketType) -> Endpoint:
     """What the client dialled. Raises OSError for a client that is gone."""
     host, port, *_ = client.getsockname()
     try:

@@ -8,7 +8,6 @@ connections, pipes and tasks live and die inside Relay.serve.
 from __future__ import annotations
 
 import functools
-import resource
 import socket
 from collections.abc import Sequence
 from time import monotonic
@@ -23,13 +22,14 @@ from proxy.clients import Clients
 from proxy.connection import Connection
 from proxy.dialling import Dialling
 from proxy.following import follow_backends
+from proxy.limits import connection_limit, descriptor_limit
 from proxy.listener import ROUTE_FLAG, Listener
 from proxy.metrics import Counters
 from proxy.name_resolver import LookUp
 from proxy.settings import Settings
-from proxy.side import contain
+from proxy.side import FAULT, contain
 from proxy.splice import Pipes, pipes_within
-from proxy.wheel import TICK, Wheel
+from proxy.wheel import NOWHERE, TICK, Wheel
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
 from sidecar.listeners import bound_endpoint, listen_tcp
@@ -38,8 +38,6 @@ from sidecar.poller import Poller
 _LINGER: Final = 0.001
 """Seconds: the answer of a backend that is near, or the next of many clients, comes within it."""
 
-# Descriptors for what is no connection: listeners, the admin port, look-ups, the log.
-_RESERVED: Final = 64
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
@@ -96,13 +94,13 @@ class Relay:
         endpoints = [bound_endpoint(listener) for listener in listeners]
         written = dict.fromkeys(route.backend for route in settings.routes)
         self.backends = {destination: Backend(destination, listeners=endpoints) for destination in written}
-        soft = _descriptor_limit()
+        soft = descriptor_limit()
         self.pipes = Pipes(most=pipes_within(soft)) if pipes is None else pipes
         self.listeners = [
-            Listener(self, sock, self.backends[route.backend], format_header=settings.formatter_of(route))
+            Listener(self, sock, self.backends[route.backend], write_header=settings.writer_of(route))
             for sock, route in zip(listeners, settings.routes, strict=True)
         ]
-        self.limit = _connection_limit(settings.max_connections, descriptors=soft)
+        self.limit = connection_limit(settings.max_connections, descriptors=soft)
         self.clients = Clients(most_each=settings.max_connections_per_client)
         self._alive: dict[Dialling | Connection, tuple[str, int]] = {}
         self._first_look = min(settings.idle_timeout, settings.half_close_timeout, 5.0)
@@ -149,11 +147,17 @@ class Relay:
         self.counters.connections += 1
         self.counters.active += 1
         self._alive[dialling] = source
-        contain(dialling, dialling.start)
+        # As contain, without the call.
+        try:
+            dialling.start()
+        except Exception:
+            log.exception(FAULT)
+            dialling.close(reset=True)
 
     def replace(self, dialling: Dialling, connection: Connection) -> None:
         """What was dialled is connected."""
-        self.wheel.cancel(dialling)
+        if dialling.slot != NOWHERE:
+            self.wheel.cancel(dialling)
         self._alive[connection] = self._alive.pop(dialling)
         # Looked at first when most have ended; then it tells its real deadline.
         self.wheel.schedule(connection, connection.active_at + self._first_look)
@@ -231,19 +235,3 @@ class Relay:
                 raise StartError(
                     f"{ROUTE_FLAG} {route}: {OWN_LISTENER.detail}; every connection would make another one"
                 )
-
-
-def _descriptor_limit() -> int:
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return 1_048_576 if soft == resource.RLIM_INFINITY else soft
-
-
-def _connection_limit(wanted: int | None, *, descriptors: int) -> int:
-    """What was asked for, but no more than two descriptors a connection beside those of the pipes and of the rest."""
-    left = descriptors - 2 * pipes_within(descriptors)
-    possible = max(1, (left - min(_RESERVED, left // 2)) // 2)
-    if wanted is not None and wanted > possible:
-        log.warning(
-            "the descriptor limit allows fewer connections", asked=wanted, possible=possible, descriptors=descriptors
-        )
-    return possible if wanted is None else min(wanted, possible)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from proxy.header import ProxyProtocol
+from proxy.protocols import ProxyProtocol
 from sidecar.endpoints import Endpoint, parse_address, parse_endpoint, parse_port
 
 ANY_HOST = "::"

@@ -5,11 +5,11 @@ The law: no default here contradicts the help text of the flags; nothing else ho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from proxy.header import Header, ProxyProtocol, formatter
+from proxy.protocols import ProxyProtocol, Writer, writer
 from proxy.routes import Route
 
 
@@ -46,6 +46,6 @@ class Settings:
         """Which header goes in front of the connections of a route."""
         return self.proxy_protocol if route.proxy_protocol is None else route.proxy_protocol
 
-    def formatter_of(self, route: Route) -> Callable[[Header], bytes]:
+    def writer_of(self, route: Route) -> Writer:
         """What writes the headers of a route."""
-        return formatter(self.protocol_of(route), checksum=self.crc32c)
+        return writer(self.protocol_of(route), checksum=self.crc32c)

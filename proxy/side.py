@@ -91,20 +91,22 @@ class Side:
         "broken",
         "bulk",
         "end",
+        "ending",
         "fd",
         "finished",
-        "hup",
         "owner",
         "peer",
         "pending",
         "readable",
         "room_watched",
         "sock",
+        "thorough",
+        "urgent",
     )
 
     peer: Side
 
-    def __init__(self, owner: Owner, sock: socket.socket) -> None:
+    def __init__(self, owner: Owner, sock: socket.SocketType) -> None:
         self.owner = owner
         self.sock = sock
         self.fd = sock.fileno()
@@ -117,10 +119,14 @@ class Side:
         """An event will say when it has room again."""
         self.readable = False
         """A read may find something: an event said so, and no read since has found the socket empty."""
-        self.hup = False
-        """An end was announced behind what can be read; it is announced only once."""
+        self.thorough = False
+        """It is read until it is found empty, also where a read was short."""
+        self.urgent = False
+        """It has sent urgent data, where a read stops short and splice sees no more (tcp(7))."""
         self.end: End | None = None
         """How it stopped sending; None while it may send more."""
+        self.ending = False
+        """Its FIN is known to be behind what the next short read finds: no read has to look for it."""
         self.finished = False
         """It was sent FIN."""
         self.broken = False
@@ -160,6 +166,6 @@ class Side:
         self.sock.close()
 
 
-def reset_on_close(sock: socket.socket) -> None:
+def reset_on_close(sock: socket.SocketType) -> None:
     """Have the next close of a socket send RST (SO_LINGER with no time, socket(7))."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)

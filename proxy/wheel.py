@@ -35,10 +35,16 @@ class Wheel(Generic[ItemT]):
         """Have the item come out at this time, and no longer at another."""
         # A slot that has passed already is never looked at again.
         slot = max(int(at / TICK) + 1, self._done + 1)
-        if item.slot != slot:
+        if item.slot == slot:
+            return
+        if item.slot != NOWHERE:
             self.cancel(item)
-            item.slot = slot
-            self._slots.setdefault(slot, set()).add(item)
+        item.slot = slot
+        held = self._slots.get(slot)
+        if held is None:
+            self._slots[slot] = {item}
+        else:
+            held.add(item)
 
     def hasten(self, item: ItemT, at: float) -> None:
         """As schedule, but only where that is sooner than what the item has."""

@@ -18,9 +18,12 @@ from typing import Final
 
 import trio
 
-READABLE: Final = select.EPOLLIN | select.EPOLLRDHUP
+READABLE: Final = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLPRI
 WRITABLE: Final = select.EPOLLOUT
 BROKEN: Final = select.EPOLLERR | select.EPOLLHUP
+
+_EDGE: Final = READABLE | select.EPOLLET
+_EDGE_BOTH: Final = _EDGE | WRITABLE
 
 BATCH: Final = 256
 """Handlers called in one go: enough that a busy moment is one call; few enough that other tasks get their turn soon."""
@@ -39,6 +42,8 @@ class Poller:
         self._batch = batch
         self._epoll = select.epoll()
         self._handlers: dict[int, Handler] = {}
+        self.turn = 0
+        """Batches so far: within the one that it was added in, a descriptor may get an event of an earlier socket."""
 
     def __enter__(self) -> Poller:
         return self
@@ -53,8 +58,8 @@ class Poller:
         Level-triggered (edge=False), a handler may leave octets for its next turn: for a socket that rarely holds more
         than one datagram, that saves the read which finds nothing.
         """
-        events = READABLE | (WRITABLE if writable else 0) | (select.EPOLLET if edge else 0)
-        self._epoll.register(descriptor, events)
+        events = _EDGE_BOTH if writable else _EDGE
+        self._epoll.register(descriptor, events if edge else events & ~select.EPOLLET)
         self._handlers[descriptor] = handler
 
     def modify(self, descriptor: int, *, writable: bool = True) -> None:
@@ -63,7 +68,7 @@ class Poller:
         A descriptor that is not watched stays so.
         """
         if descriptor in self._handlers:
-            self._epoll.modify(descriptor, READABLE | (WRITABLE if writable else 0) | select.EPOLLET)
+            self._epoll.modify(descriptor, _EDGE_BOTH if writable else _EDGE)
 
     def remove(self, descriptor: int) -> None:
         """Stop watching. Call it before the socket is closed, or a later socket with its number gets its events."""
@@ -103,6 +108,7 @@ class Poller:
         Waits at most `timeout` seconds, and not in trio, for the first.
         """
         handlers = self._handlers
+        self.turn += 1
         ready = self._epoll.poll(timeout, self._batch)
         for descriptor, events in ready:
             # An earlier handler of this batch may have removed it.

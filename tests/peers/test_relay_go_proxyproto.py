@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from proxy.header import LOCAL, ProxyProtocol, formatter
+from proxy.header import LOCAL
+from proxy.protocols import ProxyProtocol, formatter
 from tests.peers.processes import end_process, free_ports, is_listening, wait_for
 from tests.peers.programs import program
 from tests.peers.relays import curl, relay_to

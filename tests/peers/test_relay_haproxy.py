@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from proxy.header import Header, format_v2
+from proxy.header import Header
+from proxy.header_v2 import format_v2
 from sidecar.endpoints import Endpoint
 from tests.peers.processes import end_process, free_ports, is_listening, wait_for
 from tests.peers.programs import program

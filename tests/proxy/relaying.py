@@ -11,8 +11,9 @@ from typing import Any
 
 import trio
 
-from proxy.header import Header, parse_header
+from proxy.header import Header
 from proxy.name_resolver import LookUp
+from proxy.protocols import parse_header
 from proxy.relay import Relay, open_listeners
 from proxy.routes import Destination, Route, ServicePort
 from proxy.settings import Settings

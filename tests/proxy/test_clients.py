@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.clients import SAY_SECONDS, Clients, Words
-from proxy.header import SIGNATURE_V2, Header, format_v1, format_v2
+from proxy.header import Header
+from proxy.header_v1 import format_v1
+from proxy.header_v2 import SIGNATURE_V2, format_v2
 from sidecar.endpoints import Endpoint
 
 WAITING = Endpoint("192.0.2.1", 1000)

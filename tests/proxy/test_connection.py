@@ -268,11 +268,25 @@ async def test_connections_that_live_are_kept_alive_by_the_kernel() -> None:
                 assert side.sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
 
 
-async def test_no_octet_waits_for_an_acknowledgement() -> None:
+async def received_in(stream: trio.socket.SocketType, length: int) -> bytes:
+    """So many octets."""
+    octets = b""
+    while len(octets) < length:
+        octets += await stream.recv(length - len(octets))
+    return octets
+
+
+@pytest.mark.parametrize("first", [b"", b"little", bytes(3000)], ids=["nothing", "one segment", "several"])
+async def test_no_octet_waits_for_an_acknowledgement(first: bytes) -> None:
     async with relaying() as world:
-        client, backend = await world.pair()
+        client = await world.connect()
+        await send_all(client, first)
+        backend, _ = await world.accept()
         with client, backend:
             connected = sides_of(world)
+            # The first words leave in one segment, or are not little; whoever says more is sent at once.
+            await send_all(client, b"more")
+            assert await received_in(backend, len(first) + 4) == first + b"more"
             for side in (connected.client, connected.backend):
                 assert side.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
 
@@ -305,3 +319,27 @@ async def test_a_fault_in_one_connection_costs_no_other(monkeypatch: pytest.Monk
 
 def fail(*_: object) -> None:
     raise RuntimeError("a fault of ours")
+
+
+@pytest.mark.parametrize("size", [3, BUFFER, 40 * BUFFER], ids=lambda size: f"{size} octets")
+@pytest.mark.parametrize("ends", [True, False], ids=["and an end", "and no end"])
+async def test_what_is_before_and_behind_urgent_data_arrives(size: int, ends: bool) -> None:
+    async with relaying() as world:
+        client, backend = await world.pair()
+        with client, backend:
+            received = b""
+
+            async def send() -> None:
+                await send_all(client, pattern(size))
+                await client.send(b"!", socket.MSG_OOB)
+                await send_all(client, pattern(size))
+                if ends:
+                    client.shutdown(socket.SHUT_WR)
+
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(send)
+                received = await received_in(backend, 2 * size)
+            # The urgent octet is no part of the stream (RFC 9293 section 3.8.5), and no relay passes it on.
+            assert received == 2 * pattern(size)
+            if ends:
+                assert await read_to_end(backend) == (b"", "fin")

@@ -12,7 +12,8 @@ from structlog.testing import capture_logs
 
 from proxy.backend import Address, Backend
 from proxy.byte_path import BUFFER
-from proxy.header import Header, ProxyProtocol
+from proxy.header import Header
+from proxy.protocols import ProxyProtocol
 from proxy.readiness import Cause, Failure
 from proxy.routes import Destination
 from sidecar.endpoints import Endpoint

@@ -10,21 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.crc32c import crc32c
-from proxy.header import (
-    LOCAL,
-    MAXIMUM_V1,
-    SIGNATURE_V2,
-    BadHeader,
-    Header,
-    Parsed,
-    ProxyProtocol,
-    format_v1,
-    format_v2,
-    formatter,
-    parse_header,
-    parse_v1,
-    parse_v2,
-)
+from proxy.header import LOCAL, BadHeader, Header, Parsed
+from proxy.header_v1 import MAXIMUM_V1, format_v1, parse_v1
+from proxy.header_v2 import SIGNATURE_V2, format_v2, parse_v2
+from proxy.protocols import ProxyProtocol, formatter, parse_header, writer
 from sidecar.endpoints import Endpoint
 
 V4 = Header(Endpoint("192.0.2.1", 56_324), Endpoint("192.0.2.80", 443))
@@ -69,6 +58,16 @@ def test_each_protocol_has_its_writer(header: Header, line: bytes, binary: bytes
     assert formatter(ProxyProtocol.V2)(header) == binary
     assert formatter(ProxyProtocol.V2, checksum=True)(header) == with_checksum(binary)
     assert formatter(ProxyProtocol.NONE)(header) == b""
+
+
+@pytest.mark.parametrize("header", [V4, V6], ids=["IPv4", "IPv6"])
+@pytest.mark.parametrize("protocol", ProxyProtocol)
+@pytest.mark.parametrize("checksum", [False, True])
+def test_a_writer_writes_what_the_formatter_does(header: Header, protocol: ProxyProtocol, checksum: bool) -> None:
+    assert header.source is not None
+    assert header.destination is not None
+    written = writer(protocol, checksum=checksum)(header.source.host, header.source.port, header.destination)
+    assert written == formatter(protocol, checksum=checksum)(header)
 
 
 @pytest.mark.parametrize(("header", "line", "binary"), TABLE)

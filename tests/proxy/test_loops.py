@@ -9,8 +9,8 @@ import trio
 from structlog.testing import capture_logs
 
 from proxy.backend import address_of
-from proxy.header import ProxyProtocol
 from proxy.listener import _ACCEPTS
+from proxy.protocols import ProxyProtocol
 from proxy.readiness import Cause
 from tests.proxy.relaying import V4, World, read_to_end, relaying, until
 

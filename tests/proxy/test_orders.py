@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from proxy.header import ProxyProtocol
 from proxy.orders import Orders, format_orders, receive_orders
+from proxy.protocols import ProxyProtocol
 from proxy.routes import Destination, Route, ServicePort
 from proxy.settings import Settings
 from sidecar.endpoints import Endpoint

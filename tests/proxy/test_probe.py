@@ -11,8 +11,9 @@ from structlog.testing import capture_logs
 
 from proxy import probe
 from proxy.backend import Address, Backend, address_of
-from proxy.header import LOCAL, ProxyProtocol, formatter
+from proxy.header import LOCAL
 from proxy.probe import check_backends
+from proxy.protocols import ProxyProtocol, formatter
 from proxy.readiness import Failure
 from proxy.routes import Destination
 from sidecar.answers import Readiness

@@ -22,7 +22,7 @@ from structlog.testing import capture_logs
 from proxy import splice
 from proxy.byte_path import BUFFER
 from proxy.connection import Connection
-from proxy.relay import _connection_limit
+from proxy.limits import connection_limit
 from proxy.splice import MOST, SIZE, Pipe, Pipes, pipes_within
 from tests.proxy.relaying import World, read_to_end, relaying, reset, send_all, until
 from tests.proxy.test_connection import acknowledged, pattern, sides_of
@@ -173,13 +173,13 @@ def failing(number: int) -> Callable[..., int]:
 @pytest.mark.parametrize("descriptors", [1, 16, 64, 1024, 20_000, 1_048_576])
 def test_connections_and_pipes_together_stay_within_the_descriptors(descriptors: int) -> None:
     assert 0 <= pipes_within(descriptors) <= MOST
-    together = 2 * _connection_limit(None, descriptors=descriptors) + 2 * pipes_within(descriptors)
+    together = 2 * connection_limit(None, descriptors=descriptors) + 2 * pipes_within(descriptors)
     assert together <= max(2, descriptors)
 
 
 def test_a_relay_sets_descriptors_aside_for_its_pipes() -> None:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    assert _connection_limit(10**9, descriptors=soft) <= (soft - 2 * pipes_within(soft)) // 2
+    assert connection_limit(10**9, descriptors=soft) <= (soft - 2 * pipes_within(soft)) // 2
 
 
 WAYS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {

@@ -1,0 +1,119 @@
+"""Version 2 of the PROXY header: fixed fields, then values by type and length (TLV).
+
+The law: pure, and a pair of format and parse, so that what one writes the other reads. Sections are of
+haproxy's doc/proxy-protocol.txt.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import struct
+from collections.abc import Iterator
+from typing import Final
+
+from proxy.crc32c import crc32c
+from proxy.header import LOCAL, BadHeader, Header, Parsed, one_family
+from sidecar.endpoints import Endpoint
+
+SIGNATURE_V2: Final = b"\r\n\r\n\0\r\nQUIT\n"
+
+_FIXED: Final = struct.Struct("!12sBBH")
+_LOCAL: Final = 0x20
+_PROXY: Final = 0x21
+_UNSPEC: Final = 0x00
+_TCP4: Final = 0x11
+_TCP6: Final = 0x21
+_BLOCK: Final = {_TCP4: struct.Struct("!4s4sHH"), _TCP6: struct.Struct("!16s16sHH")}
+_TLV: Final = struct.Struct("!BH")
+_TYPE_CRC32C: Final = 0x03
+_CHECKSUM: Final = struct.Struct("!I")
+_NO_CHECKSUM: Final = _TLV.pack(_TYPE_CRC32C, _CHECKSUM.size) + bytes(_CHECKSUM.size)
+"""The TLV as it is while the checksum is taken (section 2.2.3)."""
+
+
+def format_v2(header: Header, *, checksum: bool = False) -> bytes:
+    """The binary form of version 2 (section 2.2), with a CRC32c of the whole as its only TLV if asked for."""
+    command, family, block = _block(header)
+    tail = _NO_CHECKSUM if checksum else b""
+    octets = _FIXED.pack(SIGNATURE_V2, command, family, len(block) + len(tail)) + block + tail
+    return octets[: -_CHECKSUM.size] + _CHECKSUM.pack(crc32c(octets)) if checksum else octets
+
+
+def _block(header: Header) -> tuple[int, int, bytes]:
+    """Command, family, and the addresses."""
+    if header.source is None or header.destination is None:
+        return _LOCAL, _UNSPEC, b""
+    source, destination = (ipaddress.ip_address(h) for h in one_family(header.source.host, header.destination.host))
+    family = _TCP6 if source.version == 6 else _TCP4  # noqa: PLR2004  # as in IPv6
+    ports = header.source.port, header.destination.port
+    return _PROXY, family, _BLOCK[family].pack(source.packed, destination.packed, *ports)
+
+
+def parse_v2(octets: bytes) -> Parsed | None:
+    """A version 2 header; None while it is incomplete. Raises BadHeader.
+
+    TLVs are skipped, but must fit, and a checksum among them must be right (section 2.2.3). Datagram and UNIX families
+    are refused: a TCP proxy sends neither.
+    """
+    if octets[: len(SIGNATURE_V2)] != SIGNATURE_V2[: len(octets)]:
+        raise BadHeader("this does not begin with the signature of version 2")
+    if len(octets) < _FIXED.size:
+        return None
+    _, command, family, length = _FIXED.unpack_from(octets)
+    _check_fixed(command, family, length)
+    end = _FIXED.size + length
+    if len(octets) < end:
+        return None
+    header = _parse_block(command, family, octets[_FIXED.size : end])
+    if command == _PROXY and family != _UNSPEC:
+        _check_tlvs(octets[:end], _FIXED.size + _BLOCK[family].size)
+    return Parsed(header, end)
+
+
+def _check_fixed(command: int, family: int, length: int) -> None:
+    if command not in {_LOCAL, _PROXY}:
+        raise BadHeader(f"version and command 0x{command:02x} are not known")
+    if command == _PROXY and family != _UNSPEC and family not in _BLOCK:
+        raise BadHeader(f"family and transport 0x{family:02x} are not TCP")
+    if command == _PROXY and family in _BLOCK and length < _BLOCK[family].size:
+        raise BadHeader(f"{length} octets are too few for two addresses and ports")
+
+
+def _parse_block(command: int, family: int, block: bytes) -> Header:
+    # Section 2.2: with LOCAL the receiver must discard the address block, whatever its family.
+    if command == _LOCAL or family == _UNSPEC:
+        return LOCAL
+    layout = _BLOCK[family]
+    source, destination, source_port, destination_port = layout.unpack_from(block)
+    return Header(
+        Endpoint(str(ipaddress.ip_address(source)), source_port),
+        Endpoint(str(ipaddress.ip_address(destination)), destination_port),
+    )
+
+
+def _check_tlvs(octets: bytes, position: int) -> None:
+    """Look at the TLVs of a whole header from a position on."""
+    for kind, start, length in _tlvs(octets, position):
+        if kind == _TYPE_CRC32C:
+            if length != _CHECKSUM.size:
+                raise BadHeader(f"a checksum of {length} octets")
+            _check_sum(octets, start)
+
+
+def _tlvs(octets: bytes, position: int) -> Iterator[tuple[int, int, int]]:
+    """Type, begin and length of each value."""
+    while position < len(octets):
+        if position + _TLV.size > len(octets):
+            raise BadHeader("a TLV is cut")
+        kind, length = _TLV.unpack_from(octets, position)
+        position += _TLV.size
+        if position + length > len(octets):
+            raise BadHeader("a TLV is longer than the header")
+        yield kind, position, length
+        position += length
+
+
+def _check_sum(octets: bytes, start: int) -> None:
+    end = start + _CHECKSUM.size
+    if _CHECKSUM.unpack_from(octets, start)[0] != crc32c(octets[:start] + bytes(_CHECKSUM.size) + octets[end:]):
+        raise BadHeader("the checksum is wrong")
