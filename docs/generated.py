@@ -17,6 +17,7 @@ import yaml
 
 from dnsproxy.cli import main as dnsproxy
 from dnsproxy.doctor.providers import PROVIDERS, Provider
+from docs.metrics import format_metrics
 from proxy.cli import main as proxy
 from wholeip.cli import main as wholeip
 
@@ -125,4 +126,13 @@ def _alerts(_: str) -> str:
     return "\n".join(["| alert | severity | what it says |", "| --- | --- | --- |", *rows])
 
 
-_PARTS: Final[Mapping[str, Callable[[str], str]]] = {"providers": _providers, "deploy": _deploy, "alerts": _alerts}
+def _metrics(_: str) -> str:
+    return format_metrics()
+
+
+_PARTS: Final[Mapping[str, Callable[[str], str]]] = {
+    "providers": _providers,
+    "deploy": _deploy,
+    "alerts": _alerts,
+    "metrics": _metrics,
+}

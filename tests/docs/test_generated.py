@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import click
 import pytest
 
 from dnsproxy.doctor.providers import PROVIDERS
-from docs.generated import PROGRAMS, below, fill_in, format_reference
+from docs.generated import PROGRAMS, ROOT, below, fill_in, format_reference
 
 
 def commands(command: click.Command) -> Iterator[click.Command]:
@@ -60,6 +61,14 @@ def test_a_part_of_the_manifests_readme_has_no_link_that_would_lead_nowhere() ->
 
 def test_every_alert_is_told() -> None:
     assert "| DnsproxyTableStale | warning |" in fill_in("<!-- generated: alerts -->")
+
+
+def test_every_metric_that_an_alert_asks_for_is_told() -> None:
+    told = set(re.findall(r"^\| `(\w+)", fill_in("<!-- generated: metrics -->"), re.MULTILINE))
+    alerts = (ROOT / "deploy/components/monitoring/alerts.yaml").read_text()
+    asked = set(re.findall(r"\b(?:dnsproxy|proxy|wholeip)_[a-z_]+", alerts))
+    assert {re.sub("_(bucket|sum|count)$", "", name) for name in asked} <= told
+    assert len(told) > 30
 
 
 @pytest.mark.parametrize("part", ["nothing", "deploy Nothing", "deploy"])
