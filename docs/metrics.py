@@ -1,0 +1,58 @@
+"""The metrics of every program, as their own collectors name them.
+
+The law: the collectors are asked, over a server that was never started; a metric that is added is in the guide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import trio
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from dnsproxy.forward.settings import ForwardSettings
+from dnsproxy.guards import Guards
+from dnsproxy.install.watch.status import WatchCollector, WatchStatus
+from dnsproxy.keeper import TableKeeper
+from dnsproxy.metrics import ServerCollector
+from dnsproxy.plan import Targets
+from dnsproxy.publish.status import PublishCollector, PublishStatus
+from dnsproxy.registry import Registry
+from dnsproxy.server import DnsServer
+from proxy.metrics import Counters, RelayCollector
+from proxy.supervisor import Fleet
+from sidecar.kubernetes.status import Status
+from wholeip.metrics import AgentCollector
+from wholeip.status import AgentStatus
+
+
+async def _collected() -> Mapping[str, list[Metric]]:
+    server = DnsServer(forwarding=ForwardSettings(()))
+    keeper = TableKeeper(
+        Registry(targets=Targets(), guards=Guards()), ttl=5, publish=lambda _: None, sources=["Ingress"]
+    )
+    collectors: Mapping[str, Sequence[Collector]] = {
+        "`dnsproxy serve`": [ServerCollector(server, keeper, lambda: [Status("Ingress")], looks={})],
+        "`dnsproxy install --watch`": [WatchCollector(WatchStatus())],
+        "the publishers": [PublishCollector(PublishStatus("", ""))],
+        "`proxy`": [RelayCollector(Counters()), Fleet([])],
+        "`wholeip run`": [AgentCollector(AgentStatus())],
+    }
+    return {name: [metric for one in several for metric in one.collect()] for name, several in collectors.items()}
+
+
+def format_metrics() -> str:
+    """A table for each program."""
+    return "\n".join(line for name, metrics in trio.run(_collected).items() for line in _format_program(name, metrics))
+
+
+def _format_program(name: str, metrics: Sequence[Metric]) -> Iterator[str]:
+    yield from (f"Of {name}:", "", "| metric | kind | |", "| --- | --- | --- |")
+    for metric in metrics:
+        suffix = "_total" if metric.type == "counter" else ""
+        # Kept by the families of prometheus_client, whether there are samples yet or not.
+        labels: Sequence[str] = getattr(metric, "_labelnames", ())
+        shown = f"{metric.name}{suffix}{{{','.join(labels)}}}" if labels else f"{metric.name}{suffix}"
+        yield f"| `{shown}` | {metric.type} | {metric.documentation} |"
+    yield ""
