@@ -16,10 +16,11 @@ from dnsproxy.doctor.judge_dns import judge_dns
 from dnsproxy.doctor.judge_relay import judge_relay, leads_to
 from dnsproxy.doctor.judge_site import judge_site
 from dnsproxy.doctor.providers import AWS
-from dnsproxy.doctor.roads import Roads, find_roads, near_names
+from dnsproxy.doctor.remedies import look_from_inside
+from dnsproxy.doctor.roads import Roads, find_roads, near_names, normal_point
 from dnsproxy.doctor.short_circuit import Answer
 from dnsproxy.doctor.sites import Site, make_site
-from dnsproxy.doctor.speech import Speech
+from dnsproxy.doctor.speech import Speech, that_reached
 
 _SHOWN: Final = 5
 _ALL_OF_THEM: Final = frozenset(["list services", "list ingresses", "list gateways", "list httproutes"])
@@ -145,7 +146,7 @@ def _left_alone(site: Site, hostnames: tuple[str, ...], lookups: Sequence[Lookup
 
 def _judge_public(site: Site, facts: Facts) -> Iterator[Finding]:
     """Public DNS against the status: a record that leads elsewhere is a CDN, or somebody else's name."""
-    points = {text for point in site.road.service.points for text in (point.ip, point.hostname) if text}
+    points = {normal_point(text) for point in site.road.service.points for text in (point.ip, point.hostname) if text}
     lookups = _lookups(site, facts, "public")
     bare = tuple(sorted({one.hostname for one in lookups if not one.addresses and not one.aliases}))
     elsewhere = [one for one in lookups if one.addresses and points.isdisjoint((*one.addresses, *one.aliases))]
@@ -186,6 +187,13 @@ def _refusals(facts: Facts, sites: Sequence[Site]) -> Iterator[Unseen]:
     for fault in facts.dns.faults if facts.dns else ():
         # Where pods fail, that is told; where they do not, who serves their DNS makes no difference.
         yield Unseen("something about the cluster's DNS", fault, matters=False)
+    if facts.probes and not that_reached(facts.probes):
+        why = "no connection came about from here: this is no pod, or a network policy is in the way"
+        unknown = any(site.affected is Answer.UNKNOWN for site in sites)
+        yield Unseen("the ports of the cluster", why, (look_from_inside(facts),), matters=unknown)
+    if facts.probed and facts.hostname and not any(one.server == "public" for one in facts.lookups):
+        step = Step("name a server to ask", (f"dnsproxy doctor {facts.hostname} --public-dns 192.0.2.53",))
+        yield Unseen("what public DNS says", "only the cluster's own DNS is known here", (step,), matters=False)
     for refusal in facts.refusals:
         steps = (Step("grant it for the time of the look: reading is enough"),) if "forbidden" in refusal.why else ()
         yield Unseen(refusal.what, refusal.why, steps, matters=not sites or refusal.what in _ALL_OF_THEM)

@@ -13,7 +13,7 @@ from typing import Final
 from dnsproxy.doctor.facts import Facts, Outcome, Part, Probe, Role, Service
 from dnsproxy.doctor.findings import Finding, Severity, Step
 from dnsproxy.doctor.sites import Site
-from dnsproxy.doctor.speech import Speech, describe, is_understood
+from dnsproxy.doctor.speech import Speech, describe, is_understood, that_reached
 
 TRUST_KEYS: Final = ("proxy-real-ip-cidr", "proxy-protocol", "trusted-ips")
 """Settings of controllers that list whose headers are believed."""
@@ -31,7 +31,7 @@ def judge_relay(facts: Facts, sites: Sequence[Site], *, used: bool) -> Iterator[
         return
     behind = [site for site in sites if leads_to(part, site.road.service)]
     wanting = [site for site in sites if site.speech is Speech.REQUIRES]
-    probes = tuple(probe for probe in facts.probes if probe.role is Role.RELAY)
+    probes = tuple(probe for probe in that_reached(facts.probes) if probe.role is Role.RELAY)
     namespace, _, name = part.key.partition("/")
     if part.ready == 0:
         text = f"no pod of Service {part.key} is ready, so connections to it are refused"

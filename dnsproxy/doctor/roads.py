@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Final
 
 from dnsproxy.doctor.facts import Facts, Host, Service
@@ -87,7 +88,8 @@ def find_roads(facts: Facts) -> Roads:
     guessed: set[str] = set()
     lost = []
     for host in hosts_meant(facts):
-        services = {by_point[point].key: None for point in host.status if point in by_point}
+        points = map(normal_point, host.status)
+        services = {by_point[point].key: None for point in points if point in by_point}
         if not services:
             guess = _by_class(facts, host)
             services = {guess.key: None} if guess else {}
@@ -106,11 +108,19 @@ def _by_point(services: Iterable[Service]) -> dict[str, Service]:
     found: dict[str, Service] = {}
     for service in services:
         for text in (*service.cluster_ips, *service.external_ips):
-            found.setdefault(text, service)
+            found.setdefault(normal_point(text), service)
     for service in services:
         for point in service.points:
-            found |= {text: service for text in (point.ip, point.hostname) if text}
+            found |= {normal_point(text): service for text in (point.ip, point.hostname) if text}
     return found
+
+
+def normal_point(text: str) -> str:
+    """An address or hostname in the form in which equal ones are equal texts."""
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        return text.lower().removesuffix(".")
 
 
 def _by_class(facts: Facts, host: Host) -> Service | None:

@@ -13,7 +13,7 @@ from dnsproxy.doctor.facts import Facts, Outcome, Probe, Role
 from dnsproxy.doctor.providers import AWS, Provider, Sends, provider_of, sends
 from dnsproxy.doctor.roads import Road
 from dnsproxy.doctor.short_circuit import Answer, DataPlane, ShortCircuit, data_plane, short_circuit
-from dnsproxy.doctor.speech import Speech, declared, is_understood, overall, speech_of
+from dnsproxy.doctor.speech import Speech, declared, is_understood, overall, speech_of, that_reached
 
 _BROKEN: Final = frozenset([Outcome.CLOSED, Outcome.RESET, Outcome.BAD_REQUEST, Outcome.SILENT, Outcome.GARBAGE])
 _BETA: Final = "service.beta.kubernetes.io/aws-load-balancer-"
@@ -85,7 +85,7 @@ def make_site(road: Road, facts: Facts) -> Site:
     service = road.service
     plane = data_plane(facts)
     provider = provider_of(service, facts.provider)
-    probes = tuple(probe for probe in facts.probes if probe.service == service.key)
+    probes = tuple(probe for probe in that_reached(facts.probes) if probe.service == service.key)
     controller = tuple(probe for probe in probes if probe.role is Role.CONTROLLER)
     speech = overall([speech_of(of_port) for of_port in _by_port(controller)])
     said = declared(service)

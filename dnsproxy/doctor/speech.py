@@ -36,7 +36,8 @@ def speech_of(probes: Iterable[Probe]) -> Speech:
     if not outcomes:
         return Speech.UNKNOWN
     if not any(outcome in _CONNECTED for outcome in outcomes.values()):
-        return Speech.DEAD
+        # Silence may be a network policy's, or this is no pod; a refusal is somebody's.
+        return Speech.DEAD if Outcome.REFUSED in outcomes.values() else Speech.UNKNOWN
     plain = outcomes.get(Header.PLAIN) in _SPOKEN
     headed = [outcomes.get(header) in _SPOKEN for header in (Header.V1, Header.V2)]
     # An alert to a bare handshake and to one behind a header alike: TLS cannot read one of them as well as the other.
@@ -75,6 +76,11 @@ def declared(service: Service) -> Speech:
 def is_understood(probe: Probe) -> bool:
     """Whether a client that dials so is served."""
     return probe.outcome in _SPOKEN
+
+
+def that_reached(probes: Sequence[Probe]) -> tuple[Probe, ...]:
+    """The probes; none where not one of them reached anything, for then it is here that something is in the way."""
+    return tuple(probes) if any(probe.outcome is not Outcome.UNREACHABLE for probe in probes) else ()
 
 
 def describe(probes: Sequence[Probe]) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ def names_to_look_up(facts: Facts) -> tuple[str, ...]:
 def is_tls(port: Port) -> bool | None:
     """Whether a port speaks TLS first; None where it is no web port that could be asked something."""
     words = f"{port.name} {port.app_protocol}".lower()
-    if port.port in _TLS_PORTS or "https" in words or "tls" in words:
+    if port.port in _TLS_PORTS or any(word in words for word in ("https", "tls", "secure")):
         return True
     return False if port.port in _WEB_PORTS or "http" in words or "web" in words else None
 

@@ -25,6 +25,7 @@ from tests.dnsproxy.doctor.making import (
     installed,
     lines,
     named,
+    relay_probe,
     service,
 )
 
@@ -92,6 +93,17 @@ def test_a_load_balancer_that_fails_without_a_short_circuit_is_told_apart() -> N
     probes = (*controller_probes(REQUIRES), balancer_probe(Outcome.UNREACHABLE))
     diagnosis = diagnose(service(HETZNER_ON, points=PROXY_MODE), probes=probes)
     assert bad(diagnosis) == {"balancer-unserved"}
+
+
+def test_where_nothing_can_be_reached_it_is_here_that_something_is_in_the_way() -> None:
+    unreachable = (Outcome.UNREACHABLE,) * 3
+    probes = (*controller_probes(unreachable), balancer_probe(Outcome.UNREACHABLE))
+    diagnosis = diagnose(service(), probes=probes)
+    assert bad(diagnosis) == set()
+    assert diagnosis.status == COULD_NOT_LOOK
+    assert "the ports of the cluster" in {unseen.what for unseen in diagnosis.unseen}
+    well = judge(installed(probes=(relay_probe(Outcome.UNREACHABLE),)))
+    assert bad(well) == set()
 
 
 def test_one_load_balancer_address_of_two_that_fails_is_enough() -> None:

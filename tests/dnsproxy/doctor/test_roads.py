@@ -24,6 +24,8 @@ def host(name: str, *status: str, ingress_class: str = "nginx") -> Host:
         ([host("a", BALANCER)], [service()], [KEY], 0),
         ([host("a", "lb.example.org")], [service(points=HOSTNAME)], [KEY], 0),
         ([host("a", "10.96.0.80")], [service()], [KEY], 0),
+        ([host("a", "2001:db8::1")], [service(points=(Point(ip="2001:DB8:0::1"),))], [KEY], 0),
+        ([host("a", "lb.example.org")], [service(points=(Point(hostname="LB.Example.org."),))], [KEY], 0),
         ([host("a", "198.51.100.7")], [service(external_ips=("198.51.100.7",))], [KEY], 0),
         ([host("a")], [service(labels=LABELS)], [KEY], 0),
         ([host("a")], [service(labels={"app": "ingress-nginx"})], [KEY], 0),
@@ -39,7 +41,8 @@ def host(name: str, *status: str, ingress_class: str = "nginx") -> Host:
         ([host("a", BALANCER, "203.0.113.11")],
          [service(), service(key="x/y", points=(Point(ip="203.0.113.11"),), cluster_ips=())], [KEY, "x/y"], 0),
     ],
-    ids=["by address", "by hostname", "by ClusterIP", "by external IP", "by label", "by the older label",
+    ids=["by address", "by hostname", "by ClusterIP", "another spelling", "another case",
+         "by external IP", "by label", "by the older label",
          "node addresses, by label", "foreign address", "no status", "two that fit", "headless", "class not known",
          "no class", "no hosts", "no Services", "two load balancers"],
 )  # fmt: skip

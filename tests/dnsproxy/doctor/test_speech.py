@@ -33,6 +33,7 @@ O = Outcome  # noqa: E741  # a table is read across
         ((O.SILENT, O.SILENT, O.SILENT), Speech.UNKNOWN),
         ((O.REFUSED, O.REFUSED, O.REFUSED), Speech.DEAD),
         ((O.UNREACHABLE, O.UNREACHABLE, O.REFUSED), Speech.DEAD),
+        ((O.UNREACHABLE, O.UNREACHABLE, O.UNREACHABLE), Speech.UNKNOWN),
         ((O.UNREACHABLE, O.CLOSED, O.REFUSED), Speech.UNKNOWN),
     ],
 )
@@ -52,7 +53,7 @@ def test_every_combination_has_a_speech_and_none_calls_an_answered_port_dead() -
     for outcomes in itertools.product(Outcome, repeat=3):
         found = speech_of(controller_probes(outcomes))
         assert (found is Speech.REQUIRES) <= (outcomes[0] not in (O.ANSWERED, O.ALERT))
-        assert (found is Speech.DEAD) == (set(outcomes) <= {O.REFUSED, O.UNREACHABLE})
+        assert (found is Speech.DEAD) == (O.REFUSED in outcomes and set(outcomes) <= {O.REFUSED, O.UNREACHABLE})
 
 
 @pytest.mark.parametrize(

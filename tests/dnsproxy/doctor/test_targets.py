@@ -15,7 +15,7 @@ from tests.dnsproxy.doctor.making import BALANCER, CONTROLLER, HOST, HOSTNAME, R
         (Port(443), True),
         (Port(8443), True),
         (Port(9000, "https"), True),
-        (Port(9000, "websecure"), False),
+        (Port(9000, "websecure"), True),
         (Port(9000, "x", "kubernetes.io/wss-https"), True),
         (Port(80), False),
         (Port(8080, "http-alt"), False),
