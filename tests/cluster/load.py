@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-WORKERS = 16
+WORKERS = 8
 LONGEST = 600.0
 """Seconds: if nobody stops it."""
 PATIENCE = 6.0
