@@ -94,9 +94,8 @@ def _translate() -> Iterator[Rule]:
 def _refuse() -> Iterator[Rule]:
     # A node that has an address, so as to announce it, is asked for it by neighbour discovery at that very address.
     yield Rule("icmpv6 type { 133, 134, 135, 136, 137 } fib daddr type local return", "neighbour discovery")
-    # On its way back to another node, where what a pod began was translated.
-    yield Rule("ct direction reply return", "replies of others")
-    yield Rule("ct state related return", "ICMP errors of others")
+    # On their way back to another node, where what a pod began was translated; ICMP errors are of that direction too.
+    yield Rule("ct direction reply return", "replies to a pod of another node")
     for ip, version in (("ip", "v4"), ("ip6", "v6")):
         yield Rule(f"{ip} daddr @addresses_{version} counter drop", "not translated, so not allowed")
 

@@ -6,7 +6,7 @@ import contextlib
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 
 import pytest
 
@@ -30,7 +30,7 @@ from tests.wholeip.scene.cluster import (
 )
 from tests.wholeip.scene.place import Failed, Place
 from wholeip.mapping import Mapping, OpenPort
-from wholeip.ruleset import changes, format_transaction, make_ruleset
+from wholeip.ruleset import changes, format_ruleset, format_transaction, make_ruleset
 
 __all__ = ["root"]
 pytestmark = pytest.mark.peer("nft", "ip", "nsenter", "unshare")
@@ -74,6 +74,7 @@ WAYS = [
     pytest.param("c", "client", "own", "node", id="egress of a pod without an address has its node's"),
 ]
 
+FAR = {family: ip_network(address("far", family)) for family in FAMILIES}
 ECHO = {4: (1, "08"), 6: (58, "80")}
 """Protocol, and how an echo request begins (RFC 792, RFC 4443)."""
 RAW = {
@@ -347,6 +348,29 @@ def test_neighbour_discovery_for_an_address_is_left_to_who_announces_it(made: Cl
     assert made.client.do("ask", kind="tcp", address=balanced("b", 6), port=OPEN_PORT) == address("client", 6)
     made.node.ip(f"addr del {mine} dev uplink\n")
     made.client.do("close", number=advertised)
+
+
+def test_neighbour_discovery_for_an_address_that_the_node_has_not_goes_nowhere(made: Cluster) -> None:
+    before, uplink = dropped(made.node), made.node.do("capture", interface="uplink")
+    solicitation = "8700000000000000" + ip_address(balanced("b", 6)).packed.hex()
+    made.client.do("send_raw", address=balanced("b", 6), protocol=58, payload=solicitation, hops=255)
+    wait_until(lambda: dropped(made.node) == before + 1)
+    copies = [one for one in made.node.do("captured", number=uplink) if destination(one) == balanced("b", 6)]
+    assert len(copies) == 1
+    made.node.do("close", number=uplink)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_replies_and_icmp_errors_to_a_pod_of_one_node_pass_through_another(changing: Cluster, family: int) -> None:
+    """Where nobody says that the other node's pods are of the cluster, pod a asks them by its address."""
+    less = [network for network in CLUSTER if not network.overlaps(FAR[network.version])]
+    ruleset = make_ruleset(mappings(), cluster=less)
+    changing.node.run("nft", "-f", "-", script=format_ruleset(ruleset))
+    answer = changing.a.do("ask", kind="tcp", address=address("far", family), port=OPEN_PORT)
+    assert answer == balanced("a", family)
+    number = changing.a.do("open", kind="udp", address=address("far", family), port=1)
+    with pytest.raises(Failed, match="refused"):
+        changing.a.do("exchange", number=number)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

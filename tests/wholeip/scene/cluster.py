@@ -203,6 +203,8 @@ def _route(made: Cluster) -> None:
     made.far_node.ip(
         f"""route add {PODS[4]}0/24 via {near}
         route add {PODS[6]}/64 via {near6}
+        route add {balanced("a", 4)}/32 via {near}
+        route add {balanced("a", 6)}/128 via {near6}
         """
     )
 
