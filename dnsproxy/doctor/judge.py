@@ -129,8 +129,11 @@ def _judge_answers(site: Site, facts: Facts) -> Iterator[Finding]:
 
 
 def _wrong_road(site: Site, hostnames: tuple[str, ...]) -> Finding:
-    ingress_class = next((host.ingress_class for host in site.road.hosts if host.ingress_class), "CLASS")
-    text = f"hosts of class {ingress_class} are led to the relay, which does not lead to their controller's liking"
+    ingress_class = site.road.ingress_class
+    why = "their controller takes no PROXY header"
+    if site.speech is not Speech.REJECTS:
+        why = "the relay leads to another controller than theirs"
+    text = f"hosts of class {ingress_class} are led to the relay, and {why}"
     evidence = (f"{site.about}: the controller {site.speech.value}",)
     line = f"DNSPROXY_TARGET_FOR={ingress_class}=service:{site.road.service.key}"
     steps = (Step("answer this class with its own controller", (line,)),)

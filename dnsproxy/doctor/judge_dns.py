@@ -11,7 +11,7 @@ from typing import Final
 
 from dnsproxy.doctor.facts import Admin, ClusterDns, Facts, Part, Stanza
 from dnsproxy.doctor.findings import Finding, Severity, Step, Unseen
-from dnsproxy.doctor.remedies import look_from_inside
+from dnsproxy.doctor.remedies import deploy_line, look_from_inside
 from sidecar.endpoints import parse_endpoint
 
 STALE_SECONDS: Final = 300.0
@@ -33,7 +33,7 @@ def judge_dns(facts: Facts, *, needed: bool) -> Iterator[Finding | Unseen]:
     works = bool(loaded) and loaded == {"yes"}
     if not dns.stanzas and part.found and needed and not works:
         yield _missing(facts, part)
-    down = tuple(_judge_part(part, whole, answers)) if whole or part.found else ()
+    down = tuple(_judge_part(part, whole, answers, deploy_line(facts))) if whole or part.found else ()
     yield from down
     bypassed = bool(whole) and not works and _is_bypassed(dns, whole)
     if bypassed:
@@ -64,7 +64,7 @@ def _missing(facts: Facts, part: Part) -> Finding:
     return Finding("stanza-missing", Severity.PROBLEM, text, "Switchback", evidence, steps)
 
 
-def _judge_part(part: Part, stanzas: tuple[Stanza, ...], answers: set[str]) -> Iterator[Finding]:
+def _judge_part(part: Part, stanzas: tuple[Stanza, ...], answers: set[str], deploy: str) -> Iterator[Finding]:
     """What keeps dnsproxy from being asked, the first cause alone."""
     asked = tuple(dict.fromkeys(address for stanza in stanzas for address in stanza.addresses))
     hosts = {_host(address) for address in asked}
@@ -82,7 +82,7 @@ def _judge_part(part: Part, stanzas: tuple[Stanza, ...], answers: set[str]) -> I
     elif part.found is False and asked and "yes" not in answers:
         text = f"the stanza leads to {', '.join(asked)}, and there is no Service {part.key}"
         steps = (
-            Step("deploy dnsproxy again", ("kubectl apply -k deploy/overlays/kubeadm",)),
+            Step("deploy dnsproxy again", (deploy,)),
             Step("or take the stanza out", ("dnsproxy uninstall",)),
         )
         yield _finding("dnsproxy-missing", text, steps=steps)

@@ -12,6 +12,7 @@ from typing import Final
 
 from dnsproxy.doctor.facts import Facts, Outcome, Part, Probe, Role, Service
 from dnsproxy.doctor.findings import Finding, Severity, Step
+from dnsproxy.doctor.remedies import deploy_line
 from dnsproxy.doctor.sites import Site
 from dnsproxy.doctor.speech import Speech, describe, is_understood, that_reached
 
@@ -27,7 +28,7 @@ def judge_relay(facts: Facts, sites: Sequence[Site], *, used: bool) -> Iterator[
         return
     if not part.found:
         if used:
-            yield _missing(part)
+            yield _missing(part, deploy_line(facts))
         return
     behind = [site for site in sites if leads_to(part, site.road.service)]
     wanting = [site for site in sites if site.speech is Speech.REQUIRES]
@@ -69,10 +70,10 @@ def _backends(routes: str) -> Iterator[str]:
         yield route.partition("=")[2].partition(",")[0].rpartition(":")[0].strip("[]").removesuffix(".")
 
 
-def _missing(part: Part) -> Finding:
+def _missing(part: Part, deploy: str) -> Finding:
     text = f"the stanza is written, and there is no Service {part.key} to lead pods to"
     steps = (
-        Step("deploy the relay", ("kubectl apply -k deploy/overlays/kubeadm",)),
+        Step("deploy the relay", (deploy,)),
         Step("or, where it has another name, say so", ("dnsproxy doctor --relay NAMESPACE/NAME",)),
         Step("or take the stanza out", ("dnsproxy uninstall",)),
     )

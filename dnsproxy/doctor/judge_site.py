@@ -162,7 +162,7 @@ def _judge_header(site: Site) -> Iterator[Finding]:
         yield _missing(site, said)
     elif site.speech is Speech.ACCEPTS:
         text = "the controller takes connections with and without the PROXY header: pods need no relay for it"
-        lines = (f"DNSPROXY_TARGET_FOR=CLASS=service:{site.road.service.key}",)
+        lines = (f"DNSPROXY_TARGET_FOR={site.road.ingress_class}=service:{site.road.service.key}",)
         step = Step("where Switchback answers its hosts, point them at its Service directly", lines)
         yield _of_header(site, "takes-both", Severity.INFO, text, (step,))
     elif site.speech is Speech.REQUIRES:

@@ -11,7 +11,7 @@ from typing import Final
 
 from dnsproxy.doctor.facts import Facts, Header, Service
 from dnsproxy.doctor.findings import Step
-from dnsproxy.doctor.providers import AWS, DIGITAL_OCEAN, HETZNER, Provider
+from dnsproxy.doctor.providers import AWS, DIGITAL_OCEAN, HETZNER, UNKNOWN, Provider
 from dnsproxy.doctor.short_circuit import IP_MODE_SINCE, Answer, DataPlane
 from dnsproxy.doctor.versions import parse_version
 
@@ -74,7 +74,12 @@ def install_step(facts: Facts, provider: Provider) -> Step:
     if facts.relay is not None and facts.relay.found and facts.dnsproxy is not None and facts.dnsproxy.found:
         return Step("Switchback is deployed; have the cluster's DNS ask it", ("dnsproxy install", "dnsproxy status"))
     text = "answer the name with a relay that adds the header, which needs nothing of the provider"
-    return Step(text, (f"kubectl apply -k deploy/overlays/{overlay(facts, provider)}", "dnsproxy install"))
+    return Step(text, (deploy_line(facts, provider), "dnsproxy install"))
+
+
+def deploy_line(facts: Facts, provider: Provider = UNKNOWN) -> str:
+    """The command that deploys our parts."""
+    return f"kubectl apply -k deploy/overlays/{overlay(facts, provider)}"
 
 
 def overlay(facts: Facts, provider: Provider) -> str:

@@ -45,6 +45,11 @@ class Road:
     """Whether the Service was taken by its labels, because no status says so."""
 
     @property
+    def ingress_class(self) -> str:
+        """The class of its hosts, as a flag is to name it; `CLASS` where none of them has one."""
+        return next((host.ingress_class for host in self.hosts if host.ingress_class), "CLASS")
+
+    @property
     def hostnames(self) -> tuple[str, ...]:
         """Each once, sorted."""
         return tuple(sorted({host.hostname for host in self.hosts}))

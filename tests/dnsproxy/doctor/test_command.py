@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from msgspec.structs import replace
 
 from dnsproxy.cli import main
+from dnsproxy.doctor import command
 from dnsproxy.doctor.facts import Facts, Host
 from dnsproxy.doctor.facts_file import format_facts, parse_facts
 from tests.dnsproxy.doctor.making import BALANCER, HOST, HOSTNAME, facts, installed, service
@@ -129,3 +130,20 @@ def test_the_file_can_come_from_the_environment(file: Path) -> None:
 def test_a_hundred_hosts_are_shown_by_a_few() -> None:
     hosts: Any = tuple(Host(f"h{number}.example.org", "Ingress a/b", "nginx", (BALANCER,)) for number in range(100))
     assert "and 95 more" in doctor("--from", "-", given=format_facts(facts(hosts=hosts))).stdout
+
+
+def test_progress_is_one_line_of_a_terminal_that_is_left_empty(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = command._Progress()
+    silent("looked up 3 of 9 names")
+    silent.end()
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    progress = command._Progress()
+    progress.end()
+    assert capsys.readouterr().err == ""
+    progress("dialled 3\x1b[2J of 9 ports")
+    progress.end()
+    said = capsys.readouterr().err
+    assert said == "\r\x1b[Kdialled 3\\x1b[2J of 9 ports\r\x1b[K"

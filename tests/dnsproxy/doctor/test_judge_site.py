@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -104,6 +105,22 @@ def test_where_nothing_can_be_reached_it_is_here_that_something_is_in_the_way() 
     assert "the ports of the cluster" in {unseen.what for unseen in diagnosis.unseen}
     well = judge(installed(probes=(relay_probe(Outcome.UNREACHABLE),)))
     assert bad(well) == set()
+
+
+def test_a_controller_that_takes_both_needs_no_relay() -> None:
+    finding = named(diagnose(probes=controller_probes(ACCEPTS)), "takes-both")
+    assert lines(finding) == ["DNSPROXY_TARGET_FOR=nginx=service:ingress-nginx/ingress-nginx-controller"]
+
+
+@pytest.mark.parametrize(
+    ("version", "overlay"),
+    [("v1.33.5+k3s1", "k3s"), ("v1.33.5+rke2r1", "rke2"), ("v1.33.5-eks-a1b2", "eks"), ("v1.33.5-gke.1", "gke"),
+     ("v1.33.5", "hetzner")],
+)  # fmt: skip
+def test_the_overlay_fits_the_distribution_before_the_provider(version: str, overlay: str) -> None:
+    finding = named(diagnose(service(HETZNER_ON), server_version=version), "short-circuited")
+    assert f"kubectl apply -k deploy/overlays/{overlay}" in lines(finding)
+    assert (Path("deploy/overlays") / overlay).is_dir()
 
 
 def test_one_load_balancer_address_of_two_that_fails_is_enough() -> None:
