@@ -11,6 +11,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from time import perf_counter
 from types import MappingProxyType
 from typing import Final
 
@@ -32,6 +33,7 @@ from sidecar.answers import (
     refusal,
 )
 from sidecar.page.assets import asset_routes
+from sidecar.slices import SLICE
 
 __all__ = ["Readiness", "serve_admin"]
 
@@ -222,7 +224,7 @@ async def _send_pieces(
     while True:
         # The lock goes from one to the next in the order in which they ask, and each time past whatever else is due.
         async with turn:
-            piece = next(pieces, None)
+            piece = _next_piece(pieces)
         if piece is None:
             break
         octets += http.send(h11.Data(data=piece)) or b""
@@ -233,6 +235,15 @@ async def _send_pieces(
     with trio.fail_after(SEND_SECONDS):
         await stream.send_all(octets + (http.send(h11.EndOfMessage()) or b""))
         await stream.send_eof()
+
+
+def _next_piece(pieces: Iterator[bytes]) -> bytes | None:
+    """The next piece that holds anything, or an empty one where a slice is over before; None at the end."""
+    end = perf_counter() + SLICE
+    piece = next(pieces, None)
+    while piece == b"" and perf_counter() < end:
+        piece = next(pieces, None)
+    return piece
 
 
 async def _linger(stream: trio.SocketStream) -> None:

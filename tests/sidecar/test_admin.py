@@ -174,8 +174,9 @@ async def test_a_page_that_takes_steps_comes_when_it_is_made() -> None:
         assert "content-security-policy" in headers
 
 
-async def test_those_who_ask_for_much_take_turns() -> None:
-    """What else runs on the loop waits for one step, and not for one of each client."""
+async def test_those_who_ask_for_much_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What else runs on the loop waits for one slice, and not for one of each client."""
+    monkeypatch.setattr(admin, "SLICE", 0)
     async with served() as world, trio.open_nursery() as nursery:
         for number in (1_000, 1_001, 1_002):
             nursery.start_soon(world.get, f"/steps?number={number}")
