@@ -17,11 +17,12 @@ from sidecar.program import INTERRUPTED
 from tests.bench.command import COULD_NOT, ending_on_sigterm, look_around, write_json
 from tests.bench.cpus import split_cpus
 from tests.bench.progress import Progress
-from tests.bench.relay.measuring import Measured, count_steps, measure_rounds
+from tests.bench.relay.interpreters import CannotUse, describe, find_optimised, prepare
+from tests.bench.relay.measuring import Measured, Plan, count_steps, measure_rounds
 from tests.bench.relay.network import describe_network, enter_own_network
-from tests.bench.relay.peers import OURS, PEERS, missing_peers
+from tests.bench.relay.peers import OURS, PEERS, Peer, missing_peers, ours_with, peers_for
 from tests.bench.relay.profiling import make_profiles
-from tests.bench.relay.report import format_table, make_rows, to_json
+from tests.bench.relay.report import format_others, format_table, make_rows, to_json
 from tests.bench.relay.rig import Rig
 from tests.bench.relay.workloads import WORKLOADS, Workload
 from tests.peers.programs import find_program
@@ -62,6 +63,12 @@ def choose(names: Sequence[str], *, long: bool) -> list[Workload]:
 @click.option(
     "--relay", type=click.Choice([each.label for each in PEERS]), multiple=True, help="Only this; repeatable."
 )
+@click.option(
+    "--python",
+    multiple=True,
+    metavar="PROGRAM",
+    help="Measure ours with this Python, too; repeatable.  [default: those on the PATH that were optimised]",
+)
 @click.option("--long", is_flag=True, help="The transfers of 5 GB, too.")
 @click.option("--rounds", type=click.IntRange(1), default=3, help="How often each relay is measured.")
 @click.option("--seconds", type=click.FloatRange(0.2, 3600), default=3.0, help="How long each time.")
@@ -75,6 +82,7 @@ def main(
     *,
     workload: Sequence[str],
     relay: Sequence[str],
+    python: Sequence[str],
     long: bool,
     rounds: int,
     seconds: float,
@@ -89,37 +97,60 @@ def main(
     missing = _tell_missing()
     surroundings = look_around()
     chosen = choose(workload, long=long)
+    more = _other_pythons(python)
+    plan = [(each, peers_for(each, relay, more=more)) for each in chosen]
     try:
         with ending_on_sigterm():
-            measured, profiles = _run(chosen, relays=relay, rounds=rounds, seconds=seconds, pin=pin, profile=profile)
+            measured, profiles = _run(plan, rounds=rounds, seconds=seconds, pin=pin, profile=profile)
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     rows = make_rows(chosen, measured)
+    others = {peer.label: make_rows(chosen, measured, ours=peer.label) for peer in more}
     network = describe_network()
     click.echo(
         "\n\n".join(
-            [format_table(rows) + f"network: {network}; Python: {os.path.realpath(sys.executable)}\n", *profiles]
+            [
+                format_table(rows) + f"network: {network}; Python: {os.path.realpath(sys.executable)}\n",
+                *([format_others(others)] if others else []),
+                *profiles,
+            ]
         ),
         nl=False,
     )
     how = {"rounds": rounds, "seconds": seconds, "pinned": pin, "missing": missing, "network": network}
-    write_json(json_file, to_json(rows, **how, **surroundings))
+    with_other_pythons = {label: to_json(each)["rows"] for label, each in others.items()}
+    write_json(json_file, to_json(rows, **how, **surroundings, with_other_pythons=with_other_pythons))
     if (not relay or OURS in relay) and not any(row.relay == OURS and row.summary for row in rows):
         raise StartError("nothing of ours was measured", status=COULD_NOT)
 
 
-def _run(
-    workloads: Sequence[Workload], *, relays: Sequence[str], rounds: int, seconds: float, pin: bool, profile: bool
-) -> tuple[Measured, list[str]]:
+def _run(plan: Plan, *, rounds: int, seconds: float, pin: bool, profile: bool) -> tuple[Measured, list[str]]:
     cpus = split_cpus(os.sched_getaffinity(0), pin=pin)
-    profiled = workloads if profile else ()
-    progress = Progress(count_steps(workloads, relays=relays, rounds=rounds) + len(profiled))
+    profiled = [workload for workload, _ in plan] if profile else []
+    progress = Progress(count_steps(plan, rounds=rounds) + len(profiled))
     try:
         with Rig(cpus=cpus) as rig:
-            measured = measure_rounds(rig, workloads, relays=relays, rounds=rounds, seconds=seconds, progress=progress)
+            measured = measure_rounds(rig, plan, rounds=rounds, seconds=seconds, progress=progress)
             return measured, make_profiles(rig, profiled, seconds=seconds, progress=progress)
     finally:
         progress.finish()
+
+
+def _other_pythons(named: Sequence[str]) -> list[Peer]:
+    """Ours with other Pythons. One that was found and cannot be used is left out; one that was named is an error."""
+    try:
+        found = [describe(program) for program in named] if named else list(find_optimised())
+    except CannotUse as error:
+        raise StartError(f"--python: {error}", status=COULD_NOT) from None
+    peers = []
+    for one in found:
+        try:
+            peers.append(ours_with(one.label, prepare(one)))
+        except CannotUse as error:
+            if named:
+                raise StartError(f"--python: {error}", status=COULD_NOT) from None
+            click.echo(f"left out: {error}", err=True)
+    return peers
 
 
 def _tell_missing() -> list[str]:

@@ -31,6 +31,8 @@ class Site:
     folder: Path
     port: int
     backend: int
+    processes: int = 1
+    """Or threads, with which it relays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,8 @@ class Setup:
 def setup_ours(site: Site) -> Setup:
     """The command that users run."""
     route = f"127.0.0.1:{site.port}=127.0.0.1:{site.backend}"
-    return Setup((site.program, "-m", "proxy", "--route", route, "--admin", "off"), {}, {"PYTHONPATH": str(ROOT)})
+    options = ("--admin", "off", "--workers", str(site.processes))
+    return Setup((site.program, "-m", "proxy", "--route", route, *options), {}, {"PYTHONPATH": str(ROOT)})
 
 
 def setup_haproxy(site: Site) -> Setup:
@@ -65,7 +68,7 @@ def setup_haproxy_pipes(site: Site) -> Setup:
 
 def _setup_haproxy(site: Site, *options: str, tuning: Iterable[str] = ()) -> Setup:
     rows = [
-        *("global", "  nbthread 1", *tuning),
+        *("global", f"  nbthread {site.processes}", *tuning),
         *("defaults", "  mode tcp", *(f"  option {option}" for option in options)),
         *("  timeout connect 5s", "  timeout client 10m", "  timeout server 10m"),
         *("listen relay", f"  bind 127.0.0.1:{site.port}", f"  server behind 127.0.0.1:{site.backend} send-proxy"),
@@ -90,7 +93,7 @@ def setup_nginx(site: Site) -> Setup:
 def setup_go(site: Site) -> Setup:
     """The relay in tests/bench/relay/go."""
     arguments = ("-listen", f"127.0.0.1:{site.port}", "-backend", f"127.0.0.1:{site.backend}")
-    return Setup((site.program, *arguments), {}, {"GOMAXPROCS": "1"})
+    return Setup((site.program, *arguments), {}, {"GOMAXPROCS": str(site.processes)})
 
 
 def setup_backend(site: Site) -> Setup:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from tests.bench.clock import CpuTime, read_clock
 from tests.bench.launched import ROOT, launched
 from tests.bench.progress import Progress
 from tests.bench.relay import asking, bulk, crowd
-from tests.bench.relay.peers import Peer, peers_for
+from tests.bench.relay.peers import Peer
 from tests.bench.relay.rig import CannotServe, Rig, Server
 from tests.bench.relay.samples import Sample
 from tests.bench.relay.workloads import Kind, Workload
@@ -47,24 +47,26 @@ class Measured:
     """Why a relay was not measured (any more)."""
 
 
-def count_steps(workloads: Sequence[Workload], *, relays: Collection[str], rounds: int) -> int:
+Plan = Sequence[tuple[Workload, Sequence[Peer]]]
+"""Which relays are measured under which workload."""
+
+
+def count_steps(plan: Plan, *, rounds: int) -> int:
     """How often measure_rounds steps: a start with its warm-up and some rounds, each relay and workload."""
-    return sum(len(peers_for(workload, relays)) for workload in workloads) * (1 + rounds)
+    return sum(len(peers) for _, peers in plan) * (1 + rounds)
 
 
 def measure_rounds(
     rig: Rig,
-    workloads: Sequence[Workload],
+    plan: Plan,
     *,
-    relays: Collection[str],
     rounds: int,
     seconds: float,
     progress: Progress,
 ) -> Measured:
     """Start and warm up all relays, then measure them in rounds, a workload at a time."""
     measured = Measured({})
-    for workload in workloads:
-        peers = peers_for(workload, relays)
+    for workload, peers in plan:
         measured.samples.update({(workload.name, peer.label): [] for peer in peers})
         for turn in range(rounds + 1):
             for peer in peers:
@@ -110,14 +112,21 @@ def measure(rig: Rig, workload: Workload, peer: Peer, *, seconds: float) -> Samp
     if workload.kind is Kind.IDLE:
         return _measure_idle(rig, workload, peer)
     server = rig.relay(peer, workload)
-    before = read_clock(server.session)
+    before = read_clocks(server)
     sample = load(rig, workload, server, seconds)
-    cpu = read_clock(server.session) - before
+    cpu = read_clocks(server) - before
     return sample if peer.setup is None else _with_cpu(sample, cpu)
 
 
 def _with_cpu(sample: Sample, cpu: CpuTime) -> Sample:
     return replace(sample, cpu=cpu)
+
+
+def read_clocks(server: Server) -> CpuTime:
+    """The time of a relay's processes so far; those of ours each lead a session."""
+    # A thread has the children that it started.
+    children = " ".join(path.read_text() for path in Path(f"/proc/{server.session}/task").glob("*/children")).split()
+    return sum((read_clock(session) for session in (server.session, *map(int, children))), CpuTime())
 
 
 def load(rig: Rig, workload: Workload, server: Server, seconds: float) -> Sample:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -38,6 +38,12 @@ class Peer:
     setup: Callable[[Site], Setup] | None
     """None for what is measured without a relay."""
     kinds: frozenset[Kind] = _EVERY
+    most_processes: int = 2
+
+
+def ours_with(label: str, program: str) -> Peer:
+    """Ours, with another Python: only where that matters most, and what the kernel does matters least."""
+    return Peer(label, program, configs.setup_ours, frozenset({Kind.REQUESTS}), most_processes=1)
 
 
 PEERS: Final = (
@@ -45,7 +51,7 @@ PEERS: Final = (
     Peer(HAPROXY, "haproxy", configs.setup_haproxy),
     Peer(HAPROXY_SPLICE, "haproxy", configs.setup_haproxy_splice, frozenset({Kind.BULK})),
     Peer(HAPROXY_PIPES, "haproxy", configs.setup_haproxy_pipes, frozenset({Kind.BULK})),
-    Peer(NGINX, "nginx", configs.setup_nginx),
+    Peer(NGINX, "nginx", configs.setup_nginx, most_processes=1),
     Peer(GO, "go-relay", configs.setup_go),
     Peer(DIRECT, "nginx", None, frozenset({Kind.LATENCY})),
 )
@@ -55,6 +61,8 @@ def find_peer(peer: Peer) -> str | None:
     """The path of its program; None where it is not installed, or not whole."""
     if peer.label == OURS:
         return sys.executable
+    if peer.setup is configs.setup_ours:
+        return peer.program
     if peer.label == GO:
         built = peers_cache() / f"go-relay-v{go_version(GO_SOURCE)}" / "go-relay"
         return str(built) if built.exists() else None
@@ -74,10 +82,17 @@ def missing_peers() -> list[str]:
     return [peer.label for peer in PEERS if find_peer(peer) is None]
 
 
-def peers_for(workload: Workload, relays: Collection[str] = ()) -> list[Peer]:
-    """The relays that are installed and measured under a workload, ours first; of `relays` alone if any are named."""
+def peers_for(workload: Workload, relays: Collection[str] = (), *, more: Sequence[Peer] = ()) -> list[Peer]:
+    """The relays that are installed and measured under a workload, ours first; of `relays` alone if any are named.
+
+    `more` are ours with other Pythons, measured where ours is.
+    """
+    peers = [peer for peer in PEERS if not relays or peer.label in relays]
+    ours = [place for place, peer in enumerate(peers, 1) if peer.label == OURS]
+    if ours:
+        peers[ours[0] : ours[0]] = more
     return [
         peer
-        for peer in PEERS
-        if workload.kind in peer.kinds and (not relays or peer.label in relays) and find_peer(peer) is not None
+        for peer in peers
+        if workload.kind in peer.kinds and workload.processes <= peer.most_processes and find_peer(peer) is not None
     ]

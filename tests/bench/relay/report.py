@@ -6,7 +6,7 @@ measured says why in its place.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
@@ -67,16 +67,16 @@ class Row:
     fault: str = ""
 
 
-def make_rows(workloads: Sequence[Workload], measured: Measured) -> list[Row]:
-    """All rows, in the order in which they were measured."""
+def make_rows(workloads: Sequence[Workload], measured: Measured, *, ours: str = OURS) -> list[Row]:
+    """All rows, in the order in which they were measured, compared with the relay that counts as ours."""
     kinds = {workload.name: workload.kind for workload in workloads}
     summaries = {key: summarise_samples(samples) for key, samples in measured.samples.items() if samples}
     rows = []
     for workload, relay in measured.samples:
-        ours, direct = summaries.get((workload, OURS)), summaries.get((workload, DIRECT))
+        its, direct = summaries.get((workload, ours)), summaries.get((workload, DIRECT))
         fault = measured.faults.get((workload, relay), "")
         summary = summaries.get((workload, relay))
-        rows.append(_make_row(workload, relay, kinds[workload], summary, ours, direct, fault))
+        rows.append(_make_row(workload, relay, kinds[workload], summary, None if relay == ours else its, direct, fault))
     return rows
 
 
@@ -91,7 +91,7 @@ def _make_row(
 ) -> Row:
     if summary is None:
         return Row(workload, relay, kind, fault=fault or "not measured")
-    compared = None if relay == OURS or kind is Kind.LATENCY else ours
+    compared = None if kind is Kind.LATENCY else ours
     rate, cpu, memory = _ratios(compared, summary)
     goals = goals_for(kind, relay)
     figures = {"rate": rate, "CPU": cpu, "memory": memory}
@@ -131,13 +131,27 @@ def format_table(rows: Sequence[Row]) -> str:
     return format_grid(HEAD, [_cells(row) for row in rows], left=_WORDS) + "\n" + NOTE + faults
 
 
+def format_others(others: Mapping[str, Sequence[Row]]) -> str:
+    """The ratios of ours with other Pythons to the other relays."""
+    rows = [
+        (row.workload, label, row.relay, f"{row.cpu_ratio:.2f}", *_verdict(row))
+        for label, each in others.items()
+        for row in each
+        if row.cpu_ratio is not None and not row.relay.startswith(OURS)
+    ]
+    return format_grid(("workload", "relay", "beside", "CPU", "goal", "reached"), rows, left=(0, 1, 2, 4, 5))
+
+
+def _verdict(row: Row) -> tuple[str, str]:
+    goal = "not measured" if row.fault else ", ".join(row.goals)
+    return goal, ", ".join({None: "?", True: "yes", False: "NO"}[each] for each in row.reached)
+
+
 def _cells(row: Row) -> tuple[str, ...]:
     ratios = tuple(
         "" if value is None else f"{value:.2f}" for value in (row.rate_ratio, row.cpu_ratio, row.memory_ratio)
     )
-    goal = "not measured" if row.fault else ", ".join(row.goals)
-    reached = ", ".join({None: "?", True: "yes", False: "NO"}[each] for each in row.reached)
-    return (row.workload, row.relay, *_figures(row), *ratios, goal, reached)
+    return (row.workload, row.relay, *_figures(row), *ratios, *_verdict(row))
 
 
 def _figures(row: Row) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ class Rig:
     def __init__(self, *, cpus: Cpus) -> None:
         self.cpus = cpus
         self._stack = ExitStack()
-        self._relays: dict[tuple[str, bool], Server] = {}
+        self._relays: dict[tuple[str, bool, int], Server] = {}
         self._nginx: Server | None = None
         self._bulk: Server | None = None
         self.direct = 0
@@ -71,7 +71,7 @@ class Rig:
 
     def relay(self, peer: Peer, workload: Workload) -> Server:
         """The relay to what a workload needs behind it, started once. Raises CannotServe."""
-        key = peer.label, workload.kind is Kind.BULK
+        key = peer.label, workload.kind is Kind.BULK, workload.processes
         if key not in self._relays:
             self._relays[key] = self.start(peer, workload, stack=self._stack)
         return self._relays[key]
@@ -84,11 +84,12 @@ class Rig:
         program = find_peer(peer)
         if program is None:
             raise CannotServe(f"{peer.program} is not installed")
-        site = Site(program, self._make_folder(peer.label), free_port(), behind.port)
+        site = Site(program, self._make_folder(peer.label), free_port(), behind.port, workload.processes)
         setup = peer.setup(site)
+        cpus = self.cpus.server if workload.processes == 1 else self.cpus.server | self.cpus.load
         for name, content in setup.files.items():
             (site.folder / name).write_text(content)
-        server = self._launch(setup.command, site, dict(setup.environment), self.cpus.server, stack)
+        server = self._launch(setup.command, site, dict(setup.environment), cpus, stack)
         check = check_bulk if workload.kind is Kind.BULK else check_request
         wait_right(server, check)
         return server

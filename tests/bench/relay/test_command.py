@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from tests.bench.relay import __main__ as command
 from tests.bench.relay.configs import Site, setup_backend
-from tests.bench.relay.peers import GO_SOURCE, PEERS, go_version
+from tests.bench.relay.peers import GO_SOURCE, OURS, PEERS, go_version, ours_with, peers_for
 from tests.bench.relay.workloads import WORKLOADS
 
 
@@ -67,3 +67,20 @@ def test_a_build_of_the_go_relay_is_named_by_all_of_its_source(tmp_path: Path) -
         assert go_version(tmp_path) != before
     joined = (GO_SOURCE / "go.mod").read_bytes() + (GO_SOURCE / "main.go").read_bytes()
     assert go_version(GO_SOURCE) == hashlib.sha256(joined).hexdigest()[:12]
+
+
+def test_another_python_is_measured_beside_ours_where_that_matters() -> None:
+    more = [ours_with("ours, another", "/usr/bin/python3.11")]
+    labels = {
+        each.name: [peer.label for peer in peers_for(each, (OURS, "haproxy"), more=more)][:2] for each in WORKLOADS
+    }
+    assert labels["new"] == [OURS, "ours, another"]
+    assert "ours, another" not in labels["download"] + labels["new-2"] + labels["idle"]
+    assert peers_for(WORKLOADS[0], ("haproxy",), more=more) == peers_for(WORKLOADS[0], ("haproxy",))
+
+
+def test_each_relay_is_told_with_how_many_processes_or_threads() -> None:
+    for peer in PEERS:
+        if peer.setup and peer.most_processes > 1:
+            setup = peer.setup(Site("program", Path("/folder"), 1111, 3333, 2))
+            assert "2" in " ".join([*setup.command, *setup.files.values(), *setup.environment.values()]).split()

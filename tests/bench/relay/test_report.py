@@ -8,7 +8,7 @@ from tests.bench.clock import CpuTime
 from tests.bench.relay.goals import Goal, goals_for
 from tests.bench.relay.measuring import Measured
 from tests.bench.relay.peers import DIRECT, GO, HAPROXY, HAPROXY_SPLICE, OURS
-from tests.bench.relay.report import HEAD, Row, format_table, make_rows, to_json
+from tests.bench.relay.report import HEAD, Row, format_others, format_table, make_rows, to_json
 from tests.bench.relay.samples import Sample, summarise_samples
 from tests.bench.relay.workloads import WORKLOADS, Kind
 
@@ -113,3 +113,15 @@ def test_a_bound_counts_as_reached(goal: Goal, below: bool, above: bool) -> None
 
 def test_every_kind_but_latency_has_a_goal_against_haproxy() -> None:
     assert {kind for kind in Kind if not goals_for(kind, HAPROXY)} == {Kind.LATENCY}
+
+
+def test_ours_with_another_python_has_its_own_ratios_and_verdicts() -> None:
+    other = f"{OURS}, python3.13"
+    samples = {("new", OURS): [requests(120)], ("new", other): [requests(100)], ("new", HAPROXY): [requests(100)]}
+    rows = make_rows(WORKLOADS, Measured(samples), ours=other)
+    lines = format_others({other: rows}).splitlines()
+    assert len(lines) == 3
+    assert lines[2].split()[:2] == ["new", "ours,"]
+    assert "1.00" in lines[2]
+    assert lines[2].endswith("yes")
+    assert make_rows(WORKLOADS, Measured(samples))[2].reached == [False]

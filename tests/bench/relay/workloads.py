@@ -34,6 +34,8 @@ class Workload:
     """Octets of one transfer, or connections, by kind."""
     upload: bool = False
     keep_alive: bool = True
+    processes: int = 1
+    """Or threads, with which each relays."""
     only_if_named: bool = False
 
 
@@ -49,6 +51,8 @@ WORKLOADS: Final = (
     Workload("upload-5g", "5 GB to the backend", Kind.BULK, 5_000 * _MB, upload=True, only_if_named=True),
     Workload("new", "HTTP requests, a new connection for each", Kind.REQUESTS, CONNECTIONS, keep_alive=False),
     Workload("keep-alive", "HTTP requests on connections that stay", Kind.REQUESTS, CONNECTIONS),
+    Workload("new-2", "as new, each with two processes or threads", Kind.REQUESTS, CONNECTIONS, False, False, 2),
+    Workload("keep-alive-2", "as keep-alive, likewise", Kind.REQUESTS, CONNECTIONS, processes=2),
     Workload("latency", "one HTTP request at a time, beside no relay in between", Kind.LATENCY, 1),
     Workload("latency-new", "the same with a new connection for each", Kind.LATENCY, 1, keep_alive=False),
     Workload("idle", "3,000 connections that have asked once and stay open", Kind.IDLE, 3_000),
