@@ -74,6 +74,8 @@ class Diagnosis(msgspec.Struct, frozen=True):
     unseen: tuple[Unseen, ...]
     verdict: str
     """One sentence without its end."""
+    road: tuple[str, ...] = ()
+    """Through what the connections of the asked host go, a line each; empty where all hosts were meant."""
 
     @property
     def status(self) -> int:
@@ -93,6 +95,7 @@ def format_document(diagnosis: Diagnosis) -> dict[str, Any]:
     return {
         "status": diagnosis.status,
         "verdict": diagnosis.verdict,
+        "road": list(diagnosis.road),
         "findings": msgspec.to_builtins(diagnosis.findings),
         "unseen": msgspec.to_builtins(diagnosis.unseen),
     }

@@ -17,6 +17,7 @@ from dnsproxy.doctor.judge_relay import judge_relay, leads_to
 from dnsproxy.doctor.judge_site import judge_site
 from dnsproxy.doctor.providers import AWS
 from dnsproxy.doctor.remedies import look_from_inside
+from dnsproxy.doctor.road_told import tell_road
 from dnsproxy.doctor.roads import Roads, find_roads, near_names, normal_point
 from dnsproxy.doctor.short_circuit import Answer
 from dnsproxy.doctor.sites import Site, make_site
@@ -40,7 +41,7 @@ def judge(facts: Facts) -> Diagnosis:
     ]
     findings = worst_first(one for one in said if isinstance(one, Finding))
     unseen = tuple(dict.fromkeys([*(one for one in said if isinstance(one, Unseen)), *_refusals(facts, sites)]))
-    return Diagnosis(findings, unseen, _verdict(facts, findings, unseen))
+    return Diagnosis(findings, unseen, _verdict(facts, findings, unseen), tell_road(facts, roads))
 
 
 def is_cured(site: Site, facts: Facts) -> bool:

@@ -51,6 +51,8 @@ def print_diagnosis(diagnosis: Diagnosis, facts: Facts, console: Console) -> Non
     when = f", seen {facts.taken}" if facts.taken else ""
     server = f", Kubernetes {facts.server_version}" if facts.server_version else ""
     _print_wrapped(f"{subject}{server}{when}", console, style="bold")
+    for line in diagnosis.road:
+        _print_indented(line, console)
     for finding in diagnosis.findings:
         console.print()
         _print_finding(finding, marks, console)
