@@ -152,15 +152,16 @@ async def play(steps: list[tuple[Callable[..., Any], tuple[Any, ...]]]) -> None:
         with trio.fail_after(300):
             while world.kernel.ruleset != expected or world.node.status.why_not_ready():  # noqa: ASYNC110
                 await trio.sleep(0.1)
-        # And there it stays.
+        # What is still on its way arrives, though it may lead back to the same; and there it stays.
+        await trio.sleep(70)
         applied = len(world.kernel.applied)
-        await trio.sleep(200)
+        await trio.sleep(70)
         assert world.kernel.ruleset == expected
         assert len(world.kernel.applied) == applied
 
 
-@settings(max_examples=150, deadline=None)
-@given(st.lists(_steps, max_size=25))
+@settings(max_examples=50, deadline=None)
+@given(st.lists(_steps, max_size=20))
 def test_whatever_happened_the_kernel_has_the_plan_of_the_final_state(steps: Any) -> None:
     with capture_logs():
         trio.run(play, steps, clock=MockClock(autojump_threshold=0))
