@@ -1,64 +1,139 @@
 """The status page: mappings and what is wrong, for a person with a browser.
 
-The law: pure; whatever comes from the cluster is escaped.
+The law: pure; what changes by itself is a Fact with a name, in one list that the page and its script both read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from markupsafe import Markup
 
-from sidecar.page.document import Fact, Frame, Level, document, facts, section, table, text
-from sidecar.page.markup import NOTHING, html, joined
-from wholeip.status import Document, ShownMapping, ShownReport, describe_opened
+from sidecar.page.charts import format_charts
+from sidecar.page.document import Fact, Frame, Level, document, facts, notes, section, table, text
+from sidecar.page.history import Chart, History, level, mean, rate
+from sidecar.page.markup import html, joined
+from wholeip.mapping import Mapping as PodMapping
+from wholeip.reports import NOTES, skipped
+from wholeip.status import APPLIED, FAILED, AgentStatus, describe_opened, show_mapping
 
-SHOWN = 1_000
+SHOWN: Final = 1_000
 """Rows of a table; `wholeip status` has all."""
+_MILLISECONDS: Final = 1_000.0
+
+CHARTS: Final = (
+    Chart("mappings", "Mappings", "at a time", (level("mappings", "mappings", "mappings"),)),
+    Chart(
+        "applied",
+        "Transactions",
+        "a second",
+        (rate("done", "applied", "applied"), rate("failed", "failed", "failed"), rate("undone", "undone", "repaired")),
+    ),
+    Chart(
+        "duration",
+        "Time for a transaction",
+        "ms",
+        (mean("kernel", "the kernel took", "seconds", "applied", scale=_MILLISECONDS),),
+    ),
+)
 
 
-def render_page(shown: Document, *, repaired: int) -> str:
+def read_counters(status: AgentStatus) -> Mapping[str, float]:
+    """One reading, for History.take."""
+    return {
+        "mappings": len(status.plan.mappings),
+        "applied": status.attempts[APPLIED],
+        "failed": status.attempts[FAILED],
+        "repaired": status.repaired,
+        "seconds": status.durations.total,
+    }
+
+
+def agent_facts(status: AgentStatus) -> Iterator[Fact]:
+    """Everything on the page that changes by itself."""
+    yield _state(status)
+    yield from _tiles(status)
+    yield from _watch_facts(status)
+
+
+def render_page(status: AgentStatus, history: History) -> str:
     """The page as HTML."""
-    state = Fact("State", shown.state, Level.OK if shown.ready else Level.BAD)
-    about = [
-        Fact("Ready" if shown.ready else "Not ready", shown.state, state.level),
-        Fact("Node", shown.node or "not named"),
-        Fact("Changes of others undone", f"{repaired:,}", Level.WARN if repaired else Level.PLAIN),
-    ]
     body = joined(
         (
-            section("This node", facts(about), key="node"),
-            section("Mappings", joined((_mappings(shown.mappings), _more(len(shown.mappings)))), key="mappings"),
-            section("Reports", joined((_reports(shown.reports), _more(len(shown.reports)))), key="reports"),
+            notes(status.advice),
+            facts(_tiles(status), kind="tiles"),
+            section("The last five minutes", format_charts(history), key="rates"),
+            section("Mappings", _mappings(status), key="mappings"),
+            section("Reports", _reports(status), key="reports"),
+            section("Watches", facts(_watch_facts(status)), key="watches"),
         )
     )
-    raw = (("metrics", "metrics"), ("readyz", "readiness"), ("mappings", "mappings as JSON"))
-    return document(Frame("wholeip", (("./", "Overview"),), state, raw), title="Whole addresses", path="./", body=body)
+    frame = Frame(
+        "wholeip",
+        (("./", "Overview"),),
+        _state(status),
+        (("metrics", "metrics"), ("readyz", "readiness"), ("mappings", "mappings as JSON")),
+    )
+    return document(frame, title=f"Node {status.node}" if status.node else "Node", path="./", body=body)
 
 
-def _mappings(mappings: Sequence[ShownMapping]) -> Markup:
-    headings = ("Service", "Address", "Pod", "Lets in", "Egress", "Runs")
-    return table("Addresses and the pods that have them", headings, map(_row, mappings[:SHOWN]), empty="None.")
+def _state(status: AgentStatus) -> Fact:
+    if reason := status.why_not_ready():
+        return Fact("State", reason, Level.BAD, "state")
+    away = [watch for watch in status.watches if watch.error and not watch.absent]
+    if away or status.advice:
+        return Fact("State", "in step, with a fault", Level.WARN, "state")
+    return Fact("State", "the kernel has what the cluster wants", Level.OK, "state")
 
 
-def _reports(reports: Sequence[ShownReport]) -> Markup:
-    rows = [[text(one.service), text(one.reason), text(one.detail)] for one in reports[:SHOWN]]
-    return table("What is left out", ("Service", "Reason", "Detail"), rows, empty="Nothing is wrong.")
+def _tiles(status: AgentStatus) -> Iterator[Fact]:
+    left_out = len({one.service for one in status.plan.reports if one.reason not in NOTES})
+    yield Fact("Mappings", f"{len(status.plan.mappings):,}", live="mappings")
+    yield Fact("Services", f"{status.services:,}", live="services")
+    yield Fact(
+        "Services with something left out",
+        f"{left_out:,}",
+        Level.WARN if skipped(status.plan.reports) else Level.PLAIN,
+        "skipped",
+    )
+    yield Fact("Changes of others undone", f"{status.repaired:,}", _warn(status.repaired), "repaired")
+    yield Fact("Transactions that failed", f"{status.attempts[FAILED]:,}", _warn(status.attempts[FAILED]), "failed")
+    yield Fact("Flows ended", f"{status.flows_ended:,}", live="flows")
 
 
-def _row(mapping: ShownMapping) -> Sequence[Markup]:
-    return [
-        text(one)
-        for one in (
-            mapping.service,
-            mapping.address,
-            mapping.endpoint,
-            describe_opened(mapping.opened, icmp=mapping.icmp),
-            "yes" if mapping.egress else "no",
-            "here" if mapping.here else "elsewhere",
-        )
+def _watch_facts(status: AgentStatus) -> Iterator[Fact]:
+    for watch in status.watches:
+        level = Level.WARN if watch.error else Level.OK if watch.synced else Level.PLAIN
+        yield Fact(watch.kind, watch.describe(), level, f"watch-{watch.kind.lower()}")
+
+
+def _warn(count: int) -> Level:
+    return Level.WARN if count else Level.PLAIN
+
+
+def _mappings(status: AgentStatus) -> Markup:
+    mappings = status.plan.mappings
+    headings = ("Address", "Service", "Pod", "Lets in", "Egress", "Runs")
+    shown = table("Who has which address", headings, map(_row, mappings[:SHOWN]), empty="None.")
+    return joined((shown, _more(len(mappings))))
+
+
+def _row(mapping: PodMapping) -> list[Markup]:
+    one = show_mapping(mapping)
+    cells = (one.address, one.service, one.endpoint, describe_opened(one.opened, icmp=one.icmp))
+    return [*map(text, cells), text("yes" if one.egress else "no"), text("here" if one.here else "elsewhere")]
+
+
+def _reports(status: AgentStatus) -> Markup:
+    reports = status.plan.reports
+    rows = [
+        [text(one.service), text(str(one.reason), Level.PLAIN if one.reason in NOTES else Level.WARN), text(one.detail)]
+        for one in reports[:SHOWN]
     ]
+    shown = table("What is left out, or worth knowing", ("Service", "Reason", "Detail"), rows, empty="Nothing.")
+    return joined((shown, _more(len(reports))))
 
 
 def _more(count: int) -> Markup:
-    return html("<p>{} more.</p>", count - SHOWN) if count > SHOWN else NOTHING
+    return html("<p>{} more; wholeip status lists all.</p>", count - SHOWN) if count > SHOWN else Markup()

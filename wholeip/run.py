@@ -19,6 +19,9 @@ from sidecar.endpoints import Endpoint
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.steps import DEFAULT_PACE, Pace
 from sidecar.listeners import bound_endpoint, listen_tcp
+from sidecar.page.history import History
+from sidecar.page.live import live_route
+from sidecar.page.sampling import keep_sampling
 from sidecar.registries import make_registry
 from sidecar.shutdown import run_until_signal
 from wholeip.agent import Agent, AgentPace
@@ -28,7 +31,7 @@ from wholeip.following import ClusterFollower, open_client
 from wholeip.metrics import AgentCollector
 from wholeip.nft import Nft, Table
 from wholeip.nft_errors import NftFailed
-from wholeip.page import render_page
+from wholeip.page import CHARTS, agent_facts, read_counters, render_page
 from wholeip.settings import RunSettings
 from wholeip.state import ClusterState
 from wholeip.status import AgentStatus, format_json, show
@@ -113,10 +116,13 @@ async def _serve_admin(listeners: Sequence[socket.socket], status: AgentStatus) 
     def mappings(_query: Mapping[str, str]) -> Answer:
         return Answer(200, format_json(show(status)).encode(), JSON)
 
-    await serve_admin(
-        listeners,
-        readiness=readiness,
-        registry=make_registry(AgentCollector(status)),
-        page=lambda: render_page(show(status), repaired=status.repaired),
-        routes={"/mappings": mappings},
-    )
+    history = History(CHARTS)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(keep_sampling, history, lambda: read_counters(status))
+        await serve_admin(
+            listeners,
+            readiness=readiness,
+            registry=make_registry(AgentCollector(status)),
+            page=lambda: render_page(status, history),
+            routes={"/mappings": mappings, **live_route(history, lambda: agent_facts(status))},
+        )

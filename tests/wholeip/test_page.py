@@ -7,9 +7,15 @@ from html.parser import HTMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.wholeip.test_status import status
-from wholeip.page import SHOWN, render_page
-from wholeip.status import Document, ShownMapping, ShownReport, show
+from sidecar.kubernetes.errors import ServerTrouble
+from sidecar.kubernetes.status import State, Status
+from sidecar.page.document import Level, as_levels
+from sidecar.page.history import History
+from tests.wholeip.test_status import MAPPING, status
+from wholeip.page import CHARTS, SHOWN, agent_facts, read_counters, render_page
+from wholeip.plan import Plan
+from wholeip.reports import Reason, Report
+from wholeip.status import AgentStatus
 
 
 class Tags(HTMLParser):
@@ -17,40 +23,64 @@ class Tags(HTMLParser):
         super().__init__()
         self.tags: list[str] = []
         self.data = ""
+        self.live: set[str] = set()
         self.feed(text)
 
-    def handle_starttag(self, tag: str, _attrs: object) -> None:
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
+        self.live |= {value for name, value in attrs if name == "data-live" and value}
 
     def handle_data(self, data: str) -> None:
         self.data += data
 
 
+def page(of: AgentStatus) -> Tags:
+    return Tags(render_page(of, History(CHARTS)))
+
+
 def test_mappings_and_reports_are_on_the_page() -> None:
-    text = Tags(render_page(show(status()), repaired=4)).data
+    text = page(status(repaired=4, advice=("set net.ipv4.ip_forward=1",))).data
     for part in (
-        *("Ready1 mappings of 2 Services", "Noden1", "undone4", "default/vm", "192.0.2.1", "10.0.0.1"),
-        *("80/tcp 53/udp icmp", "elsewhere", "no-endpoint", "no pod is ready"),
+        *("Node n1", "in step, with a fault", "default/vm", "192.0.2.1", "10.0.0.1", "set net.ipv4.ip_forward=1"),
+        *("80/tcp 53/udp icmp", "elsewhere", "no-endpoint", "no pod is ready", "Changes of others undone"),
     ):
         assert part in text
 
 
-def test_why_it_is_not_ready_is_on_the_page() -> None:
-    assert "Not readystopping" in Tags(render_page(show(status(stopping=True)), repaired=0)).data
+def test_its_state_says_how_it_is() -> None:
+    def state(of: AgentStatus) -> tuple[str, str]:
+        return as_levels(agent_facts(of))["state"]
+
+    assert state(status()) == ("the kernel has what the cluster wants", Level.OK)
+    assert state(status(stopping=True)) == ("stopping", Level.BAD)
+    away = Status("Service", State.RETRYING, ServerTrouble("503"), synced=True)
+    assert state(status(watches=(away,)))[1] == Level.WARN
+    assert "stopping" in page(status(stopping=True)).data
 
 
-@given(st.text(st.characters(codec="utf-8"), max_size=30))
+def test_what_the_script_brings_up_to_date_is_on_the_page() -> None:
+    one = status(repaired=1)
+    assert page(one).live >= set(as_levels(agent_facts(one)))
+
+
+def test_a_reading_has_what_the_charts_show() -> None:
+    history = History(CHARTS)
+    history.take(1.0, read_counters(status()))
+    history.take(3.0, read_counters(status()))
+    assert "Transactions" in Tags(render_page(status(), history)).data
+
+
+@given(st.text(max_size=30))
 def test_no_text_of_the_cluster_becomes_markup(text: str) -> None:
-    mapping = ShownMapping(text, text, text, (text,), True, True, True)
     plain, odd = (
-        Tags(render_page(Document(one, True, one, (mapping,), (ShownReport(one, one, one),)), repaired=0))
+        page(status(node=one, advice=(one,), plan=Plan((), (Report(one, Reason.HOSTNAME, one),))))
         for one in ("x", text)
     )
-    assert plain.tags == odd.tags
+    if text:
+        assert plain.tags == odd.tags
 
 
 def test_a_long_table_is_cut_and_says_so() -> None:
-    mapping = ShownMapping("a/b", "192.0.2.1", "10.0.0.1", None, True, True, True)
-    page = render_page(Document("n", True, "s", (mapping,) * (SHOWN + 3), ()), repaired=0)
-    assert page.count('<th scope="row">a/b</th>') == SHOWN
-    assert "3 more." in page
+    text = page(status(plan=Plan((MAPPING,) * (SHOWN + 3)))).data
+    assert text.count("192.0.2.1") == SHOWN
+    assert "3 more;" in text
