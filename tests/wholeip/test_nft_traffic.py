@@ -123,11 +123,11 @@ def transact(node: Place, before: list[Mapping], after: list[Mapping]) -> None:
     node.run("nft", "-f", "-", script=format_transaction(transaction))
 
 
-def hear(place: Place, number: int, *, starts: str) -> list[str]:
-    """The next packet that starts so; echo replies come to the same socket."""
+def hear(place: Place, number: int, *, starts: str, within: str = "") -> list[str]:
+    """The next packet that starts so and has this in it; others of its protocol come to the same socket."""
     while True:
         source, payload = place.do("hear", number=number)
-        if payload.startswith(starts):
+        if payload.startswith(starts) and within in payload:
             return [source, payload]
 
 
@@ -342,9 +342,9 @@ def test_neighbour_discovery_for_an_address_is_left_to_who_announces_it(made: Cl
     mine = f"{balanced('b', 6)}/128"
     made.node.ip(f"addr add {mine} dev uplink nodad\n")
     advertised = made.client.do("listen_raw", family=6, protocol=58)
-    solicitation = "8700000000000000" + ip_address(balanced("b", 6)).packed.hex()
-    made.client.do("send_raw", address=balanced("b", 6), protocol=58, payload=solicitation, hops=255)
-    assert hear(made.client, advertised, starts="88")[0] == balanced("b", 6)
+    target = ip_address(balanced("b", 6)).packed.hex()
+    made.client.do("send_raw", address=balanced("b", 6), protocol=58, payload=f"8700000000000000{target}", hops=255)
+    assert hear(made.client, advertised, starts="88", within=target)[0] == balanced("b", 6)
     assert made.client.do("ask", kind="tcp", address=balanced("b", 6), port=OPEN_PORT) == address("client", 6)
     made.node.ip(f"addr del {mine} dev uplink\n")
     made.client.do("close", number=advertised)
