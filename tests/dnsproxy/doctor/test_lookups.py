@@ -76,7 +76,14 @@ async def test_a_reply_is_addresses_or_a_fault(
     assert found.endpoint == str(endpoint)
 
 
-@pytest.mark.parametrize("answer", [lambda _: b"", lambda _: b"garbage", lambda _: b"\0" * 600], ids=str)
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(lambda _: b"", id="nothing"),
+        pytest.param(lambda _: b"garbage", id="garbage"),
+        pytest.param(lambda _: b"\0" * 600, id="zeros"),
+    ],
+)
 async def test_a_server_that_makes_no_sense_is_left_in_time(answer: Answering, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookups, "SECONDS", 0.3)
     async with server(answer) as endpoint:
