@@ -47,7 +47,7 @@ STATUS_EPILOG = """\b
 Examples:
   wholeip status
   wholeip status --output json | jq '.mappings[] | select(.here)'
-  kubectl -n switchback-nodes exec ds/wholeip -- wholeip status
+  kubectl -n switchback-wholeip exec ds/wholeip -- wholeip status
 """
 UNINSTALL_EPILOG = """\b
 Examples:

@@ -88,10 +88,17 @@ class _Planner:
         for address in service.addresses:
             pod = chosen[address.version]
             if pod is None:
-                found = self.pods.get(service.key, {}).get(address.version, _NO_PODS)
-                self.report(service, Reason.NO_ENDPOINT, f"{address} (IPv{address.version}): {found.describe_none()}")
+                self.report(
+                    service, Reason.NO_ENDPOINT, f"{address} (IPv{address.version}): {self.why(service, address)}"
+                )
             elif not self.refuse(service, address, pod):
                 self.map(service, address, pod)
+
+    def why(self, service: ManagedService, address: Address) -> str:
+        """Why there is no pod for an address."""
+        if service.key not in self.pods:
+            return "no pod is ready; there is no EndpointSlice with its label"
+        return self.pods[service.key].get(address.version, _NO_PODS).describe_none()
 
     def choose(self, service: ManagedService, version: int) -> Pod | None:
         """One pod for all addresses of a family: it could have the egress of one only."""

@@ -74,6 +74,11 @@ def test_nothing_is_mapped_while_no_pod_is_ready() -> None:
     assert plan.reports[0].detail == f"{LB} (IPv4): no pod is ready; 1 not ready"
 
 
+def test_a_service_without_any_slice_is_told_what_it_takes() -> None:
+    (report,) = make_plan([read_service(whole("vm", LB))], {}).reports
+    assert report.detail == f"{LB} (IPv4): no pod is ready; there is no EndpointSlice with its label"
+
+
 def test_listed_ports_and_icmp_are_in_the_mapping() -> None:
     plan = planned((service("vm", LB, ports=(port(80), port(443)), annotations=ICMP), slices("vm", POD)))
     assert plan.mappings == (mapping("vm", LB, POD, opened=tcp(80, 443), icmp=True),)
