@@ -16,6 +16,7 @@ import click
 import yaml
 
 from dnsproxy.cli import main as dnsproxy
+from dnsproxy.doctor.catalogue import MEANINGS
 from dnsproxy.doctor.providers import PROVIDERS, Provider
 from docs.metrics import format_metrics
 from proxy.cli import main as proxy
@@ -126,6 +127,11 @@ def _alerts(_: str) -> str:
     return "\n".join(["| alert | severity | what it says |", "| --- | --- | --- |", *rows])
 
 
+def _findings(_: str) -> str:
+    rows = [f"| `{name}` | {_cell(meaning)} |" for name, meaning in MEANINGS.items()]
+    return "\n".join(["| finding | what it means |", "| --- | --- |", *rows])
+
+
 def _metrics(_: str) -> str:
     return format_metrics()
 
@@ -135,4 +141,5 @@ _PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "deploy": _deploy,
     "alerts": _alerts,
     "metrics": _metrics,
+    "findings": _findings,
 }

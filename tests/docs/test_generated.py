@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
+from dnsproxy.doctor.catalogue import MEANINGS
 from dnsproxy.doctor.providers import PROVIDERS
 from docs.generated import PROGRAMS, ROOT, below, fill_in, format_reference
 
@@ -57,6 +58,11 @@ def test_a_part_of_the_manifests_readme_has_no_link_that_would_lead_nowhere() ->
     page = fill_in("<!-- generated: deploy Your distribution -->")
     assert "| `kubeadm` |" in page
     assert "](" not in page.replace("](http", "")
+
+
+def test_every_finding_of_the_doctor_is_told() -> None:
+    page = fill_in("<!-- generated: findings -->")
+    assert all(f"| `{name}` | " in page for name in MEANINGS)
 
 
 def test_every_alert_is_told() -> None:
