@@ -174,6 +174,20 @@ def test_an_upstream_that_falls_silent_is_told_of_as_it_happens(browser: Browser
         expect(page.locator("[data-live=upstream-0]")).to_have_attribute("data-level", "bad")
 
 
+def test_an_upstream_that_is_new_gets_its_row(browser: Browser, tmp_path: Path) -> None:
+    resolv_conf = tmp_path / "resolv.conf"
+    resolv_conf.write_text("nameserver 192.0.2.53\n")
+    with (
+        serving(tmp_path, "--host", "a.example.org=192.0.2.1", "--resolv-conf", str(resolv_conf)) as started,
+        opened(browser, base_of(started)) as page,
+    ):
+        expect(page.locator("#upstreams tbody tr")).to_have_count(1)
+        resolv_conf.write_text("nameserver 192.0.2.53\nnameserver 192.0.2.54\n")
+        expect(page.locator("#upstreams tbody tr")).to_have_count(2, timeout=PATIENCE)
+        expect(page.get_by_role("rowheader", name="192.0.2.54:53")).to_be_visible()
+        assert page.locator("figure svg").count() == 3, "the charts go on where they were"
+
+
 def test_paused_it_asks_for_nothing(browser: Browser, server: Serving) -> None:
     with opened(browser, base_of(server)) as page:
         page.clock.install()
