@@ -8,6 +8,7 @@ worked out from settings.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from shlex import quote
 from typing import Final
 
 from dnsproxy.doctor.facts import Facts, Lookup
@@ -68,7 +69,7 @@ def _judge_roads(facts: Facts, roads: Roads) -> Iterator[Finding | Unseen]:
         near = near_names(facts)
         text = f"no Ingress or Gateway of this cluster serves {facts.hostname}"
         rejected = tuple(one for one in facts.rejected if facts.hostname in one)
-        meant = Step(f"was {' or '.join(near)} meant?", tuple(f"dnsproxy doctor {name}" for name in near))
+        meant = Step(f"was {' or '.join(near)} meant?", tuple(f"dnsproxy doctor {quote(name)}" for name in near))
         yield Finding(
             "host-unknown",
             Severity.PROBLEM,
@@ -144,7 +145,7 @@ def _wrong_road(site: Site, hostnames: tuple[str, ...]) -> Finding:
 def _left_alone(site: Site, hostnames: tuple[str, ...], lookups: Sequence[Lookup]) -> Finding:
     text = "the cluster's DNS asks dnsproxy, and yet leads these hosts to the load balancer"
     evidence = tuple(f"{one.hostname}: {', '.join(one.addresses)}" for one in lookups if one.hostname in hostnames)
-    step = Step("see why", (f"kubectl -n switchback exec deploy/dnsproxy -- dnsproxy explain {hostnames[0]}",))
+    step = Step("see why", (f"kubectl -n switchback exec deploy/dnsproxy -- dnsproxy explain {quote(hostnames[0])}",))
     return Finding("not-answered", Severity.PROBLEM, text, site.about, evidence[:_SHOWN], (step,), hostnames)
 
 
@@ -196,7 +197,7 @@ def _refusals(facts: Facts, sites: Sequence[Site]) -> Iterator[Unseen]:
         unknown = any(site.affected is Answer.UNKNOWN for site in sites)
         yield Unseen("the ports of the cluster", why, (look_from_inside(facts),), matters=unknown)
     if facts.probed and facts.hostname and not any(one.server == "public" for one in facts.lookups):
-        step = Step("name a server to ask", (f"dnsproxy doctor {facts.hostname} --public-dns 192.0.2.53",))
+        step = Step("name a server to ask", (f"dnsproxy doctor {quote(facts.hostname)} --public-dns 192.0.2.53",))
         yield Unseen("what public DNS says", "only the cluster's own DNS is known here", (step,), matters=False)
     for refusal in facts.refusals:
         steps = (Step("grant it for the time of the look: reading is enough"),) if "forbidden" in refusal.why else ()

@@ -7,11 +7,12 @@ follows from it is left out. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import quote
 from typing import Final
 
 from dnsproxy.doctor.facts import Admin, ClusterDns, Facts, Part, Stanza
 from dnsproxy.doctor.findings import Finding, Severity, Step, Unseen
-from dnsproxy.doctor.remedies import deploy_line, look_from_inside
+from dnsproxy.doctor.remedies import deploy_line, look_from_inside, quoted
 from sidecar.endpoints import parse_endpoint
 
 STALE_SECONDS: Final = 300.0
@@ -68,7 +69,7 @@ def _judge_part(part: Part, stanzas: tuple[Stanza, ...], answers: set[str], depl
     """What keeps dnsproxy from being asked, the first cause alone."""
     asked = tuple(dict.fromkeys(address for stanza in stanzas for address in stanza.addresses))
     hosts = {_host(address) for address in asked}
-    namespace, _, name = part.key.partition("/")
+    namespace, name = quoted(part.key)
     steps: tuple[Step, ...]
     if part.loop:
         text = f"dnsproxy asks the cluster's DNS, which asks dnsproxy: {part.loop}"
@@ -123,8 +124,8 @@ def _judge_loaded(facts: Facts, loaded: set[str], stanzas: tuple[Stanza, ...]) -
         text = f"the stanza is written into {written}, and the cluster's DNS does not use it"
         server = facts.dns.where if facts.dns else ""
         kind, _, key = server.partition(" ")
-        namespace, _, name = key.partition("/")
-        lines = (f"kubectl -n {namespace} rollout restart {kind.lower()} {name}",) if name else ()
+        namespace, name = quoted(key)
+        lines = (f"kubectl -n {namespace} rollout restart {quote(kind.lower())} {name}",) if "/" in key else ()
         steps = (
             Step("a ConfigMap takes up to two minutes; then see why", ("dnsproxy status",)),
             *([Step("a Corefile that is not reloaded takes a restart", lines)] if lines else []),

@@ -12,7 +12,7 @@ from typing import Final
 
 from dnsproxy.doctor.facts import Facts, Outcome, Part, Probe, Role, Service
 from dnsproxy.doctor.findings import Finding, Severity, Step
-from dnsproxy.doctor.remedies import deploy_line
+from dnsproxy.doctor.remedies import deploy_line, quoted
 from dnsproxy.doctor.sites import Site
 from dnsproxy.doctor.speech import Speech, describe, is_understood, that_reached
 
@@ -33,7 +33,7 @@ def judge_relay(facts: Facts, sites: Sequence[Site], *, used: bool) -> Iterator[
     behind = [site for site in sites if leads_to(part, site.road.service)]
     wanting = [site for site in sites if site.speech is Speech.REQUIRES]
     probes = tuple(probe for probe in that_reached(facts.probes) if probe.role is Role.RELAY)
-    namespace, _, name = part.key.partition("/")
+    namespace, name = quoted(part.key)
     if part.ready == 0:
         text = f"no pod of Service {part.key} is ready, so connections to it are refused"
         lines = (f"kubectl -n {namespace} get pods", f"kubectl -n {namespace} logs deploy/{name} --tail=50")
@@ -84,7 +84,7 @@ def _refused(part: Part, probes: Sequence[Probe]) -> Finding:
     outcomes = {probe.outcome for probe in probes if not is_understood(probe)}
     if outcomes <= {Outcome.UNREACHABLE, Outcome.REFUSED}:
         text = "the relay's Service takes no connection"
-        lines = (f"kubectl -n {part.key.partition('/')[0]} get endpointslices,networkpolicies",)
+        lines = (f"kubectl -n {quoted(part.key)[0]} get endpointslices,networkpolicies",)
         return _finding("relay-unreachable", text, describe(probes), (Step("see what is in the way", lines),))
     # Behind TLS a 400 comes as plain text in place of a handshake.
     if outcomes <= {Outcome.BAD_REQUEST, Outcome.GARBAGE}:
@@ -95,7 +95,8 @@ def _refused(part: Part, probes: Sequence[Probe]) -> Finding:
         )
         return _finding("relay-header-unwanted", text, describe(probes), steps)
     text = "connections through the relay are made and then not answered: its backend refuses them, or their header"
-    lines = (f"kubectl -n {part.key.replace('/', ' logs deploy/')} --tail=50",)
+    namespace, name = quoted(part.key)
+    lines = (f"kubectl -n {namespace} logs deploy/{name} --tail=50",)
     return _finding("relay-unanswered", text, describe(probes), (Step("see what it says of its backend", lines),))
 
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 from dnsproxy.doctor.facts import Facts, Header, Outcome
 from dnsproxy.doctor.findings import Finding, Severity, Step, Unseen
-from dnsproxy.doctor.providers import Sends
-from dnsproxy.doctor.remedies import annotate, install_step, look_from_inside, probe_by_hand, remedies
+from dnsproxy.doctor.remedies import annotate, install_step, look_from_inside, probe_by_hand, quoted, remedies
 from dnsproxy.doctor.short_circuit import Answer
 from dnsproxy.doctor.sites import Site
 from dnsproxy.doctor.speech import Speech, describe, versions_of
+from dnsproxy.doctor.switches import Sends, Value
 from dnsproxy.doctor.targets import name_to_ask
 
 
@@ -73,8 +73,7 @@ def _unaffected(site: Site) -> Finding:
 
 def _unserved(site: Site, facts: Facts) -> Finding:
     text = "a pod that dials the load balancer's address is not served, and no short circuit explains it"
-    _, name = site.road.service.key.split("/", 1)
-    first = Step(f"see whether clients outside are served, and what {name} logs when a pod asks")
+    first = Step("see whether clients outside are served, and what the controller logs when a pod asks")
     return _finding(site, "balancer-unserved", Severity.WARNING, text, (first, install_step(facts, site.provider)))
 
 
@@ -152,7 +151,7 @@ def _judge_header(site: Site) -> Iterator[Finding]:
     said = f"the load balancer of {site.provider.name} {site.sends.value}"
     if site.speech is Speech.DEAD:
         text = "nothing takes connections at the controller's Service"
-        namespace = site.road.service.key.partition("/")[0]
+        namespace, _ = quoted(site.road.service.key)
         step = Step("see whether its pods are ready", (f"kubectl -n {namespace} get endpointslices,pods",))
         yield _of_header(site, "controller-dead", Severity.PROBLEM, text, (step,))
     elif site.speech is Speech.REJECTS and site.sends is Sends.YES:
@@ -176,11 +175,15 @@ def _missing(site: Site, said: str) -> Finding:
         text = f"the controller wants the PROXY header; {site.provider.note or said}"
         return _of_header(site, "header-from-outside", Severity.INFO, text)
     text = f"{said}, and the controller wants one: nobody from outside is served"
-    switch = next(iter(site.provider.switches))
-    value = {"v1 or v2, or true": "v1", "true, * or ports": "'*'"}.get(switch.value.value, "true")
+    switch = site.provider.switches[0]
+    value = {Value.VERSION: "v1", Value.PORTS: "*", Value.MODE: "send-proxy"}.get(switch.value, "true")
     lines = (annotate(site.road.service, switch.key, value),)
+    on = Step("turn it on at the load balancer", lines)
+    if switch.value is Value.CONFIG:
+        # What else the annotation holds must stay.
+        on = Step(f"turn it on at the load balancer: outbound_proxy_protocol of the backends in {switch.key}")
     steps = (
-        Step("turn it on at the load balancer", lines),
+        on,
         Step('or off at the controller; ingress-nginx: `use-proxy-protocol: "false"` in its ConfigMap'),
     )
     return _of_header(site, "header-missing", Severity.PROBLEM, text, steps)

@@ -7,6 +7,7 @@ the provider can do nothing, only Switchback is left. Nothing here is done: a do
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import quote
 from typing import Final
 
 from dnsproxy.doctor.facts import Facts, Header, Service
@@ -32,8 +33,14 @@ _SIDE_EFFECTS: Final = (
 
 def annotate(service: Service, key: str, value: str) -> str:
     """The command that sets one annotation of a Service."""
-    namespace, _, name = service.key.partition("/")
-    return f"kubectl -n {namespace} annotate service {name} --overwrite {key}={value}"
+    namespace, name = quoted(service.key)
+    return f"kubectl -n {namespace} annotate service {name} --overwrite {key}={quote(value)}"
+
+
+def quoted(key: str) -> tuple[str, str]:
+    """Namespace and name of an object as a shell takes them: what a file of facts holds is not to be trusted."""
+    namespace, _, name = key.partition("/")
+    return quote(namespace), quote(name)
 
 
 def remedies(service: Service, provider: Provider, plane: DataPlane, facts: Facts) -> tuple[Step, ...]:
@@ -92,7 +99,7 @@ def overlay(facts: Facts, provider: Provider) -> str:
 
 def look_from_inside(facts: Facts) -> Step:
     """How to have a pod look at what cannot be dialled from here."""
-    host = f" {facts.hostname}" if facts.hostname else ""
+    host = f" {quote(facts.hostname)}" if facts.hostname else ""
     return Step(
         "let a pod look: it takes what was read from the file, and asks and dials from where it is",
         (
@@ -109,5 +116,5 @@ def probe_by_hand(service: Service, hostname: str, header: Header) -> str:
     proxy = " --haproxy-protocol" if header is Header.V1 else ""
     return (
         "kubectl run switchback-look --rm -i --restart=Never --image=docker.io/curlimages/curl -- "
-        f"-sS -o /dev/null -w '%{{http_code}}\\n' --max-time 5{proxy} --connect-to ::{address}: http://{hostname}/"
+        f"-sS -o /dev/null -w '%{{http_code}}\\n' --max-time 5{proxy} --connect-to {quote(f'::{address}:')} {quote(f'http://{hostname}/')}"
     )

@@ -175,6 +175,11 @@ def test_a_switch_that_is_missing_is_given_as_the_command_that_sets_it() -> None
     assert lines(named(diagnose(service(scaleway)), "header-missing"))[0].endswith("proxy-protocol-v1='*'")
 
 
+def test_an_annotation_that_holds_more_is_not_overwritten() -> None:
+    upcloud = {"service.beta.kubernetes.io/upcloud-load-balancer-config": '{"name": "web"}'}
+    assert named(diagnose(service(upcloud)), "header-missing").steps[0].lines == ()
+
+
 def test_a_header_from_a_proxy_before_metallb_is_no_fault() -> None:
     assert named(diagnose(service(METALLB, points=HOSTNAME)), "header-from-outside").severity is Severity.INFO
 

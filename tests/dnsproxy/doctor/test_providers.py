@@ -8,7 +8,8 @@ import pytest
 
 from dnsproxy.doctor.facts import Point, Service
 from dnsproxy.doctor.findings import Severity
-from dnsproxy.doctor.providers import PROVIDERS, UNKNOWN, Sends, provider_of, sends
+from dnsproxy.doctor.providers import PROVIDERS, UNKNOWN, provider_of, sends
+from dnsproxy.doctor.switches import Sends
 from tests.dnsproxy.doctor.making import (
     BOTH,
     HOSTNAME,
