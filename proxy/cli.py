@@ -74,7 +74,8 @@ _AnyPositive = click.IntRange(1)
 @click.option(
     "--max-connections-per-client",
     type=_AnyPositive,
-    help="The same for one client address; more are refused.  [default: no limit of its own]",
+    help="The same for one client address; more are refused. Each of several workers counts for itself.  [default: no "
+    "limit of its own]",
 )
 @click.option(
     "--resolv-conf",

@@ -27,6 +27,9 @@ RESET_GRACE: Final = 1.0
 """Seconds for a backend to take what its client sent before the client reset: it may never read, and the reset matters
 more to it. A client has the half-close timeout for each step, for what the backend sent may be the whole answer."""
 
+LOOK_SECONDS: Final = 30.0
+"""Between two looks at a connection that lives long, whether both its peers are still there."""
+
 _UNSURE: Final = select.EPOLLERR | select.EPOLLPRI
 """With these the end may be a reset, or behind more than a short read shows."""
 _ONLY_MORE: Final = frozenset({select.EPOLLIN, select.EPOLLIN | WRITABLE})
@@ -157,13 +160,13 @@ class Connection(BytePath):
             # Not at the start: most connections never live to need it.
             self.kept_alive = True
             for side in (self.client, self.backend):
-                side.keep_alive(idle_timeout=self.relay.settings.idle_timeout)
+                side.keep_alive()
         deadline = self._deadline()
-        if now >= deadline:
+        if now >= deadline or self.client.is_gone() or self.backend.is_gone():
             # FIN would say that all is well.
             self.close(reset=True)
         else:
-            self.relay.wheel.schedule(self, deadline)
+            self.relay.wheel.schedule(self, min(deadline, now + LOOK_SECONDS))
 
     def _deadline(self) -> float:
         settings = self.relay.settings

@@ -29,18 +29,19 @@ BULK: Final = 2
 
 _RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)
 _COUNT: Final = struct.Struct("i")
+_TCP_INFO: Final = struct.Struct("=2xBB52xI")
+"""Of struct tcp_info (linux/tcp.h): tcpi_retransmits, tcpi_probes, tcpi_last_ack_recv in milliseconds."""
 _KEEPALIVE: Final = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60),
     (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10),
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 6),
 )
-UNACKNOWLEDGED_SECONDS: Final = 600.0
-"""How long a peer that acknowledges nothing is borne with where the idle timeout would bear with it for longer.
+UNACKNOWLEDGED_SECONDS: Final = 150.0
+"""How long a peer that acknowledges nothing is borne with. One that is there and reads nothing answers the probes of
+its window, which are never further apart than 120 s (TCP_RTO_MAX); without this, the kernel tries for 15 minutes.
 
-TCP_USER_TIMEOUT (tcp(7)) does not tell a peer that is gone from one that is there and reads nothing, and it takes the
-place of the count of keepalive probes. So it must not be shorter than a pause that a reader may make, and where the
-idle timeout comes first it would only have a dead peer found later.
+TCP_USER_TIMEOUT (tcp(7)) is no help: it ends such a reader, too.
 """
 
 
@@ -147,13 +148,19 @@ class Side:
         count: int = _COUNT.unpack(fcntl.ioctl(self.fd, termios.TIOCOUTQ, bytes(_COUNT.size)))[0]
         return count
 
-    def keep_alive(self, *, idle_timeout: float) -> None:
-        """Have the kernel ask, while nothing moves, whether the other end still exists, and give up one that is not."""
+    def keep_alive(self) -> None:
+        """Have the kernel ask, while nothing moves, whether the other end still exists."""
         for level, option, value in _KEEPALIVE:
             self.sock.setsockopt(level, option, value)
-        if idle_timeout > UNACKNOWLEDGED_SECONDS:
-            milliseconds = int(UNACKNOWLEDGED_SECONDS * 1000)
-            self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
+
+    def is_gone(self) -> bool:
+        """Whether the other end leaves octets and what is asked again unanswered, and has done so for long."""
+        if self.fd < 0 or not self.unsent():
+            return False
+        retransmits, probes, answered = _TCP_INFO.unpack(
+            self.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO.size)
+        )
+        return bool(retransmits or probes) and answered >= UNACKNOWLEDGED_SECONDS * 1000
 
     def release(self, poller: Poller, *, reset: bool) -> None:
         """Close the socket, with a reset in place of FIN if asked so; what was not sent yet is lost then."""

@@ -13,11 +13,12 @@ from typing import Final
 
 import structlog
 
-SIZE: Final = 262_144
-"""Octets that a pipe is asked to hold: a quarter of what a process may have without privileges (pipe(7),
-/proc/sys/fs/pipe-max-size), so that a slow reader holds up no more, and what a read finds mostly fits."""
+SIZE: Final = 524_288
+"""Octets that a pipe is asked to hold: half of what a process may have without privileges (pipe(7),
+/proc/sys/fs/pipe-max-size). With half of that a GB costs a tenth more, with twice as much hardly less; and a slow
+reader holds up no more than this."""
 
-MOST: Final = 256
+MOST: Final = 128
 """Pipes at most: with SIZE the pages that one user may have without privileges (pipe(7), pipe-user-pages-soft)."""
 
 # A pipe this small moves fewer octets per call than the buffer does.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import socket
 import struct
@@ -9,9 +10,9 @@ import struct
 import pytest
 import trio
 
-from proxy import side
-from tests.proxy.relaying import World, read_to_end, relaying
-from tests.proxy.test_connection import sides_of
+from proxy import connection, side
+from tests.proxy.relaying import World, read_to_end, relaying, send_all, until
+from tests.proxy.test_connection import received_in, sides_of
 
 _SO_ATTACH_FILTER = 26
 _RETURN_NOTHING = struct.pack("HBBI", 0x06, 0, 0, 0)
@@ -37,14 +38,6 @@ def arm(world: World) -> None:
     sides_of(world).on_due(0.0)
 
 
-def user_timeouts(world: World) -> list[int]:
-    connected = sides_of(world)
-    return [
-        one.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
-        for one in (connected.client, connected.backend)
-    ]
-
-
 @pytest.mark.parametrize("gone", ["client", "backend"])
 async def test_an_idle_peer_that_is_gone_is_found_by_keepalive(monkeypatch: pytest.MonkeyPatch, gone: str) -> None:
     monkeypatch.setattr(side, "_KEEPALIVE", HASTY)
@@ -57,24 +50,96 @@ async def test_an_idle_peer_that_is_gone_is_found_by_keepalive(monkeypatch: pyte
             assert await read_to_end(other) == (b"", "reset")
 
 
-async def test_a_peer_that_acknowledges_nothing_is_given_up_long_before_a_long_idle_timeout(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("gone", ["client", "backend"])
+async def test_a_peer_that_acknowledges_nothing_is_given_up_though_there_is_always_more_for_it(
+    monkeypatch: pytest.MonkeyPatch, gone: str
 ) -> None:
     monkeypatch.setattr(side, "UNACKNOWLEDGED_SECONDS", 1.0)
-    async with relaying(idle_timeout=3600) as world:
+    monkeypatch.setattr(connection, "LOOK_SECONDS", 0.25)
+    async with relaying() as world:
         client, backend = await world.pair()
         with client, backend:
             arm(world)
-            assert user_timeouts(world) == [1000, 1000]
-            fall_silent(client)
-            await backend.send(b"nobody hears this")
-            assert await read_to_end(backend) == (b"", "reset")
+            silent, other = (client, backend) if gone == "client" else (backend, client)
+            fall_silent(silent)
+            # With each of them the connection moves something, and is not idle.
+            counters, sent = world.relay.counters, 0
+            while counters.active:
+                with contextlib.suppress(ConnectionResetError):
+                    sent += await other.send(b"nobody hears this")
+                await until(
+                    lambda sent=sent: (
+                        counters.octets_to_client + counters.octets_to_backend >= sent or not counters.active
+                    )
+                )
 
 
-async def test_a_reader_that_pauses_has_as_long_as_the_idle_timeout() -> None:
-    # Set, it would end a peer that is alive and has its window closed.
-    async with relaying(idle_timeout=side.UNACKNOWLEDGED_SECONDS) as world:
-        client, backend = await world.pair()
+async def test_a_reader_that_pauses_is_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "LOOK_SECONDS", 0.25)
+    async with relaying() as world:
+        client, backend = await world.pair(receive_buffer=4096)
         with client, backend:
             arm(world)
-            assert user_timeouts(world) == [0, 0]
+            looks = count_looks(monkeypatch)
+            sent = bytes(300_000)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(send_all, backend, sent)
+                # Its window is closed and asked for.
+                await until(lambda: probes_of(sides_of(world).client) > 0)
+                before = len(looks)
+                await until(lambda: len(looks) > before + 2)
+                assert await received_in(client, len(sent)) == sent
+            assert set(looks) == {False}
+
+
+def count_looks(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """What every look at a side finds from now on."""
+    looks: list[bool] = []
+    look = side.Side.is_gone
+
+    def is_gone(one: side.Side) -> bool:
+        looks.append(look(one))
+        return looks[-1]
+
+    monkeypatch.setattr(side.Side, "is_gone", is_gone)
+    return looks
+
+
+def probes_of(one: side.Side) -> int:
+    """tcpi_probes of struct tcp_info (linux/tcp.h)."""
+    return one.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 4)[3]
+
+
+@pytest.mark.parametrize(
+    ("retransmits", "probes", "answered", "unsent", "gone"),
+    [
+        pytest.param(9, 0, 150_000, 1, True, id="asked again and not answered"),
+        pytest.param(0, 6, 150_000, 1, True, id="a window that nobody opens"),
+        pytest.param(9, 0, 149_999, 1, False, id="not for long enough"),
+        pytest.param(0, 7, 120_000, 1, False, id="between two probes of a reader that pauses"),
+        pytest.param(0, 0, 500_000, 1, False, id="only just sent after a long silence"),
+        pytest.param(9, 9, 500_000, 0, False, id="nothing left to acknowledge"),
+    ],
+)
+def test_a_peer_is_gone(
+    monkeypatch: pytest.MonkeyPatch, retransmits: int, probes: int, answered: int, unsent: int, gone: bool
+) -> None:
+    monkeypatch.setattr(side.Side, "unsent", lambda _: unsent)
+    with socket.socket() as real:
+        one = side.Side(side.NOBODY, Played(real.fileno(), retransmits, probes, answered))  # type: ignore[arg-type]
+        assert one.is_gone() is gone
+
+
+class Played:
+    """A socket that has a state to tell."""
+
+    def __init__(self, number: int, retransmits: int, probes: int, answered: int) -> None:
+        self._number = number
+        self._info = struct.pack("=8B13I", 1, 0, retransmits, probes, 0, 0, 0, 0, *(0,) * 12, answered)
+
+    def fileno(self) -> int:
+        return self._number
+
+    def getsockopt(self, level: int, option: int, size: int) -> bytes:
+        assert (level, option) == (socket.IPPROTO_TCP, socket.TCP_INFO)
+        return self._info[:size]
