@@ -11,8 +11,7 @@ is why net.ipv4.conf.*.rp_filter may be 0, 1 or 2.
 Priorities: kube-proxy's chains of type nat are at dstnat and srcnat (pkg/proxy/nftables/proxier.go,
 nftablesBaseChains), as are iptables' and those that masquerade for a network plugin. At one hook, the first of them
 that translates a flow decides it (nf_nat_inet_fn of the kernel), so ours stand 5 before. The translation itself happens
-at dstnat and srcnat whatever the chain's priority, so what looks at the outcome stands 5 after dstnat, and what must
-still see the pod's address 10 before srcnat.
+at dstnat and srcnat whatever the chain's priority, so what looks at the outcome stands 5 after.
 """
 
 from __future__ import annotations
@@ -133,7 +132,7 @@ CHAINS: Final = (
     Chain("output", (Rule("jump translate", "from this node"),), "nat", "output", _DSTNAT - 5),
     Chain("translated", (Rule("jump refuse", "from others"),), "filter", "prerouting", _DSTNAT + 5),
     Chain("translated_output", (Rule("jump refuse", "from this node"),), "filter", "output", _DSTNAT + 5),
-    Chain("untracked", tuple(_untracked()), "filter", "postrouting", _SRCNAT - 10),
+    Chain("untracked", tuple(_untracked()), "filter", "postrouting", _SRCNAT + 5),
     Chain("postrouting", tuple(_source()), "nat", "postrouting", _SRCNAT - 5),
 )
 
