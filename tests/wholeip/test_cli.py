@@ -147,8 +147,9 @@ async def test_rules_are_those_of_the_cluster(tmp_path: Path, capsys: pytest.Cap
         assert await print_rules(settings, "json") == 0
     assert told.out.startswith("add table inet switchback_wholeip\n")
     assert f"{LB} : {POD}" in told.out
+    why = "no pod is ready; there is no EndpointSlice with its label"
     assert told.err.splitlines() == [
-        "Note: default/later: 192.0.2.2 (IPv4): no pod is ready; there is no EndpointSlice with its label (no-endpoint)",
+        f"Note: default/later: 192.0.2.2 (IPv4): {why} (no-endpoint)",
         "For node n1: 1 mappings of 2 Services.",
     ]
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
