@@ -36,9 +36,9 @@ from dnsproxy.snapshot_file import keep_snapshot, restore_snapshot
 from dnsproxy.static import HostsFile
 from dnsproxy.table import HostTable
 from sidecar.endpoints import Endpoint
-from sidecar.errors import StartError
 from sidecar.inherited import Inherited, take_inherited
-from sidecar.kubernetes.config import Cluster, ClusterConfigError, load_cluster
+from sidecar.kubernetes.config import Cluster
+from sidecar.kubernetes.opening import find_cluster
 from sidecar.listeners import bound_endpoint, listen_tcp, listen_udp
 from sidecar.shutdown import run_until_signal
 from sidecar.slices import in_slices
@@ -211,14 +211,7 @@ class _Service:
 
 
 async def _load_cluster(settings: ClusterSettings) -> Cluster:
-    def load() -> Cluster:
-        return load_cluster(kubeconfig=settings.kubeconfig, context=settings.context)
-
-    try:
-        # It may run a credential plugin, which may take its time.
-        return await trio.to_thread.run_sync(load)
-    except ClusterConfigError as error:
-        raise StartError(f"--source: {error}") from error
+    return await find_cluster(kubeconfig=settings.kubeconfig, context=settings.context, flag="--source")
 
 
 def _listen(settings: ServeSettings, sockets: ExitStack) -> tuple[list[socket.socket], list[socket.socket]]:

@@ -23,12 +23,11 @@ from proxy.endpoint_slices import (
 from proxy.readiness import Cause, Failure
 from proxy.routes import ServicePort
 from proxy.settings import Settings
-from sidecar.errors import StartError
-from sidecar.kubernetes.config import Cluster, ClusterConfigError, load_cluster
 from sidecar.kubernetes.endpoint_slices import EndpointSlice
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import follow
 from sidecar.kubernetes.objects import Unreadable
+from sidecar.kubernetes.opening import find_cluster
 from sidecar.kubernetes.status import Status
 from sidecar.kubernetes.steps import DEFAULT_PACE, Pace
 
@@ -43,20 +42,11 @@ async def follow_services(
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Keep backends that are Services up to date until cancelled. Raises StartError."""
-    async with ApiClient(await _load_cluster(settings)) as client, trio.open_nursery() as nursery:
+    cluster = await find_cluster(kubeconfig=settings.kubeconfig, context=settings.context, flag="--route service:...")
+    async with ApiClient(cluster) as client, trio.open_nursery() as nursery:
         for one in _by_service(backends):
             nursery.start_soon(one.run, client, pace)
         task_status.started()
-
-
-async def _load_cluster(settings: Settings) -> Cluster:
-    try:
-        # It may run a credential plugin, which may take its time.
-        return await trio.to_thread.run_sync(
-            partial(load_cluster, kubeconfig=settings.kubeconfig, context=settings.context)
-        )
-    except ClusterConfigError as error:
-        raise StartError(f"--route service:...: {error}") from error
 
 
 def _by_service(backends: Iterable[Backend]) -> list[FollowedService]:

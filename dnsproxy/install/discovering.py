@@ -15,9 +15,9 @@ from dnsproxy.install.discover.discovery import find
 from dnsproxy.install.discover.facts import Answer, Denied, Request, decode_answer
 from dnsproxy.install.discover.found import Found, Where
 from sidecar.errors import StartError
-from sidecar.kubernetes.config import Cluster, ClusterConfigError, load_cluster
 from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
 from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.opening import find_cluster
 
 REQUEST_SECONDS: Final = 10.0
 """For one answer of the API server."""
@@ -31,15 +31,7 @@ Answers = Mapping[Request, Answer]
 
 async def load_client(*, kubeconfig: str | None, context: str | None) -> ApiClient:
     """A client, not yet opened, for the cluster that is meant. Raises StartError with status 3."""
-
-    def load() -> Cluster:
-        return load_cluster(kubeconfig=kubeconfig, context=context)
-
-    try:
-        # It may run a credential plugin, which may take its time.
-        return ApiClient(await trio.to_thread.run_sync(load, abandon_on_cancel=True))
-    except ClusterConfigError as error:
-        raise StartError(str(error), status=_COULD_NOT_LOOK) from None
+    return ApiClient(await find_cluster(kubeconfig=kubeconfig, context=context, status=_COULD_NOT_LOOK))
 
 
 async def discover(client: ApiClient, where: Where | None = None) -> Found:
