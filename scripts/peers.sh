@@ -10,6 +10,7 @@
 #
 #   scripts/peers.sh            everything
 #   scripts/peers.sh --cluster  what `make cluster-test` takes besides: the programs of a Kubernetes node
+#   scripts/peers.sh --cilium   what its `--cni cilium` takes besides: ten minutes of two processors
 #   scripts/peers.sh --list     what is there and what is missing, without installing anything
 #
 # SWITCHBACK_PEERS  the cache folder (default: ~/.cache/switchback/peers)
@@ -42,6 +43,9 @@ DEBIAN=(
 CLUSTER_DEBIAN=(
   containerd:containerd runc:runc containernetworking-plugins:/usr/lib/cni/bridge musl-tools:musl-gcc
 )
+CILIUM_VERSION=v1.15.19
+# The agent compiles its programs for the kernel when it starts.
+CILIUM_DEBIAN=(clang:clang llvm:llc bpftool:bpftool)
 CLUSTER_KUBERNETES=(kubelet kube-proxy kube-controller-manager kube-scheduler)
 
 say() { printf 'peers: %s\n' "$*" >&2; }
@@ -156,6 +160,32 @@ fetch_gateway_api() {
   chmod -R u+w "$GOBIN/gateway-api"
 }
 
+cilium_sources() {
+  go mod download -json "github.com/cilium/cilium@$1" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p'
+}
+
+# Its module replaces others, as the main module has to then.
+build_cilium() {
+  local name=$1 package=$2 version=$3 sources
+  sources=$(cilium_sources "$version")
+  {
+    printf 'module switchback.dev/peers\n\ngo %s\n\nrequire github.com/cilium/cilium %s\n\n' \
+      "$(sed -n 's/^go //p' "$sources/go.mod")" "$version"
+    sed -n 's/^\t\([^ ]* => .*\)/replace \1/p' "$sources/go.mod"
+  } >go.mod
+  go build -trimpath -ldflags '-s -w' -o "$GOBIN/$name" "github.com/cilium/cilium/$package" &&
+    # A kernel without modules has neither of these; tests/cluster/cilium.py says there what is built in.
+    LC_ALL=C sed -i 's|/proc/modules|/run/_modules|g; s|/lib/modules|/run/modules|g' "$GOBIN/$name"
+}
+
+fetch_cilium_bpf() {
+  cp -r "$(cilium_sources "$1")/bpf" "$GOBIN/cilium-bpf" && chmod -R u+w "$GOBIN/cilium-bpf"
+}
+
+fetch_cilium_crds() {
+  cp -r "$(cilium_sources "$1")/pkg/k8s/apis/cilium.io/client/crds" "$GOBIN/cilium-crds" && chmod -R u+w "$GOBIN/cilium-crds"
+}
+
 build_kube_score() {
   GOFLAGS='' go install -trimpath -ldflags '-s -w' "github.com/zegl/kube-score/cmd/kube-score@$1"
 }
@@ -253,5 +283,13 @@ case "${1:-}" in
       build "$name" "$KUBERNETES_VERSION" build_kubernetes "$name"
     done
     ;;
-  *) say "unknown argument $1 (only --cluster, --list)"; exit 2 ;;
+  --cilium)
+    DEBIAN+=("${CILIUM_DEBIAN[@]}")
+    install_packages
+    build cilium-bpf "$CILIUM_VERSION" fetch_cilium_bpf
+    build cilium-crds "$CILIUM_VERSION" fetch_cilium_crds
+    build cilium-cni "$CILIUM_VERSION" build_cilium cilium-cni plugins/cilium-cni
+    build cilium-agent "$CILIUM_VERSION" build_cilium cilium-agent daemon
+    ;;
+  *) say "unknown argument $1 (only --cluster, --cilium, --list)"; exit 2 ;;
 esac

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from tests.cluster.images import save_images
-from tests.cluster.node import Node, NodeFailed, missing, running_node
+from tests.cluster.node import BRIDGE, CILIUM, Node, NodeFailed, missing, running_node
 from tests.cluster.stage import Fell, Stage
 from tests.cluster.steps import STEPS
 from tests.peers.programs import program
@@ -21,16 +21,18 @@ from tests.peers.programs import program
 def main() -> int:
     """Play all of it, or up to a step; the exit status: 0 all is well, 1 a step fell, 3 it could not be played."""
     options = parse(sys.argv[1:])
-    if os.geteuid() != 0 or missing():
-        told = f"missing: {', '.join(missing())}" if missing() else "this takes root"
-        sys.stderr.write(f"{told}; `make cluster-peers` brings what is needed\n")
+    absent = missing(options.cni)
+    if os.geteuid() != 0 or absent:
+        told = f"missing: {', '.join(absent)}" if absent else "this takes root"
+        peers = "scripts/peers.sh --cilium" if options.cni == CILIUM else "make cluster-peers"
+        sys.stderr.write(f"{told}; `{peers}` brings what is needed\n")
         return 3
     # What is ended so takes the node with it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     folder = Path(tempfile.mkdtemp(prefix="switchback-cluster-"))
     begun = time.monotonic()
     try:
-        return play(folder, last=options.until, keep=options.keep)
+        return play(folder, last=options.until, keep=options.keep, cni=options.cni)
     finally:
         sys.stdout.write(f"{time.monotonic() - begun:.0f} s in all\n")
         shutil.rmtree(folder, ignore_errors=True)
@@ -41,17 +43,18 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.cluster", description=__doc__)
     names = [step.__name__ for step in STEPS]
     parser.add_argument("--until", choices=names, default=names[-1], help="the last step to play")
+    parser.add_argument("--cni", choices=[BRIDGE, CILIUM], default=BRIDGE, help="what connects the pods")
     parser.add_argument("--keep", action="store_true", help="after the last step, or the one that fell, wait for Enter")
     return parser.parse_args(words)
 
 
-def play(folder: Path, *, last: str, keep: bool) -> int:
+def play(folder: Path, *, last: str, keep: bool, cni: str) -> int:
     """Build, start, and play the steps."""
     heading("Build the images")
     (folder / "images").mkdir()
     images = save_images(folder / "images")
     heading("Start a node")
-    with running_node(folder / "node") as node:
+    with running_node(folder / "node", cni=cni) as node:
         load_images(node, images)
         stage = Stage(node, folder)
         try:

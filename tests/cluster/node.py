@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from tests.cluster import texts
+from tests.cluster import cilium, texts
 from tests.deploy.image import PROJECT
 from tests.peers.apiserver import write_keys
 from tests.peers.programs import find_program, program
@@ -40,6 +41,9 @@ TOOLS: Final = (
     "openssl",
     "dnsendpoint",
 )
+BRIDGE: Final = "bridge"
+CILIUM: Final = "cilium"
+"""What connects the pods."""
 START_SECONDS: Final = 120
 # What pods print may be anything.
 _TEXT: Final[dict[str, Any]] = {"capture_output": True, "text": True, "errors": "replace"}
@@ -51,9 +55,10 @@ class NodeFailed(Exception):
     """A program of the node did not do its part; the message has the end of its log."""
 
 
-def missing() -> list[str]:
+def missing(cni: str = BRIDGE) -> list[str]:
     """What is not on this machine and would be needed."""
-    absent = [name for name in (*PROGRAMS, *TOOLS) if find_program(name) is None]
+    more = (*cilium.PROGRAMS, *cilium.TOOLS) if cni == CILIUM else ()
+    absent = [name for name in (*PROGRAMS, *TOOLS, *more) if find_program(name) is None]
     if not Path("/usr/lib/cni/bridge").exists():
         absent.append("containernetworking-plugins")
     if not os.access(_CGROUPS, os.W_OK):
@@ -70,6 +75,7 @@ class Node:
     folder: Path
     pid: int
     token: str
+    cni: str = BRIDGE
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     _logs: ExitStack = field(default_factory=ExitStack, repr=False)
 
@@ -86,12 +92,18 @@ class Node:
 
     def start(self, name: str) -> None:
         """Start one of its programs."""
-        command = texts.programs(str(self.folder), find=found_programs())[name]
+        command = self.commands()[name]
         log = self._logs.enter_context((self.folder / f"{name}.log").open("ab"))
         # /sbin for nft and iptables, which kube-proxy and the CNI's plugins call by name.
         path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
         environment = {**os.environ, "PATH": path, "PYTHONPATH": str(PROJECT)}
         self.processes[name] = subprocess.Popen(self.inside(*command), stdout=log, stderr=log, env=environment)
+
+    def commands(self) -> dict[str, list[str]]:
+        """The command lines of its programs by name, in the order in which they start."""
+        find = found_programs(self.cni)
+        bare = texts.programs(str(self.folder), find=find)
+        return cilium.programs(str(self.folder), bare, find=find) if self.cni == CILIUM else bare
 
     def kill(self, name: str) -> None:
         """SIGKILL one of its programs, and wait until it is gone."""
@@ -135,13 +147,14 @@ _READY: Final[Mapping[str, Callable[[Node], bool]]] = {
 """What is waited for before the next program starts."""
 
 
-def found_programs() -> dict[str, str]:
+def found_programs(cni: str = BRIDGE) -> dict[str, str]:
     """Where each of them is."""
-    return {name: program(name) for name in PROGRAMS} | {"python": sys.executable}
+    more = cilium.PROGRAMS if cni == CILIUM else ()
+    return {name: program(name) for name in (*PROGRAMS, *more)} | {"python": sys.executable}
 
 
 @contextmanager
-def running_node(folder: Path) -> Iterator[Node]:
+def running_node(folder: Path, *, cni: str = BRIDGE) -> Iterator[Node]:
     """A node with its control plane, from when it is Ready; all that it writes is in `folder`."""
     cgroup = f"/switchback-{os.getpid()}"
     token = secrets.token_hex(16)
@@ -151,10 +164,14 @@ def running_node(folder: Path) -> Iterator[Node]:
     for name, text in texts.files(str(folder), cgroup=cgroup, token=token).items():
         (folder / name).write_text(text, encoding="utf-8")
     with control_groups(cgroup), namespaces() as pid, ExitStack() as logs:
-        node = Node(folder, pid, token, _logs=logs)
+        node = Node(folder, pid, token, cni, _logs=logs)
         hide_folders(node)
         make_network(node)
-        for name in texts.programs(str(folder), find=found_programs()):
+        if cni == CILIUM:
+            bring_cilium(node)
+        for name in node.commands():
+            if name == "cilium-agent":
+                node.kubectl("apply", "--server-side", "--recursive", "-f", program("cilium-crds"))
             node.start(name)
             if name in _READY:
                 node.wait_for(lambda is_ready=_READY[name]: is_ready(node), name)  # type: ignore[misc]
@@ -241,6 +258,20 @@ def hide_folders(node: Node) -> None:
     for name, text in (("hosts", texts.HOSTS), ("resolv.conf", f"nameserver {texts.NODE_ADDRESS}\n")):
         # Elsewhere it may be a link into a folder that is hidden here.
         node.run("sh", "-c", f"rm -f /etc/{name} && printf %s '{text}' > /etc/{name} && chmod 644 /etc/{name}")
+
+
+def bring_cilium(node: Node) -> None:
+    """What its agent finds in the node: plugins, sources, a file system for its programs."""
+    plugins = node.folder / cilium.PLUGINS
+    plugins.mkdir()
+    for source in (Path("/usr/lib/cni/loopback"), Path(program("cilium-cni"))):
+        shutil.copy2(source, plugins)
+    shutil.copytree(program("cilium-bpf"), node.folder / cilium.LIBRARY / "bpf")
+    (node.folder / "containerd.toml").write_text(texts.format_containerd(str(node.folder), plugins=str(plugins)))
+    (node.folder / "cni" / "10-pods.conflist").write_text(cilium.format_network(str(node.folder)))
+    node.run("mount", "-t", "bpf", "bpf", "/sys/fs/bpf")
+    for place, text in cilium.modules(os.uname().release).items():
+        node.run("sh", "-c", f"mkdir -p {Path(place).parent} && printf %s '{text}' > {place}")
 
 
 def make_network(node: Node) -> None:

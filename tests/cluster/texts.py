@@ -25,8 +25,8 @@ HOSTS: Final = f"127.0.0.1\tlocalhost\n{NODE_ADDRESS} {NODE}   # by hand\n\n2001
 """The node's own hosts file, which ends without a newline."""
 
 
-def format_containerd(folder: str) -> str:
-    """Containerd's config.toml. All it keeps is below `folder`."""
+def format_containerd(folder: str, *, plugins: str = "/usr/lib/cni") -> str:
+    """Containerd's config.toml. All it keeps is below `folder`; `plugins` has the CNI's programs."""
     return f"""\
 version = 2
 root = "{folder}/containerd/root"
@@ -40,7 +40,7 @@ state = "{folder}/containerd/state"
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "overlayfs"
   [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "/usr/lib/cni"
+    bin_dir = "{plugins}"
     conf_dir = "{folder}/cni"
 [plugins."io.containerd.internal.v1.opt"]
   path = "{folder}/containerd/opt"

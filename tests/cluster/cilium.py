@@ -1,0 +1,64 @@
+"""Cilium as the node's network, in the place of the bridge: a CNI that enforces network policies by itself.
+
+The law: pods get addresses of the node's range and are routed; kube-proxy stays, so that a load balancer's address is
+cut short as before. Pure. https://docs.cilium.io/en/v1.15/cmdref/cilium-agent/
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from tests.cluster.texts import NODE, POD_RANGE
+
+PROGRAMS: Final = ("cilium-agent", "cilium-cni", "cilium-bpf", "cilium-crds")
+"""Of `scripts/peers.sh --cilium`."""
+TOOLS: Final = ("clang", "llc", "bpftool")
+"""The agent compiles its programs for the kernel on the node."""
+PLUGINS: Final = "cni-bin"
+"""The folder of the plugins that containerd runs."""
+LIBRARY: Final = "cilium-lib"
+"""The folder of the sources of these programs."""
+_TABLES: Final = ("nat", "mangle", "raw", "filter")
+_MATCHES: Final = ("xt_socket", "xt_TPROXY", "xt_mark", "xt_comment", "xt_set", "ip_set", "nf_conntrack")
+
+
+def modules(release: str) -> dict[str, str]:
+    """Files by their place, from which our build of the agent learns that the kernel has what it takes, built in.
+
+    Not every kernel has /proc/modules, and without modules nothing can be loaded.
+    """
+    names = ["ip_tables", "ip6_tables", *(f"{ip}table_{of}" for ip in ("ip", "ip6") for of in _TABLES), *_MATCHES]
+    built_in = "".join(f"kernel/net/{name}.ko\n" for name in names)
+    folder = f"/run/modules/{release}"
+    return {"/run/_modules": "", f"{folder}/modules.builtin": built_in, f"{folder}/modules.order": ""}
+
+
+def format_network(folder: str) -> str:
+    """The CNI configuration."""
+    plugin = {"type": "cilium-cni", "enable-debug": False, "log-file": f"{folder}/cilium-cni.log"}
+    return json.dumps({"cniVersion": "0.3.1", "name": "cilium", "plugins": [plugin]}, indent=1)
+
+
+def programs(folder: str, bare: Mapping[str, list[str]], *, find: Mapping[str, str]) -> dict[str, list[str]]:
+    """A node's command lines with the agent, and without what enforces policies where the CNI does not."""
+    changed = {name: command for name, command in bare.items() if name != "enforcer"}
+    ranges = ["--allocate-node-cidrs", f"--cluster-cidr={POD_RANGE}"]
+    changed["kube-controller-manager"] = [*changed["kube-controller-manager"], *ranges]
+    return {**changed, "cilium-agent": agent(folder, find=find)}
+
+
+def agent(folder: str, *, find: Mapping[str, str]) -> list[str]:
+    """The agent's command line."""
+    return [
+        *("env", f"K8S_NODE_NAME={NODE}", "CILIUM_K8S_NAMESPACE=kube-system", find["cilium-agent"]),
+        f"--k8s-kubeconfig-path={folder}/kubeconfig",
+        *("--ipam=kubernetes", "--identity-allocation-mode=crd", "--kube-proxy-replacement=false"),
+        *("--enable-ipv4=true", "--enable-ipv6=false", "--enable-ipv4-masquerade=false"),
+        *("--routing-mode=native", f"--ipv4-native-routing-cidr={POD_RANGE}", "--devices=node0"),
+        *("--enable-l7-proxy=false", "--enable-hubble=false"),
+        *("--enable-health-checking=false", "--enable-endpoint-health-checking=false"),
+        *("--bpf-root=/sys/fs/bpf", f"--lib-dir={folder}/{LIBRARY}", "--cgroup-root=/run/cilium/cgroupv2"),
+        *("--cni-exclusive=false", "--preallocate-bpf-maps=false"),
+    ]

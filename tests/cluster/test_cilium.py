@@ -1,0 +1,37 @@
+"""What a node is given where Cilium connects its pods."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+
+from tests.cluster import cilium, texts
+from tests.cluster.node import PROGRAMS
+
+FIND = {name: f"/bin/{name}" for name in (*PROGRAMS, *cilium.PROGRAMS, "python")}
+BARE = texts.programs("/folder", find=FIND)
+COMMANDS = cilium.programs("/folder", BARE, find=FIND)
+
+
+def test_its_agent_takes_the_place_of_what_enforces_policies_otherwise() -> None:
+    assert list(COMMANDS) == [name for name in BARE if name != "enforcer"] + ["cilium-agent"]
+    assert "enforcer" in BARE
+
+
+def test_the_controllers_give_the_node_a_range_that_the_agent_knows() -> None:
+    added = set(COMMANDS["kube-controller-manager"]) - set(BARE["kube-controller-manager"])
+    assert added == {"--allocate-node-cidrs", f"--cluster-cidr={texts.POD_RANGE}"}
+    assert f"--ipv4-native-routing-cidr={texts.POD_RANGE}" in COMMANDS["cilium-agent"]
+
+
+def test_containerd_runs_its_plugin_and_no_other() -> None:
+    config = tomllib.loads(texts.format_containerd("/folder", plugins="/folder/plugins"))
+    assert config["plugins"]["io.containerd.grpc.v1.cri"]["cni"]["bin_dir"] == "/folder/plugins"
+    plugins = json.loads(cilium.format_network("/folder"))["plugins"]
+    assert [one["type"] for one in plugins] == ["cilium-cni"]
+
+
+def test_modules_are_said_where_its_build_looks_for_them() -> None:
+    files = cilium.modules("6.1.0")
+    assert files["/run/_modules"] == ""
+    assert "kernel/net/iptable_nat.ko\n" in files["/run/modules/6.1.0/modules.builtin"]
