@@ -14,7 +14,7 @@ WORKERS ?= $(shell processors=$$(nproc 2>/dev/null || echo 2); echo $$((processo
 # ASYNC9xx: optional rules of checkpoints, off as by default.
 ASYNC_OFF := ASYNC109,ASYNC114,ASYNC124,ASYNC128,ASYNC9
 
-.PHONY: help demo test check format docs peers cluster-peers cluster-test bench bench-dns bench-relay bench-faults bench-sync bench-wholeip soak clean
+.PHONY: help demo test check format docs peers cluster-peers cluster-test bench bench-dns bench-relay bench-faults bench-sync bench-wholeip bench-wholeip-events soak clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -61,7 +61,10 @@ bench-sync: $(VENV)/.synced ## measure the server with 10,000 and 100,000 Ingres
 bench-wholeip: $(VENV)/.synced ## measure what the rules of wholeip cost, and how soon they are the kernel's (root; ARGS=--help)
 	$(BIN)/python -m tests.bench.wholeip $(ARGS)
 
-bench: bench-dns bench-relay bench-faults bench-sync bench-wholeip ## all benchmarks
+bench-wholeip-events: $(VENV)/.synced ## measure how soon a change among 1,000 Services is in a node's kernel (root; ARGS=--help)
+	$(BIN)/python -m tests.bench.wholeip_events $(ARGS)
+
+bench: bench-dns bench-relay bench-faults bench-sync bench-wholeip bench-wholeip-events ## all benchmarks
 
 soak: $(VENV)/.synced ## run the DNS server in mixed traffic and faults for 20 minutes and see whether it grows (ARGS=--help)
 	$(BIN)/python -m tests.soak $(ARGS)
