@@ -12,11 +12,10 @@ from typing import Final, TypeVar
 import structlog
 import trio
 
-from sidecar.errors import StartError
-from sidecar.kubernetes.config import Cluster, ClusterConfigError, load_cluster
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import Changes, follow
 from sidecar.kubernetes.objects import Collection, Resource, Unreadable
+from sidecar.kubernetes.opening import find_cluster
 from sidecar.kubernetes.status import Status
 from sidecar.kubernetes.steps import DEFAULT_PACE, Pace
 from wholeip.endpoints import slice_collection
@@ -34,15 +33,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("wholeip")
 
 async def open_client(settings: ClusterSettings) -> ApiClient:
     """A client, not yet opened, for the cluster that is meant. Raises StartError with status 3."""
-
-    def load() -> Cluster:
-        return load_cluster(kubeconfig=settings.kubeconfig, context=settings.context)
-
-    try:
-        # It may run a credential plugin, which may take its time.
-        return ApiClient(await trio.to_thread.run_sync(load, abandon_on_cancel=True))
-    except ClusterConfigError as error:
-        raise StartError(str(error), status=_COULD_NOT_LOOK) from None
+    found = await find_cluster(kubeconfig=settings.kubeconfig, context=settings.context, status=_COULD_NOT_LOOK)
+    return ApiClient(found)
 
 
 class ClusterFollower:
