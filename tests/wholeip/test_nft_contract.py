@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 
@@ -14,14 +14,14 @@ import trio
 from tests.peers.networks import Network, root
 from tests.wholeip.kernel import FakeKernel
 from tests.wholeip.rulesets import rulesets
-from tests.wholeip.scene.place import place
+from tests.wholeip.scene.place import Place, place
 from wholeip.mapping import Mapping, OpenPort
 from wholeip.nft import Nft, Table
 from wholeip.nft_errors import Refused
 from wholeip.ruleset import TABLE, Ruleset, Transaction, changes, format_transaction, make_ruleset
 
 __all__ = ["root"]
-real = pytest.mark.peer("nft", "unshare")
+real = pytest.mark.peer("nft", "unshare", "nsenter")
 
 
 def mapping(number: int, pod: int, *ports: int, family: int = 4) -> Mapping:
@@ -37,6 +37,25 @@ MOVED = make_ruleset([mapping(1, 2), mapping(2, 1, 80), mapping(3, 3, family=6)]
 NOTHING = make_ruleset([])
 
 
+@dataclass(frozen=True)
+class Inside:
+    """A network of its own: sockets by its block, and programs by name, for a thread that trio has kept is outside."""
+
+    place: Place
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        with Network(self.place.process).entered():
+            yield
+
+    def nft(self) -> Nft:
+        return Nft(command=self.place.command("nft"))
+
+    async def run(self, command: str) -> str:
+        done = await trio.run_process([*self.place.command("nft"), command], capture_stdout=True)
+        return done.stdout.decode()
+
+
 @dataclass
 class Kernel:
     """One under test, and how somebody else changes it."""
@@ -46,9 +65,9 @@ class Kernel:
 
 
 @pytest.fixture(scope="module")
-def network(root: None) -> Iterator[Network]:  # noqa: ARG001  # skips who is not root
+def network(root: None) -> Iterator[Inside]:  # noqa: ARG001  # skips who is not root
     with place() as made:
-        yield Network(made.process)
+        yield Inside(made)
 
 
 @pytest.fixture(params=["in memory", pytest.param("real", marks=real)])
@@ -62,14 +81,14 @@ def kernel(request: pytest.FixtureRequest) -> Iterator[Kernel]:
 
         yield Kernel(fake, change)
         return
-    network: Network = request.getfixturevalue("network")
+    network: Inside = request.getfixturevalue("network")
     with network.entered():
-        other = Nft()
+        other = network.nft()
 
         async def change_for_real(ruleset: Ruleset | None) -> None:
             await (other.delete_table() if ruleset is None else other.apply(changes(None, ruleset)))
 
-        yield Kernel(Nft(), change_for_real)
+        yield Kernel(network.nft(), change_for_real)
         trio.run(other.delete_table)
 
 
@@ -180,11 +199,11 @@ def test_any_states_one_after_another_are_reached_and_read_back_in_memory(states
 
 
 @real
-def test_any_states_one_after_another_are_reached_and_read_back_for_real(network: Network) -> None:
+def test_any_states_one_after_another_are_reached_and_read_back_for_real(network: Inside) -> None:
     @hypothesis.given(states=hypothesis.strategies.lists(rulesets(), min_size=2, max_size=6))
     @hypothesis.settings(max_examples=8)
     def go_through(states: list[Ruleset]) -> None:
-        trio.run(_go_through, Nft(), states)
+        trio.run(_go_through, network.nft(), states)
 
     with network.entered():
         go_through()
@@ -198,16 +217,15 @@ async def _go_through(table: Table, states: list[Ruleset]) -> None:
 
 
 @real
-def test_nft_takes_every_ruleset_that_is_printed(network: Network) -> None:
+def test_nft_takes_every_ruleset_that_is_printed(network: Inside) -> None:
     @hypothesis.given(many=hypothesis.strategies.lists(rulesets(), min_size=10, max_size=30))
     @hypothesis.settings(max_examples=3)
     def check(many: list[Ruleset]) -> None:
         named = [replace(ruleset, table=f"printed_{number}") for number, ruleset in enumerate(many)]
         script = "".join(format_transaction(changes(None, ruleset)) for ruleset in named)
-        subprocess.run(["nft", "--check", "--file", "-"], input=script, text=True, check=True)
+        network.place.run("nft", "--check", "--file", "-", script=script)
 
-    with network.entered():
-        check()
+    check()
 
 
 @real
@@ -229,13 +247,13 @@ def test_nft_takes_every_ruleset_that_is_printed(network: Network) -> None:
         pytest.param("flush ruleset", id="nothing any more"),
     ],
 )
-def test_what_somebody_else_did_to_the_table_is_told_seen_and_undone(network: Network, command: str) -> None:
+def test_what_somebody_else_did_to_the_table_is_told_seen_and_undone(network: Inside, command: str) -> None:
     async def run() -> None:
-        nft, told = Nft(), trio.Event()
+        nft, told = network.nft(), trio.Event()
         async with trio.open_nursery() as nursery:
             await nursery.start(nft.watch_changes, told.set)
             await nft.apply(changes(None, ONE))
-            await trio.run_process(["nft", command])
+            await network.run(command)
             await told.wait()
             repair = changes(await nft.read_ruleset(), ONE)
             assert repair
@@ -248,25 +266,25 @@ def test_what_somebody_else_did_to_the_table_is_told_seen_and_undone(network: Ne
 
 
 @real
-def test_tables_of_others_are_neither_told_nor_touched(network: Network) -> None:
+def test_tables_of_others_are_neither_told_nor_touched(network: Inside) -> None:
     async def run() -> None:
-        nft, told = Nft(), []
+        nft, told = network.nft(), []
         async with trio.open_nursery() as nursery:
             await nursery.start(nft.watch_changes, lambda: told.append("told"))
             for family in ("ip", "ip6", "inet"):
-                await trio.run_process(["nft", f"add table {family} {TABLE}_other; add chain {family} {TABLE}_other c"])
-            await trio.run_process(["nft", f"add table ip {TABLE}; add chain ip {TABLE} c"])
+                await network.run(f"add table {family} {TABLE}_other; add chain {family} {TABLE}_other c")
+            await network.run(f"add table ip {TABLE}; add chain ip {TABLE} c")
             await nft.apply(changes(None, ONE))
             await nft.delete_table()
             assert told == []
-            await trio.run_process(["nft", f"add table inet {TABLE}"])
+            await network.run(f"add table inet {TABLE}")
             while not told:
                 await trio.lowlevel.checkpoint()
             nursery.cancel_scope.cancel()
-        listing = (await trio.run_process(["nft", "list", "tables"], capture_stdout=True)).stdout.decode()
+        listing = await network.run("list tables")
         assert {f"table {family} {TABLE}_other" for family in ("ip", "ip6", "inet")} < set(listing.splitlines())
         assert f"table ip {TABLE}" in listing.splitlines()
-        await trio.run_process(["nft", "flush ruleset"])
+        await network.run("flush ruleset")
 
     with network.entered():
         trio.run(run)
