@@ -220,13 +220,14 @@ async def test_probes_leave_the_log_and_the_descriptors_as_they_were(tmp_path: P
 @pytest.mark.parametrize(
     "fault",
     [
-        pytest.param("accept4:error=EMFILE:when=2..40", id="EMFILE in accept"),
-        pytest.param("accept4:error=ECONNABORTED:when=2..40", id="ECONNABORTED in accept"),
-        pytest.param("accept4:error=ENOBUFS:when=2..40", id="ENOBUFS in accept"),
+        pytest.param("accept4:error=EMFILE:when=2..12", id="EMFILE in accept"),
+        pytest.param("accept4:error=ECONNABORTED:when=2..12", id="ECONNABORTED in accept"),
+        pytest.param("accept4:error=ENOBUFS:when=2..12", id="ENOBUFS in accept"),
     ],
 )
 async def test_a_fault_in_accept_delays_new_clients_and_nobody_else(tmp_path: Path, fault: str) -> None:
-    wrapper = [program("strace"), "-f", "-q", "-o", os.devnull, "-e", "trace=accept4", "-e", f"inject={fault}"]
+    # -D: the relay is our child, and strace is not; ending strace would leave the relay behind.
+    wrapper = [program("strace"), "-D", "-f", "-q", "-o", os.devnull, "-e", "trace=accept4", "-e", f"inject={fault}"]
     async with running(tmp_path, wrapper=wrapper) as relay:
         client, backend = await relay.pair()
         with client, backend:
