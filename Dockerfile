@@ -54,6 +54,8 @@ USER 0
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends nftables \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt /var/log/apt /var/log/dpkg.log
+# Where Debian has nft.
+ENV PATH=/app/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin
 USER 65532:65532
 
 FROM programs

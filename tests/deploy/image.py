@@ -71,11 +71,15 @@ def copy_sources(folder: Path) -> Path:
     return copied
 
 
-def build_image(name: str, *, folder: Path, context: Path) -> Image:
-    """Build the Dockerfile in `context`; `folder` is for files that only the build sees. Takes half a minute."""
+def build_image(name: str, *, folder: Path, context: Path, target: str = "") -> Image:
+    """Build the Dockerfile in `context`, up to a target if one is named. Takes half a minute.
+
+    `folder` is for files that only the build sees.
+    """
     make_base()
     options = ["--isolation", "chroot", "--network", "host", "--pull-never", "--timestamp", "0"]
     options += ["--build-arg", f"BASE={BASE}", *_mounts(folder)]
+    options += ["--target", target] if target else []
     buildah("bud", "--quiet", *options, "--tag", name, str(context))
     return Image(name)
 

@@ -44,8 +44,8 @@ def image(sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[I
 
 def test_every_program_says_its_help(image: Image) -> None:
     with image.container() as container:
-        for words in (["dnsproxy", "--help"], ["dnsproxy", "serve", "--help"], ["proxy", "--help"]):
-            assert "Usage:" in output(container, *words)
+        for words in (["dnsproxy"], ["dnsproxy", "serve"], ["proxy"], ["wholeip"], ["wholeip", "run"]):
+            assert "Usage:" in output(container, *words, "--help")
 
 
 def test_it_serves_names_as_nobody(image: Image, tmp_path: Path) -> None:
@@ -129,6 +129,18 @@ def test_the_same_sources_make_the_same_layers(image: Image, sources: Path, tmp_
         assert again.document["rootfs"] == image.document["rootfs"]
     finally:
         again.remove()
+
+
+def test_with_nftables_it_has_the_program_that_wholeip_runs(sources: Path, tmp_path: Path) -> None:
+    name = f"localhost/switchback-nftables:{os.getpid()}"
+    image = build_image(name, folder=tmp_path, context=sources, target="with-nftables")
+    try:
+        assert image.document["config"]["User"] == "65532:65532"
+        with image.container() as container:
+            assert output(container, "nft", "--version").startswith("nftables v1.")
+            assert "Usage:" in output(container, "wholeip", "uninstall", "--help")
+    finally:
+        image.remove()
 
 
 def output(container: str, *words: str) -> str:
