@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.cluster.acting import OVERLAY, finish_job, kustomization, make_certificate, seen_by_nginx
+from tests.cluster.diagnosing import doctor_names_the_fault, doctor_sees_the_cure
 from tests.cluster.life import (
     every_node_has_one,
     no_lookup_is_lost,
@@ -188,9 +189,11 @@ def removal_leaves_nothing(stage: Stage) -> None:
 STEPS: Final[Sequence[Callable[[Stage], None]]] = (
     cluster_is_there,
     fault_is_there,
+    doctor_names_the_fault,
     node_is_cut_off,
     apply_installs,
     cure_works,
+    doctor_sees_the_cure,
     new_ingress_is_quick,
     second_class_goes_straight,
     strangers_are_refused,

@@ -1,0 +1,46 @@
+"""The steps in which the doctor looks at the cluster, from the node, where every Service and pod can be dialled."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any, Final
+
+from tests.cluster.stage import Fell, Stage
+from tests.cluster.texts import PUBLIC_ADDRESS
+
+HOST: Final = "app.example.org"
+
+
+def doctor_names_the_fault(stage: Stage) -> None:
+    """`dnsproxy doctor` names the short circuit, with what it saw and the commands that mend it."""
+    # What the controller of a real ingress class does.
+    status = {"status": {"loadBalancer": {"ingress": [{"ip": PUBLIC_ADDRESS}]}}}
+    stage.kubectl("patch", "ingress", "app", "--subresource=status", "--type=merge", "-p", json.dumps(status))
+    found = _findings(stage, wanted=1)
+    if "short-circuited" not in found:
+        raise Fell(f"no word of the short circuit: {sorted(found)}")
+    finding = found["short-circuited"]
+    stage.say("\n".join([finding["text"], *finding["evidence"]]))
+    lines = [line for step in finding["steps"] for line in step["lines"]]
+    stage.say("\n".join(lines))
+    stage.expect("the last command to type", saw=lines[-1:], wanted=["dnsproxy install"])
+
+
+def doctor_sees_the_cure(stage: Stage) -> None:
+    """`dnsproxy doctor` sees the short circuit answered, the stanza loaded and the relay let in."""
+    found = _findings(stage, wanted=0)
+    if missing := {"short-circuit-answered", "loaded", "relayed"} - found.keys():
+        raise Fell(f"not seen: {sorted(missing)}, but {sorted(found)}")
+
+
+def _findings(stage: Stage, *, wanted: int) -> dict[str, Any]:
+    """What it says of the host, by id."""
+    kubeconfig = f"--kubeconfig={stage.node.folder}/kubeconfig"
+    command = [sys.executable, "-m", "dnsproxy", "doctor", HOST, kubeconfig, "--probe", "--output=json"]
+    done = stage.node.run(*command, check=False)
+    if done.returncode != wanted:
+        raise Fell(f"the doctor's status was {done.returncode}: {done.stdout[-4000:]}{done.stderr[-2000:]}")
+    document = json.loads(done.stdout)
+    stage.say(f"{document['verdict']}; could not look at: {[one['what'] for one in document['unseen']]}")
+    return {one["id"]: one for one in document["findings"]}
