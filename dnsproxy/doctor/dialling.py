@@ -12,6 +12,7 @@ import os
 import socket
 import ssl
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 import trio
@@ -101,14 +102,20 @@ async def _dial(target: Target) -> tuple[Outcome, str]:
 
 async def _request(stream: trio.SocketStream, hostname: str) -> tuple[Outcome, str]:
     request = f"GET / HTTP/1.1\r\nHost: {hostname}\r\nUser-Agent: switchback-doctor\r\nConnection: close\r\n\r\n"
-    await stream.send_all(request.encode())
-    received = b""
-    while b"\r\n" not in received and len(received) < _CHUNK:
-        chunk = bytes(await stream.receive_some(_CHUNK))
-        if not chunk:
-            break
-        received += chunk
-    return judge_response(received)
+    received = bytearray()
+    try:
+        with suppress(trio.BrokenResourceError):
+            await stream.send_all(request.encode())
+        while b"\r\n" not in received and len(received) < _CHUNK:
+            chunk = await stream.receive_some(_CHUNK)
+            if not chunk:
+                break
+            received += chunk
+    except trio.BrokenResourceError:
+        # Who refuses a request before all of it has come says so and resets: what it said counts.
+        if not received:
+            raise
+    return judge_response(bytes(received))
 
 
 def judge_response(received: bytes) -> tuple[Outcome, str]:

@@ -55,6 +55,13 @@ async def reset(stream: trio.SocketStream) -> None:
         stream.setsockopt(1, 13, b"\1\0\0\0\0\0\0\0")  # SO_LINGER with no time: close() sends RST
 
 
+async def refuse_and_reset(stream: trio.SocketStream) -> None:
+    """As a server that closes with part of the request unread; no end of a line in what it says."""
+    async with stream:
+        await stream.receive_some(1)
+        await stream.send_all(b"<p>Error code: 400")
+
+
 def target(endpoint: Endpoint, *, tls: bool = False, header: Header = Header.PLAIN) -> Target:
     return Target(Role.CONTROLLER, "a/b", endpoint, "app.example.org", tls, header)
 
@@ -67,6 +74,7 @@ def target(endpoint: Endpoint, *, tls: bool = False, header: Header = Header.PLA
         (saying(b"HTTP/1.1 400 Bad Request\r\n\r\n"), False, Outcome.BAD_REQUEST),
         (saying(b"SSH-2.0-OpenSSH\r\n", after=0), False, Outcome.GARBAGE),
         (saying(b""), False, Outcome.CLOSED),
+        (refuse_and_reset, False, Outcome.GARBAGE),
         (reset, False, Outcome.RESET),
         (reset, True, Outcome.RESET),
         (saying(b""), True, Outcome.CLOSED),
@@ -76,7 +84,8 @@ def target(endpoint: Endpoint, *, tls: bool = False, header: Header = Header.PLA
         (saying(b"\x15\x03\x03\x00\x02\x02\x0a"), True, Outcome.GARBAGE),
         (saying(b"\x15\x03\x03\x00\x02\x02\x46"), True, Outcome.GARBAGE),
     ],
-    ids=["200", "308", "400", "another protocol", "closed", "reset", "reset in a handshake", "closed in a handshake",
+    ids=["200", "308", "400", "another protocol", "closed", "refused and reset", "reset", "reset in a handshake",
+         "closed in a handshake",
          "HTTP to a handshake", "handshake_failure", "unrecognized_name", "unexpected_message", "protocol_version"],
 )  # fmt: skip
 async def test_what_a_server_does_is_an_outcome(handler: Handler, tls: bool, outcome: Outcome) -> None:
