@@ -13,7 +13,8 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from tests.peers.processes import end_process, free_ports, wait_for
+from tests.peers.ports import free_ports
+from tests.peers.processes import end_process, wait_for
 
 DNSPROXY = """
 list ingresses

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.deploy.kubectl import kubectl
+from tests.deploy.kubectl import KINDS, LABEL, kubectl
 from tests.peers.apiserver import ApiServer, running_apiserver
 from tests.peers.programs import program
 
@@ -23,8 +23,15 @@ def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 
 @pytest.fixture(scope="module")
 def bare(api_server: ApiServer) -> Iterator[ApiServer]:
-    """The same, given back at the module's end without rights of ours, which the next one's accounts would have."""
+    """The same, given back at the module's end without anything of ours, which the next one would take for its own."""
     yield api_server
     api_server.delete_all_ingresses()
-    kinds = "roles,rolebindings,clusterroles,clusterrolebindings"
-    kubectl(api_server, "delete", kinds, "-A", "-l", "app.kubernetes.io/part-of=switchback")
+    kubectl(api_server, "delete", f"{KINDS},namespaces", "-A", "-l", LABEL, "--wait=false")
+    for name in kubectl(api_server, "get", "namespaces", "-l", LABEL, "-o", "name").split():
+        end_namespace(api_server, name.removeprefix("namespace/"))
+
+
+def end_namespace(server: ApiServer, name: str) -> None:
+    """What the controller manager does in the end: without finalizers it goes."""
+    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, "spec": {"finalizers": []}}
+    server.request("PUT", f"/api/v1/namespaces/{name}/finalize", body)

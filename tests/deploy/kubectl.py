@@ -5,10 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Sequence
+from typing import Final
 
 from tests.deploy.manifests import Manifest
 from tests.peers.apiserver import ApiServer
 from tests.peers.programs import program
+
+LABEL: Final = "app.kubernetes.io/part-of=switchback"
+KINDS: Final = (
+    "clusterroles,clusterrolebindings,roles,rolebindings,deployments,daemonsets,jobs,cronjobs,services,configmaps,"
+    "serviceaccounts,networkpolicies,resourcequotas,poddisruptionbudgets,horizontalpodautoscalers,servicemonitors,"
+    "podmonitors,prometheusrules"
+)
+"""All that has the label, but for namespaces: those end by the controller manager."""
 
 
 def kubectl(server: ApiServer, *arguments: str, given: Sequence[Manifest] | None = None) -> str:

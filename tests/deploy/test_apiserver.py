@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.kubectl import kubectl
+from tests.deploy.kubectl import KINDS, LABEL, kubectl
 from tests.deploy.manifests import (
     ALONE,
     BASE,
@@ -25,12 +25,6 @@ from tests.peers.apiserver import ApiServer
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api", "prometheus-operator", "dnsendpoint")
 
 NAMESPACE = "/api/v1/namespaces/switchback"
-LABEL = "app.kubernetes.io/part-of=switchback"
-KINDS = (
-    "clusterroles,clusterrolebindings,roles,rolebindings,deployments,daemonsets,jobs,cronjobs,services,configmaps,"
-    "serviceaccounts,networkpolicies,resourcequotas,poddisruptionbudgets,horizontalpodautoscalers,servicemonitors,"
-    "podmonitors,prometheusrules"
-)
 SPACES = ("switchback", "switchback-nodes", "switchback-wholeip")
 JOBS = "/apis/batch/v1/namespaces/switchback/jobs"
 
@@ -83,16 +77,12 @@ def test_a_removal_leaves_nothing_and_may_be_repeated(applied: ApiServer, tmp_pa
     # What other tests put there and this kustomization does not have.
     kubectl(applied, "delete", KINDS, "-A", "-l", LABEL, "--wait=false")
     assert ours(applied) == [f"namespace/{name}" for name in SPACES]
-    try:
-        kubectl(applied, "apply", "-k", str(everything))
-        assert len(ours(applied)) > len(render(BASE))
-        for _ in range(2):
-            # Namespaces end by the controller manager, which is not here.
-            kubectl(applied, "delete", "-k", str(everything), "--ignore-not-found", "--wait=false")
-        assert ours(applied) == [f"namespace/{name}" for name in SPACES]
-    finally:
-        for name in SPACES:
-            end_namespace(applied, name)
+    kubectl(applied, "apply", "-k", str(everything))
+    assert len(ours(applied)) > len(render(BASE))
+    for _ in range(2):
+        # Namespaces end by the controller manager, which is not here.
+        kubectl(applied, "delete", "-k", str(everything), "--ignore-not-found", "--wait=false")
+    assert ours(applied) == [f"namespace/{name}" for name in SPACES]
 
 
 def distinct() -> list[Manifest]:
@@ -120,12 +110,6 @@ def rounds(objects: Sequence[Manifest]) -> list[list[Manifest]]:
 def ours(server: ApiServer) -> list[str]:
     """What is left of us anywhere, the namespace's contents included."""
     return sorted(kubectl(server, "get", f"namespaces,{KINDS}", "-A", "-l", LABEL, "-o", "name").split())
-
-
-def end_namespace(server: ApiServer, name: str) -> None:
-    """What the controller manager does in the end: without finalizers it goes."""
-    body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, "spec": {"finalizers": []}}
-    server.request("PUT", f"/api/v1/namespaces/{name}/finalize", body)
 
 
 def admit_quota(server: ApiServer) -> None:

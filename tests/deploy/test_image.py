@@ -14,7 +14,8 @@ import pytest
 
 from tests.conftest import refuse
 from tests.deploy.image import BASE, PROJECT, Image, build_image, command_in, copy_sources
-from tests.peers.processes import free_ports, wait_for
+from tests.peers.ports import free_ports
+from tests.peers.processes import wait_for
 from tests.peers.programs import program
 
 pytestmark = [

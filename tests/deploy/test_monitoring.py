@@ -17,7 +17,8 @@ import yaml
 
 from dnsproxy.install.watch.status import WatchCollector, WatchStatus
 from tests.deploy.manifests import DEPLOY
-from tests.peers.processes import end_process, free_ports, is_listening, wait_for
+from tests.peers.ports import free_ports
+from tests.peers.processes import end_process, is_listening, wait_for
 from tests.peers.programs import program
 
 FOLDER: Final = DEPLOY / "components" / "monitoring"

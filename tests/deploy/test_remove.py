@@ -8,18 +8,39 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.deploy.manifests import DEPLOY
 
-# What each call is answered; the Job's status is the last word of the scene.
+# What each call is answered; what is given to `create -f -` is kept.
 KUBECTL = """#!/bin/sh
 echo "$*" >> "$CALLS"
 case "$*" in
-  *"get cronjob"*) [ "$INSTALLER" = no ] || echo cronjob.batch/dnsproxy-uninstall ;;
-  *"get job"*) echo "$STATUS" ;;
+  kustomize*) [ "$PARTS" ] || exit 1; for part in $PARTS; do echo "  name: $part"; done ;;
+  *"get cronjob $INSTALLER"*) echo cronjob.batch/here ;;
+  *"get job dnsproxy"*) echo "$STATUS" ;;
+  *"create job wholeip"*) cat "$TEMPLATE" ;;
   *"create job"*) [ "$STATUS" != refused ] || exit 1 ;;
+  *"delete daemonset"*) [ "$AGENTS" != stay ] || exit 1 ;;
+  *"get nodes"*) printf 'node-1\\nnode.2\\n' ;;
+  *"create -f -"*) cat > "$GIVEN" ;;
+  *"get jobs"*) [ "$JOBS" != unknown ] || exit 1; printf '%b' "$JOBS" ;;
 esac
 """
+TEMPLATE = """\
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: wholeip-uninstall
+  ownerReferences:
+  - kind: CronJob
+    name: wholeip-uninstall
+spec:
+  template:
+    spec:
+      nodeName: each.node
+"""
+DONE = "node-1 SuccessCriteriaMet Complete\\nnode.2 SuccessCriteriaMet Complete\\n"
 
 
 @dataclass(frozen=True)
@@ -29,6 +50,8 @@ class Removal:
     status: int
     calls: list[str]
     told: str
+    given: str
+    """The objects that it made."""
 
     @property
     def deleted(self) -> bool:
@@ -36,30 +59,48 @@ class Removal:
         return any(" -k " in f" {call} " for call in self.calls)
 
 
-def remove(folder: Path, *arguments: str, status: str = "Complete", installer: str = "yes", wait: str = "4") -> Removal:
-    program, calls = folder / "kubectl", folder / "calls"
+def remove(
+    folder: Path,
+    *arguments: str,
+    parts: str = "dnsproxy",
+    status: str = "Complete",
+    installer: str = "",
+    agents: str = "end",
+    jobs: str = DONE,
+    wait: str = "4",
+) -> Removal:
+    program, calls, given, template = (folder / name for name in ("kubectl", "calls", "given", "template"))
     program.write_text(KUBECTL, encoding="utf-8")
     program.chmod(0o755)
+    template.write_text(TEMPLATE, encoding="utf-8")
     calls.touch()
-    environment = {**os.environ, "KUBECTL": str(program), "CALLS": str(calls), "STATUS": status, "INSTALLER": installer}
+    given.touch()
+    environment = {
+        **os.environ,
+        **{"KUBECTL": str(program), "CALLS": str(calls), "GIVEN": str(given), "TEMPLATE": str(template)},
+        **{"PARTS": parts, "STATUS": status, "INSTALLER": installer, "AGENTS": agents, "JOBS": jobs},
+        "SECONDS_TO_WAIT": wait,
+    }
     command = ["sh", str(DEPLOY / "remove.sh"), *arguments]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=environment | {"SECONDS_TO_WAIT": wait}
-    )
-    return Removal(done.returncode, calls.read_text().splitlines(), done.stderr)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    return Removal(done.returncode, calls.read_text().splitlines(), done.stderr, given.read_text())
+
+
+def changes(done: Removal) -> list[str]:
+    """What it did to the cluster, by a word of each call."""
+    words = ("--dry-run", "dnsproxy-install", "daemonset", "create job", "delete jobs", "create -f", "-k")
+    found = [
+        next(word for word in words if word in call) for call in done.calls if "delete" in call or "create" in call
+    ]
+    return [word for word in found if word != "--dry-run"]
 
 
 def test_the_stanza_goes_first(tmp_path: Path) -> None:
     done = remove(tmp_path, "my-cluster")
     assert done.status == 0
-    order = [
-        next(word for word in ("create", "dnsproxy-install", "-k") if word in call)
-        for call in done.calls
-        if is_change(call)
-    ]
-    assert order == ["dnsproxy-install", "create", "-k"]
+    assert changes(done) == ["dnsproxy-install", "create job", "-k"]
     # One that stays would put it back.
-    assert done.calls[0].startswith("--namespace switchback delete deployment,job dnsproxy-install")
+    assert done.calls[1].startswith("--namespace switchback delete deployment,job dnsproxy-install")
     assert done.calls[-1] == "delete -k my-cluster --ignore-not-found"
 
 
@@ -68,22 +109,29 @@ def test_the_stanza_goes_first(tmp_path: Path) -> None:
     [
         ("Failed", "4", "could not be taken out"),
         ("FailureTarget Failed", "4", "could not be taken out"),
+        ("FailureTarget", "0", "is not out after 0 s"),
         ("", "0", "is not out after 0 s"),
         ("refused", "4", ""),
     ],
 )
 def test_nothing_is_deleted_while_the_stanza_is_there(status: str, wait: str, told: str, tmp_path: Path) -> None:
-    done = remove(tmp_path, "my-cluster", status=status, wait=wait)
+    done = remove(tmp_path, "my-cluster", parts="dnsproxy wholeip", status=status, wait=wait)
     assert done.status == 1
     assert not done.deleted
+    assert "daemonset" not in changes(done)
     assert told in done.told
 
 
 def test_without_an_installer_the_rest_goes_and_it_says_so(tmp_path: Path) -> None:
-    done = remove(tmp_path, "my-cluster", installer="no")
+    done = remove(tmp_path, "my-cluster", installer="nowhere")
     assert done.status == 0
     assert done.deleted
     assert "no installer here" in done.told
+
+
+def test_what_cannot_be_rendered_changes_nothing(tmp_path: Path) -> None:
+    done = remove(tmp_path, "my-clutter", parts="")
+    assert (done.status, done.calls) == (1, ["kustomize my-clutter"])
 
 
 @pytest.mark.parametrize("arguments", [(), ("one", "two")], ids=["none", "two"])
@@ -91,7 +139,75 @@ def test_it_takes_one_argument(arguments: tuple[str, ...], tmp_path: Path) -> No
     done = remove(tmp_path, *arguments)
     assert (done.status, done.calls) == (2, [])
     assert "KUSTOMIZATION" in done.told
+    assert "SECONDS_TO_WAIT" in done.told
 
 
-def is_change(call: str) -> bool:
-    return "delete" in call or "create" in call
+def test_rules_go_when_no_agent_puts_them_back_and_before_all_else(tmp_path: Path) -> None:
+    done = remove(tmp_path, "my-cluster", parts="dnsproxy wholeip")
+    assert done.status == 0
+    rules = ["daemonset", "delete jobs", "create -f"]
+    assert changes(done) == ["dnsproxy-install", "create job", *rules, "-k"]
+    assert "--cascade=foreground" in next(call for call in done.calls if "daemonset" in call)
+
+
+def test_each_node_gets_a_job_of_its_own(tmp_path: Path) -> None:
+    done = remove(tmp_path, "my-cluster", parts="wholeip")
+    jobs = [one for one in yaml.safe_load_all(done.given) if one]
+    assert [one["metadata"]["name"] for one in jobs] == ["wholeip-uninstall-1", "wholeip-uninstall-2"]
+    assert [one["spec"]["template"]["spec"]["nodeName"] for one in jobs] == ["node-1", "node.2"]
+    assert {one["metadata"]["ownerReferences"][0]["name"] for one in jobs} == {"wholeip-uninstall"}
+
+
+@pytest.mark.parametrize("parts", ["dnsproxy", "wholeip"])
+def test_what_is_not_in_the_kustomization_stays(parts: str, tmp_path: Path) -> None:
+    done = remove(tmp_path, "my-cluster", parts=parts)
+    assert done.status == 0
+    assert ("daemonset" in changes(done)) is (parts == "wholeip")
+    assert ("dnsproxy-install" in changes(done)) is (parts == "dnsproxy")
+
+
+@pytest.mark.parametrize(
+    ("jobs", "told"),
+    [
+        ("node-1 Complete\\nnode.2 FailureTarget Failed\\n", "node.2 FailureTarget Failed"),
+        ("node-1 Failed\\nnode.2 Failed\\n", "node-1 Failed"),
+        ("node-1 Complete\\nnode.2\\n", "still have the rules"),
+        ("node-1 Complete\\nnode.2 SuccessCriteriaMet\\n", "node.2 SuccessCriteriaMet"),
+        ("node-1 Complete\\n", "cannot be seen"),
+        ("", "cannot be seen"),
+        ("unknown", "cannot be seen"),
+    ],
+    ids=[
+        "one failed",
+        "all failed",
+        "one is under way",
+        "one is almost there",
+        "one is gone",
+        "all are gone",
+        "no answer",
+    ],
+)
+def test_nothing_is_deleted_while_a_node_may_have_rules(jobs: str, told: str, tmp_path: Path) -> None:
+    done = remove(tmp_path, "my-cluster", parts="wholeip", jobs=jobs, wait="0")
+    assert done.status == 1
+    assert not done.deleted
+    assert told in done.told
+
+
+def test_what_has_failed_for_good_is_not_waited_for(tmp_path: Path) -> None:
+    done = remove(tmp_path, "my-cluster", parts="wholeip", jobs="node-1 Failed\\nnode.2 Complete\\n", wait="960")
+    assert done.status == 1
+    assert sum("get jobs" in call for call in done.calls) == 2
+
+
+def test_nothing_is_deleted_while_agents_are_there(tmp_path: Path) -> None:
+    done = remove(tmp_path, "my-cluster", parts="wholeip", agents="stay")
+    assert done.status == 1
+    assert changes(done) == ["daemonset"]
+    assert "do not end" in done.told
+
+
+def test_without_what_takes_out_rules_the_rest_goes_and_it_says_so(tmp_path: Path) -> None:
+    done = remove(tmp_path, "my-cluster", parts="wholeip", installer="nowhere")
+    assert (done.status, changes(done)) == (0, ["-k"])
+    assert "nft delete table inet switchback_wholeip" in done.told

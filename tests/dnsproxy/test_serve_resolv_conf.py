@@ -20,7 +20,7 @@ from sidecar.errors import StartError
 from tests.dnsproxy.messages import table_of
 from tests.dnsproxy.running import running, wait_until
 from tests.dnsproxy.serving import addresses_in, ask, serving, settings
-from tests.peers.coredns import free_port
+from tests.peers.ports import free_port
 
 FIRST, SECOND = "127.0.0.1", "127.0.0.2"
 """Upstreams on one port, as all nameservers of a resolv.conf are, that answer with addresses of their own."""

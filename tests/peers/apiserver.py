@@ -19,7 +19,8 @@ from typing import Any, BinaryIO
 import pytest
 import yaml
 
-from tests.peers.processes import end_process, free_ports, is_listening, wait_for
+from tests.peers.ports import free_ports
+from tests.peers.processes import end_process, is_listening, wait_for
 from tests.peers.programs import program
 
 TOKEN = "switchback-admin-token"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ import dns.exception
 import dns.message
 import dns.query
 
+from tests.peers.ports import free_port
 from tests.peers.programs import program
 
 START_SECONDS = 60.0
@@ -113,18 +113,6 @@ def coredns_version(peer: str = "coredns") -> tuple[int, ...]:
 def answering(address: str) -> str:
     """The Corefile of a server that gives every name one address."""
     return f'. {{\n template IN A . {{\n  answer "{{{{ .Name }}}} 5 IN A {address}"\n }}\n}}\n'
-
-
-def free_port() -> int:
-    """A port that is free for UDP and TCP on every address, and may be taken again at once."""
-    while True:
-        with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
-            tcp.bind(("", 0))
-            try:
-                udp.bind(tcp.getsockname())
-            except OSError:
-                continue
-            return int(tcp.getsockname()[1])
 
 
 def _wait_for_banner(process: subprocess.Popen[str]) -> None:

@@ -23,9 +23,9 @@ from dnsproxy.install.plan import plan_install
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy.install.discover.cluster import manifests, pick
 from tests.peers.apiserver import ApiServer, running_apiserver
-from tests.peers.coredns import answering, free_port, running_coredns
+from tests.peers.coredns import answering, running_coredns
 from tests.peers.nginx import nginx_expecting_proxy
-from tests.peers.processes import free_ports
+from tests.peers.ports import free_port, free_ports
 from tests.peers.relays import relay_to
 from tests.peers.serving import Serving, serving
 

@@ -18,7 +18,8 @@ import dns.query
 import dns.rcode
 import dns.rdatatype
 
-from tests.peers.processes import end_process, free_ports, wait_for
+from tests.peers.ports import free_ports
+from tests.peers.processes import end_process, wait_for
 from tests.peers.programs import program
 
 ZONE: Final = "example.org"

@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -42,13 +42,16 @@ class Network:
     def entered(self) -> Iterator[None]:
         """For the time of the block, this thread and what it starts are in that network; no thread is behind it."""
         with _OURS.open("rb") as before, self._file.open("rb") as inside:
+            if os.path.sameopenfile(before.fileno(), inside.fileno()):
+                yield
+                return
             _enter(inside.fileno())
-            with _short_lived_threads():
+            with _threads_of_its_own() if _is_main_thread() else nullcontext():
                 try:
                     yield
                 finally:
                     _enter(before.fileno())
-                    if _is_main_thread() and not os.path.sameopenfile(before.fileno(), inside.fileno()):
+                    if _is_main_thread():
                         _wait_until_left(inside.fileno())
 
     def ip(self, *arguments: str) -> None:
@@ -93,7 +96,7 @@ class Networks:
 @contextmanager
 def joined_networks(*, services: Sequence[str], own: Sequence[str] = ()) -> Iterator[Networks]:
     """Two networks with a wire; the node has the addresses of Services, the pod may have more of its own."""
-    with _network() as pod, _network() as node:
+    with one_network() as pod, one_network() as node:
         networks = Networks(pod, node)
         pod.ip("link", "add", "wire", "type", "veth", "peer", "name", "wire", "netns", str(node.holder.pid))
         pod.ip("addr", "add", f"{POD_ADDRESS}/24", "dev", "wire")
@@ -107,15 +110,9 @@ def joined_networks(*, services: Sequence[str], own: Sequence[str] = ()) -> Iter
         yield networks
 
 
-@pytest.fixture(scope="session")
-def root() -> None:
-    """Skip who is not root, for networks and folders of one's own take it."""
-    if os.geteuid() != 0:
-        refuse("this takes root: a network and a root folder for each CoreDNS")
-
-
 @contextmanager
-def _network() -> Iterator[Network]:
+def one_network() -> Iterator[Network]:
+    """A network for the time of the block."""
     with ExitStack() as stack:
         holder = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
         stack.callback(end_process, holder)
@@ -125,15 +122,26 @@ def _network() -> Iterator[Network]:
         yield network
 
 
+@pytest.fixture(scope="session")
+def root() -> None:
+    """Skip who is not root, for networks and folders of one's own take it."""
+    if os.geteuid() != 0:
+        refuse("this takes root: a network and a root folder for each CoreDNS")
+
+
 def _has_own_network(holder: subprocess.Popen[bytes]) -> bool:
     return Path(f"/proc/{holder.pid}/ns/net").readlink() != _OURS.readlink()
 
 
 @contextmanager
-def _short_lived_threads() -> Iterator[None]:
-    """Trio keeps a thread for the next task, in the network that it was made in: there it would start programs."""
+def _threads_of_its_own() -> Iterator[None]:
+    """Trio keeps a thread for the next task, in the network that it was made in: there it would start programs.
+
+    So those from before are set aside, and those of the block end soon after their last task.
+    """
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("trio._core._thread_cache.IDLE_TIMEOUT", _IDLE_SECONDS)
+        patched.setattr("trio._core._thread_cache.THREAD_CACHE._idle_workers", {})
         yield
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.bench.dns.configs import Site, setup_nsd
 from tests.bench.dns.workloads import Zone
-from tests.peers.coredns import free_port
+from tests.peers.ports import free_port
 from tests.peers.processes import end_process, is_listening, wait_for
 from tests.peers.programs import program
 

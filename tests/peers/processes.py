@@ -1,4 +1,4 @@
-"""Processes that tests start: free ports, waiting until they are ready, and their certain end."""
+"""Processes that tests start: waiting until they are ready, and their certain end."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 
 START_SECONDS = 60.0
@@ -15,15 +14,6 @@ START_SECONDS = 60.0
 
 class StartFailed(AssertionError):
     """A peer did not come up; the message holds the end of its log."""
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nothing listens on now; all are held at once, so they differ."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
 
 
 def is_listening(port: int) -> bool:

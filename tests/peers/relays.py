@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.peers.processes import StartFailed, end_process, free_ports, wait_for
+from tests.peers.ports import free_ports
+from tests.peers.processes import end_process, wait_for
 from tests.peers.programs import program
 
 
@@ -43,22 +44,16 @@ def relay_to(
 
 
 def start_relay(
-    command: Callable[[int, int], Sequence[str]], log: Path, *, attempts: int = 5
+    command: Callable[[int, int], Sequence[str]], log: Path
 ) -> tuple[subprocess.Popen[bytes], tuple[int, int]]:
-    """Start what `command` makes of two free ports, and wait until it relays.
-
-    A port that was free may have become the near end of somebody's connection by the time it is wanted; then it is
-    tried with others.
-    """
+    """Start what `command` makes of two free ports, and wait until it relays."""
     port, admin = free_ports(2)
     with log.open("wb") as output:
         process = subprocess.Popen(command(port, admin), stdout=output, stderr=output, env=dict(os.environ))
     try:
         wait_for(lambda: b'"limits"' in log.read_bytes(), process=process, log=log)
-    except BaseException as error:
+    except BaseException:
         end_process(process)
-        if isinstance(error, StartFailed) and b"in use" in log.read_bytes() and attempts > 1:
-            return start_relay(command, log, attempts=attempts - 1)
         raise
     return process, (port, admin)
 

@@ -15,8 +15,8 @@ from typing import Final
 
 from sidecar.endpoints import Endpoint, parse_endpoint
 from tests.bench.launched import ROOT
-from tests.peers.coredns import free_port
-from tests.peers.processes import end_process, free_ports, wait_for
+from tests.peers.ports import free_port, free_ports
+from tests.peers.processes import end_process, wait_for
 from tests.peers.scraping import scrape
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})

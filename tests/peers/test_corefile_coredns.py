@@ -15,7 +15,8 @@ from dnsproxy.install.parser import parse_corefile
 from dnsproxy.install.plan import plan_uninstall
 from tests.dnsproxy.install.shapes import NEWEST, SHAPES, golden_path, installed, read, stock
 from tests.dnsproxy.install.verdicts import ACCEPTED, REFUSED, REFUSED_SINCE
-from tests.peers.coredns import CoreDns, Refused, answering, free_port, running_coredns
+from tests.peers.coredns import CoreDns, Refused, answering, running_coredns
+from tests.peers.ports import free_port
 
 pytestmark = pytest.mark.peer("coredns")
 

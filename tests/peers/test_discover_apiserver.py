@@ -25,7 +25,8 @@ from tests.dnsproxy.install.discover.cluster import NAMES, Manifest, faults_of, 
 from tests.dnsproxy.install.discover.cluster import discover as discover_offline
 from tests.dnsproxy.install.shapes import installed
 from tests.peers.apiserver import ApiServer, apiserver
-from tests.peers.coredns import free_port, running_coredns
+from tests.peers.coredns import running_coredns
+from tests.peers.ports import free_port
 from tests.peers.serving import serving
 from tests.peers.test_corefile_coredns import localized
 

@@ -10,7 +10,8 @@ from dnsproxy.install.discover.choice import KEY_STEM
 from dnsproxy.install.discover.found import Hook
 from dnsproxy.install.discover.fragments import Scope
 from tests.dnsproxy.install.discover.cluster import discover, manifests
-from tests.peers.coredns import Refused, free_port, running_coredns
+from tests.peers.coredns import Refused, running_coredns
+from tests.peers.ports import free_port
 from tests.peers.test_corefile_coredns import BY_DNSPROXY, BY_UPSTREAM, NAME, Servers, endpoint_of, localized, servers
 
 __all__ = ["servers"]

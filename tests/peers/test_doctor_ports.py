@@ -22,7 +22,8 @@ from dnsproxy.doctor.speech import Speech, speech_of, versions_of
 from dnsproxy.doctor.targets import Target
 from sidecar.endpoints import Endpoint
 from tests.peers.coredns import answering, running_coredns
-from tests.peers.processes import end_process, free_ports, is_listening, wait_for
+from tests.peers.ports import free_ports
+from tests.peers.processes import end_process, is_listening, wait_for
 from tests.peers.programs import program
 
 HOST: Final = "app.example.org"

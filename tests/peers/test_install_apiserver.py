@@ -20,8 +20,9 @@ import pytest
 
 from tests.dnsproxy.install.discover.cluster import Manifest, manifests, pick
 from tests.peers.apiserver import ApiServer, apiserver
-from tests.peers.coredns import CoreDns, answering, free_port, running_coredns
+from tests.peers.coredns import CoreDns, answering, running_coredns
 from tests.peers.living_dns import Data, LivingCluster, following, living_cluster, localize
+from tests.peers.ports import free_port
 from tests.peers.serving import Serving, serving
 
 __all__ = ["apiserver"]

@@ -17,7 +17,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.dnsproxy import messages
-from tests.peers.processes import end_process, free_ports, wait_for
+from tests.peers.ports import free_ports
+from tests.peers.processes import end_process, wait_for
 from tests.peers.programs import program
 from tests.peers.serving import Serving, serving
 

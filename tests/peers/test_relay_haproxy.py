@@ -13,7 +13,8 @@ import pytest
 from proxy.header import Header
 from proxy.header_v2 import format_v2
 from sidecar.endpoints import Endpoint
-from tests.peers.processes import end_process, free_ports, is_listening, wait_for
+from tests.peers.ports import free_ports
+from tests.peers.processes import end_process, is_listening, wait_for
 from tests.peers.programs import program
 from tests.peers.relays import curl, relay_to
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.peers.nginx import BODY, Nginx, nginx_expecting_proxy
-from tests.peers.processes import free_ports
+from tests.peers.ports import free_ports
 from tests.peers.relays import curl, relay_to
 
 pytestmark = pytest.mark.peer("nginx", "curl")

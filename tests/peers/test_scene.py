@@ -21,8 +21,9 @@ from dnsproxy.install.plan import plan_install, plan_uninstall
 from sidecar.endpoints import Endpoint
 from tests.conftest import refuse
 from tests.peers.apiserver import ApiServer, apiserver
-from tests.peers.coredns import CoreDns, free_port, running_coredns
+from tests.peers.coredns import CoreDns, running_coredns
 from tests.peers.nginx import Nginx, nginx_expecting_proxy
+from tests.peers.ports import free_port
 from tests.peers.programs import program
 
 __all__ = ["apiserver"]

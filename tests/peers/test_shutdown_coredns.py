@@ -18,7 +18,8 @@ import trio
 
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy.install.shapes import NEWEST, installed
-from tests.peers.coredns import CoreDns, answering, free_port, running_coredns
+from tests.peers.coredns import CoreDns, answering, running_coredns
+from tests.peers.ports import free_port
 from tests.peers.serving import Serving, serving
 from tests.peers.steady import TABLE_SUFFIX, Outcome, Tally, asking
 

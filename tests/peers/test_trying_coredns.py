@@ -20,7 +20,8 @@ from dnsproxy.install.trying import try_change
 from tests.dnsproxy.install.change.playing import plan, where_of
 from tests.dnsproxy.install.change.test_planning import WAYS
 from tests.dnsproxy.install.discover.cluster import Manifest, discover, manifests, pick
-from tests.peers.coredns import Refused, free_port, running_coredns
+from tests.peers.coredns import Refused, running_coredns
+from tests.peers.ports import free_port
 from tests.peers.programs import program
 
 pytestmark = pytest.mark.peer("coredns")

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from tests.peers.apiserver import apiserver, running_apiserver
-from tests.peers.coredns import answering, free_port, running_coredns
+from tests.peers.coredns import answering, running_coredns
 from tests.peers.living_dns import LivingCluster, living_cluster
+from tests.peers.ports import free_port
 from tests.peers.serving import serving
 from tests.peers.test_install_apiserver import (
     BY_DNSPROXY,

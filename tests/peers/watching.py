@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tests.bench.launched import ROOT
-from tests.peers.processes import end_process, free_ports, is_listening, wait_for
+from tests.peers.ports import free_ports
+from tests.peers.processes import end_process, is_listening, wait_for
 from tests.peers.scraping import scrape
 
 END_SECONDS = 20

@@ -22,7 +22,8 @@ from sidecar.kubernetes.config import load_cluster
 from sidecar.kubernetes.http import ApiClient
 from tests.peers.apiserver import ApiServer, running_apiserver
 from tests.peers.networks import Network
-from tests.peers.processes import end_process, free_ports
+from tests.peers.ports import free_ports
+from tests.peers.processes import end_process
 from tests.wholeip.objects import WHOLE, slice_manifest
 from tests.wholeip.scene.place import place
 from wholeip.nft import Nft

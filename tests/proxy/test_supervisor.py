@@ -18,7 +18,8 @@ from typing import Any
 
 import pytest
 
-from tests.peers.processes import free_ports, wait_for
+from tests.peers.ports import free_ports
+from tests.peers.processes import wait_for
 from tests.proxy.test_cli import STARTED, V4, backend, program
 
 WORKERS = 3

@@ -15,7 +15,7 @@ import trio
 from click.testing import CliRunner, Result
 
 from sidecar.errors import StartError
-from tests.peers.processes import free_ports
+from tests.peers.ports import free_ports
 from tests.sidecar.kubernetes.faulty_api import failure
 from tests.sidecar.kubernetes.live_api import LiveApi
 from tests.wholeip.objects import ip

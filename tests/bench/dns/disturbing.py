@@ -26,8 +26,8 @@ from tests.bench.dns.prober import Probe
 from tests.bench.dns.rig import Rig, Server
 from tests.bench.dns.workloads import WORKLOADS
 from tests.bench.launched import ROOT, launched
-from tests.bench.ports import free_port
 from tests.bench.progress import Progress
+from tests.peers.ports import free_port
 
 _LEAD_SECONDS: Final = 1.0
 """For the abuse to be under way before the first question."""

@@ -30,7 +30,7 @@ from tests.bench.dns.workloads import (
     make_zone,
 )
 from tests.bench.launched import launched
-from tests.bench.ports import free_port
+from tests.peers.ports import free_port
 
 _CHECKED: Final = 5
 _LOG_END: Final = 300

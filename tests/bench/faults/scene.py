@@ -19,9 +19,10 @@ from dnsproxy.install.plan import plan_install
 from dnsproxy.install.zones import DNS_PORT
 from sidecar.endpoints import Endpoint
 from tests.bench.faults.asking import OUTSIDE_SUFFIX, TABLE_SUFFIX
-from tests.peers.coredns import CoreDns, coredns_version, free_port, running_coredns
+from tests.peers.coredns import CoreDns, coredns_version, running_coredns
 from tests.peers.networks import POD_ADDRESS, Networks, joined_networks
 from tests.peers.nsd import running_nsd
+from tests.peers.ports import free_port
 from tests.peers.serving import Serving, serving
 
 RELAY: Final = "192.0.2.81"

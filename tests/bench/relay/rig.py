@@ -19,12 +19,12 @@ from typing import Final, Self
 
 from tests.bench.cpus import Cpus
 from tests.bench.launched import ROOT, launched
-from tests.bench.ports import free_port
 from tests.bench.relay import bulk
 from tests.bench.relay.configs import BODY, OPEN_FILES, Site, setup_backend
 from tests.bench.relay.crowd import open_client
 from tests.bench.relay.peers import Peer, find_peer
 from tests.bench.relay.workloads import Kind, Workload
+from tests.peers.ports import free_port
 from tests.peers.programs import find_program
 
 _START_SECONDS: Final = 30.0

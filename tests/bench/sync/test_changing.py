@@ -8,7 +8,8 @@ import pytest
 from tests.bench.sync.changing import Etcd, change, flipped, key_of, restore
 from tests.bench.sync.filling import hostname_of
 from tests.peers.apiserver import start_etcd
-from tests.peers.processes import end_process, free_ports, is_listening, wait_for
+from tests.peers.ports import free_ports
+from tests.peers.processes import end_process, is_listening, wait_for
 
 
 def value_of(number: int) -> bytes:

@@ -16,7 +16,8 @@ import pytest
 from dnsproxy.publish.publication import format_document
 from tests.bench.launched import ROOT
 from tests.dnsproxy.publish.publishing import many, publication
-from tests.peers.processes import end_process, free_ports, wait_for
+from tests.peers.ports import free_ports
+from tests.peers.processes import end_process, wait_for
 from tests.peers.scraping import scrape
 from tests.peers.serving import serving
 
