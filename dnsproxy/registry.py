@@ -32,6 +32,7 @@ class Registry:
         self._waiting: dict[tuple[str, Reach], None] = {}
         self._enforce_ownership = enforce_ownership
         self._findings: dict[str, Finding] = {}
+        self._judged = 0
 
     @property
     def denied(self) -> tuple[str, ...]:
@@ -136,6 +137,11 @@ class Registry:
         return self._doubted.get((hostname, reach))
 
     @property
+    def judged(self) -> int:
+        """Grows with every row that is judged again: as long as it stays, nobody else has lost or is in doubt."""
+        return self._judged
+
+    @property
     def counts(self) -> tuple[int, int]:
         """How many rows somebody lost, and how many are in doubt."""
         return len(self._lost), len(self._doubted)
@@ -146,6 +152,7 @@ class Registry:
         return len(self._waiting)
 
     def _remember(self, row: tuple[str, Reach], verdict: Verdict) -> None:
+        self._judged += 1
         if verdict.lost:
             self._lost[row] = verdict.lost
         else:

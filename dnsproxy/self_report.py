@@ -31,6 +31,8 @@ from sidecar.page.history import History
 from sidecar.page.sampling import keep_sampling
 from sidecar.registries import make_registry
 
+_TIDY_SECONDS: Final = 5
+"""For so long, and a minute if nothing changes, is memory kept that a search took."""
 _STOPPING: Final = Readiness(False, "stopping")
 
 
@@ -64,6 +66,7 @@ class SelfReport:
         pages = Pages(self._keeper.registry, ttl=self._ttl, look=self._overview, notes=self._notes)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(keep_sampling, self._history, self._read_counters)
+            nursery.start_soon(_keep_tidy, pages)
             await serve_admin(
                 listeners,
                 readiness=self._readiness,
@@ -141,6 +144,12 @@ class SelfReport:
         if self._restored:
             return Readiness(True, f"ready, {self._restored}; {_waits_for(waiting)}")
         return Readiness(False, _waits_for(waiting))
+
+
+async def _keep_tidy(pages: Pages) -> None:
+    while True:
+        await trio.sleep(_TIDY_SECONDS)
+        pages.tidy()
 
 
 def _waits_for(sources: Sequence[str]) -> str:

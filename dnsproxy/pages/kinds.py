@@ -5,7 +5,7 @@ The law: pure; a row is what the registry says when it is written, and a row tha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 from urllib.parse import urlencode
 
@@ -26,17 +26,21 @@ def why_link(hostname: str) -> Markup:
     return html('<a href="why?{}">{}</a>', urlencode({"name": hostname}), hostname)
 
 
-def _name_matches(registry: Registry, hostname: str, words: str) -> bool:
-    return words in hostname or any(_is_from(claim, words) for claim in registry.store.claims_for(hostname))
+def _name_texts(registry: Registry, hostname: str, whole: bool) -> Iterable[str]:
+    # No generator: there can be 100,000 names.
+    texts = [hostname]
+    for claim in registry.store.claims_for(hostname):
+        texts += _origin_texts(claim, whole)
+    return texts
 
 
-def _is_from(claim: Claim, words: str) -> bool:
-    """Whether the object that claims is meant by its name, its namespace, or both."""
+def _origin_texts(claim: Claim, whole: bool) -> tuple[str, ...]:
+    """By what the object that claims is found: by its name or its namespace, or as a whole: `ingress shop/web`."""
     origin = claim.origin
-    if origin.namespace and "/" not in words and " " not in words:
-        # The names of objects are in lower case (RFC 1123), and there can be 100,000: no text is made of each.
-        return words in origin.name or words in origin.namespace
-    return words in str(origin).lower()
+    if whole or not origin.namespace:
+        return (str(origin).lower(),)
+    # The names of objects are in lower case (RFC 1123), and there can be 100,000: no text is made of each.
+    return origin.name, origin.namespace
 
 
 def _name_cells(registry: Registry, hostname: str) -> Sequence[Markup]:
@@ -79,10 +83,11 @@ def _parse_row(key: str) -> tuple[str, Reach]:
     return hostname, Reach[reach]
 
 
-def _lost_matches(registry: Registry, key: str, words: str) -> bool:
-    return words in key or any(
-        _is_from(lost.claim, words) or words in lost.reason.lower() for lost in registry.lost_at(*_parse_row(key))
-    )
+def _lost_texts(registry: Registry, key: str, whole: bool) -> Iterator[str]:
+    yield key
+    for lost in registry.lost_at(*_parse_row(key)):
+        yield from _origin_texts(lost.claim, whole)
+        yield lost.reason.lower()
 
 
 def _lost_cells(registry: Registry, key: str) -> Sequence[Markup]:
@@ -99,9 +104,12 @@ def _lost_cells(registry: Registry, key: str) -> Sequence[Markup]:
     )
 
 
-def _doubt_matches(registry: Registry, key: str, words: str) -> bool:
+def _doubt_texts(registry: Registry, key: str, whole: bool) -> Iterator[str]:
+    yield key
     doubted = registry.doubt_at(*_parse_row(key))
-    return words in key or (doubted is not None and (_is_from(doubted.claim, words) or words in doubted.reason.lower()))
+    if doubted is not None:
+        yield from _origin_texts(doubted.claim, whole)
+        yield doubted.reason.lower()
 
 
 def _doubt_cells(registry: Registry, key: str) -> Sequence[Markup]:
@@ -125,9 +133,10 @@ def _skipped(registry: Registry, key: str) -> Rejection | None:
     return rejections[int(number)] if int(number) < len(rejections) else None
 
 
-def _skipped_matches(registry: Registry, key: str, words: str) -> bool:
+def _skipped_texts(registry: Registry, key: str, _: bool) -> Iterator[str]:
     one = _skipped(registry, key)
-    return one is not None and words in f"{one.origin} {one.reason}".lower()
+    if one is not None:
+        yield f"{one.origin} {one.reason}".lower()
 
 
 def _skipped_cells(registry: Registry, key: str) -> Sequence[Markup]:
@@ -150,7 +159,8 @@ LISTS: Final = (
         lambda registry: registry.store.names_now(),
         lambda registry: registry.store.names(),
         lambda _, hostname: (hostname,),
-        _name_matches,
+        lambda registry: registry.store.version,
+        _name_texts,
         _name_cells,
     ),
     List(
@@ -161,7 +171,8 @@ LISTS: Final = (
         Registry.lost_rows_now,
         Registry.lost_rows,
         lambda _, row: (_format_row(row),),
-        _lost_matches,
+        lambda registry: registry.judged,
+        _lost_texts,
         _lost_cells,
     ),
     List(
@@ -172,7 +183,8 @@ LISTS: Final = (
         Registry.doubted_rows_now,
         Registry.doubted_rows,
         lambda _, row: (_format_row(row),),
-        _doubt_matches,
+        lambda registry: registry.judged,
+        _doubt_texts,
         _doubt_cells,
     ),
     List(
@@ -183,7 +195,8 @@ LISTS: Final = (
         lambda registry: registry.store.rejected_now(),
         lambda registry: registry.store.rejected(),
         _skipped_keys,
-        _skipped_matches,
+        lambda registry: registry.store.rejections_version,
+        _skipped_texts,
         _skipped_cells,
     ),
 )

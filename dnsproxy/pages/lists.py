@@ -1,6 +1,6 @@
 """A long list on a page: a part of it at a time, searched here.
 
-The law: pure; a list is walked through in steps, however long it is, and shows what is true when its page is made.
+The law: pure; a page is made in steps, however long the list is, and each row shows what is true when it is made.
 """
 
 from __future__ import annotations
@@ -16,13 +16,10 @@ from dnsproxy.pages.overview import LONGEST_SEARCH
 from dnsproxy.registry import Registry
 from sidecar.page.document import search_form, table_row, whole_table
 from sidecar.page.markup import NOTHING, html, joined
-from sidecar.page.shared import Copy
-from sidecar.page.window import Place, Window, find_window
+from sidecar.page.window import Index, Place, Rows, Window, Words
 
 SIZE: Final = 50
 LONGEST_PLACE: Final = 1_000
-_TRIES: Final = 3
-"""Walks through rows that may change, before a copy of them is made."""
 
 Steps = Generator[None, None, Markup]
 
@@ -50,8 +47,11 @@ class List:
     """The same, made at once, to walk through while it changes: 100,000 take some milliseconds."""
     keys: Callable[[Registry, Any], Iterable[str]]
     """What the rows of one of them are sorted by, and no other has."""
-    matches: Callable[[Registry, str, str], bool]
-    """Whether the row of a key has the words of a search, in lower case."""
+    version: Callable[[Registry], int]
+    """Stays as it is as long as the rows do, and what they are found by."""
+    texts: Callable[[Registry, str, bool], Iterable[str]]
+    """What the row of a key is found by, in lower case: by any part of any of them. True: by words that are meant to be
+    found in the whole of an origin, `ingress shop/web`."""
     cells: Callable[[Registry, str], Sequence[Markup]]
     """The row of a key; none where it has gone meanwhile."""
 
@@ -64,41 +64,34 @@ def parse_search(query: Mapping[str, str]) -> Search | None:
     return Search(" ".join(words.split()), Place("" if before else after, before))
 
 
-def format_list(registry: Registry, which: List, search: Search, copies: Callable[[], Copy[Collection[Any]]]) -> Steps:
-    """The content of the page; `copies` is asked for one where the rows change too often to be walked through."""
-    window = yield from _find(registry, which, search, copies)
+def index_of(registry: Registry, which: List) -> Index:
+    """What finds the rows of a list."""
+
+    def keys(rows: Iterable[Any]) -> Iterable[str]:
+        return (key for row in rows for key in which.keys(registry, row))
+
+    return Index(
+        Rows(
+            live=lambda: keys(which.live(registry)),
+            copy=lambda: keys(which.copy(registry)),
+            texts=lambda key, whole: which.texts(registry, key, whole),
+        )
+    )
+
+
+def format_list(registry: Registry, which: List, search: Search, index: Index) -> Steps:
+    """The content of the page; the index is that of the list."""
+    words = search.words.lower()
+    window = yield from index.find(Words(words, whole=" " in words or "/" in words), search.place, size=SIZE)
     shown: list[Markup] = []
-    for key, _ in window.rows:
+    for key in window.keys:
         cells = which.cells(registry, key)
         shown += [table_row(cells)] if cells else []
         yield
     return _format(which, search, window, joined(shown))
 
 
-def _find(
-    registry: Registry, which: List, search: Search, copies: Callable[[], Copy[Collection[Any]]]
-) -> Generator[None, None, Window[None]]:
-    words = search.words.lower()
-
-    def walk(rows: Iterable[Any]) -> Generator[None, None, Window[None]]:
-        return find_window(
-            ((key, None) for row in rows for key in which.keys(registry, row)),
-            matches=lambda key, _: not words or which.matches(registry, key, words),
-            place=search.place,
-            size=SIZE,
-        )
-
-    for _ in range(_TRIES):
-        try:
-            return (yield from walk(which.live(registry)))
-        except RuntimeError:
-            # The rows have changed meanwhile, in a table that mostly stands still: once more, from the start.
-            yield
-    copy = copies()
-    return (yield from walk(copy.rows))
-
-
-def _format(which: List, search: Search, window: Window[None], rows: Markup) -> Markup:
+def _format(which: List, search: Search, window: Window, rows: Markup) -> Markup:
     form = search_form(
         which.path,
         label="Find",
@@ -116,20 +109,20 @@ def _format(which: List, search: Search, window: Window[None], rows: Markup) -> 
     return joined((form, html('<div id="results">{}</div>', found)))
 
 
-def _count(which: List, search: Search, window: Window[None]) -> str:
-    last = window.earlier + len(window.rows)
+def _count(which: List, search: Search, window: Window) -> str:
+    last = window.earlier + len(window.keys)
     found = f"{which.title}, {window.earlier + 1:,} to {last:,} of {window.total:,}"
     return f"{found} with “{search.words}”" if search.words else found
 
 
-def _turning(which: List, search: Search, window: Window[None]) -> Markup:
+def _turning(which: List, search: Search, window: Window) -> Markup:
     """Links to the pages before and after."""
     links = [
         html('<li><a rel="{}" href="{}">{}</a></li>', rel, _address(which, search, place), name)
         for rel, place, name, there in (
             ("start", {}, "First", window.earlier),
-            ("prev", {"before": window.rows[0][0]}, "Previous", window.earlier),
-            ("next", {"after": window.rows[-1][0]}, "Next", window.later),
+            ("prev", {"before": window.keys[0]}, "Previous", window.earlier),
+            ("next", {"after": window.keys[-1]}, "Next", window.later),
         )
         if there
     ]

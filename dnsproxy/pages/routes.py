@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from dnsproxy.explain import LONGEST, find_explanation
 from dnsproxy.pages.kinds import LISTS
-from dnsproxy.pages.lists import List, format_list, parse_search
+from dnsproxy.pages.lists import List, format_list, index_of, parse_search
 from dnsproxy.pages.overview import Overview, format_overview, overview_facts
 from dnsproxy.pages.why import format_question, format_why
 from dnsproxy.registry import Registry
@@ -41,7 +41,10 @@ class Pages:
         self._ttl = ttl
         self._look = look
         self._notes = notes
-        self._copies = {which.path: Shared(partial(which.copy, registry)) for which in LISTS}
+        self._indexes = {
+            which.path: Shared(partial(index_of, registry, which), version=partial(which.version, registry))
+            for which in LISTS
+        }
 
     def routes(self) -> Mapping[str, Route]:
         """The resources, for serve_admin, apart from `/`."""
@@ -51,6 +54,11 @@ class Pages:
             "/why": self._show_why,
             **live_route(self._look().history, lambda: overview_facts(self._look())),
         }
+
+    def tidy(self) -> None:
+        """Let go of what searches needed that nobody needs any more; to be called now and then."""
+        for index in self._indexes.values():
+            index.tidy()
 
     def overview(self) -> str:
         """The page at `/`."""
@@ -63,7 +71,7 @@ class Pages:
                 return _TOO_LONG
 
             def steps() -> Generator[None, None, str]:
-                body = yield from format_list(self._registry, which, search, self._copies[which.path].take)
+                body = yield from format_list(self._registry, which, search, self._indexes[which.path].take())
                 return self._document(which.title, which.path, body)
 
             return page_answer(steps())

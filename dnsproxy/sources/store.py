@@ -27,6 +27,7 @@ class ClaimStore:
         """By source, and then by object."""
         self._rejections: dict[tuple[str, str], tuple[Rejection, ...]] = {}
         self._rejected = 0
+        self._rejections_version = 0
         self._by_hostname = ClaimMap()
         self._balancers: dict[str | None, dict[tuple[str, ...], int]] = {}
         self._restored: dict[str, dict[str, None]] = {}
@@ -142,6 +143,11 @@ class ClaimStore:
         return self._rejections.get(place, ())
 
     @property
+    def rejections_version(self) -> int:
+        """Grows with every change of what can't be served."""
+        return self._rejections_version
+
+    @property
     def rejected_hosts(self) -> int:
         """How many hosts can't be served."""
         return self._rejected
@@ -163,7 +169,11 @@ class ClaimStore:
         self._by_hostname.put(claim.hostname, tuple(left))
 
     def _reject(self, place: tuple[str, str], rejections: tuple[Rejection, ...]) -> None:
-        self._rejected += len(rejections) - len(self._rejections.get(place, ()))
+        known = self._rejections.get(place, ())
+        if rejections == known:
+            return
+        self._rejections_version += 1
+        self._rejected += len(rejections) - len(known)
         if rejections:
             self._rejections[place] = rejections
         else:

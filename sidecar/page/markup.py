@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, LiteralString
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from sidecar.text import escape_controls
 
@@ -21,8 +21,8 @@ NOTHING: Final = Markup()
 
 def html(template: LiteralString, *values: object, **named: object) -> Markup:
     """The template (str.format) with the values in it; what is Markup already stays as it is."""
-    # markupsafe escapes each value as it formats; the template itself is no text from outside.
-    return Markup(template).format(*map(_safe, values), **{name: _safe(value) for name, value in named.items()})  # noqa: S704
+    # Markup.format would escape too, in ten times the time; the template itself is no text from outside.
+    return Markup(template.format(*map(_safe, values), **{name: _safe(value) for name, value in named.items()}))  # noqa: S704
 
 
 def joined(parts: Iterable[Markup], between: LiteralString = "") -> Markup:
@@ -35,7 +35,5 @@ def shortened(text: str, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else f"{text[:longest]}…"
 
 
-def _safe(value: object) -> object:
-    if isinstance(value, Markup | int | float):
-        return value
-    return escape_controls(str(value))
+def _safe(value: object) -> str:
+    return value if isinstance(value, Markup) else escape(escape_controls(str(value)))

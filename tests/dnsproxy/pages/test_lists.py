@@ -8,16 +8,17 @@ from html import unescape
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dnsproxy.claims import Claim, Origin, Reach, Rejection
 from dnsproxy.guards import Guards
 from dnsproxy.ownership import Finding
 from dnsproxy.pages.kinds import LISTS
-from dnsproxy.pages.lists import LONGEST_PLACE, SIZE, List, format_list, parse_search
+from dnsproxy.pages.lists import LONGEST_PLACE, SIZE, List, format_list, index_of, parse_search
 from dnsproxy.pages.overview import LONGEST_SEARCH
 from dnsproxy.plan import Targets
 from dnsproxy.registry import Registry
-from sidecar.page.shared import Shared
 
 KINDS = {which.path: which for which in LISTS}
 EVIL = "<script>alert(1)</script>\u202e"
@@ -42,12 +43,8 @@ def page_of(registry: Registry, path: str, query: Mapping[str, str] | None = Non
     which = KINDS[path]
     search = parse_search(query or {})
     assert search is not None
-    steps = format_list(registry, which, search, Shared(lambda: which.copy(registry)).take)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as done:
-            return str(done.value)
+    (page,) = _rest_of(format_list(registry, which, search, index_of(registry, which)))
+    return str(page)
 
 
 def rows_of(page: str) -> list[str]:
@@ -199,7 +196,7 @@ def test_a_row_that_has_gone_meanwhile_is_none(path: str, gone: Callable[[Regist
     which: List = KINDS[path]
     search = parse_search({})
     assert search is not None
-    steps = format_list(registry, which, search, Shared(lambda: which.copy(registry)).take)
+    steps = format_list(registry, which, search, index_of(registry, which))
     next(steps)
     gone(registry)
     list(registry.changes())
@@ -219,7 +216,7 @@ def test_rows_that_change_while_they_are_walked_through_are_walked_through_again
     registry = registry_of(claim(f"h{number:04}.example.org") for number in range(2_000))
     which, search = KINDS["names"], parse_search({"q": "h1"})
     assert search is not None
-    steps = format_list(registry, which, search, Shared(lambda: which.copy(registry)).take)
+    steps = format_list(registry, which, search, index_of(registry, which))
     for number in range(changes):
         next(steps)
         registry.replace("Ingress", f"new-{number}", [claim(f"a{number}.example.org")])
@@ -231,3 +228,43 @@ def test_every_list_knows_its_rows_both_ways() -> None:
     registry = registry_of([claim("a.localhost"), claim("b.localhost")], [Rejection(Origin("Ingress", "x"), "bad")])
     for which in LISTS:
         assert list(which.live(registry)) == list(which.copy(registry))
+
+
+LABELS = st.sampled_from(["a", "b", "ab", "shop", "a-b"])
+ORIGINS = st.builds(
+    Origin, st.sampled_from(["Ingress", "hosts file"]), LABELS | st.just("/A B:1"), LABELS | st.just("")
+)
+CLAIMS = st.builds(
+    lambda first, label, origin: Claim(
+        f"{first}.{label}.example", Reach.ONE_LABEL if first == "*" else Reach.NAME, origin
+    ),
+    st.sampled_from(["*", "a", "b", "ab"]),
+    LABELS,
+    ORIGINS,
+)
+
+
+def _is_found(registry: Registry, hostname: str, words: str) -> bool:
+    """The definition: in the hostname, the name or the namespace of an object, or the whole of what claims it."""
+    origins = [one.origin for one in registry.store.claims_for(hostname)]
+    single = not set(" /") & set(words)
+    return words in hostname or any(
+        words in origin.name or words in origin.namespace
+        if single and origin.namespace
+        else words in str(origin).lower()
+        for origin in origins
+    )
+
+
+@given(
+    st.lists(CLAIMS, max_size=8),
+    st.lists(st.sampled_from(["a", "b", "*.", ".", "-", "/", " ", "shop", "Ingress", "hosts"]), max_size=4).map(
+        "".join
+    ),
+)
+def test_a_search_finds_exactly_what_is_meant_by_it(claims: list[Claim], words: str) -> None:
+    registry = registry_of(claims)
+    wanted = " ".join(words.split()).lower()
+    expected = sorted(one for one in registry.store.names() if _is_found(registry, one, wanted))
+    page = page_of(registry, "names", {"q": words})
+    assert [row.partition(" ")[0] for row in rows_of(page)] == expected
