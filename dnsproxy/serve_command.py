@@ -23,6 +23,7 @@ from sidecar.options import (
     Endpoint,
     Seconds,
     admin_option,
+    kubeconfig_options,
     log_options,
     parse_endpoint,
     run_program,
@@ -116,12 +117,7 @@ TARGET = CheckedType("target", split_target)
     help="What to watch in a cluster for hostnames; gateway: the Gateway API's Gateways, ListenerSets and routes; "
     "service: Services with the annotation switchback.dev/hostname.",
 )
-@click.option(
-    "--kubeconfig",
-    metavar="FILE",
-    help="How to reach the API server.  [default: KUBECONFIG, the pod's own account, ~/.kube/config]",
-)
-@click.option("--context", metavar="NAME", help="Which context of the kubeconfig.")
+@kubeconfig_options()
 @click.option("--ingress-class", metavar="NAME", multiple=True, help="Take only Ingresses of this class.")
 @click.option("--gateway-class", metavar="NAME", multiple=True, help="Take only Gateways of this class.")
 @click.option("--tls-only", is_flag=True, help="Take only hosts of an Ingress's tls section.")

@@ -17,7 +17,16 @@ from proxy.protocols import ProxyProtocol
 from proxy.routes import Route, check_routes, parse_advertise, parse_route
 from proxy.settings import Settings
 from sidecar.checked_type import CheckedType
-from sidecar.options import BadUsage, Command, Endpoint, Seconds, admin_option, log_options, run_program
+from sidecar.options import (
+    BadUsage,
+    Command,
+    Endpoint,
+    Seconds,
+    admin_option,
+    kubeconfig_options,
+    log_options,
+    run_program,
+)
 
 _EPILOG = """\b
 Examples:
@@ -84,13 +93,7 @@ _AnyPositive = click.IntRange(1)
     help="The nameservers to ask for backends; read again for each look-up. In a cluster whose DNS asks dnsproxy, the "
     "node's.",
 )
-@click.option(
-    "--kubeconfig",
-    metavar="FILE",
-    help="How to reach the API server for a service: backend.  [default: KUBECONFIG, the pod's own account, "
-    "~/.kube/config]",
-)
-@click.option("--context", metavar="NAME", help="Which context of the kubeconfig.")
+@kubeconfig_options("How to reach the API server for a service: backend.")
 @click.option(
     "--workers",
     type=_AnyPositive,

@@ -27,8 +27,10 @@ __all__ = [
     "Group",
     "Seconds",
     "StartError",
+    "add_options",
     "admin_option",
     "bound_endpoint",
+    "kubeconfig_options",
     "listen_tcp",
     "listen_udp",
     "log_options",
@@ -72,6 +74,30 @@ class Seconds(click.FloatRange):
         return float(super().convert(number, param, ctx))
 
 
+def add_options(command: Decorated, *options: Callable[[Decorated], Decorated]) -> Decorated:
+    """The command with these flags, in the order in which --help is to name them."""
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def kubeconfig_options(purpose: str = "How to reach the API server.") -> Callable[[Decorated], Decorated]:
+    """`--kubeconfig` and `--context`: what load_cluster takes."""
+
+    def decorate(command: Decorated) -> Decorated:
+        return add_options(
+            command,
+            click.option(
+                "--kubeconfig",
+                metavar="FILE",
+                help=f"{purpose}  [default: KUBECONFIG, the pod's own account, ~/.kube/config]",
+            ),
+            click.option("--context", metavar="NAME", help="A context of the kubeconfig other than its current one."),
+        )
+
+    return decorate
+
+
 def admin_option(default: str) -> Callable[[Decorated], Decorated]:
     """`--admin ADDR:PORT`: gives `admin`, an Endpoint, or None for `off`."""
     return click.option(
@@ -84,14 +110,17 @@ def admin_option(default: str) -> Callable[[Decorated], Decorated]:
 
 def log_options(command: Decorated) -> Decorated:
     """`--log-format` and `--log-level`: what configure_logging takes as format and level."""
-    command = click.option(
-        "--log-level",
-        type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
-        default="info",
-        help="What to leave out of the log.",
-    )(command)
-    return click.option(
-        "--log-format",
-        type=click.Choice(["json", "console"]),
-        help="How to write log lines.  [default: console on a terminal, else json]",
-    )(command)
+    return add_options(
+        command,
+        click.option(
+            "--log-format",
+            type=click.Choice(["json", "console"]),
+            help="How to write log lines.  [default: console on a terminal, else json]",
+        ),
+        click.option(
+            "--log-level",
+            type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
+            default="info",
+            help="What to leave out of the log.",
+        ),
+    )

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Callable
 from typing import Any, Final
 
 import click
 
 from sidecar.checked_type import CheckedType
-from sidecar.options import Decorated
+from sidecar.options import Decorated, add_options, kubeconfig_options
 from wholeip.addresses import parse_network
 from wholeip.services import DEFAULT_PROXY_NAME, LABEL
 from wholeip.settings import ClusterSettings
@@ -47,7 +46,8 @@ def own_name() -> str:
 def cluster_options(command: Decorated) -> Decorated:
     """Which Services count, for which node, and how to reach the cluster: what make_cluster takes."""
     network = CheckedType("network", parse_network)
-    options: list[Callable[[Decorated], Decorated]] = [
+    return add_options(
+        command,
         click.option(
             "--proxy-name",
             type=CheckedType("name", parse_label_value),
@@ -74,16 +74,8 @@ def cluster_options(command: Decorated) -> Decorated:
             multiple=True,
             help="Never map an address in here, whatever a load balancer says. Repeatable.",
         ),
-        click.option(
-            "--kubeconfig",
-            metavar="FILE",
-            help="How to reach the API server.  [default: KUBECONFIG, the pod's own account, ~/.kube/config]",
-        ),
-        click.option("--context", metavar="NAME", help="Which context of the kubeconfig."),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+        kubeconfig_options(),
+    )
 
 
 def make_cluster(values: dict[str, Any]) -> ClusterSettings:

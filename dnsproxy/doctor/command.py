@@ -22,7 +22,7 @@ from dnsproxy.install.cluster_options import (
 )
 from dnsproxy.names import parse_hostname
 from sidecar.checked_type import CheckedType
-from sidecar.options import BadUsage, Command, Decorated, Endpoint, EndpointType, StartError, run_program
+from sidecar.options import BadUsage, Command, Decorated, Endpoint, EndpointType, StartError, add_options, run_program
 from sidecar.text import one_line
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ and settings about the PROXY protocol; no token, no Secret, no certificate.
 
 
 def _file_options(command: Decorated) -> Decorated:
-    options = [
+    return add_options(
+        command,
         click.option(
             "--probe/--no-probe",
             default=None,
@@ -69,14 +70,12 @@ def _file_options(command: Decorated) -> Decorated:
             type=click.Path(dir_okay=False, allow_dash=True),
             help="Judge what --save wrote, and ask no API server; with --probe, dial from here anew.",
         ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    )
 
 
 def _place_options(command: Decorated) -> Decorated:
-    options = [
+    return add_options(
+        command,
         click.option(
             "--relay", type=OBJECT_REF, help="The relay's Service.  [default: dnsproxy's target, or `relay` beside it]"
         ),
@@ -91,10 +90,7 @@ def _place_options(command: Decorated) -> Decorated:
         click.option(
             "--relay-admin", type=EndpointType(), help="Ask the relay's admin port here, not through the API server."
         ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    )
 
 
 @click.command(cls=Command, epilog=EPILOG)

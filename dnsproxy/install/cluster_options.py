@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from sidecar.checked_type import CheckedType
-from sidecar.options import Decorated, EndpointType
+from sidecar.options import Decorated, EndpointType, add_options, kubeconfig_options
 
 if TYPE_CHECKING:
     from dnsproxy.install.discover.found import Where
@@ -41,9 +41,9 @@ OBJECT_REF: Final = CheckedType("ns/name", parse_object_ref)
 
 def cluster_options(command: Decorated) -> Decorated:
     """Which cluster, which DNS in it, and how to ask that: `kubeconfig`, `context`, `dns_service`, `dns`."""
-    options = [
-        click.option("--kubeconfig", metavar="FILE", help="How to reach the cluster; a pod uses its service account."),
-        click.option("--context", metavar="NAME", help="A context of the kubeconfig other than its current one."),
+    return add_options(
+        command,
+        kubeconfig_options("How to reach the cluster."),
         click.option(
             "--dns-service",
             type=OBJECT_REF,
@@ -54,10 +54,7 @@ def cluster_options(command: Decorated) -> Decorated:
             type=EndpointType(default_port=DNS_PORT),
             help="Ask the cluster's DNS here, not at its Service: the end of a port-forward, which takes TCP.",
         ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    )
 
 
 def service_option(command: Decorated) -> Decorated:

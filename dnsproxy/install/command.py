@@ -34,6 +34,7 @@ from sidecar.options import (
     Endpoint,
     EndpointType,
     Seconds,
+    add_options,
     parse_endpoint,
     run_program,
 )
@@ -107,7 +108,8 @@ def _demand_address(ctx: click.Context, param: click.Parameter, value: tuple[End
 
 
 def _file_options(command: Decorated) -> Decorated:
-    options = [
+    return add_options(
+        command,
         click.option(
             "--file",
             type=CheckedType("corefile", parse_source),
@@ -115,14 +117,13 @@ def _file_options(command: Decorated) -> Decorated:
             help="Work on this Corefile, `-` for stdin, and not on a cluster; the result goes to stdout.",
         ),
         click.option("--in-place", is_flag=True, help="Write the result into --file instead."),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    )
 
 
 def _run_options(command: Decorated) -> Decorated:
-    options = [
+    return add_options(
+        command,
+        output_option,
         click.option("--dry-run", is_flag=True, help="Write nothing; show a unified diff, and the RBAC that it takes."),
         click.option(
             "--timeout",
@@ -130,10 +131,7 @@ def _run_options(command: Decorated) -> Decorated:
             default=_WAIT_SECONDS,
             help="How long to ask the cluster's DNS whether it took the change; 0 for not at all.",
         ),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return output_option(command)
+    )
 
 
 @click.command(cls=Command, epilog=INSTALL_EPILOG)

@@ -5,7 +5,6 @@ The law: what fails only together is said in one line that names the flags.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ import click
 from dnsproxy.names import parse_zone
 from dnsproxy.publish.server_name import parse_server_name
 from sidecar.checked_type import CheckedType
-from sidecar.options import BadUsage, Decorated, Seconds, admin_option, log_options
+from sidecar.options import BadUsage, Decorated, Seconds, add_options, admin_option, kubeconfig_options, log_options
 
 if TYPE_CHECKING:
     from dnsproxy.publish.settings import PublisherSettings
@@ -24,7 +23,8 @@ ADMIN = "127.0.0.1:8084"
 
 def publisher_options(command: Decorated) -> Decorated:
     """Where the table comes from, what is done with it and how often, and the admin port."""
-    options: list[Callable[[Decorated], Decorated]] = [
+    return add_options(
+        command,
         click.option(
             "--from",
             type=CheckedType("host:port", parse_server_name),
@@ -47,14 +47,10 @@ def publisher_options(command: Decorated) -> Decorated:
         click.option("--remove", is_flag=True, help="Take out all that was published, and end."),
         click.option("--remove-on-exit", is_flag=True, help="Take it out at the end, after SIGTERM."),
         click.option("--dry-run", is_flag=True, help="Print what would change, and change nothing."),
-        click.option("--kubeconfig", metavar="FILE", help="How to reach the cluster, where objects in it are written."),
-        click.option("--context", metavar="NAME", help="A context of the kubeconfig other than its current one."),
+        kubeconfig_options("How to reach the cluster, where objects in it are written."),
         admin_option(ADMIN),
         log_options,
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    )
 
 
 def make_common(values: dict[str, Any]) -> PublisherSettings:

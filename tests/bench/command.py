@@ -15,6 +15,7 @@ from typing import Any, Final
 import click
 
 from sidecar.options import StartError
+from tests.peers.programs import find_program
 
 COULD_NOT: Final = 3
 """The exit status where nothing was found out."""
@@ -28,6 +29,14 @@ def look_around() -> dict[str, Any]:
     if load > _CROWDED * cpus:
         click.echo(f"this machine is busy (load {load:.1f} on {cpus} processors): the figures will be rough", err=True)
     return {"python": sys.version.split()[0], "cpus": cpus, "load": load}
+
+
+def demand(*peers: str, root: bool = False) -> None:
+    """Raises StartError where one of these programs is not here, or we are not root and have to be."""
+    if missing := [name for name in peers if find_program(name) is None]:
+        raise StartError(f"not installed: {', '.join(missing)} (`make peers` brings them)", status=COULD_NOT)
+    if root and os.geteuid() != 0:
+        raise StartError("network namespaces take root", status=COULD_NOT)
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

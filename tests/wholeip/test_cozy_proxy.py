@@ -9,28 +9,14 @@ import trio
 
 from tests.peers.networks import Network, root
 from tests.wholeip.scene.cluster import CLUSTER, OPEN_PORT, Cluster, address, balanced, cluster, install, mappings
+from tests.wholeip.scene.cozy_proxy import COZY_PROXY
 from wholeip.conntrack import end_flows
 from wholeip.ruleset import make_ruleset
 
 __all__ = ["root"]
 pytestmark = pytest.mark.peer("nft", "ip", "nsenter", "unshare")
 
-POD, LB = address("a", 4), balanced("a", 4)
-# Its tables and chains as it makes them (pkg/proxy/nft.go, 0.3.0).
-COZY_PROXY = f"""
-table ip cozy_proxy {{
-    map pod_svc {{ type ipv4_addr : ipv4_addr; elements = {{ {POD} : {LB} }}; }}
-    map svc_pod {{ type ipv4_addr : ipv4_addr; elements = {{ {LB} : {POD} }}; }}
-    chain egress_snat {{
-        type filter hook prerouting priority raw; policy accept;
-        ip saddr set ip saddr map @pod_svc
-    }}
-    chain ingress_dnat {{
-        type filter hook prerouting priority mangle; policy accept;
-        ip daddr set ip daddr map @svc_pod
-    }}
-}}
-"""
+LB = balanced("a", 4)
 
 
 @pytest.fixture

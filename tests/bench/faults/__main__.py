@@ -13,11 +13,10 @@ import click
 
 from sidecar.options import Command, StartError
 from sidecar.program import INTERRUPTED
-from tests.bench.command import COULD_NOT, ending_on_sigterm, look_around, write_json
+from tests.bench.command import COULD_NOT, demand, ending_on_sigterm, look_around, write_json
 from tests.bench.faults.measuring import FAULTS
 from tests.bench.faults.report import format_table, to_json
 from tests.bench.faults.run import Options, run_bench
-from tests.peers.programs import find_program
 
 _PEERS: Final = {"newest": "coredns", "oldest": "coredns-old"}
 _FAULTS: Final = "\n".join(f"  {fault.name:<12} {fault.about}" for fault in FAULTS)
@@ -52,9 +51,7 @@ Exit status: 0 measured, 2 bad usage, 3 could not measure.
 def main(json_file: Path, **values: Any) -> None:
     """Kill, stop and cut off `dnsproxy serve` behind a real CoreDNS, and count what fails and what is slow."""
     options = make_options(**values)
-    missing = [name for name in (*options.peers, "nsd") if find_program(name) is None]
-    if missing:
-        raise StartError(f"not installed: {', '.join(missing)} (`make peers` brings them)", status=COULD_NOT)
+    demand(*options.peers, "nsd")
     surroundings = look_around()
     try:
         with ending_on_sigterm():

@@ -13,15 +13,13 @@ import click
 
 from sidecar.options import Command, StartError
 from sidecar.program import INTERRUPTED
-from tests.bench.command import COULD_NOT, ending_on_sigterm, look_around, write_json
+from tests.bench.command import COULD_NOT, demand, ending_on_sigterm, look_around, write_json
 from tests.bench.sync.filling import MOST
 from tests.bench.sync.measuring import MEASUREMENTS
 from tests.bench.sync.report import SIZES, format_table, to_json
 from tests.bench.sync.run import Found, Options, run_bench
 from tests.peers.processes import StartFailed
-from tests.peers.programs import find_program
 
-_NEEDED = ("etcd", "kube-apiserver")
 _NAMES = [one.name for one in MEASUREMENTS]
 _MEASUREMENTS = "\n".join(f"  {one.name:<12} {one.about}" for one in MEASUREMENTS)
 
@@ -61,7 +59,7 @@ Exit status: 0 measured, 2 bad usage, 3 could not measure.
 def main(json_file: Path, **values: Any) -> None:
     """Measure `dnsproxy serve` with many Ingresses on a real kube-apiserver."""
     options = make_options(**values)
-    _look_for_peers()
+    demand("etcd", "kube-apiserver")
     surroundings = look_around()
     found = _run(options)
     if not options.measurements and not options.profile:
@@ -77,12 +75,6 @@ def main(json_file: Path, **values: Any) -> None:
     write_json(json_file, to_json(found.rows, **how, **surroundings))
     if options.measurements and not found.has_any:
         raise StartError("nothing was measured", status=COULD_NOT)
-
-
-def _look_for_peers() -> None:
-    missing = [name for name in _NEEDED if find_program(name) is None]
-    if missing:
-        raise StartError(f"not installed: {', '.join(missing)} (`make peers` brings them)", status=COULD_NOT)
 
 
 def _run(options: Options) -> Found:

@@ -5,21 +5,19 @@ The law: it measures and says so; a goal that is missed is a figure and no failu
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Final
 
 import click
 
-from sidecar.options import Command, StartError
+from sidecar.options import Command
 from sidecar.program import INTERRUPTED
-from tests.bench.command import COULD_NOT, ending_on_sigterm, look_around, write_json
+from tests.bench.command import demand, ending_on_sigterm, look_around, write_json
 from tests.bench.progress import Progress
 from tests.bench.wholeip.applying import Applied, Ended, measure_applying, measure_ending
 from tests.bench.wholeip.report import format_applied, format_ended, format_traffic, to_json
 from tests.bench.wholeip.traffic import Traffic, measure_traffic
 from tests.bench.wholeip.ways import WAYS
-from tests.peers.programs import find_program
 from tests.wholeip.scene.cluster import cluster
 
 _PARTS: Final = ("traffic", "applying", "ending")
@@ -49,11 +47,7 @@ Exit status: 0 measured, 2 bad usage, 3 could not measure.
 @click.option("--json", "json_file", type=click.Path(path_type=Path), default="bench-wholeip.json", help="All figures.")
 def main(parts: tuple[str, ...], rounds: int, seconds: float, times: int, json_file: Path) -> None:
     """Measure the rules of wholeip between a client, a node and a pod in network namespaces. Takes root."""
-    missing = [name for name in ("nft", "ip", "iperf3", "conntrack") if find_program(name) is None]
-    if missing:
-        raise StartError(f"not installed: {', '.join(missing)} (`make peers` brings them)", status=COULD_NOT)
-    if os.geteuid() != 0:
-        raise StartError("network namespaces take root", status=COULD_NOT)
+    demand("nft", "ip", "iperf3", "conntrack", root=True)
     surroundings = look_around()
     traffic: list[Traffic] = []
     applied: list[Applied] = []

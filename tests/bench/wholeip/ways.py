@@ -10,6 +10,7 @@ from ipaddress import ip_address
 from typing import Final
 
 from tests.wholeip.scene.cluster import CLUSTER, NETWORK_PLUGIN, Cluster, address, balanced
+from tests.wholeip.scene.cozy_proxy import COZY_PROXY
 from wholeip.mapping import Mapping
 from wholeip.ruleset import format_ruleset, make_ruleset
 
@@ -49,37 +50,12 @@ def _ours(count: int) -> str:
     return NETWORK_PLUGIN + format_ruleset(make_ruleset(make_mappings(count), cluster=CLUSTER))
 
 
-_STATELESS: Final = f"""
-table ip stateless {{
-    map pod_svc {{ type ipv4_addr : ipv4_addr; elements = {{ {address("a", 4)} : {balanced("a", 4)} }} }}
-    map svc_pod {{ type ipv4_addr : ipv4_addr; elements = {{ {balanced("a", 4)} : {address("a", 4)} }} }}
-    set filtered_pods {{ type ipv4_addr; }}
-    set icmp_allowed_pods {{ type ipv4_addr; }}
-    set allowed_ports {{ type ipv4_addr . inet_proto . inet_service; }}
-    chain egress_snat {{
-        type filter hook prerouting priority raw; policy accept;
-        ip saddr set ip saddr map @pod_svc
-    }}
-    chain ingress_dnat {{
-        type filter hook prerouting priority mangle; policy accept;
-        ip daddr set ip daddr map @svc_pod
-    }}
-    chain port_filter {{
-        type filter hook prerouting priority filter; policy accept;
-        ct state established,related accept
-        ip daddr @icmp_allowed_pods meta l4proto icmp accept
-        ip daddr @filtered_pods ip daddr . meta l4proto . th dport != @allowed_ports drop
-    }}
-}}
-"""
-"""cozy-proxy's three chains; a pod with a whole address is in none of the sets."""
-
 WAYS: Final = (
     Way("bare", "the pod's own address, no rules at all", "", address("a", 4)),
     Way("tracked", "the pod's own address, conntrack and masquerade as on any node", NETWORK_PLUGIN, address("a", 4)),
     Way("ours", "a whole address, one mapping", _ours(1), balanced("a", 4)),
     Way("ours 10,000", "a whole address, one of 10,000 mappings", _ours(10_000), balanced("a", 4)),
-    Way("stateless", "a whole address by cozy-proxy's chains", NETWORK_PLUGIN + _STATELESS, balanced("a", 4)),
+    Way("stateless", "a whole address by cozy-proxy's chains", NETWORK_PLUGIN + COZY_PROXY, balanced("a", 4)),
 )
 
 

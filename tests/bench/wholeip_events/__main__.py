@@ -5,17 +5,15 @@ The law: it measures and says so; a goal that is missed is a figure and no failu
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
 
-from sidecar.options import Command, StartError
+from sidecar.options import Command
 from sidecar.program import INTERRUPTED
-from tests.bench.command import COULD_NOT, ending_on_sigterm, look_around, write_json
+from tests.bench.command import demand, ending_on_sigterm, look_around, write_json
 from tests.bench.wholeip_events.report import format_figures, to_json
 from tests.bench.wholeip_events.run import measure
-from tests.peers.programs import find_program
 
 EPILOG = """\b
 A real API server, agent and kernel, in a network of their own: so many Services with a pod each, then one pod
@@ -32,11 +30,7 @@ Exit status: 0 measured, 2 bad usage, 3 could not measure.
 @click.option("--json", "json_file", type=click.Path(path_type=Path), default="bench-events.json", help="All figures.")
 def main(services: int, changes: int, json_file: Path) -> None:
     """Measure from an event of the cluster to the rule in the kernel. Takes root."""
-    missing = [name for name in ("nft", "ip", "etcd", "kube-apiserver") if find_program(name) is None]
-    if missing:
-        raise StartError(f"not installed: {', '.join(missing)} (`make peers` brings them)", status=COULD_NOT)
-    if os.geteuid() != 0:
-        raise StartError("network namespaces take root", status=COULD_NOT)
+    demand("nft", "ip", "etcd", "kube-apiserver", root=True)
     surroundings = look_around()
     try:
         with ending_on_sigterm():
