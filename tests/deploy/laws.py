@@ -13,7 +13,7 @@ from tests.deploy.manifests import Manifest, containers, name_of, pod_templates
 IMAGE: Final = "localhost/switchback"
 OF_NODES: Final = frozenset({"node-hosts"})
 """These write a file of the node, as its owner, and from a namespace of their own. All else holds for them too."""
-OF_NETWORKS: Final = frozenset({"wholeip"})
+OF_NETWORKS: Final = frozenset({"wholeip", "wholeip-uninstall"})
 """These write rules of the node's network, with the one capability that takes, which only root has. All else holds."""
 LONGEST_NAME: Final = 63
 """Of a Service and of a label's value: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/"""

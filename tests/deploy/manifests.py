@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,8 +23,10 @@ BASE: Final = DEPLOY / "base"
 
 ALONE: Final = frozenset({"node-local", "installer-print"})
 """Components that take the place of others, so that not all go together."""
-_NEEDED: Final = {"installer-watch": ["installer-job"]}
+_NEEDED: Final = {"installer-watch": ["installer-job"], "wholeip-metrics": ["wholeip"]}
 """What a component is listed beside."""
+_FILLED_IN: Final = re.compile(r"\$\(\w+\)")
+"""Another variable, in the value of one."""
 
 Manifest = Mapping[str, Any]
 
@@ -120,4 +123,6 @@ def settings_of(manifests: Sequence[Manifest], template: Manifest) -> dict[str, 
     values: dict[str, str] = {}
     for source in first.get("envFrom", ()):
         values |= find(manifests, "ConfigMap", source["configMapRef"]["name"])["data"]
-    return values | {one["name"]: one["value"] for one in first.get("env", ()) if "value" in one}
+    # What the kubelet fills in is an address wherever we have it.
+    given = {one["name"]: _FILLED_IN.sub("192.0.2.10", one["value"]) for one in first.get("env", ()) if "value" in one}
+    return values | given

@@ -77,8 +77,15 @@ def remove(
     given.touch()
     environment = {
         **os.environ,
-        **{"KUBECTL": str(program), "CALLS": str(calls), "GIVEN": str(given), "TEMPLATE": str(template)},
-        **{"PARTS": parts, "STATUS": status, "INSTALLER": installer, "AGENTS": agents, "JOBS": jobs},
+        "KUBECTL": str(program),
+        "CALLS": str(calls),
+        "GIVEN": str(given),
+        "TEMPLATE": str(template),
+        "PARTS": parts,
+        "STATUS": status,
+        "INSTALLER": installer,
+        "AGENTS": agents,
+        "JOBS": jobs,
         "SECONDS_TO_WAIT": wait,
     }
     command = ["sh", str(DEPLOY / "remove.sh"), *arguments]
