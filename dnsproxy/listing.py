@@ -17,7 +17,7 @@ from dnsproxy.claims import Claim, Origin, Reach
 from dnsproxy.names import is_within
 from dnsproxy.plan import Verdict
 from dnsproxy.registry import Registry, reaches
-from sidecar.text import escape_controls
+from sidecar.text import align_columns, escape_controls
 
 _SLICE: Final = 50
 """Hostnames looked at for one piece: less than a millisecond."""
@@ -93,10 +93,7 @@ def format_columns(rows: Sequence[Row]) -> Iterator[str]:
     """Lines of text, the headings first."""
     doubtful = any(row.doubt for row in rows)
     headings = (*_HEADINGS, "DOUBT") if doubtful else _HEADINGS
-    cells = [headings, *(_cells(row)[: len(headings)] for row in rows)]
-    widths = [min(max(map(len, column)), _WIDEST) for column in zip(*cells, strict=True)]
-    for line in cells:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+    return align_columns([headings, *(_cells(row)[: len(headings)] for row in rows)], widest=_WIDEST)
 
 
 def format_json(listing: Listing, rows: Sequence[Row]) -> Iterator[str]:

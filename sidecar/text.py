@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterator, Sequence
 
 # Cc: C0, DEL and C1. Cf: among others the bidirectional overrides. Zl, Zp: line separators. Cs: half characters, which
 # no encoder can write. Co and Cn are harmless boxes.
@@ -19,6 +20,14 @@ def escape_controls(text: str, *, keep: str = "") -> str:
 def one_line(text: str) -> str:
     """The text on one line, controls escaped; line ends and the blanks around them become one space."""
     return escape_controls(" ".join(line.strip() for line in text.splitlines()).strip())
+
+
+def align_columns(rows: Sequence[Sequence[str]], *, widest: int | None = None) -> Iterator[str]:
+    """Lines in which the cells of a column begin below each other; one beyond `widest` moves its own line alone."""
+    longest = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths = longest if widest is None else [min(width, widest) for width in longest]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def _escaped(character: str) -> str:

@@ -5,14 +5,14 @@ The law: what came is a Document or a StartError, and no character of it reaches
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import click
 
 from sidecar.asking import ask
 from sidecar.errors import StartError
 from sidecar.options import Endpoint
-from sidecar.text import one_line
+from sidecar.text import align_columns, one_line
 from wholeip.status import Document, describe_opened, format_json, parse_document
 
 _NOT_SO = 1
@@ -49,7 +49,7 @@ def format_text(document: Document) -> Iterator[str]:
         for mapping in document.mappings
     ]
     if rows:
-        headings, *lines = _columns([_HEADINGS, *rows])
+        headings, *lines = align_columns([_HEADINGS, *rows])
         yield click.style(headings, bold=True)
         yield from lines
         yield ""
@@ -60,9 +60,3 @@ def format_text(document: Document) -> Iterator[str]:
     node = f" on {one_line(document.node)}" if document.node else ""
     colour = "green" if document.ready else "red"
     yield click.style(f"{'Ready' if document.ready else 'Not ready'}{node}: {one_line(document.state)}", fg=colour)
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.colour import colour_choice
-from sidecar.text import escape_controls, one_line
+from sidecar.text import align_columns, escape_controls, one_line
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,19 @@ def test_what_is_kept_stays() -> None:
 
 def test_lines_become_one() -> None:
     assert one_line("  one\n two \r\n\x1b three ") == "one two \\x1b three"
+
+
+@pytest.mark.parametrize(
+    ("rows", "widest", "lines"),
+    [
+        pytest.param([["NAME", "OF"], ["a", "b"]], None, ["NAME  OF", "a     b"], id="below each other"),
+        pytest.param([["a", ""]], None, ["a"], id="nothing at the end"),
+        pytest.param([["long", "x"], ["a", "y"]], 2, ["long  x", "a   y"], id="one that is too long"),
+        pytest.param([], None, [], id="nothing"),
+    ],
+)
+def test_columns_are_aligned(rows: list[list[str]], widest: int | None, lines: list[str]) -> None:
+    assert list(align_columns(rows, widest=widest)) == lines
 
 
 @given(st.text())
