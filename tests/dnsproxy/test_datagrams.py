@@ -52,7 +52,7 @@ class World:
         host = to or self.host
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         sock = self._stack.enter_context(socket.socket(family, socket.SOCK_DGRAM))
-        sock.settimeout(5)
+        sock.settimeout(30)
         if at is not None:
             sock.bind((at, 0))
         return Client(sock, (host, self.number), self._ids)
@@ -106,7 +106,7 @@ class Client:
         except BlockingIOError:
             return True
         finally:
-            self._socket.settimeout(5)
+            self._socket.settimeout(30)
         return False
 
 

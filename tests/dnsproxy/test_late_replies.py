@@ -41,7 +41,7 @@ class World:
         family = socket.AF_INET6 if ":" in asked else socket.AF_INET
         client = self._stack.enter_context(socket.socket(family, socket.SOCK_DGRAM))
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
-        client.settimeout(5)
+        client.settimeout(30)
         client.sendto(b"??query", (asked, self.socket.getsockname()[1]))
         assert self._port.receive() == [b"query"]
         return client, self._port.sender(0)

@@ -52,7 +52,7 @@ def port() -> Iterator[BatchPort]:
 def client(port: BatchPort) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.connect(port.socket.getsockname())
-        sock.settimeout(5)
+        sock.settimeout(30)
         yield sock
 
 
@@ -158,7 +158,7 @@ def test_an_ipv4_and_an_ipv6_client_of_one_batch_keep_their_address_sizes() -> N
     ):
         port = BatchPort(sock)
         for client, host in ((four, "127.0.0.1"), (six, "::1"), (four, "127.0.0.1")):
-            client.settimeout(5)
+            client.settimeout(30)
             client.sendto(b"id query", (host, sock.getsockname()[1]))
         assert len(port.receive()) == 3
         port.send([b"1", b"2", b"3"])

@@ -239,11 +239,12 @@ async def test_an_idle_connection_is_reset_after_the_idle_timeout() -> None:
 
 
 async def test_octets_put_off_the_idle_timeout() -> None:
-    async with relaying(idle_timeout=1.0) as world:
+    # A busy machine may hold this process for seconds.
+    async with relaying(idle_timeout=4.0) as world:
         client, backend = await world.pair()
         with client, backend:
             begun = trio.current_time()
-            while trio.current_time() - begun < 2.0:
+            while trio.current_time() - begun < 5.0:
                 await client.send(b"x")
                 assert await backend.recv(1) == b"x"
                 with trio.move_on_after(0.2):

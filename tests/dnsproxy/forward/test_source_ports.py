@@ -41,7 +41,7 @@ class World:
 @pytest.fixture(params=[pytest.param("127.0.0.1", id="IPv4"), pytest.param("::1", id="IPv6")])
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
     with Poller() as poller, listen_udp(Endpoint(request.param, 0), flag="test") as server:
-        server.settimeout(5)
+        server.settimeout(30)
         made = World(poller, server)
         yield made
         made.ports.close()
@@ -158,7 +158,7 @@ def test_after_the_end_nothing_is_left_and_nothing_leaves(world: World) -> None:
 
 def test_ports_of_two_upstreams_are_kept_apart(world: World) -> None:
     with listen_udp(Endpoint("127.0.0.1", 0), flag="test") as server:
-        server.settimeout(5)
+        server.settimeout(30)
         other = World(world.poller, server)
         world.ports.post(flight())
         other.ports.post(flight())

@@ -69,7 +69,7 @@ class Served(World):
 @pytest.fixture(params=[pytest.param("127.0.0.1", id="IPv4"), pytest.param("::1", id="IPv6")])
 def world(request: pytest.FixtureRequest) -> Iterator[Served]:
     with Poller() as poller, listen_udp(Endpoint(request.param, 0), flag="test") as server:
-        server.settimeout(5)
+        server.settimeout(30)
         server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         server.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
         made = Served(poller, server)
