@@ -20,9 +20,11 @@ from tests.deploy.manifests import DEPLOY
 from tests.peers.ports import free_ports
 from tests.peers.processes import end_process, is_listening, wait_for
 from tests.peers.programs import program
+from wholeip.metrics import AgentCollector
+from wholeip.status import AgentStatus
 
 FOLDER: Final = DEPLOY / "components" / "monitoring"
-_METRIC: Final = re.compile(r"\b(?:dnsproxy|proxy|process)_[a-z_]+\b")
+_METRIC: Final = re.compile(r"\b(?:dnsproxy|proxy|wholeip|process)_[a-z_]+\b")
 _SUFFIXES: Final = ("_total", "_bucket", "_sum", "_count")
 
 
@@ -66,6 +68,47 @@ CASES: Final[dict[str, tuple[list[str], list[str]]]] = {
     "RelayBackendFails": (
         ['proxy_backend_errors_total{cause="timeout"} 0+6x120', "proxy_connections_total 0+60x120"],
         ['proxy_backend_errors_total{cause="timeout"} 0+1x120', "proxy_connections_total 0+60x120"],
+    ),
+    "WholeipAgentAbsent": (
+        ['up{job="wholeip",node="a"} 0x120', 'up{job="wholeip",node="b"} 1x120'],
+        ['up{job="wholeip",node="a"} 1x108 0x12'],
+    ),
+    "WholeipRulesRefused": (
+        [
+            'wholeip_apply_total{result="failed",node="a"} 0+2x120',
+            'wholeip_apply_total{result="failed",node="b"} 7x120',
+        ],
+        [
+            'wholeip_apply_total{result="failed",node="a"} 9x120',
+            'wholeip_apply_total{result="applied",node="a"} 0+9x120',
+        ],
+    ),
+    "WholeipOutOfStep": (
+        ['wholeip_in_step{node="a"} 0x120', 'wholeip_in_step{node="b"} 1x120'],
+        # An agent that starts is not at once.
+        ['wholeip_in_step{node="a"} 1x108 0x5 1x10'],
+    ),
+    "WholeipClusterUnheard": (
+        [
+            'wholeip_watch_contact_timestamp_seconds{kind="Service",node="a"} 600x120',
+            'wholeip_watch_contact_timestamp_seconds{kind="Node",node="a"} 0+60x120',
+        ],
+        ['wholeip_watch_contact_timestamp_seconds{kind="Service",node="a"} 0+60x120'],
+    ),
+    "WholeipAddressLeftOut": (
+        [
+            'wholeip_services_skipped{reason="address-taken",node="a"} 1x120',
+            'wholeip_services_skipped{reason="address-taken",node="b"} 1x120',
+        ],
+        [
+            'wholeip_services_skipped{reason="address-taken",node="a"} 0x120',
+            'wholeip_services_skipped{reason="no-address",node="a"} 3x120',
+            'wholeip_services_skipped{reason="no-endpoint",node="a"} 3x120',
+        ],
+    ),
+    "WholeipRulesFoughtOver": (
+        ['wholeip_drift_repaired_total{node="a"} 0+1x120', 'wholeip_drift_repaired_total{node="b"} 0x120'],
+        ['wholeip_drift_repaired_total{node="a"} 0x100 1x20'],
     ),
 }
 
@@ -134,13 +177,14 @@ def bare(name: str) -> str:
 
 @contextmanager
 def exposed(folder: Path) -> Iterator[set[str]]:
-    """The families of both programs, as they are scraped, and those of a watcher."""
+    """The families of both programs, as they are scraped, and those of a watcher and of an agent of wholeip."""
     dns, dns_admin, relay, relay_admin = free_ports(4)
     serve = ["dnsproxy", "serve", f"--listen=127.0.0.1:{dns}", "--upstream=127.0.0.1:9"]
     serve += [f"--admin=127.0.0.1:{dns_admin}"]
     proxy = ["proxy", f"--route=127.0.0.1:{relay}=127.0.0.1:9", f"--admin=127.0.0.1:{relay_admin}"]
-    # As a watcher shows them to whoever scrapes it; running one takes a cluster.
-    names = {family.name for family in WatchCollector(WatchStatus()).collect()}
+    # As a watcher and an agent show them to whoever scrapes them; running one takes a cluster.
+    collectors = (WatchCollector(WatchStatus()), AgentCollector(AgentStatus()))
+    names = {family.name for collector in collectors for family in collector.collect()}
     with ExitStack() as stack:
         for command, port in ((serve, dns_admin), (proxy, relay_admin)):
             log = stack.enter_context((folder / f"{command[0]}.log").open("wb"))
