@@ -1,4 +1,4 @@
-"""`python -m tests.bench.readers`: what it costs one server that many nodes read its names.
+"""`python -m tests.bench.readers`: what it costs one server that many nodes read its names, or people search.
 
 The law: it measures and says so; a figure that is bad is a figure and no failure.
 """
@@ -18,14 +18,17 @@ _COLUMNS = "{:<34} {:>8} {:>9} {:>9} {:>8} {:>8} {:>8} {:>9} {:>9}"
 @click.option("--names", type=click.IntRange(1), default=10_000, help="In the table.")
 @click.option("--readers", type=click.IntRange(1), default=500, help="Nodes.")
 @click.option("--interval", type=click.FloatRange(0.1), default=10.0, help="Seconds between two looks of one.")
+@click.option("--people", type=click.IntRange(1), default=20, help="Who search on the pages.")
+@click.option("--pause", type=click.FloatRange(0.01), default=1.0, help="Seconds between two searches of one.")
 @click.option("--seconds", type=click.FloatRange(1), default=10.0, help="Of each scene.")
-def main(*, names: int, readers: int, interval: float, seconds: float) -> None:
-    """Measure a server whose names are read by many nodes, and its DNS beside."""
+def main(*, names: int, readers: int, interval: float, people: int, pause: float, seconds: float) -> None:
+    """Measure a server whose names are read by many nodes or searched by people, and its DNS beside."""
     look_around()
     click.echo(f"{names:,} names, {readers} readers that look every {interval:g} s; a change every {interval:g} s")
+    click.echo(f"{people} people who search every {pause:g} s")
     click.echo(_COLUMNS.format("", "CPU %", "DNS p50", "DNS p99", "lost", "304", "200", "look p99", "MB sent"))
     with ending_on_sigterm():
-        for figure in run(Options(names, readers, interval, seconds)):
+        for figure in run(Options(names, readers, interval, people, pause, seconds)):
             click.echo(_line(figure))
 
 

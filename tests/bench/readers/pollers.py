@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import random
 import sys
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, field
 
 import trio
@@ -77,13 +78,13 @@ async def _read(server: Endpoint, interval: float, polled: Polled) -> None:
         await trio.sleep_until(begun + interval)
 
 
-def main() -> None:
-    """The process."""
+def run_process(asking: Callable[..., Awaitable[Polled]]) -> None:
+    """The process: `asking` is poll, or takes the same."""
     port, readers, interval, seconds = sys.argv[1:]
-    polled = trio.run(lambda: poll(int(port), readers=int(readers), interval=float(interval), seconds=float(seconds)))
+    polled = trio.run(lambda: asking(int(port), readers=int(readers), interval=float(interval), seconds=float(seconds)))
     summary = Summary(polled.same, polled.new, polled.failed, polled.octets, percentile(polled.milliseconds, 0.99))
     print(json.dumps(asdict(summary)))  # noqa: T201  # what it is for
 
 
 if __name__ == "__main__":
-    main()
+    run_process(poll)

@@ -1,6 +1,6 @@
-"""One run: a real `dnsproxy serve`, so many readers of its names, and DNS beside.
+"""One run: a real `dnsproxy serve`, so many readers of its names or people who search them, and DNS beside.
 
-The law: each scene is measured beside the same one without readers, on one processor that nothing else of ours uses.
+The law: each scene is measured beside the same one without them, on one processor that nothing else of ours uses.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ class Options:
     names: int
     readers: int
     interval: float
+    people: int
+    pause: float
+    """Seconds between two searches of one."""
     seconds: float
 
 
@@ -44,15 +47,18 @@ class Scene:
     """What happens meanwhile."""
 
     about: str
-    readers: bool
+    asking: str
+    """The program of those who ask, `pollers` or `searchers`; empty where there are none."""
     changes: bool
 
 
 SCENES: Final = (
-    Scene("nobody reads", readers=False, changes=False),
-    Scene("all read, the table stays", readers=True, changes=False),
-    Scene("nobody reads, the table changes", readers=False, changes=True),
-    Scene("all read, the table changes", readers=True, changes=True),
+    Scene("nobody reads", "", changes=False),
+    Scene("all read, the table stays", "pollers", changes=False),
+    Scene("people search, the table stays", "searchers", changes=False),
+    Scene("nobody reads, the table changes", "", changes=True),
+    Scene("all read, the table changes", "pollers", changes=True),
+    Scene("people search, the table changes", "searchers", changes=True),
 )
 
 
@@ -111,11 +117,13 @@ def _write_table(path: Path, names: int, *, version: int) -> None:
 def _measure(scene: Scene, server: _Server, options: Options, queries: Path) -> Figure:
     with ExitStack() as processes:
         readers = None
-        if scene.readers:
-            # They know the table when the measurement begins.
-            known = options.interval + 1
-            arguments = (server.admin, options.readers, options.interval, known + options.seconds)
-            readers = _started(processes, "tests.bench.readers.pollers", *arguments)
+        if scene.asking:
+            polls = scene.asking == "pollers"
+            many, interval = (options.readers, options.interval) if polls else (options.people, options.pause)
+            # They know the table when the measurement begins, or have searched it.
+            known = interval + 1
+            arguments = (server.admin, many, interval, known + options.seconds)
+            readers = _started(processes, f"tests.bench.readers.{scene.asking}", *arguments)
             time.sleep(known)
         prober = _started(processes, "tests.bench.dns.prober", server.port, queries, RATE, options.seconds)
         before, begun = read_clock(server.process.pid), time.monotonic()
