@@ -47,10 +47,11 @@ From outside of the cluster nothing is dialled. A pod without any rights can do 
     dnsproxy doctor --from - --probe < facts.json
 
 \b
-Needed of RBAC: get and list, all over the cluster, on services, endpointslices, configmaps, nodes, deployments,
-daemonsets, ingresses, ingressclasses and the kinds of the Gateway API; get pods/proxy for the age of the table. What
-is missing is named, and the rest is judged without it. The file has names, addresses, annotations of load balancers
-and settings about the PROXY protocol; no token, no Secret, no certificate.
+Needed of RBAC, all over the cluster: list services, endpointslices, nodes, namespaces, deployments, daemonsets,
+ingresses, ingressclasses and the kinds of the Gateway API; get services and configmaps, and felixconfigurations of
+Calico; in dnsproxy's namespace get pods/proxy, for the age of the table. deploy/components/doctor is that, and a pod to
+it. What is missing is named, and the rest is judged without it. The file has names, addresses, annotations of load
+balancers and settings about the PROXY protocol; no token, no Secret, no certificate.
 """
 
 

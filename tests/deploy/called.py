@@ -47,6 +47,56 @@ patch dnsendpoints any in switchback
 delete dnsendpoints any in switchback
 """
 
+DOCTOR = """
+list ingresses
+list ingressclasses
+list gatewayclasses
+list gateways
+list listenersets
+list xlistenersets
+list httproutes
+list grpcroutes
+list tlsroutes
+list namespaces
+list nodes
+list services
+get services kube-dns in kube-system
+get services relay in switchback
+list deployments in kube-system
+list deployments in switchback
+list daemonsets
+list daemonsets in kube-system
+list endpointslices in kube-system
+list endpointslices in switchback
+get configmaps coredns in kube-system
+get configmaps any in default
+get felixconfigurations default
+get pods/proxy any in switchback
+"""
+
+NOT_DOCTOR = """
+watch services
+watch ingresses
+watch nodes
+get namespaces default
+list configmaps
+patch configmaps any in default
+get felixconfigurations any
+list felixconfigurations
+get pods any in switchback
+get pods/log any in switchback
+create pods/proxy any in switchback
+get pods/proxy any in kube-system
+get pods/proxy any in default
+get services/proxy any in switchback
+get nodes/proxy any
+create jobs in switchback-doctor
+create pods in switchback-doctor
+patch cronjobs doctor in switchback-doctor
+list secrets in switchback-doctor
+create serviceaccounts/token doctor in switchback-doctor
+"""
+
 NOBODY = """
 list secrets
 get secrets any in switchback
@@ -92,7 +142,7 @@ delete namespaces switchback
 
 
 def rows(text: str) -> list[str]:
-    return text.strip().splitlines()
+    return [line for line in text.splitlines() if line]
 
 
 @contextmanager

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.deploy.called import DNSPROXY, GATEWAYS, NOBODY, PUBLISHER, rows, serving
+from dnsproxy.doctor.facts_file import parse_facts
+from tests.deploy.called import DNSPROXY, DOCTOR, GATEWAYS, NOBODY, NOT_DOCTOR, PUBLISHER, rows, serving
 from tests.deploy.calls import ALLOWED, FORBIDDEN, Caller, account, parse_call
 from tests.deploy.kubectl import kubectl
-from tests.deploy.manifests import DEPLOY, compose
-from tests.peers.apiserver import ApiServer
+from tests.deploy.manifests import DEPLOY, compose, find, kustomizations
+from tests.deploy.putting import put, take_away
+from tests.deploy.test_installer_rights import without_addresses
+from tests.dnsproxy.install.discover.cluster import manifests as objects_of
+from tests.peers.apiserver import ApiServer, collection_path
+from tests.peers.ports import free_port
+from tests.peers.programs import program
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api", "prometheus-operator", "dnsendpoint")
 
-COMPONENTS = [DEPLOY / "components" / name for name in ("gateway-api", "external-dns")]
+COMPONENTS = [DEPLOY / "components" / name for name in ("gateway-api", "external-dns", "doctor")]
+
+SEEN = ("list services", "get services", "get configmaps", "list nodes", "list deployments", "list endpointslices")
+"""The doctor sees all of them, wherever they are."""
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +42,11 @@ def with_gateways(bare: ApiServer, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.fixture(scope="module")
 def gateway_reader(with_gateways: ApiServer) -> Caller:
     return account(with_gateways, "switchback", "dnsproxy")
+
+
+@pytest.fixture(scope="module")
+def doctor(with_gateways: ApiServer) -> Caller:
+    return account(with_gateways, "switchback-doctor", "doctor")
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +74,22 @@ def test_the_publisher_may_do_nothing_else(publisher: Caller, call: str) -> None
     assert publisher.verdict(parse_call(call)) == FORBIDDEN
 
 
-@pytest.mark.parametrize("call", [*rows(DNSPROXY), *rows(NOBODY), *rows(GATEWAYS), *rows(PUBLISHER)])
+@pytest.mark.parametrize("call", rows(DOCTOR))
+def test_the_doctor_may_look(doctor: Caller, call: str) -> None:
+    assert doctor.verdict(parse_call(call)) == ALLOWED
+
+
+@pytest.mark.parametrize(
+    "call", [*(one for one in rows(NOBODY) if not one.startswith(SEEN)), *rows(NOT_DOCTOR), *rows(PUBLISHER)]
+)
+def test_the_doctor_may_do_nothing_else(doctor: Caller, call: str) -> None:
+    assert doctor.verdict(parse_call(call)) == FORBIDDEN
+
+
+@pytest.mark.parametrize(
+    "call",
+    dict.fromkeys(rows("".join((DNSPROXY, NOBODY, GATEWAYS, PUBLISHER, DOCTOR, NOT_DOCTOR)))),
+)
 def test_an_administrator_may_do_all_of_it(with_gateways: ApiServer, call: str) -> None:
     """Else a call would be refused for another reason than its rights."""
     assert Caller(with_gateways, with_gateways.token).verdict(parse_call(call)) == ALLOWED
@@ -64,3 +99,93 @@ def test_the_program_itself_gets_along_with_gateways(with_gateways: ApiServer, t
     config = account(with_gateways, "switchback", "dnsproxy").write_kubeconfig(tmp_path / "kubeconfig")
     with serving("--source", "ingress", "--source", "gateway", kubeconfig=config, folder=tmp_path) as log:
         assert "forbidden" not in log.read_text().lower()
+
+
+CONTROLLER = """
+{apiVersion: v1, kind: Service,
+ metadata: {name: ingress, namespace: default, labels: {app.kubernetes.io/name: ingress-nginx}},
+ spec: {type: LoadBalancer, externalIPs: [192.0.2.80], selector: {app: ingress}, ports: [{port: 443}]}}
+---
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: ingress, namespace: default},
+ spec: {selector: {matchLabels: {app: ingress}}, template: {metadata: {labels: {app: ingress}},
+  spec: {containers: [{name: controller, image: "example.org/controller:1", args: [--configmap=default/ingress]}]}}}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: ingress, namespace: default}, data: {use-proxy-protocol: "true"}}
+---
+{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: kube-proxy, namespace: kube-system},
+ spec: {selector: {matchLabels: {app: kube-proxy}}, template: {metadata: {labels: {app: kube-proxy}},
+  spec: {containers: [{name: kube-proxy, image: "example.org/kube-proxy:v1.34.0"}]}}}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: kube-proxy, namespace: kube-system},
+ data: {config.conf: "mode: nftables"}}
+---
+{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, addressType: IPv4, ports: [{name: admin, port: 8081}],
+ metadata: {name: dnsproxy-1, namespace: switchback, labels: {kubernetes.io/service-name: dnsproxy}},
+ endpoints: [{addresses: [192.0.2.53], targetRef: {kind: Pod, name: dnsproxy-1, namespace: switchback}}]}
+"""
+"""What the doctor reads in a cluster, beside its DNS and what is ours."""
+
+
+@pytest.fixture
+def shop(with_gateways: ApiServer) -> Iterator[None]:
+    dns = [without_addresses(one) for one in objects_of("kubeadm") if one["metadata"]["name"] != "kube-proxy"]
+    objects = [*dns, *yaml.safe_load_all(CONTROLLER)]
+    put(with_gateways, objects)
+    with_gateways.create_ingress("shop", ["shop.example.org"])
+    status = {"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.80"}]}}}
+    path = f"{collection_path('default')}/shop/status"
+    with_gateways.request("PATCH", path, status, content_type="application/merge-patch+json")
+    try:
+        yield
+    finally:
+        with_gateways.delete_all_ingresses()
+        take_away(with_gateways, objects)
+
+
+@pytest.mark.usefixtures("shop")
+def test_the_doctor_itself_gets_along_with_its_rights(doctor: Caller, tmp_path: Path) -> None:
+    config, saved = doctor.write_kubeconfig(tmp_path / "kubeconfig"), tmp_path / "facts.json"
+    command = [sys.executable, "-m", "dnsproxy", "doctor", f"--kubeconfig={config}", f"--save={saved}"]
+    command += ["--no-probe", f"--public-dns=127.0.0.1:{free_port()}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    facts = parse_facts(saved.read_bytes())
+    assert [str(one) for one in facts.refusals] == [], done.stdout
+    assert [host.hostname for host in facts.hosts] == ["shop.example.org"]
+    (controller,) = [one for one in facts.services if one.key == "default/ingress"]
+    assert controller.settings == {"use-proxy-protocol": "true"}
+    assert [one.settings for one in facts.components] == [{"mode": "nftables"}]
+    assert facts.dns is not None
+    assert facts.dns.decides
+    assert facts.dnsproxy is not None
+    assert facts.dnsproxy.settings["DNSPROXY_SOURCE"] == "ingress gateway"
+    assert [page.where for page in facts.admin] == ["pod switchback/dnsproxy-1"]
+
+
+GUIDE = (DEPLOY / "README.md").read_text(encoding="utf-8").partition("\n## Doctor\n")[2].partition("\n## ")[0]
+ALL_HOSTS, ONE_HOST = re.findall(r"```sh\n(.*?)```", GUIDE, re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments"),
+    [
+        pytest.param(ALL_HOSTS.splitlines()[0], ["doctor"], id="for all hosts"),
+        pytest.param(ONE_HOST, ["doctor", "app.example.org"], id="for one"),
+    ],
+)
+def test_a_job_is_made_as_the_guide_says(with_gateways: ApiServer, script: str, arguments: list[str]) -> None:
+    path = f"{Path(program('kubectl')).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "KUBECONFIG": str(with_gateways.kubeconfig)}
+    command = ["sh", "-euc", script]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    (job,) = with_gateways.request("GET", "/apis/batch/v1/namespaces/switchback-doctor/jobs")["items"]
+    kubectl(with_gateways, "-n", "switchback-doctor", "delete", "job", "doctor")
+    assert job["spec"]["template"]["spec"]["containers"][0]["args"] == arguments
+
+
+def test_the_doctors_pod_is_admitted(with_gateways: ApiServer) -> None:
+    template = kustomizations()["components/doctor"]
+    spec = find(template, "CronJob", "doctor")["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "doctor"}, "spec": spec}
+    made = with_gateways.request("POST", "/api/v1/namespaces/switchback-doctor/pods?dryRun=All", pod)
+    assert made["spec"]["serviceAccountName"] == "doctor"
