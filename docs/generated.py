@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
+from io import StringIO
 from pathlib import Path
 from typing import Final
 
@@ -17,12 +18,17 @@ import yaml
 
 from dnsproxy.cli import main as dnsproxy
 from dnsproxy.doctor.catalogue import MEANINGS
+from dnsproxy.doctor.facts_file import parse_facts
+from dnsproxy.doctor.judge import judge
+from dnsproxy.doctor.printing import make_console, print_diagnosis
 from dnsproxy.doctor.providers import PROVIDERS, Provider
 from docs.metrics import format_metrics
 from proxy.cli import main as proxy
 from wholeip.cli import main as wholeip
 
 ROOT: Final = Path(__file__).parent.parent
+_WIDTH: Final = 100
+"""Characters of a line that is printed by a program."""
 _PART: Final = re.compile(r"^<!-- generated: (?P<name>[a-z-]+)(?: (?P<argument>.*))? -->$", re.MULTILINE)
 _LINK: Final = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<path>(?!https?:|#)[^)]*)\)")
 PROGRAMS: Final[Mapping[str, click.Command]] = {"dnsproxy": dnsproxy, "proxy": proxy, "wholeip": wholeip}
@@ -132,6 +138,14 @@ def _findings(_: str) -> str:
     return "\n".join(["| finding | what it means |", "| --- | --- |", *rows])
 
 
+def _diagnosis(name: str) -> str:
+    """What the doctor of today says of facts that were saved; their file has the name of its worst finding."""
+    facts = parse_facts((ROOT / "docs" / "facts" / f"{name}.json").read_bytes())
+    printed = StringIO()
+    print_diagnosis(judge(facts), facts, make_console(printed, {"NO_COLOR": "1"}, width=_WIDTH))
+    return f"```text\n{printed.getvalue().strip()}\n```"
+
+
 def _metrics(_: str) -> str:
     return format_metrics()
 
@@ -142,4 +156,5 @@ _PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "alerts": _alerts,
     "metrics": _metrics,
     "findings": _findings,
+    "diagnosis": _diagnosis,
 }

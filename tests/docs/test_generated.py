@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
 
 from dnsproxy.doctor.catalogue import MEANINGS
+from dnsproxy.doctor.facts_file import parse_facts
+from dnsproxy.doctor.judge import judge
 from dnsproxy.doctor.providers import PROVIDERS
 from docs.generated import PROGRAMS, ROOT, below, fill_in, format_reference
 
@@ -81,3 +84,16 @@ def test_every_metric_that_an_alert_asks_for_is_told() -> None:
 def test_a_part_that_is_none_is_told(part: str) -> None:
     with pytest.raises(KeyError):
         fill_in(f"<!-- generated: {part} -->")
+
+
+FACTS = sorted((ROOT / "docs" / "facts").glob("*.json"))
+
+
+@pytest.mark.parametrize("file", FACTS, ids=[file.stem for file in FACTS])
+def test_a_diagnosis_of_the_guide_finds_what_its_facts_are_kept_for(file: Path) -> None:
+    diagnosis = judge(parse_facts(file.read_bytes()))
+    assert file.stem in {finding.id for finding in diagnosis.findings}
+    page = fill_in(f"<!-- generated: diagnosis {file.stem} -->")
+    assert f"[{file.stem}]" in page
+    assert "\x1b" not in page
+    assert f"<!-- generated: diagnosis {file.stem} -->" in (ROOT / "docs/pages/troubleshooting.md").read_text()
