@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.cluster.acting import OVERLAY, finish_job, kustomization, make_certificate, seen_by_nginx
+from tests.cluster.addressing import OUTSIDE, address_is_the_pods, from_pod, rules, rules_outlive_agents
 from tests.cluster.diagnosing import doctor_names_the_fault, doctor_sees_the_cure
 from tests.cluster.life import (
     every_node_has_one,
@@ -168,9 +169,12 @@ def second_class_goes_straight(stage: Stage) -> None:
 
 
 def removal_leaves_nothing(stage: Stage) -> None:
-    """`deploy/remove.sh`: the Corefile is what it was, octet for octet, and no object is left; twice is as once."""
+    """`deploy/remove.sh`: the Corefile is what it was, octet for octet, no object or rule is left; twice is as once."""
+    both = stage.folder / "both"
+    both.mkdir()
+    (both / "kustomization.yaml").write_text("kind: Kustomization\nresources: [../node-local, ../wholeip]\n")
     for _ in range(2):
-        command = [str(DEPLOY / "remove.sh"), str(stage.folder / "node-local")]
+        command = [str(DEPLOY / "remove.sh"), str(both)]
         environment = {**os.environ, "KUBECTL": f"{program('kubectl')} --kubeconfig={stage.node.folder}/kubeconfig"}
         done = subprocess.run(stage.node.inside(*command), capture_output=True, text=True, check=False, env=environment)
         stage.say((done.stdout + done.stderr).strip())
@@ -181,9 +185,11 @@ def removal_leaves_nothing(stage: Stage) -> None:
     kinds = [one for one in listed if not one.endswith(".cilium.io")]
     left = stage.kubectl("get", ",".join(kinds), "-A", "-l", "app.kubernetes.io/part-of=switchback", "-o", "name")
     stage.expect("what is left", saw=left.split(), wanted=[])
+    stage.expect("the rules of wholeip", saw=rules(stage), wanted="")
+    stage.expect("who leaves the cluster", saw=from_pod(stage, "machine", OUTSIDE), wanted=stage.before["leaves as"])
     stage.expect("the node's hosts file", saw=hosts_file(stage), wanted=stage.before["hosts"])
     stage.eventually("the public address", lambda: stage.dig("late.example.org") == [PUBLIC_ADDRESS])
-    stage.say("the Corefile and the node's hosts file are as before, and nothing is left")
+    stage.say("the Corefile, the node's hosts file and its rules are as before, and nothing is left")
 
 
 STEPS: Final[Sequence[Callable[[Stage], None]]] = (
@@ -203,5 +209,7 @@ STEPS: Final[Sequence[Callable[[Stage], None]]] = (
     rendered_anew_is_repaired,
     node_has_the_names,
     every_node_has_one,
+    address_is_the_pods,
+    rules_outlive_agents,
     removal_leaves_nothing,
 )
