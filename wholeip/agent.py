@@ -1,14 +1,15 @@
 """The agent: brings the kernel's table to what the cluster wants, and keeps it there.
 
 The law: nothing is written before the whole cluster was read once; one transaction for all that changed together; what
-fails is tried again, and until then the table stays as it was. It also stays when the agent ends.
+fails is tried again, and until then the table stays as it was. It also stays when the agent ends. What a change takes
+depends on what it touches; everything is planned and compared at the start, after a failure, and where in doubt.
 """
 
 from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,26 +17,26 @@ import structlog
 import trio
 
 from sidecar.errors import StartError
-from wholeip.mapping import Mapping
 from wholeip.nft import Table
 from wholeip.nft_errors import NftFailed
 from wholeip.plan import Plan
 from wholeip.present import address_count, in_use_of
-from wholeip.reports import NOTES, Report
-from wholeip.ruleset import TABLE, BadMapping, Ruleset, Transaction, changes, make_ruleset
+from wholeip.reports import NOTES
+from wholeip.ruleset import TABLE, BadMapping, Transaction, changes
 from wholeip.state import ClusterState
 from wholeip.status import APPLIED, FAILED, AgentStatus
 from wholeip.sysctls import advise
+from wholeip.target import Step, Target, step_from, whole_step
 
 _COULD_NOT: Final = 3
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("wholeip")
 
-OnApplied = Callable[[Ruleset | None, Ruleset], None]
-"""Gets the table before (None: there was none) and after a transaction; at first also where nothing was to do."""
+OnApplied = Callable[[Step], None]
+"""Gets each step that the kernel has taken; the first one also where nothing was to do."""
 
-Advise = Callable[[Sequence[Mapping]], Iterable[str]]
-"""What to set on this node for these mappings."""
+Advise = Callable[[Iterable[int]], Iterable[str]]
+"""What to set on this node for mappings of these families."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +77,18 @@ class Agent:
         self._on_applied = on_applied
         self._advise = advise
         self._woken = trio.Event()
-        self._known: Ruleset | None = None
-        """What the kernel has, where nobody else has changed it."""
+        self._known: Target | None = None
+        """What the kernel was brought to last, and has where nobody else has changed it."""
         self._unsure = True
         """Whether what it has may be something else, through nobody's fault."""
         self._doubted = False
         """Whether somebody else may have changed it."""
-        self._applied = False
-        """Whether the kernel was brought up to date once."""
         self._watching = False
         self._failures = 0
         self._in_use = in_use_of(None)
-        self._told: frozenset[Report] = frozenset()
+        """As an earlier run has left it."""
+        self._families = frozenset[int]()
+        """Of mappings."""
 
     async def begin(self) -> int:
         """Read what an earlier run has left; how many addresses that is.
@@ -151,31 +152,38 @@ class Agent:
 
     async def _attempt(self) -> bool:
         """Bring the kernel up to date; whether that was to repair what somebody else had done. Raises NftFailed."""
-        plan = self._state.plan(self._in_use)
-        desired = make_ruleset(plan.mappings, cluster=self._state.networks, table=self._name)
-        current, repaired = self._known, False
-        if self._unsure or self._doubted:
-            # Before the look: a change that comes after it is to be looked at again.
-            self._doubted = False
-            current = await self._table.read_ruleset()
-            repaired = not self._unsure and self._known is not None and bool(changes(current, self._known))
-        transaction = changes(current, desired)
-        if transaction:
-            await self._apply(transaction)
-        if self._on_applied is not None and (transaction or not self._applied):
-            # At the start too: an earlier run may have ended between the one and the other.
-            self._on_applied(current, desired)
-        if not self._applied:
-            self._applied = True
+        known = self._known
+        if known is None or self._unsure or self._doubted:
+            return await self._start_anew(known)
+        await self._take(step_from(known, self._state))
+        return False
+
+    async def _start_anew(self, known: Target | None) -> bool:
+        """Plan everything and compare it with what the kernel has; the result is that of an attempt."""
+        # Before the look: a change that comes after it is to be looked at again.
+        self._doubted = False
+        current = await self._table.read_ruleset()
+        repaired = not self._unsure and known is not None and bool(changes(current, known.ruleset()))
+        self._state.take_touched()
+        await self._take(whole_step(current, self._state, known.plan.in_use() if known else self._in_use, self._name))
+        if known is None:
             # What is loaded by now lives on, mostly: a search for garbage among it would hold up changes.
             gc.collect()
             gc.freeze()
-        self._known, self._unsure, self._in_use = desired, False, plan.in_use
         if repaired:
             self._status.repaired += 1
             log.warning("somebody else had changed the table; it is repaired", table=self._name)
-        self._note(plan)
         return repaired
+
+    async def _take(self, step: Step) -> None:
+        """Have the kernel take it."""
+        transaction = changes(*step.rulesets)
+        if transaction:
+            await self._apply(transaction)
+        if self._on_applied is not None and (transaction or self._known is None):
+            # At the start too: an earlier run may have ended between the one and the other.
+            self._on_applied(step)
+        self._note(step)
 
     async def _apply(self, transaction: Transaction) -> None:
         begun = time.perf_counter()
@@ -195,20 +203,27 @@ class Agent:
             seconds=round(took, 4),
         )
 
-    def _note(self, plan: Plan) -> None:
-        """Take the plan into the status, and tell each report once for as long as it holds."""
-        status = self._status
+    def _note(self, step: Step) -> None:
+        """The kernel has the target of this step; each report is told once for as long as it holds."""
+        status, plan = self._status, step.target.plan
+        before = self._known.plan if self._known else Plan()
+        self._known, self._unsure = step.target, False
         status.plan, status.services = plan, len(self._state)
-        advice = (*self._state.advise(), *self._advise(plan.mappings))
+        services = plan.parts.keys() if step.services is None else step.services
+        # One that nothing is left of is found out by the next comparison.
+        kept = self._families if step.services is not None else frozenset[int]()
+        self._families = kept.union(one.address.version for one in plan.mappings_of(services))
+        advice = (*self._state.advise(), *self._advise(sorted(self._families)))
         for line in advice:
             if line not in status.advice:
                 log.warning("this needs an operator", advice=line)
         status.advice = advice
-        for report in plan.reports:
-            if report not in self._told:
-                tell = log.info if report.reason in NOTES else log.warning
-                tell("Service", service=report.service, reason=str(report.reason), detail=report.detail)
-        self._told = frozenset(plan.reports)
+        for service in sorted(services):
+            told = before.part(service).reports
+            for report in plan.part(service).reports:
+                if report not in told:
+                    tell = log.info if report.reason in NOTES else log.warning
+                    tell("Service", service=report.service, reason=str(report.reason), detail=report.detail)
 
     def _doubt(self) -> None:
         self._doubted = True

@@ -30,6 +30,8 @@ from wholeip.ruleset import Ruleset
 
 _DATAGRAM_SIZE = 65536
 _TIMEOUT_SECONDS = 30
+_OCTETS: dict[int, int] = {socket.AF_INET: 4, socket.AF_INET6: 16}
+"""Of an address."""
 
 
 class ConntrackFailed(NftFailed):
@@ -39,8 +41,9 @@ class ConntrackFailed(NftFailed):
 async def end_flows(before: Ruleset | None, after: Ruleset) -> int:
     """End what the change of the rules no longer allows, once `after` is in the kernel; give how many ended.
 
-    Without `before`, it is unknown what was there: only what is wrong by `after` alone is ended. Reads every flow that
-    the kernel tracks. Raises ConntrackFailed or NotPermitted.
+    Without `before`, it is unknown what was there: only what is wrong by `after` alone is ended. Both may leave out
+    what did not change. Reads every flow that the kernel tracks in their families. Raises ConntrackFailed or
+    NotPermitted.
     """
     try:
         with trio.fail_after(_TIMEOUT_SECONDS), await netfilter_socket() as asked:
@@ -53,7 +56,8 @@ async def end_flows(before: Ruleset | None, after: Ruleset) -> int:
 
 async def _end_flows(asked: trio.socket.SocketType, family: int, before: Ruleset | None, after: Ruleset) -> int:
     ended = 0
-    for flow in await _flows(asked, family, relevant_addresses(before, after)):
+    addresses = frozenset(one for one in relevant_addresses(before, after) if len(one) == _OCTETS[family])
+    for flow in await _flows(asked, family, addresses):
         if is_ended(flow, before, after):
             await asked.send(format_end(flow, family))
             ended += await _answer(asked) == 0

@@ -15,6 +15,7 @@ import trio
 from wholeip.nft_errors import NftFailed
 from wholeip.ruleset import Ruleset
 from wholeip.status import AgentStatus
+from wholeip.target import Step
 
 RETRY_SECONDS: Final = 10.0
 _REST: Final = 4
@@ -27,18 +28,17 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("wholeip")
 
 
 class FlowEnder:
-    """Gets each change of the table, and has the flows judged by it."""
+    """Gets each step that the kernel has taken, and has the flows judged by it."""
 
     def __init__(self, end_flows: EndFlows, status: AgentStatus) -> None:
         self._end_flows = end_flows
         self._status = status
-        self._pending: tuple[Ruleset | None, Ruleset] | None = None
+        self._pending: Step | None = None
         self._woken = trio.Event()
 
-    def note(self, before: Ruleset | None, after: Ruleset) -> None:
-        """The kernel has taken this change."""
-        first = before if self._pending is None else self._pending[0]
-        self._pending = first, after
+    def note(self, step: Step) -> None:
+        """The kernel has taken this step."""
+        self._pending = self._pending.then(step) if self._pending else step
         self._woken.set()
 
     async def run(self) -> NoReturn:
@@ -52,15 +52,14 @@ class FlowEnder:
                 continue
             begun = trio.current_time()
             try:
-                ended = await self._end_flows(*pending)
+                ended = await self._end_flows(*pending.rulesets)
             except NftFailed as error:
                 self._status.flow_failures += 1
                 if told != str(error):
                     log.warning("flows that no rule allows any more may go on", cause=str(error))
                 told = str(error)
                 await trio.sleep(RETRY_SECONDS)
-                # From where it began; what came meanwhile is where it has led.
-                self._pending = pending[0], (self._pending or pending)[1]
+                self._pending = pending.then(self._pending) if self._pending else pending
                 self._woken.set()
                 continue
             told = ""

@@ -1,7 +1,8 @@
 """The plan: from Services and the pods behind them to the mappings that a node is to have.
 
 The law: pure, and the same for the same objects, in whatever order they came. Each Service gets what it asks for unless
-an older one has it; a pod that has an address keeps it while it is ready.
+an older one has it; a pod that has an address keeps it while it is ready. Services decide about one another only where
+they share an address, a load balancer's or a pod's: those that share none have the same parts together as alone.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from collections.abc import Mapping as AbstractMapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 from wholeip.addresses import Address, Protected
@@ -30,16 +33,56 @@ _SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What is to be, those of older Services first, and what there is to say about it, by Service."""
+class Part:
+    """What is to be for one Service, and what there is to say about it."""
 
     mappings: tuple[Mapping, ...] = ()
+    """In the order of its addresses."""
     reports: tuple[Report, ...] = ()
+    """Sorted."""
+    created: str = ""
+    """RFC 3339, as the Service has it."""
 
-    @property
-    def in_use(self) -> InUse:
-        """For the next plan: which pods have an address now."""
-        return frozenset((one.service, one.address, one.endpoint) for one in self.mappings)
+
+_NO_PART: Final = Part()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be, by Service (NAMESPACE/NAME)."""
+
+    parts: AbstractMapping[str, Part] = field(default_factory=dict)
+
+    @cached_property
+    def mappings(self) -> tuple[Mapping, ...]:
+        """Of all, those of older Services first."""
+        by_age = sorted(self.parts.items(), key=lambda item: (item[1].created, item[0]))
+        return tuple(one for _, part in by_age for one in part.mappings)
+
+    @cached_property
+    def reports(self) -> tuple[Report, ...]:
+        """Of all, by Service."""
+        return tuple(sorted(one for part in self.parts.values() for one in part.reports))
+
+    def part(self, service: str) -> Part:
+        """An empty one where there is no such Service."""
+        return self.parts.get(service, _NO_PART)
+
+    def mappings_of(self, services: Iterable[str]) -> list[Mapping]:
+        """Those of some Services."""
+        return [one for service in services for one in self.part(service).mappings]
+
+    def in_use(self, services: Iterable[str] | None = None) -> InUse:
+        """For the next plan, of all or of some: which pods have an address now."""
+        mappings = self.mappings if services is None else self.mappings_of(services)
+        return frozenset((one.service, one.address, one.endpoint) for one in mappings)
+
+    def replacing(self, services: AbstractSet[str], new: Plan) -> Plan:
+        """With the parts of these Services as another plan has them, or without."""
+        parts = {**self.parts, **new.parts}
+        for gone in services - new.parts.keys():
+            parts.pop(gone, None)
+        return Plan(parts)
 
 
 def make_plan(
@@ -52,7 +95,7 @@ def make_plan(
 ) -> Plan:
     """What these Services and the pods behind them (by NAMESPACE/NAME) come to on a node.
 
-    `in_use` is as Plan.in_use had it. Without a node, every pod is taken to run here.
+    `in_use` is as Plan.in_use gives it. Without a node, every pod is taken to run here.
     """
     services = sorted(services, key=lambda one: one.age)
     planner = _Planner(pods, in_use, protected, node)
@@ -60,9 +103,7 @@ def make_plan(
     planner.pods_of_all.update(
         *(found.addresses for service in services for found in pods.get(service.key, {}).values())
     )
-    for service in services:
-        planner.add(service)
-    return Plan(tuple(planner.mappings), tuple(sorted({*planner.reports})))
+    return Plan({service.key: planner.add(service) for service in services})
 
 
 @dataclass(slots=True)
@@ -73,7 +114,9 @@ class _Planner:
     node: str | None
     pods_of_all: set[Address] = field(default_factory=set)
     mappings: list[Mapping] = field(default_factory=list)
+    """Of the Service that is added now."""
     reports: list[Report] = field(default_factory=list)
+    """The same."""
     holders: dict[Address, list[Mapping]] = field(default_factory=lambda: defaultdict(list))
     """By the load balancer's address, the older first."""
     egress: dict[Address, Mapping] = field(default_factory=dict)
@@ -81,9 +124,9 @@ class _Planner:
     used: dict[tuple[str | None, Address], set[Address]] | None = None
     """What `in_use` says, once somebody wants to know."""
 
-    def add(self, service: ManagedService) -> None:
+    def add(self, service: ManagedService) -> Part:
         """Map what can be mapped of one Service; the older ones have been."""
-        self.reports += service.reports
+        self.mappings, self.reports = [], [*service.reports]
         chosen = {version: self.choose(service, version) for version in {one.version for one in service.addresses}}
         for address in service.addresses:
             pod = chosen[address.version]
@@ -93,6 +136,7 @@ class _Planner:
                 )
             elif not self.refuse(service, address, pod):
                 self.map(service, address, pod)
+        return Part(tuple(self.mappings), tuple(sorted({*self.reports})), service.created)
 
     def why(self, service: ManagedService, address: Address) -> str:
         """Why there is no pod for an address."""

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from wholeip.mapping import Mapping
-
 FORWARDING: Final = {4: "net/ipv4/ip_forward", 6: "net/ipv6/conf/all/forwarding"}
 """By family, as paths below /proc/sys."""
 _ON: Final = frozenset({"1", "2"})
@@ -24,10 +22,10 @@ def read_sysctl(name: str, root: Path = Path("/proc/sys")) -> str | None:
         return None
 
 
-def advise(mappings: Iterable[Mapping], read: Callable[[str], str | None] = read_sysctl) -> Iterator[str]:
-    """What to set for these mappings. A setting that cannot be read is taken to be right."""
-    for version in sorted({mapping.address.version for mapping in mappings}):
-        value = read(FORWARDING[version])
+def advise(families: Iterable[int], read: Callable[[str], str | None] = read_sysctl) -> Iterator[str]:
+    """What to set for mappings of these families (4, 6). A setting that cannot be read is taken to be right."""
+    for family in families:
+        value = read(FORWARDING[family])
         if value is not None and value not in _ON:
-            name = FORWARDING[version].replace("/", ".")
-            yield f"this node forwards no IPv{version} packets: set {name}=1 (it is {value})"
+            name = FORWARDING[family].replace("/", ".")
+            yield f"this node forwards no IPv{family} packets: set {name}=1 (it is {value})"

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +26,7 @@ from wholeip.reports import Reason
 from wholeip.ruleset import Ruleset, make_ruleset
 from wholeip.state import ClusterState
 from wholeip.status import AgentStatus
+from wholeip.target import Step
 
 LB, POD, POD2 = "192.0.2.1", "10.0.0.1", "10.0.0.2"
 SERVICES, SLICES, NODES = "/api/v1/services", "/apis/discovery.k8s.io/v1/endpointslices", "/api/v1/nodes"
@@ -65,7 +66,8 @@ class Node:
 
     @asynccontextmanager
     async def running(self, api: LiveApi, **options: Any) -> AsyncIterator[None]:
-        agent = Agent(self.kernel, self.state, self.status, advise=lambda _: self.advice, **options)
+        options = {"advise": lambda _: self.advice} | options
+        agent = Agent(self.kernel, self.state, self.status, **options)
         known = await agent.begin()
         follower = ClusterFollower(self.state, "cozy-proxy", on_change=agent.wake, expected=known)
         self.status.watches = follower.statuses
@@ -379,13 +381,50 @@ async def test_the_end_leaves_the_rules(autojump_clock: MockClock) -> None:
 
 async def test_who_waits_for_transactions_hears_of_each(autojump_clock: MockClock) -> None:
     api, node = make_api(), Node()
-    heard: list[tuple[Ruleset | None, Ruleset]] = []
+    heard: list[Step] = []
 
     put_service(api)
-    async with node.running(api, on_applied=lambda before, after: heard.append((before, after))):
+    async with node.running(api, on_applied=heard.append):
         await node.until_ready()
         put_slice(api)
         await node.until_whole(**{"192_0_2_1": POD})
-    assert heard[0][0] is None
-    assert heard[-1][1] == node.kernel.ruleset
-    assert [after for _, after in heard[:-1]] == [before for before, _ in heard[1:]]
+        await node.until(lambda: len(heard) == len(node.kernel.applied))
+    assert heard[0].before is None
+    assert heard[-1].target.ruleset() == node.kernel.ruleset
+    assert [one.target for one in heard[:-1]] == [one.before for one in heard[1:]]
+
+
+async def test_a_change_reads_and_writes_what_it_is_about_alone(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node()
+    put_many(api, 20)
+    async with node.running(api):
+        await node.until(lambda: len(node.whole or {}) == 20)
+        await node.until_ready()
+        reads, applied = node.kernel.reads, len(node.kernel.applied)
+        put_slice(api, "vm7", "10.0.0.77")
+        await node.until(lambda: (node.whole or {})["192.0.2.8"] == "10.0.0.77")
+        (transaction,) = node.kernel.applied[applied:]
+        assert node.kernel.reads == reads
+    assert transaction.whole is None
+    assert sorted(transaction.adds) == ["egress_v4", "here_v4", "itself_v4", "whole_v4"]
+    assert {len(elements) for elements in (*transaction.adds.values(), *transaction.deletes.values())} == {1}
+
+
+async def test_the_node_is_looked_at_for_the_families_of_its_mappings(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node()
+    asked: list[list[int]] = []
+
+    def advise(families: Iterable[int]) -> list[str]:
+        asked.append([*families])
+        return []
+
+    put_service(api, "vm", LB, "2001:db8::1")
+    async with node.running(api, advise=advise):
+        await node.until_ready()
+        assert asked[-1] == []
+        put_slice(api)
+        await node.until(lambda: asked[-1] == [4])
+        api.put(SLICE_GROUP, "endpointslices", slice_manifest("vm", ("2001:db8:1::1", READY), family="IPv6"))
+        await node.until(lambda: asked[-1] == [4, 6])
+        api.remove(SLICE_GROUP, "endpointslices", "default/vm-ipv4")
+        await node.until(lambda: asked[-1] == [6])

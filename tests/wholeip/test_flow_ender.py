@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import pairwise
 
 import trio
 from structlog.testing import capture_logs
@@ -12,10 +13,15 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from wholeip.flow_ender import RETRY_SECONDS, FlowEnder
 from wholeip.nft_errors import NftFailed, NotPermitted
-from wholeip.ruleset import Ruleset, make_ruleset
+from wholeip.plan import Plan
+from wholeip.ruleset import Ruleset
 from wholeip.status import AgentStatus
+from wholeip.target import Step, Target
 
-A, B, C, D = (make_ruleset([], table=f"t{number}") for number in range(4))
+TARGETS = [Target(Plan(), table=f"t{number}") for number in range(4)]
+A, B, C, D = (target.ruleset() for target in TARGETS)
+FIRST = Step(None, TARGETS[0])
+SECOND, THIRD, FOURTH = (Step(before, after, frozenset()) for before, after in pairwise(TARGETS))
 
 
 class Flows:
@@ -46,9 +52,9 @@ class Flows:
 async def test_each_change_has_the_flows_judged(autojump_clock: MockClock) -> None:
     flows = Flows()
     async with flows.running() as ender:
-        ender.note(None, A)
+        ender.note(FIRST)
         await wait_all_tasks_blocked()
-        ender.note(A, B)
+        ender.note(SECOND)
         await wait_all_tasks_blocked()
     assert flows.judged == [(None, A), (A, B)]
     assert flows.status.flows_ended == 6
@@ -58,10 +64,10 @@ async def test_changes_that_come_meanwhile_are_one(autojump_clock: MockClock) ->
     flows = Flows()
     flows.seconds = 1.0
     async with flows.running() as ender:
-        ender.note(None, A)
+        ender.note(FIRST)
         await trio.sleep(0.5)
-        ender.note(A, B)
-        ender.note(B, C)
+        ender.note(SECOND)
+        ender.note(THIRD)
         await trio.sleep(20)
     assert flows.judged == [(None, A), (A, C)]
 
@@ -71,7 +77,7 @@ async def test_reading_flows_takes_a_part_of_the_time_only(autojump_clock: MockC
     flows.seconds = 1.0
     async with flows.running() as ender:
         for _ in range(50):
-            ender.note(A, B)
+            ender.note(SECOND)
             await trio.sleep(1)
     assert len(flows.judged) <= 10
 
@@ -81,11 +87,11 @@ async def test_a_change_that_failed_is_not_forgotten(autojump_clock: MockClock) 
     flows.failures = [NotPermitted("no"), NotPermitted("no")]
     with capture_logs() as logs:
         async with flows.running() as ender:
-            ender.note(A, B)
+            ender.note(SECOND)
             await trio.sleep(1)
-            ender.note(B, C)
+            ender.note(THIRD)
             await trio.sleep(RETRY_SECONDS)
-            ender.note(C, D)
+            ender.note(FOURTH)
             await trio.sleep(RETRY_SECONDS)
     assert flows.judged == [(A, D)]
     assert flows.status.flow_failures == 2

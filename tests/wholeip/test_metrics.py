@@ -11,7 +11,7 @@ from sidecar.kubernetes.status import Status
 from sidecar.registries import make_registry
 from tests.wholeip.test_status import MAPPING, status
 from wholeip.metrics import AgentCollector
-from wholeip.plan import Plan
+from wholeip.plan import Part, Plan
 from wholeip.reports import NOTES, Reason, Report
 from wholeip.status import DURATION_BOUNDS, AgentStatus
 
@@ -68,7 +68,7 @@ def test_watches_are_told_by_kind_and_cause() -> None:
 
 
 def test_no_label_holds_a_name_or_an_address() -> None:
-    plan = Plan((MAPPING,), (Report("secret/name", Reason.HOSTNAME, "lb.example.org"),))
+    plan = Plan({"secret/name": Part((MAPPING,), (Report("secret/name", Reason.HOSTNAME, "lb.example.org"),))})
     text = generate_latest(make_registry(AgentCollector(status(plan=plan)))).decode()
     for private in ("secret", "name}", "example.org", "192.0.2.1", "10.0.0.1", "default/vm"):
         assert private not in text

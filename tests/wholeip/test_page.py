@@ -13,7 +13,7 @@ from sidecar.page.document import Level, as_levels
 from sidecar.page.history import History
 from tests.wholeip.test_status import MAPPING, status
 from wholeip.page import CHARTS, SHOWN, agent_facts, read_counters, render_page
-from wholeip.plan import Plan
+from wholeip.plan import Part, Plan
 from wholeip.reports import Reason, Report
 from wholeip.status import AgentStatus
 
@@ -73,7 +73,7 @@ def test_a_reading_has_what_the_charts_show() -> None:
 @given(st.text(max_size=30))
 def test_no_text_of_the_cluster_becomes_markup(text: str) -> None:
     plain, odd = (
-        page(status(node=one, advice=(one,), plan=Plan((), (Report(one, Reason.HOSTNAME, one),))))
+        page(status(node=one, advice=(one,), plan=Plan({one: Part(reports=(Report(one, Reason.HOSTNAME, one),))})))
         for one in ("x", text)
     )
     if text:
@@ -81,6 +81,6 @@ def test_no_text_of_the_cluster_becomes_markup(text: str) -> None:
 
 
 def test_a_long_table_is_cut_and_says_so() -> None:
-    text = page(status(plan=Plan((MAPPING,) * (SHOWN + 3)))).data
+    text = page(status(plan=Plan({"default/vm": Part((MAPPING,) * (SHOWN + 3))}))).data
     assert text.count("192.0.2.1") == SHOWN
     assert "3 more;" in text

@@ -12,7 +12,7 @@ from sidecar.kubernetes.errors import Forbidden, ServerTrouble
 from sidecar.kubernetes.status import State, Status
 from tests.wholeip.objects import ip, tcp
 from wholeip.mapping import Mapping, OpenPort
-from wholeip.plan import Plan
+from wholeip.plan import Part, Plan
 from wholeip.reports import Reason, Report
 from wholeip.status import (
     DURATION_BOUNDS,
@@ -29,7 +29,12 @@ from wholeip.status import (
 MAPPING = Mapping(
     "default/vm", ip("192.0.2.1"), ip("10.0.0.1"), tcp(80) | {OpenPort("udp", 53)}, icmp=True, egress=True, here=False
 )
-PLAN = Plan((MAPPING,), (Report("default/x", Reason.NO_ENDPOINT, "no pod is ready"),))
+PLAN = Plan(
+    {
+        "default/vm": Part((MAPPING,)),
+        "default/x": Part(reports=(Report("default/x", Reason.NO_ENDPOINT, "no pod is ready"),)),
+    }
+)
 
 
 def status(**values: Any) -> AgentStatus:
