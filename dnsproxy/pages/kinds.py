@@ -5,7 +5,7 @@ The law: pure; a row is what the registry says when it is written, and a row tha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import urlencode
 
@@ -24,6 +24,11 @@ _CLAIMS: Final = 5
 def why_link(hostname: str) -> Markup:
     """A name that leads to the page that explains it."""
     return html('<a href="why?{}">{}</a>', urlencode({"name": hostname}), hostname)
+
+
+def _changed_names(registry: Registry, version: int) -> Mapping[str, bool] | None:
+    changed = registry.store.changed_since(version)
+    return None if changed is None else {one: bool(registry.store.claims_for(one)) for one in changed}
 
 
 def _name_texts(registry: Registry, hostname: str, whole: bool) -> Iterable[str]:
@@ -160,6 +165,7 @@ LISTS: Final = (
         lambda registry: registry.store.names(),
         lambda _, hostname: (hostname,),
         lambda registry: registry.store.version,
+        _changed_names,
         _name_texts,
         _name_cells,
     ),
@@ -172,6 +178,7 @@ LISTS: Final = (
         Registry.lost_rows,
         lambda _, row: (_format_row(row),),
         lambda registry: registry.judged,
+        lambda *_: None,
         _lost_texts,
         _lost_cells,
     ),
@@ -184,6 +191,7 @@ LISTS: Final = (
         Registry.doubted_rows,
         lambda _, row: (_format_row(row),),
         lambda registry: registry.judged,
+        lambda *_: None,
         _doubt_texts,
         _doubt_cells,
     ),
@@ -196,6 +204,7 @@ LISTS: Final = (
         lambda registry: registry.store.rejected(),
         _skipped_keys,
         lambda registry: registry.store.rejections_version,
+        lambda *_: None,
         _skipped_texts,
         _skipped_cells,
     ),

@@ -15,8 +15,9 @@ from markupsafe import Markup
 from dnsproxy.pages.overview import LONGEST_SEARCH
 from dnsproxy.registry import Registry
 from sidecar.page.document import search_form, table_row, whole_table
+from sidecar.page.index import Index, Rows
 from sidecar.page.markup import NOTHING, html, joined
-from sidecar.page.window import Index, Place, Rows, Window, Words
+from sidecar.page.window import Place, Window, Words
 
 SIZE: Final = 50
 LONGEST_PLACE: Final = 1_000
@@ -49,6 +50,8 @@ class List:
     """What the rows of one of them are sorted by, and no other has."""
     version: Callable[[Registry], int]
     """Stays as it is as long as the rows do, and what they are found by."""
+    changes: Callable[[Registry, int], Mapping[str, bool] | None]
+    """The keys that have changed since a version, and whether they are there now; None where that is not known."""
     texts: Callable[[Registry, str, bool], Iterable[str]]
     """What the row of a key is found by, in lower case: by any part of any of them. True: by words that are meant to be
     found in the whole of an origin, `ingress shop/web`."""

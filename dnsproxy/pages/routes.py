@@ -42,7 +42,11 @@ class Pages:
         self._look = look
         self._notes = notes
         self._indexes = {
-            which.path: Shared(partial(index_of, registry, which), version=partial(which.version, registry))
+            which.path: Shared(
+                partial(index_of, registry, which),
+                version=partial(which.version, registry),
+                changes=partial(which.changes, registry),
+            )
             for which in LISTS
         }
 

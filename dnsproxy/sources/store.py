@@ -6,7 +6,9 @@ hostname are both here, and the plan chooses.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from dnsproxy.claims import Claim, Rejection
@@ -15,6 +17,8 @@ from dnsproxy.sources.claim_map import ClaimMap
 _SLICE: Final = 100
 """Objects forgotten at once, in less than a millisecond."""
 
+_CHANGES: Final = 256
+"""The last ones that are remembered, for who keeps something of all names."""
 _SHARED: Final = 8
 """Different statuses in one class up to which a controller is taken to have so many load balancers."""
 
@@ -32,11 +36,19 @@ class ClaimStore:
         self._balancers: dict[str | None, dict[tuple[str, ...], int]] = {}
         self._restored: dict[str, dict[str, None]] = {}
         self._version = 0
+        self._changed: deque[frozenset[str]] = deque(maxlen=_CHANGES)
 
     @property
     def version(self) -> int:
         """Grows with every change of a claim."""
         return self._version
+
+    def changed_since(self, version: int) -> frozenset[str] | None:
+        """The hostnames whose claims changed since then; None where that is too long ago."""
+        changes = self._version - version
+        if changes > len(self._changed):
+            return None
+        return frozenset().union(*islice(reversed(self._changed), changes))
 
     def replace(
         self, source: str, key: str, claims: Sequence[Claim], rejections: Sequence[Rejection] = ()
@@ -65,7 +77,9 @@ class ClaimStore:
                 self._by_hostname.put(claim.hostname, (*self._by_hostname.get(claim.hostname), claim))
                 self._count_balancer(claim, 1)
         self._version += 1
-        return frozenset(claim.hostname for claim in (changed if old else new))
+        hostnames = frozenset(claim.hostname for claim in (changed if old else new))
+        self._changed.append(hostnames)
+        return hostnames
 
     def restore(self, source: str, key: str, claims: Sequence[Claim]) -> frozenset[str]:
         """As replace, from a snapshot: it counts until the source speaks of the object itself, or is forgotten."""

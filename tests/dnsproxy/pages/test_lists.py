@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from html import unescape
 from typing import Any
 
@@ -19,6 +20,7 @@ from dnsproxy.pages.lists import LONGEST_PLACE, SIZE, List, format_list, index_o
 from dnsproxy.pages.overview import LONGEST_SEARCH
 from dnsproxy.plan import Targets
 from dnsproxy.registry import Registry
+from sidecar.page.shared import Shared
 
 KINDS = {which.path: which for which in LISTS}
 EVIL = "<script>alert(1)</script>\u202e"
@@ -268,3 +270,21 @@ def test_a_search_finds_exactly_what_is_meant_by_it(claims: list[Claim], words: 
     expected = sorted(one for one in registry.store.names() if _is_found(registry, one, wanted))
     page = page_of(registry, "names", {"q": words})
     assert [row.partition(" ")[0] for row in rows_of(page)] == expected
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.none() | CLAIMS), max_size=30), st.sampled_from(["", "a", "shop/a"]))
+def test_after_changes_a_search_finds_what_is_there_then(changes: list[tuple[int, Claim | None]], words: str) -> None:
+    registry = registry_of([claim("kept.a.example"), claim("b.b.example", "a")])
+    which, search = KINDS["names"], parse_search({"q": words})
+    assert search is not None
+    shared = Shared(
+        partial(index_of, registry, which),
+        version=partial(which.version, registry),
+        changes=partial(which.changes, registry),
+    )
+    for number, change in [(10, None), *changes]:
+        registry.replace("Ingress", str(number), [change] if change else [])
+        assert list(registry.changes()) is not None
+        (page,) = _rest_of(format_list(registry, which, search, shared.take()))
+        expected = sorted(one for one in registry.store.names() if _is_found(registry, one, words))
+        assert [row.partition(" ")[0] for row in rows_of(str(page))] == expected

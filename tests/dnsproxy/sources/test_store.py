@@ -190,3 +190,18 @@ def test_where_each_object_has_its_own_load_balancer_the_class_has_none() -> Non
     assert store.balancers("alb") == ()
     store.replace("Ingress", "0", [])
     assert len(store.balancers("alb")) == 8
+
+
+def test_the_last_changes_are_known_by_their_hostnames() -> None:
+    store = ClaimStore()
+    version = store.version
+    assert store.changed_since(version) == frozenset()
+    store.replace("Ingress", "one", [claim("a"), claim("b")])
+    store.replace("Ingress", "one", [claim("a"), claim("b")])
+    store.replace("Ingress", "one", [claim("b")])
+    assert store.changed_since(version) == frozenset("ab")
+    assert store.changed_since(version + 1) == frozenset("a")
+    for number in range(1_000):
+        store.replace("Ingress", str(number), [claim("c")])
+    assert store.changed_since(version) is None
+    assert store.changed_since(store.version - 1) == frozenset("c")

@@ -7,8 +7,9 @@ import weakref
 
 import pytest
 
+from sidecar.page.index import Index, Rows
 from sidecar.page.shared import Shared
-from sidecar.page.window import Index, Place, Rows, Words
+from sidecar.page.window import Place, Words
 
 
 class World:
@@ -18,9 +19,14 @@ class World:
         self.now = 0.0
         self.version = 0
         self.keys = [str(number) for number in range(rows)]
-        self.shared = Shared(self.make, version=lambda: self.version, clock=lambda: self.now)
+        self.changes: dict[str, bool] | None = None
+        self.made = 0
+        self.shared = Shared(
+            self.make, version=lambda: self.version, changes=lambda _: self.changes, clock=lambda: self.now
+        )
 
     def make(self) -> Index:
+        self.made += 1
         return Index(Rows(lambda: self.keys, lambda: self.keys, lambda key, _: (key,)))
 
     def searched(self) -> Index:
@@ -52,6 +58,22 @@ def test_what_has_changed_is_made_again_where_that_is_worth_it(rows: int, age: f
     world.version = 1
     world.now = age
     assert (world.shared.take() is first) is same
+
+
+def test_what_is_known_to_have_changed_is_made_anew_at_once() -> None:
+    world = World()
+    world.changes = {"new 1": True, "1": False}
+    first = world.searched()
+    world.version = 1
+    second = world.searched()
+    assert second is not first
+    assert second.size == 10_000
+    assert world.made == 1
+    world.now = 50.0
+    world.version = 2
+    world.shared.tidy()
+    assert world.shared.take().size is None
+    assert world.made == 1
 
 
 @pytest.mark.parametrize(("age", "same"), [(0.9, True), (1.1, False)])

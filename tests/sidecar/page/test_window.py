@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.page.window import Index, Place, Rows, Window, Words, count_lines, find_lines
+from sidecar.page.index import Index, Rows
+from sidecar.page.window import Place, Window, Words, count_lines, find_lines
 
 START = Place()
 KEYS = st.text("abc", max_size=4).filter(bool)
@@ -149,3 +150,47 @@ def test_rows_that_change_again_and_again_are_copied(words: str) -> None:
         rows[f"new-{number}"] = None
     total = outcome(steps).total
     assert 2_500 <= total <= 2_520
+
+
+@given(
+    st.dictionaries(KEYS, st.tuples(TEXTS, TEXTS)),
+    st.lists(st.dictionaries(KEYS, st.none() | st.tuples(TEXTS, TEXTS), max_size=8), max_size=4),
+    WORDS,
+    st.booleans(),
+)
+def test_an_index_after_changes_is_one_of_what_is_there_then(
+    rows: dict[str, tuple[str, ...]], changes: list[dict[str, tuple[str, ...] | None]], words: str, whole: bool
+) -> None:
+    rows = dict(rows)
+    index = index_of(list(rows), rows)
+    before = outcome(index.find(Words(words, whole), START, size=100))
+    indexes = [index]
+    for change in changes:
+        for key, texts in change.items():
+            if texts is None:
+                rows.pop(key, None)
+            else:
+                rows[key] = texts
+        indexes.append(indexes[-1].after({key: texts is not None for key, texts in change.items()}))
+        after = outcome(indexes[-1].find(Words(words, whole), START, size=100))
+        assert keys_of(after) == sorted(
+            key for key, texts in rows.items() if any(words in one for one in texts[whole:])
+        )
+        assert indexes[-1].size == len(rows)
+    assert outcome(index.find(Words(words, whole), START, size=100)) == before
+
+
+def test_after_a_change_only_what_it_touches_is_made_anew() -> None:
+    made: list[str] = []
+    keys = [f"{number:04}" for number in range(4_000)]
+
+    def text_of(key: str, _: bool) -> tuple[str]:
+        made.append(key)
+        return (key,)
+
+    index = Index(Rows(lambda: iter(keys), lambda: keys, text_of))
+    assert outcome(index.find(Words("1"), START, size=3)).total == sum("1" in key for key in keys)
+    made.clear()
+    after = index.after({"0001": False, "3999": True})
+    assert outcome(after.find(Words("0001"), START, size=3)).total == 0
+    assert len(made) < 1_000
