@@ -25,7 +25,7 @@ from tests.peers.apiserver import ApiServer
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api", "prometheus-operator", "dnsendpoint")
 
 NAMESPACE = "/api/v1/namespaces/switchback"
-SPACES = ("switchback", "switchback-nodes", "switchback-wholeip")
+SPACES = ("switchback", "switchback-doctor", "switchback-nodes", "switchback-wholeip")
 JOBS = "/apis/batch/v1/namespaces/switchback/jobs"
 
 
