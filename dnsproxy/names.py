@@ -21,7 +21,7 @@ MAXIMUM_NAME = 255
 # Kubernetes takes only letters, digits and dashes in hosts; the underscore occurs in hosts files and SRV-like names.
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)\Z")
 # In normal form already, and without a final digit, which could make it an IP literal: nearly all are told by this.
-_NORMAL = re.compile(r"(?:\*\.)?(?:(?!-)[a-z0-9_-]{1,63}(?<!-)\.)*+(?!-)[a-z0-9_-]{0,62}[a-z_]\Z")
+_NORMAL = re.compile(r"(?:\*\.)?(?:(?!-)[a-z0-9_-]{1,63}(?<!-)\.)*(?!-)[a-z0-9_-]{0,62}[a-z_]\Z")
 _NORMAL_LIMIT = MAXIMUM_NAME - 2  # one label length more than there are dots, and the final zero
 _SHOWN_LIMIT = 80
 

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 _BLANKS = "\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _ENDS = _BLANKS.replace("\r", "")
 
-_TRIVIA = re.compile(rf"(?:[{_BLANKS}]+|#[^\n]*)*+")
+_TRIVIA = re.compile(rf"(?:[{_BLANKS}]+|#[^\n]*)*")
 _BARE = re.compile(rf"[^{_BLANKS}#\"](?:\r*[^{_ENDS}\r])*")
-_QUOTED = re.compile(r'"((?:[^"\\]|\\(?:.|\Z))*+)("|\Z)', re.DOTALL)
+_QUOTED = re.compile(r'"((?:[^"\\]+|\\(?:.|\Z))*)("|\Z)', re.DOTALL)
 _ESCAPED = re.compile(r"\\(.?)", re.DOTALL)
 _COMMENT = re.compile(r"#[^\n]*")
 

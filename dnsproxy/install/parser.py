@@ -30,7 +30,7 @@ MAXIMUM_SPLICED: Final = 200_000
 
 _PLUGIN = re.compile(r"[A-Za-z0-9_-]+")
 # What Go's filepath.Match takes for a pattern: every [ is closed or hidden by a backslash, which hides something.
-_PATTERN = re.compile(r"(?:[^\\\[]|\\.)*+", re.DOTALL)
+_PATTERN = re.compile(r"(?:[^\\\[]|\\.)*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,7 @@ def test_a_dry_run_is_a_diff_and_changes_nothing(world: World) -> None:
     [
         pytest.param(["--once", "--remove"], 2, "--once and --remove", id="two things at once"),
         pytest.param(["--once", "--remove-on-exit"], 2, "--remove-on-exit is for a publisher that runs on", id="exit"),
-        pytest.param(["--to", "/etc/shadow", "--once"], 2, "/etc/shadow is not called `hosts`", id="another file"),
+        pytest.param(["--to", "/etc/passwd", "--once"], 2, "/etc/passwd is not called `hosts`", id="another file"),
         pytest.param(["--from", "nowhere"], 2, "--from: 'nowhere' is not HOST:PORT", id="no port"),
         pytest.param(["--to-configmap", "names"], 2, "--to-configmap: 'names' is no NAMESPACE/NAME", id="no namespace"),
         pytest.param(["--dry-run", "--to-configmap", "a/b"], 2, "--to-configmap has none", id="a diff of what"),
