@@ -142,3 +142,23 @@ async def test_a_reset_comes_after_all_that_was_sent(most: int, size: int, befor
                     nursery.start_soon(read, Script([], "fin", late), other, received, "other")
             await until(lambda: world.relay.counters.active == 0)
     assert received["other"] == (pattern(size), "reset")
+
+
+@each_way
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(bursts=st.lists(sends, min_size=1, max_size=4), who=st.sampled_from(["client", "backend"]))
+async def test_all_that_was_sent_before_a_pause_arrives_with_nothing_behind_it(
+    most: int, bursts: list[int], who: str
+) -> None:
+    with trio.fail_after(30):
+        async with relaying(pipes=Pipes(most=most)) as world:
+            client, backend = await world.pair()
+            sender, receiver = (client, backend) if who == "client" else (backend, client)
+            with client, backend:
+                for size in bursts:
+                    async with trio.open_nursery() as nursery:
+                        nursery.start_soon(send_all, sender, pattern(size))
+                        received = bytearray()
+                        while len(received) < size:
+                            received += await receiver.recv(65_536)
+                    assert received == pattern(size)
