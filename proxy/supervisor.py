@@ -37,7 +37,7 @@ from sidecar.shutdown import run_until_signal
 
 LONG_LIFE: Final = 10.0
 """Seconds after which the end of a worker counts as its first one again."""
-_LAST_WORDS: Final = 2.0
+_LAST_WORDS: Final = 5.0
 """Seconds for workers to reset what is left at the end of the grace; then they are killed."""
 _NO_WORKER: Final = "no worker is up"
 
