@@ -14,13 +14,13 @@ COMMANDS: Final = MappingProxyType(
     {
         "demo": "dnsproxy.demo.command:demo",
         "doctor": "dnsproxy.doctor.command:doctor",
-        "explain": "dnsproxy.table_command:explain",
+        "explain": "dnsproxy.admin.table_command:explain",
         "install": "dnsproxy.install.command:install",
         "publish-external-dns": "dnsproxy.publish.externaldns.command:publish_external_dns",
         "publish-hosts": "dnsproxy.publish.hosts_command:publish_hosts",
-        "serve": "dnsproxy.serve_command:serve",
+        "serve": "dnsproxy.serve.command:serve",
         "status": "dnsproxy.install.status_command:status",
-        "table": "dnsproxy.table_command:table",
+        "table": "dnsproxy.admin.table_command:table",
         "uninstall": "dnsproxy.install.command:uninstall",
     }
 )

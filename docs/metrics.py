@@ -12,14 +12,14 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from dnsproxy.forward.settings import ForwardSettings
-from dnsproxy.guards import Guards
-from dnsproxy.install.watch.status import WatchCollector, WatchStatus
-from dnsproxy.keeper import TableKeeper
-from dnsproxy.metrics import ServerCollector
-from dnsproxy.plan import Targets
-from dnsproxy.publish.status import PublishCollector, PublishStatus
-from dnsproxy.registry import Registry
-from dnsproxy.server import DnsServer
+from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.keeper import TableKeeper
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.install.watch.watcher_status import WatchCollector, WatchStatus
+from dnsproxy.publish.publisher_status import PublishCollector, PublishStatus
+from dnsproxy.serve.metrics import ServerCollector
+from dnsproxy.server.dns_server import DnsServer
 from proxy.metrics import Counters, RelayCollector
 from proxy.supervisor import Fleet
 from sidecar.kubernetes.status import Status

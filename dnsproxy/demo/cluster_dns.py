@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from dnsproxy.corefile.plan import plan_install
 from dnsproxy.demo.children import run_child, wait_for_listener
-from dnsproxy.install.plan import plan_install
 from sidecar.endpoints import Endpoint
 
 # kubeadm's (kubernetes cmd/kubeadm/app/phases/addons/dns/manifests.go), without the `kubernetes` plugin, which needs

@@ -22,11 +22,11 @@ from dnsproxy.demo.cluster_dns import run_coredns
 from dnsproxy.demo.ingress import serve_ingress
 from dnsproxy.demo.story import Step
 from dnsproxy.forward.settings import ForwardSettings
-from dnsproxy.guards import Guards
-from dnsproxy.plan import Targets
-from dnsproxy.serve import serve
-from dnsproxy.settings import ServeSettings
-from dnsproxy.static import parse_host_flag
+from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.serve.program import serve
+from dnsproxy.serve.settings import ServeSettings
+from dnsproxy.sources.static_names import parse_host_flag
 from sidecar.endpoints import Endpoint
 from sidecar.listeners import bound_endpoint, listen_tcp
 

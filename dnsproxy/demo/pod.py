@@ -14,7 +14,7 @@ from typing import Final
 import dnslib
 import trio
 
-from dnsproxy import names, wire
+from dnsproxy.dns import names, wire
 from dnsproxy.forward.upstream_socket import random_ids
 from sidecar.endpoints import Endpoint
 

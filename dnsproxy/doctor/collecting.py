@@ -14,21 +14,21 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from dnsproxy.cluster_dns.found import Where
+from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.probing import ask_all
+from dnsproxy.cluster_dns.read import discover
 from dnsproxy.doctor.dialling import dial_all
 from dnsproxy.doctor.facts import VERSION, Asked, Facts, Service
 from dnsproxy.doctor.lookups import look_up_all, public_server
-from dnsproxy.doctor.read_controllers import read_settings
+from dnsproxy.doctor.paths import CONTROLLERS, find_roads
 from dnsproxy.doctor.read_data_plane import read_components, read_provider
 from dnsproxy.doctor.read_dns import make_dns
 from dnsproxy.doctor.read_hosts import make_service, may_be_balanced, read_classes, read_hosts, read_services
 from dnsproxy.doctor.read_own import DNSPROXY_ADMIN_PORT, RELAY_ADMIN_PORT, ask_admin, read_admin, read_part
+from dnsproxy.doctor.read_workloads import read_settings
 from dnsproxy.doctor.reader import Reader
-from dnsproxy.doctor.roads import CONTROLLERS, find_roads
 from dnsproxy.doctor.targets import names_to_look_up, targets_of
-from dnsproxy.install.discover.found import Where
-from dnsproxy.install.discover.own_service import ObjectRef
-from dnsproxy.install.discovering import discover
-from dnsproxy.install.probing import ask_all
 from dnsproxy.install.status import Asked as StatusAsked
 from dnsproxy.install.surveying import addresses_of_dns, read_own
 from sidecar.endpoints import Endpoint, parse_endpoint

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from dnsproxy.install.cluster_options import (
+from dnsproxy.cluster_dns.options import (
     DNS_PORT,
     OBJECT_REF,
     cluster_options,
@@ -20,16 +20,16 @@ from dnsproxy.install.cluster_options import (
     output_option,
     service_option,
 )
-from dnsproxy.names import parse_hostname
+from dnsproxy.dns.names import parse_hostname
 from sidecar.checked_type import CheckedType
 from sidecar.options import BadUsage, Command, Decorated, Endpoint, EndpointType, StartError, add_options, run_program
 from sidecar.text import one_line
 
 if TYPE_CHECKING:
+    from dnsproxy.cluster_dns.own_service import ObjectRef
     from dnsproxy.doctor.collecting import Places
     from dnsproxy.doctor.facts import Facts
     from dnsproxy.doctor.findings import Diagnosis
-    from dnsproxy.install.discover.own_service import ObjectRef
 
 _STDIN: Final = "-"
 _IN_A_POD: Final = "KUBERNETES_SERVICE_HOST"
@@ -142,7 +142,7 @@ async def _run(
     from_file: str | None,
     output: str,
 ) -> int:
-    from dnsproxy.doctor.judge import judge  # noqa: PLC0415  # as above
+    from dnsproxy.doctor.diagnose import judge  # noqa: PLC0415  # as above
 
     progress = _Progress()
     try:
@@ -161,8 +161,8 @@ async def _run(
 
 
 async def _read(kubeconfig: str | None, context: str | None, host: str, places: Places, progress: _Progress) -> Facts:
+    from dnsproxy.cluster_dns.read import load_client  # noqa: PLC0415
     from dnsproxy.doctor.collecting import read_cluster  # noqa: PLC0415  # as above
-    from dnsproxy.install.discovering import load_client  # noqa: PLC0415
 
     async with await load_client(kubeconfig=kubeconfig, context=context) as client:
         return await read_cluster(client, host, places, progress)
@@ -212,8 +212,8 @@ def _save(facts: Facts, name: str) -> None:
 
 def _print(diagnosis: Diagnosis, facts: Facts, output: str) -> None:
     if output == "json":
+        from dnsproxy.admin.listing import escaped_json  # noqa: PLC0415
         from dnsproxy.doctor.findings import format_document  # noqa: PLC0415  # as above
-        from dnsproxy.listing import escaped_json  # noqa: PLC0415
 
         click.echo(escaped_json(format_document(diagnosis), indent=2))
     else:

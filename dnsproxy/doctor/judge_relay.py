@@ -12,9 +12,9 @@ from typing import Final
 
 from dnsproxy.doctor.facts import Facts, Outcome, Part, Probe, Role, Service
 from dnsproxy.doctor.findings import Finding, Severity, Step
+from dnsproxy.doctor.proxy_header import Speech, describe, is_understood, that_reached
 from dnsproxy.doctor.remedies import deploy_line, quoted
 from dnsproxy.doctor.sites import Site
-from dnsproxy.doctor.speech import Speech, describe, is_understood, that_reached
 
 TRUST_KEYS: Final = ("proxy-real-ip-cidr", "proxy-protocol", "trusted-ips")
 """Settings of controllers that list whose headers are believed."""

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 from dnsproxy.doctor.facts import Facts, Header, Outcome
 from dnsproxy.doctor.findings import Finding, Severity, Step, Unseen
+from dnsproxy.doctor.proxy_header import Speech, describe, versions_of
 from dnsproxy.doctor.remedies import annotate, install_step, look_from_inside, probe_by_hand, quoted, remedies
 from dnsproxy.doctor.short_circuit import Answer
 from dnsproxy.doctor.sites import Site
-from dnsproxy.doctor.speech import Speech, describe, versions_of
 from dnsproxy.doctor.switches import Sends, Value
 from dnsproxy.doctor.targets import name_to_ask
 

@@ -19,7 +19,7 @@ import trio
 
 from dnsproxy.doctor.facts import Lookup
 from dnsproxy.doctor.targets import name_to_ask
-from dnsproxy.resolvconf import parse_nameservers
+from dnsproxy.forward.resolv_conf import parse_nameservers
 from sidecar.endpoints import Endpoint, parse_endpoint
 
 SECONDS: Final = 5.0

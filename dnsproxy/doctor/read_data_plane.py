@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from dnsproxy.cluster_dns.image import parse_image
+from dnsproxy.cluster_dns.servers import pod_of
+from dnsproxy.cluster_dns.structs import ConfigMap, Workload
 from dnsproxy.doctor.facts import Component
 from dnsproxy.doctor.reader import Reader
 from dnsproxy.doctor.short_circuit import ANTREA, CILIUM, KUBE_PROXY
 from dnsproxy.doctor.structs import FelixConfiguration, Node
-from dnsproxy.install.discover.image import parse_image
-from dnsproxy.install.discover.servers import pod_of
-from dnsproxy.install.discover.structs import ConfigMap, Workload
 
 _MODE: Final = re.compile(r"^mode:\s*[\"']?(\w*)", re.MULTILINE)
 _PROXY_LOAD_BALANCER_IPS: Final = re.compile(r"^\s*proxyLoadBalancerIPs:\s*(\w+)", re.MULTILINE)

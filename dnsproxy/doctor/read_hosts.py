@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from dnsproxy.doctor.facts import Class, Host, Point, Port, Service
+from dnsproxy.doctor.paths import GATEWAY_LABELS, NAME_LABELS
 from dnsproxy.doctor.providers import ANNOTATION_MARKS
 from dnsproxy.doctor.reader import Reader
-from dnsproxy.doctor.roads import GATEWAY_LABELS, NAME_LABELS
 from dnsproxy.doctor.structs import ControlledClass
 from dnsproxy.doctor.structs import Service as RawService
+from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.sources.gateway.kinds import GROUP
 from dnsproxy.sources.gateway.source import GatewayOptions, GatewaySource
 from dnsproxy.sources.gateway.structs import Namespace
@@ -21,7 +22,6 @@ from dnsproxy.sources.gateway.versions import GROUP_VERSIONS, NAMESPACES, choose
 from dnsproxy.sources.ingress import INGRESSES
 from dnsproxy.sources.ingress_class import INGRESS_CLASSES
 from dnsproxy.sources.ingress_source import IngressOptions, IngressSource
-from dnsproxy.sources.store import ClaimStore
 from sidecar.kubernetes.errors import ApiError
 from sidecar.kubernetes.objects import Collection, Resource, key_of
 

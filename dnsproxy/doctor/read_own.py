@@ -13,15 +13,15 @@ from typing import Final
 import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
-from dnsproxy.ask import NoAnswer, get
+from dnsproxy.admin.ask import NoAnswer, get
+from dnsproxy.cluster_dns.own_service import FoundOwn
+from dnsproxy.cluster_dns.servers import labels_of, pod_of
+from dnsproxy.cluster_dns.structs import ConfigMap, Workload
 from dnsproxy.doctor.facts import Admin, Part, Port
 from dnsproxy.doctor.read_hosts import make_service
 from dnsproxy.doctor.reader import Reader
 from dnsproxy.doctor.structs import EndpointSlice
 from dnsproxy.doctor.structs import Service as RawService
-from dnsproxy.install.discover.own_service import FoundOwn
-from dnsproxy.install.discover.servers import labels_of, pod_of
-from dnsproxy.install.discover.structs import ConfigMap, Workload
 from sidecar.endpoints import Endpoint
 from sidecar.kubernetes.errors import ApiError
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from dnsproxy.doctor.facts import Facts, Outcome, Probe, Role
+from dnsproxy.doctor.paths import Road
 from dnsproxy.doctor.providers import AWS, Provider, provider_of, sends
-from dnsproxy.doctor.roads import Road
+from dnsproxy.doctor.proxy_header import Speech, declared, is_understood, overall, speech_of, that_reached
 from dnsproxy.doctor.short_circuit import Answer, DataPlane, ShortCircuit, data_plane, short_circuit
-from dnsproxy.doctor.speech import Speech, declared, is_understood, overall, speech_of, that_reached
 from dnsproxy.doctor.switches import Sends
 
 _BROKEN: Final = frozenset([Outcome.CLOSED, Outcome.RESET, Outcome.BAD_REQUEST, Outcome.SILENT, Outcome.GARBAGE])

@@ -10,7 +10,7 @@ import ipaddress
 from dataclasses import dataclass
 from typing import Final
 
-from dnsproxy.names import is_wildcard, parse_hostname, shown
+from dnsproxy.dns.names import is_wildcard, parse_hostname, shown
 from sidecar.endpoints import Endpoint, parse_endpoint
 
 DNS_PORT: Final = 53

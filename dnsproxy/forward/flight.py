@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from dnsproxy.datagrams import DatagramPort, Sender
-from dnsproxy.responder import Forward
-from dnsproxy.wire import HEADER
+from dnsproxy.answers.decide import Forward
+from dnsproxy.datagrams.open import DatagramPort, Sender
+from dnsproxy.dns.wire import HEADER
 
 if TYPE_CHECKING:
     from dnsproxy.forward.upstream import Upstream

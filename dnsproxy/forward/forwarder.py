@@ -15,22 +15,22 @@ from typing import Final
 
 import trio
 
-from dnsproxy import responder
-from dnsproxy.counters import Counters
-from dnsproxy.datagrams import DatagramPort, Sender
+from dnsproxy.answers import decide as responder
+from dnsproxy.answers.counters import Counters
+from dnsproxy.answers.decide import Forward
+from dnsproxy.datagrams.open import DatagramPort, Sender
+from dnsproxy.dns.wire import Query, Rcode
 from dnsproxy.forward import replies
 from dnsproxy.forward.admission import Admission
+from dnsproxy.forward.attempts import Tries
+from dnsproxy.forward.completion import Landings
 from dnsproxy.forward.failures import Failures
 from dnsproxy.forward.flight import IMPATIENT, PROBE_GIVE_UP, TICK, Flight, Recipient
-from dnsproxy.forward.landings import Landings
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.forward.stream_forwarder import StreamForwarder
-from dnsproxy.forward.tries import Tries
 from dnsproxy.forward.upstream_socket import UpstreamSocket
 from dnsproxy.forward.upstreams import Upstreams
-from dnsproxy.responder import Forward
-from dnsproxy.wire import Query, Rcode
 from sidecar.poller import Poller
 
 _STRAYS: Final = 8  # datagrams that answer nothing, after which a port's queries try TCP: somebody is guessing

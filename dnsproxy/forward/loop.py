@@ -12,8 +12,8 @@ import secrets
 from collections.abc import Callable
 from typing import Final
 
-from dnsproxy import names, wire
-from dnsproxy.wire import Query
+from dnsproxy.dns import names, wire
+from dnsproxy.dns.wire import Query
 
 _SUFFIX: Final = names.to_wire("loop-probe.switchback.invalid")
 _TXT: Final = 16

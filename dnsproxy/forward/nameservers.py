@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from dnsproxy.forward.address import DNS_PORT
+from dnsproxy.forward.resolv_conf import parse_nameservers, parse_options
 from dnsproxy.forward.settings import ForwardSettings
-from dnsproxy.resolvconf import parse_nameservers, parse_options
 from sidecar.endpoints import Endpoint
 
 _MOST_ATTEMPTS = 2  # more would be a storm where every upstream is ill

@@ -14,11 +14,11 @@ from typing import Final
 import structlog
 import trio
 
-from dnsproxy import stream_frames
+from dnsproxy.dns import stream_frames
+from dnsproxy.dns.wire import Query
 from dnsproxy.forward import replies
 from dnsproxy.forward.address import TlsEndpoint
 from dnsproxy.forward.upstream_socket import random_ids
-from dnsproxy.wire import Query
 from sidecar.endpoints import Endpoint
 
 CONNECT: Final = 1.5

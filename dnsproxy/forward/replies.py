@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from dnsproxy import records, responder, wire
-from dnsproxy.wire import HEADER, Query, Rcode
+from dnsproxy.answers import decide as responder
+from dnsproxy.dns import records, wire
+from dnsproxy.dns.wire import HEADER, Query, Rcode
 
 _ERRORS_WITHOUT_QUESTION: Final = (Rcode.FORMERR, Rcode.SERVFAIL, Rcode.NOTIMP, Rcode.REFUSED)
 

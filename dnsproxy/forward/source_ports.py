@@ -10,8 +10,8 @@ import contextlib
 import socket
 from typing import TYPE_CHECKING, Final
 
-from dnsproxy.datagrams import ignore_path_mtu
-from dnsproxy.forward.batches import Batches
+from dnsproxy.datagrams.connected import Batches
+from dnsproxy.datagrams.open import ignore_path_mtu
 from dnsproxy.forward.upstream_socket import Receiver, UpstreamSocket
 from sidecar.endpoints import Endpoint
 from sidecar.poller import Poller

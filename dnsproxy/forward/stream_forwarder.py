@@ -12,16 +12,16 @@ from typing import Final
 import structlog
 import trio
 
-from dnsproxy import responder
-from dnsproxy.counters import Counters, rcode_of
+from dnsproxy.answers import decide as responder
+from dnsproxy.answers.counters import Counters, rcode_of
+from dnsproxy.answers.decide import Forward
+from dnsproxy.dns.wire import Query, Rcode
 from dnsproxy.forward import replies
 from dnsproxy.forward.admission import Admission
 from dnsproxy.forward.failures import Failures
 from dnsproxy.forward.flight import GIVE_UP
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.upstreams import Upstreams
-from dnsproxy.responder import Forward
-from dnsproxy.wire import Query, Rcode
 
 _LIMIT: Final = 0xFFFF
 _NO_REACHABLE_AUTHORITY = 22  # extended DNS error codes (RFC 8914 section 4)

@@ -13,11 +13,11 @@ import socket
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, Protocol
 
-from dnsproxy.datagrams import BATCH
+from dnsproxy.datagrams.open import BATCH
 from sidecar.poller import BROKEN
 
 if TYPE_CHECKING:
-    from dnsproxy.forward.batches import Batches
+    from dnsproxy.datagrams.connected import Batches
     from dnsproxy.forward.flight import Flight
     from dnsproxy.forward.upstream import Upstream
 

@@ -12,15 +12,15 @@ from typing import Final
 
 import trio
 
+from dnsproxy.datagrams.connected import Batches
+from dnsproxy.dns.wire import Query
 from dnsproxy.forward import replies
-from dnsproxy.forward.batches import Batches
 from dnsproxy.forward.flight import GIVE_UP
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.race import first_answer
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.forward.upstream import Upstream
 from dnsproxy.forward.upstream_socket import Receiver
-from dnsproxy.wire import Query
 from sidecar.endpoints import Endpoint
 from sidecar.poller import Poller
 

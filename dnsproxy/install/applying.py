@@ -14,18 +14,18 @@ from typing import Final
 
 import trio
 
+from dnsproxy.cluster_dns.choice import Choice, Method, choose_method
+from dnsproxy.cluster_dns.faults import Blame, Fault
+from dnsproxy.cluster_dns.found import Found, Where
+from dnsproxy.cluster_dns.image import Program
+from dnsproxy.cluster_dns.read import discover
+from dnsproxy.corefile.model import CorefileError
 from dnsproxy.install.change.edits import Edits, Wanted
 from dnsproxy.install.change.planning import plan_apply
 from dnsproxy.install.change.readiness import check_ready, notes_on_readiness
 from dnsproxy.install.change.refusal import Refusal
 from dnsproxy.install.change.removal import plan_removal
 from dnsproxy.install.change.trial import after, make_trial
-from dnsproxy.install.corefile import CorefileError
-from dnsproxy.install.discover.choice import Choice, Method, choose_method
-from dnsproxy.install.discover.faults import Blame, Fault
-from dnsproxy.install.discover.found import Found, Where
-from dnsproxy.install.discover.image import Program
-from dnsproxy.install.discovering import discover
 from dnsproxy.install.surveying import Order, Survey, survey
 from dnsproxy.install.trying import try_change
 from dnsproxy.install.writing import Changed, write

@@ -13,22 +13,22 @@ from typing import Final
 
 import click
 
+from dnsproxy.admin.listing import escaped_json
+from dnsproxy.cluster_dns.choice import choose_method
+from dnsproxy.cluster_dns.found import Found, Where
+from dnsproxy.cluster_dns.probing import ask_all
+from dnsproxy.cluster_dns.read import discover, load_client
+from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.install import applying
 from dnsproxy.install.applying import Planned, Settled
 from dnsproxy.install.change.edits import format_diffs
 from dnsproxy.install.change.refusal import Refusal
 from dnsproxy.install.change.rights import WATCH_NAME, format_roles, grants_of, watch_grants_of
-from dnsproxy.install.discover.choice import choose_method
-from dnsproxy.install.discover.found import Found, Where
-from dnsproxy.install.discover.traces import find_traces
-from dnsproxy.install.discovering import discover, load_client
 from dnsproxy.install.outcome import Told, format_document, format_lines, judge_install, judge_uninstall
-from dnsproxy.install.probing import ask_all
 from dnsproxy.install.progress import Progress
-from dnsproxy.install.proving import GONE, LOADED, is_reachable, prove
+from dnsproxy.install.proof import GONE, LOADED, is_reachable, prove
 from dnsproxy.install.status import Asked, Report, State, Verdict, places_to_ask, zones_to_ask
 from dnsproxy.install.surveying import Order
-from dnsproxy.listing import escaped_json
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
 from sidecar.kubernetes.http import ApiClient

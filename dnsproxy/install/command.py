@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from dnsproxy.install.cluster_options import (
+from dnsproxy.cluster_dns.options import (
     DNS_PORT,
     cluster_options,
     is_given,
@@ -21,11 +21,11 @@ from dnsproxy.install.cluster_options import (
     output_option,
     service_option,
 )
+from dnsproxy.corefile.stanza import Version
+from dnsproxy.corefile.zones import ROOT
+from dnsproxy.dns.names import is_wildcard, parse_hostname
 from dnsproxy.install.file_command import Source, install_file, parse_source, uninstall_file
-from dnsproxy.install.stanza import Version
 from dnsproxy.install.watch_options import ON_WATCHES, check_watch, run_watching, watch_options
-from dnsproxy.install.zones import ROOT
-from dnsproxy.names import is_wildcard, parse_hostname
 from sidecar.checked_type import CheckedType
 from sidecar.options import (
     BadUsage,
@@ -192,8 +192,8 @@ def install(
         install_file(file, address, zones, coredns_version=coredns_version, in_place=in_place, dry_run=dry_run)
         return
     check_watch(ctx, watch=watch, dry_run=dry_run, method=on_cluster["method"])
+    from dnsproxy.cluster_dns.choice import Method  # noqa: PLC0415
     from dnsproxy.install import cluster_command  # noqa: PLC0415  # --help must not cost what a cluster needs
-    from dnsproxy.install.discover.choice import Method  # noqa: PLC0415
     from dnsproxy.install.print_command import print_stanza  # noqa: PLC0415
     from dnsproxy.install.surveying import Order  # noqa: PLC0415
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import click
 
-from dnsproxy.diffs import format_diff
-from dnsproxy.install.corefile import CorefileError
-from dnsproxy.install.files import STDIN, read_text, write_text
-from dnsproxy.install.parser import parse_corefile
-from dnsproxy.install.plan import Change, plan_install, plan_uninstall
-from dnsproxy.install.stanza import Version
+from dnsproxy.corefile.files import STDIN, read_text, write_text
+from dnsproxy.corefile.model import CorefileError
+from dnsproxy.corefile.parser import parse_corefile
+from dnsproxy.corefile.plan import Change, plan_install, plan_uninstall
+from dnsproxy.corefile.stanza import Version
+from sidecar.diffs import format_diff
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
 from sidecar.text import escape_controls, one_line

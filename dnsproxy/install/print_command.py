@@ -10,15 +10,15 @@ from collections.abc import Iterator
 
 import click
 
+from dnsproxy.admin.listing import escaped_json
+from dnsproxy.cluster_dns.read import load_client
 from dnsproxy.install.applying import check_seen
 from dnsproxy.install.change.edits import Wanted
 from dnsproxy.install.change.readiness import check_ready, notes_on_readiness
 from dnsproxy.install.change.refusal import Refusal
 from dnsproxy.install.cluster_command import Asking
-from dnsproxy.install.discovering import load_client
 from dnsproxy.install.printing import Printed, print_for
 from dnsproxy.install.surveying import Order, Survey, survey
-from dnsproxy.listing import escaped_json
 from sidecar.errors import StartError
 from sidecar.text import escape_controls, one_line
 

@@ -20,23 +20,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from dnsproxy.cluster_dns.choice import Choice, Method, choose_method
+from dnsproxy.cluster_dns.found import Found, FoundCorefile, Server
+from dnsproxy.cluster_dns.owner import OUR_MANAGER, Form
+from dnsproxy.corefile.markers import BEGIN, END, without_region
+from dnsproxy.corefile.model import CorefileError
+from dnsproxy.corefile.parser import parse_corefile
+from dnsproxy.corefile.placing import find_site
+from dnsproxy.corefile.plan import Change, plan_install
+from dnsproxy.corefile.stanza import format_address
+from dnsproxy.corefile.zones import ROOT
 from dnsproxy.install.change.edits import Wanted
 from dnsproxy.install.change.planning import check_loop, plan_apply
 from dnsproxy.install.change.refusal import Refusal, refusal_of
 from dnsproxy.install.change.routes import find_routes
 from dnsproxy.install.change.zones import check_free, check_named, route_of
-from dnsproxy.install.corefile import CorefileError
-from dnsproxy.install.discover.choice import Choice, Method, choose_method
-from dnsproxy.install.discover.found import Found, FoundCorefile, Server
-from dnsproxy.install.discover.owner import OUR_MANAGER, Form
-from dnsproxy.install.markers import BEGIN, END, without_region
-from dnsproxy.install.parser import parse_corefile
-from dnsproxy.install.placing import find_site
-from dnsproxy.install.plan import Change, plan_install
 from dnsproxy.install.printing_values import chart_values
 from dnsproxy.install.printing_yaml import format_json, format_yaml
-from dnsproxy.install.stanza import format_address
-from dnsproxy.install.zones import ROOT
 
 
 @dataclass(frozen=True, slots=True)

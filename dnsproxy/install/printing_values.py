@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from dnsproxy.corefile.forward import written
+from dnsproxy.corefile.markers import BEGIN, END, Region, find_region
+from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Import, ServerBlock, shown
+from dnsproxy.corefile.zones import DNS_SCHEME
 from dnsproxy.install.change.block import format_directive
-from dnsproxy.install.corefile import Corefile, CorefileError, Directive, Import, ServerBlock, shown
-from dnsproxy.install.forward import written
-from dnsproxy.install.markers import BEGIN, END, Region, find_region
-from dnsproxy.install.zones import DNS_SCHEME
 
 _STEP: Final = "    "
 

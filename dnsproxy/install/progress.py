@@ -12,7 +12,7 @@ from typing import Final
 
 import click
 
-from dnsproxy.install.stanza import format_address
+from dnsproxy.corefile.stanza import format_address
 from dnsproxy.install.status import Asked
 from sidecar.text import one_line
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from dnsproxy.install.discover.choice import Choice, Method
-from dnsproxy.install.discover.faults import Blame
-from dnsproxy.install.discover.found import Found
-from dnsproxy.install.discover.fragments import Scope
-from dnsproxy.install.discover.traces import Trace
-from dnsproxy.install.stanza import format_address
-from dnsproxy.install.zones import DNS_PORT, ROOT
-from dnsproxy.wire import Rcode
+from dnsproxy.cluster_dns.choice import Choice, Method
+from dnsproxy.cluster_dns.faults import Blame
+from dnsproxy.cluster_dns.found import Found
+from dnsproxy.cluster_dns.fragments import Scope
+from dnsproxy.cluster_dns.traces import Trace
+from dnsproxy.corefile.stanza import format_address
+from dnsproxy.corefile.zones import DNS_PORT, ROOT
+from dnsproxy.dns.wire import Rcode
 from sidecar.endpoints import Endpoint, parse_endpoint
 
 MOST_ZONES: Final = 5

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from dnsproxy.install.cluster_options import DNS_PORT, cluster_options, make_where, output_option, service_option
+from dnsproxy.cluster_dns.options import DNS_PORT, cluster_options, make_where, output_option, service_option
 from sidecar.options import Command, Endpoint, EndpointType, run_program
 from sidecar.text import one_line
 
 if TYPE_CHECKING:
-    from dnsproxy.install.discover.found import Found, Where
-    from dnsproxy.install.discover.own_service import ObjectRef
+    from dnsproxy.cluster_dns.found import Found, Where
+    from dnsproxy.cluster_dns.own_service import ObjectRef
     from dnsproxy.install.status import Report, Verdict
     from dnsproxy.install.status_report import Row
 
@@ -72,8 +72,8 @@ async def _status(
     addresses: tuple[Endpoint, ...],
     output: str,
 ) -> int:
-    from dnsproxy.install.discover.traces import find_traces  # noqa: PLC0415  # --help must not cost what this needs
-    from dnsproxy.install.discovering import discover, load_client  # noqa: PLC0415
+    from dnsproxy.cluster_dns.read import discover, load_client  # noqa: PLC0415
+    from dnsproxy.cluster_dns.traces import find_traces  # noqa: PLC0415  # --help must not cost what this needs
     from dnsproxy.install.status import judge  # noqa: PLC0415
     from dnsproxy.install.surveying import read_own  # noqa: PLC0415
 
@@ -91,9 +91,9 @@ async def _status(
 
 
 async def _ask(found: Found, dns: Endpoint | None, addresses: tuple[Endpoint, ...]) -> Report:
-    from dnsproxy.install.discover.choice import choose_method  # noqa: PLC0415  # as above
-    from dnsproxy.install.discover.traces import find_traces  # noqa: PLC0415
-    from dnsproxy.install.probing import ask_all  # noqa: PLC0415
+    from dnsproxy.cluster_dns.choice import choose_method  # noqa: PLC0415  # as above
+    from dnsproxy.cluster_dns.probing import ask_all  # noqa: PLC0415
+    from dnsproxy.cluster_dns.traces import find_traces  # noqa: PLC0415
     from dnsproxy.install.status import Report, places_to_ask, zones_to_ask  # noqa: PLC0415
 
     traces = find_traces(found)
@@ -105,8 +105,8 @@ async def _ask(found: Found, dns: Endpoint | None, addresses: tuple[Endpoint, ..
 
 
 def _print_document(report: Report, verdict: Verdict) -> None:
+    from dnsproxy.admin.listing import escaped_json  # noqa: PLC0415
     from dnsproxy.install.status_report import format_document  # noqa: PLC0415  # as above
-    from dnsproxy.listing import escaped_json  # noqa: PLC0415
 
     click.echo(escaped_json(format_document(report, verdict), indent=2))
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from dnsproxy.install.discover.choice import Target
-from dnsproxy.install.discover.found import Found, FoundCorefile, Hook, Server, StubDomains
-from dnsproxy.install.discover.fragments import Scope
-from dnsproxy.install.discover.image import Program, format_version
-from dnsproxy.install.discover.traces import Trace
-from dnsproxy.install.stanza import format_address
+from dnsproxy.cluster_dns.choice import Target
+from dnsproxy.cluster_dns.found import Found, FoundCorefile, Hook, Server, StubDomains
+from dnsproxy.cluster_dns.fragments import Scope
+from dnsproxy.cluster_dns.image import Program, format_version
+from dnsproxy.cluster_dns.traces import Trace
+from dnsproxy.corefile.stanza import format_address
 from dnsproxy.install.status import Asked, Report, State, Verdict
 from sidecar.text import one_line
 

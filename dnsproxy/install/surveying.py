@@ -9,16 +9,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from dnsproxy.ask import ask
+from dnsproxy.admin.ask import ask
+from dnsproxy.admin.listing import parse_listing
+from dnsproxy.cluster_dns.choice import Choice, Method, choose_method
+from dnsproxy.cluster_dns.found import Found, Where
+from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef, find_own
+from dnsproxy.cluster_dns.owner import Form
+from dnsproxy.cluster_dns.read import discover, gather
+from dnsproxy.cluster_dns.requests import INGRESS, Denied, Request
+from dnsproxy.cluster_dns.structs import Ingress
 from dnsproxy.install.change.registrable import hosts_of, registrable_zones
-from dnsproxy.install.discover.choice import Choice, Method, choose_method
-from dnsproxy.install.discover.facts import INGRESS, Denied, Request
-from dnsproxy.install.discover.found import Found, Where
-from dnsproxy.install.discover.own_service import FoundOwn, ObjectRef, find_own
-from dnsproxy.install.discover.owner import Form
-from dnsproxy.install.discover.structs import Ingress
-from dnsproxy.install.discovering import discover, gather
-from dnsproxy.listing import parse_listing
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
 from sidecar.kubernetes.http import ApiClient

@@ -19,8 +19,8 @@ from typing import Final
 
 import trio
 
+from dnsproxy.corefile.stanza import Version
 from dnsproxy.install.change.trial import Trial
-from dnsproxy.install.stanza import Version
 
 PROGRAM: Final = "coredns"
 START_SECONDS: Final = 20.0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from dnsproxy.install.cluster_options import is_given
+from dnsproxy.cluster_dns.options import is_given
 from sidecar.options import BadUsage, Decorated, admin_option, log_options, run_program
 
 if TYPE_CHECKING:

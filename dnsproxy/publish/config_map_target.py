@@ -12,6 +12,7 @@ from typing import Final
 
 import structlog
 
+from dnsproxy.admin.publication import Publication
 from dnsproxy.publish.config_maps import (
     MANAGER,
     NEVER_READ,
@@ -24,12 +25,11 @@ from dnsproxy.publish.config_maps import (
     parts_wanted,
     stored_publication,
 )
-from dnsproxy.publish.doubt import is_doubtful
 from dnsproxy.publish.following import Troubled
 from dnsproxy.publish.hosts_lines import select_names
 from dnsproxy.publish.parts import Part
-from dnsproxy.publish.publication import Publication
-from dnsproxy.publish.status import PublishStatus
+from dnsproxy.publish.publisher_status import PublishStatus
+from dnsproxy.publish.sudden_loss import is_doubtful
 from sidecar.kubernetes.errors import ApiError, Conflict, NotFound
 from sidecar.kubernetes.http import ApiClient
 

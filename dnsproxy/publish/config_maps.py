@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 import msgspec
 
+from dnsproxy.admin.publication import Publication, format_document, parse_document
 from dnsproxy.publish.parts import Part, count_parts, join_parts, split_document
-from dnsproxy.publish.publication import Publication, format_document, parse_document
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 MANAGER: Final = "switchback-publish"

@@ -14,9 +14,9 @@ from typing import Final, NoReturn, Protocol
 import structlog
 import trio
 
-from dnsproxy.publish.publication import Publication
+from dnsproxy.admin.publication import Publication
+from dnsproxy.publish.publisher_status import CHANGED, FAILED, UNCHANGED, PublishStatus
 from dnsproxy.publish.source import NotReadable, Source
-from dnsproxy.publish.status import CHANGED, FAILED, UNCHANGED, PublishStatus
 from sidecar.errors import StartError
 
 SECOND_LOOK: Final = 2.0

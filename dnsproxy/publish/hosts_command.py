@@ -26,7 +26,7 @@ Examples:
 
 def parse_map_name(text: str) -> MapName:
     """`NAMESPACE/NAME`. Raises ValueError."""
-    from dnsproxy.install.cluster_options import parse_object_ref  # noqa: PLC0415  # --help must not cost its imports
+    from dnsproxy.cluster_dns.options import parse_object_ref  # noqa: PLC0415  # --help must not cost its imports
     from dnsproxy.publish.config_maps import MapName  # noqa: PLC0415
 
     ref = parse_object_ref(text)

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dnsproxy.file_follower import Mark, file_mark, open_regular_file
 from dnsproxy.publish.hosts_block import Change, first_difference
 from dnsproxy.publish.mounts import Mount, find_mount
+from sidecar.file_follower import Mark, file_mark, open_regular_file
 
 LARGEST: Final = 64 << 20
 """Octets; a file beyond this is no hosts file."""

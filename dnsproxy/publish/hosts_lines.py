@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dnsproxy.claims import Reach
-from dnsproxy.names import is_within
-from dnsproxy.publish.publication import Name
+from dnsproxy.admin.publication import Name
+from dnsproxy.dns.names import is_within
+from dnsproxy.hostnames.claims import Reach
 
 
 @dataclass(frozen=True, slots=True)

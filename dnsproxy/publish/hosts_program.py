@@ -14,15 +14,15 @@ from typing import Final
 import click
 import structlog
 
-from dnsproxy.diffs import format_diff
-from dnsproxy.install.discovering import load_client
+from dnsproxy.cluster_dns.read import load_client
 from dnsproxy.publish.config_map_target import ConfigMapTarget
 from dnsproxy.publish.following import Troubled, publish_once
 from dnsproxy.publish.hosts_target import HostsTarget, check_name
 from dnsproxy.publish.program import make_source, run_publisher, take_out
+from dnsproxy.publish.publisher_status import PublishStatus
 from dnsproxy.publish.settings import Doing, HostsSettings
 from dnsproxy.publish.source import NotReadable
-from dnsproxy.publish.status import PublishStatus
+from sidecar.diffs import format_diff
 from sidecar.errors import StartError
 from sidecar.text import escape_controls
 

@@ -14,14 +14,14 @@ from typing import Final
 import structlog
 import trio
 
+from dnsproxy.admin.publication import Publication
 from dnsproxy.publish import hosts_file
-from dnsproxy.publish.doubt import is_doubtful
 from dnsproxy.publish.following import Troubled
 from dnsproxy.publish.hosts_block import Change, HostsFileError, find_block, foreign_text, plan_block
 from dnsproxy.publish.hosts_file import Applied, FileTrouble, Replaced, State
 from dnsproxy.publish.hosts_lines import HostsLines, count_names, make_lines, without_taken
-from dnsproxy.publish.publication import Publication
-from dnsproxy.publish.status import PublishStatus
+from dnsproxy.publish.publisher_status import PublishStatus
+from dnsproxy.publish.sudden_loss import is_doubtful
 from sidecar.errors import StartError
 
 NAME: Final = "hosts"

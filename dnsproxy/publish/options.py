@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dnsproxy.names import parse_zone
+from dnsproxy.dns.names import parse_zone
 from dnsproxy.publish.server_name import parse_server_name
 from sidecar.checked_type import CheckedType
 from sidecar.options import BadUsage, Decorated, Seconds, add_options, admin_option, kubeconfig_options, log_options

@@ -17,9 +17,9 @@ import structlog
 import trio
 
 from dnsproxy.publish.following import Target, Troubled, follow
+from dnsproxy.publish.publisher_status import PublishCollector, PublishStatus, format_page
 from dnsproxy.publish.settings import PublisherSettings
 from dnsproxy.publish.source import FileSource, ServerSource, Source
-from dnsproxy.publish.status import PublishCollector, PublishStatus, format_page
 from sidecar.admin import Readiness, serve_admin
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError

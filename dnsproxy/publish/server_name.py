@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dnsproxy.names import is_wildcard, parse_hostname, shown
+from dnsproxy.dns.names import is_wildcard, parse_hostname, shown
 from sidecar.endpoints import parse_endpoint, parse_port
 
 

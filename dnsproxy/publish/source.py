@@ -14,13 +14,13 @@ from typing import Final, Protocol
 
 import trio
 
-from dnsproxy.ask import CONNECT_SECONDS, NoAnswer, Reply, get
-from dnsproxy.file_follower import Mark, file_mark, open_regular_file, reason_of
+from dnsproxy.admin.ask import CONNECT_SECONDS, NoAnswer, Reply, get
+from dnsproxy.admin.publication import Publication, parse_document
+from dnsproxy.admin.published import PATH
 from dnsproxy.publish.parts import MOST_PARTS, Part, is_part, join_parts
-from dnsproxy.publish.publication import Publication, parse_document
-from dnsproxy.publish.published import PATH
 from dnsproxy.publish.server_name import ServerName
 from sidecar.endpoints import Endpoint
+from sidecar.file_follower import Mark, file_mark, open_regular_file, reason_of
 
 LARGEST: Final = 32 << 20
 """Octets of a document as it comes; 100,000 names are 1 MB."""

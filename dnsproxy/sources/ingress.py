@@ -12,10 +12,10 @@ from typing import Final
 
 import msgspec
 
-from dnsproxy.claims import Claim, Origin, Reach, Rejection
-from dnsproxy.names import BadName, is_wildcard, parse_hostname
+from dnsproxy.dns.names import BadName, is_wildcard, parse_hostname
+from dnsproxy.hostnames.claims import Claim, Origin, Reach, Rejection
+from dnsproxy.sources.annotations import MarkedMetadata, MarkFields, Marks, read_marks
 from dnsproxy.sources.load_balancer import BalancedStatus, points_of
-from dnsproxy.sources.marks import MarkedMetadata, MarkFields, Marks, read_marks
 from sidecar.kubernetes.objects import Collection, ObjectMeta
 
 

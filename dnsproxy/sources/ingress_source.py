@@ -12,10 +12,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from dnsproxy.claims import Claim, Rejection
+from dnsproxy.hostnames.claim_store import ClaimStore
+from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.sources.ingress import Ingress, claims_of, origin_of
 from dnsproxy.sources.ingress_class import IngressClass, default_class
-from dnsproxy.sources.store import ClaimStore
 from sidecar.kubernetes.objects import Unreadable
 
 SOURCE: Final = "Ingress"

@@ -12,11 +12,11 @@ from typing import Final
 
 import msgspec
 
-from dnsproxy.claims import Claim, Origin, Reach, Rejection
-from dnsproxy.names import is_wildcard
+from dnsproxy.dns.names import is_wildcard
+from dnsproxy.hostnames.claim_store import ClaimStore
+from dnsproxy.hostnames.claims import Claim, Origin, Reach, Rejection
+from dnsproxy.sources.annotations import MarkedMetadata, read_marks
 from dnsproxy.sources.load_balancer import BalancedStatus, points_of
-from dnsproxy.sources.marks import MarkedMetadata, read_marks
-from dnsproxy.sources.store import ClaimStore
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
 
 SOURCE: Final = "Service"

@@ -15,7 +15,7 @@ from typing import Final
 import structlog
 import trio
 
-from dnsproxy.sources.service import Service, addresses_of, fault_of, service_collection
+from dnsproxy.sources.target_service import Service, addresses_of, fault_of, service_collection
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import follow
 from sidecar.kubernetes.objects import Unreadable

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dnsproxy.sources.service import service_keys
+from dnsproxy.sources.target_service import service_keys
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from urllib.request import urlopen
 import pytest
 import yaml
 
-from dnsproxy.install.watch.status import WatchCollector, WatchStatus
+from dnsproxy.install.watch.watcher_status import WatchCollector, WatchStatus
 from tests.deploy.manifests import DEPLOY
 from tests.peers.ports import free_ports
 from tests.peers.processes import end_process, is_listening, wait_for

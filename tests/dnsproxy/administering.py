@@ -9,8 +9,8 @@ from functools import partial
 import trio
 from prometheus_client import CollectorRegistry
 
-from dnsproxy.admin_pages import table_routes
-from dnsproxy.registry import Registry
+from dnsproxy.admin.pages.admin_pages import table_routes
+from dnsproxy.hostnames.registry import Registry
 from sidecar.admin import Readiness, serve_admin
 from sidecar.endpoints import Endpoint
 from sidecar.listeners import bound_endpoint, listen_tcp

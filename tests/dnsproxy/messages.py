@@ -13,11 +13,11 @@ import dns.message
 import dns.rdatatype
 import dnslib
 
-from dnsproxy import names
-from dnsproxy.claims import Reach
-from dnsproxy.table import Host, HostTable
-from dnsproxy.wire import Query, scan_query
-from dnsproxy.writer import TableWriter
+from dnsproxy.answers.table import Host, HostTable
+from dnsproxy.answers.table_writer import TableWriter
+from dnsproxy.dns import names
+from dnsproxy.dns.wire import Query, scan_query
+from dnsproxy.hostnames.claims import Reach
 
 RD: Final = 0x0100
 TTL: Final = 5

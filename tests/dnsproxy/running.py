@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 
 import trio
 
-from dnsproxy.datagrams import DatagramPort, open_port
+from dnsproxy.answers.table import HostTable
+from dnsproxy.datagrams.open import DatagramPort, open_port
 from dnsproxy.forward.forwarder import Forwarder
 from dnsproxy.forward.settings import ForwardSettings
-from dnsproxy.server import DnsServer
-from dnsproxy.stream_connection import StreamLimits
-from dnsproxy.table import HostTable
+from dnsproxy.server.dns_server import DnsServer
+from dnsproxy.server.stream_connection import StreamLimits
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
 from sidecar.listeners import bound_endpoint, listen_tcp, listen_udp

@@ -12,11 +12,11 @@ import dnslib
 import trio
 
 from dnsproxy.forward.settings import ForwardSettings
-from dnsproxy.guards import Guards
-from dnsproxy.plan import Targets
-from dnsproxy.serve import Bound, serve
-from dnsproxy.settings import ServeSettings
-from dnsproxy.static import parse_host_flag
+from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.serve.program import Bound, serve
+from dnsproxy.serve.settings import ServeSettings
+from dnsproxy.sources.static_names import parse_host_flag
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy import messages
 from tests.dnsproxy.running import read_message

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import TypeVar
 
-from dnsproxy.static import HostsFile, parse_hosts_file
+from dnsproxy.sources.static_names import HostsFile, parse_hosts_file
 
 Result = TypeVar("Result")
 

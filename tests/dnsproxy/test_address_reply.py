@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.address_reply import AddressReply, PublicRecord, join_replies, parse_address_reply
-from dnsproxy.names import parse_hostname
+from dnsproxy.dns.addresses import AddressReply, PublicRecord, join_replies, parse_address_reply
+from dnsproxy.dns.names import parse_hostname
 from tests.dnsproxy import messages, upstream_replies
 from tests.dnsproxy.messages import AAAA, A, record, wire_name
 

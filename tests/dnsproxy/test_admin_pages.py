@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.ask import ask
-from dnsproxy.claims import Claim, Origin, Reach
-from dnsproxy.explain import parse_explanation
-from dnsproxy.guards import Guards
-from dnsproxy.listing import parse_listing
-from dnsproxy.plan import Targets
-from dnsproxy.registry import Registry
+from dnsproxy.admin.ask import ask
+from dnsproxy.admin.explain import parse_explanation
+from dnsproxy.admin.listing import parse_listing
+from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.verdict import Targets
 from sidecar.errors import StartError
 from tests.dnsproxy.administering import administered
 

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 import trio
 
-from dnsproxy.ask import NoAnswer, Reply, ask, get
+from dnsproxy.admin.ask import NoAnswer, Reply, ask, get
 from sidecar import asking as module
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.claims import Claim, Origin, Reach
 
 
 @pytest.mark.parametrize(

@@ -46,4 +46,4 @@ def test_a_command_imports_none_of_the_others() -> None:
         "print(*sorted(name for name in sys.modules if name.endswith('command')), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stderr.split() == ["dnsproxy.serve_command"]
+    assert done.stderr.split() == ["dnsproxy.serve.command"]

@@ -13,20 +13,20 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from dnsproxy.claims import Claim, Origin, Reach
-from dnsproxy.cluster_sources import GATEWAY, TARGETS, ClusterSources
-from dnsproxy.guards import Guards
-from dnsproxy.keeper import TableKeeper
-from dnsproxy.plan import Targets
-from dnsproxy.registry import Registry
-from dnsproxy.settings import ClusterSettings
+from dnsproxy.answers.table import HostTable
+from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.keeper import TableKeeper
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.serve.settings import ClusterSettings
+from dnsproxy.sources.annotations import HOSTNAME, TARGET
+from dnsproxy.sources.cluster_sources import GATEWAY, TARGETS, ClusterSources
 from dnsproxy.sources.gateway.kinds import GROUP
 from dnsproxy.sources.gateway.source import GatewayOptions
 from dnsproxy.sources.ingress_source import SOURCE as INGRESS
 from dnsproxy.sources.ingress_source import IngressOptions
-from dnsproxy.sources.marks import HOSTNAME, TARGET
 from dnsproxy.sources.service_source import SOURCE as SERVICE
-from dnsproxy.table import HostTable
 from tests.dnsproxy.messages import addresses_of
 from tests.dnsproxy.sources.gateway.objects import gateway, listener, route
 from tests.sidecar.kubernetes.faulty_api import client_in_memory, failure

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.counters import BUCKETS, Counters, Durations, rcode_of
-from dnsproxy.wire import Rcode
+from dnsproxy.answers.counters import BUCKETS, Counters, Durations, rcode_of
+from dnsproxy.dns.wire import Rcode
 from tests.dnsproxy.messages import header
 
 

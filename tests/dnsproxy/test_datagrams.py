@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dnsproxy.datagrams import BATCH, ID, MESSAGE, DatagramPort, Sender, SinglePort, open_port
-from dnsproxy.mmsg import BatchPort
+from dnsproxy.datagrams.batch import BatchPort
+from dnsproxy.datagrams.open import BATCH, ID, MESSAGE, DatagramPort, Sender, SinglePort, open_port
 from sidecar.endpoints import Endpoint
 from sidecar.listeners import listen_udp
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dnsproxy.diffs import format_diff
+from sidecar.diffs import format_diff
 
 
 def test_a_diff_says_what_becomes_of_each_line_and_where_a_line_end_is_missing() -> None:

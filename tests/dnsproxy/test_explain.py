@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.claims import Claim, Origin, Reach, Rejection
-from dnsproxy.explain import (
+from dnsproxy.admin.explain import (
     Explanation,
     explain,
     format_document,
@@ -18,10 +17,11 @@ from dnsproxy.explain import (
     format_explanation_json,
     parse_explanation,
 )
-from dnsproxy.guards import Guards
-from dnsproxy.ownership import Finding
-from dnsproxy.plan import Targets
-from dnsproxy.registry import Registry
+from dnsproxy.hostnames.claims import Claim, Origin, Reach, Rejection
+from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.ownership import Finding
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.verdict import Targets
 from tests.dnsproxy.messages import addresses_of
 from tests.dnsproxy.test_registry import Following, object_claims
 

@@ -13,7 +13,7 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from dnsproxy.file_follower import LOOK_EVERY, follow_file, read_regular_file
+from sidecar.file_follower import LOOK_EVERY, follow_file, read_regular_file
 
 
 def read(path: Path) -> str:

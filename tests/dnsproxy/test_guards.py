@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.guards import Guards, overreach, refusal
+from dnsproxy.hostnames.guards import Guards, overreach, refusal
 
 CLUSTER = Guards()
 ZONED = Guards(zones=("example.org", "example.net"))

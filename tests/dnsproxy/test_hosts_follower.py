@@ -10,11 +10,11 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from dnsproxy import hosts_follower
-from dnsproxy.file_follower import file_mark
-from dnsproxy.hosts_follower import LARGEST, follow_hosts_file, read_hosts_file
-from dnsproxy.static import HostsFile, parse_hosts_file
+from dnsproxy.sources import hosts_file as hosts_follower
+from dnsproxy.sources.hosts_file import LARGEST, follow_hosts_file, read_hosts_file
+from dnsproxy.sources.static_names import HostsFile, parse_hosts_file
 from sidecar.errors import StartError
+from sidecar.file_follower import file_mark
 from tests.dnsproxy.running import wait_until
 
 

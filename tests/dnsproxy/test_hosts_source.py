@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.claims import Claim, Origin, Reach
-from dnsproxy.guards import Guards
-from dnsproxy.hosts_source import HostsSource
-from dnsproxy.plan import Targets
-from dnsproxy.registry import Registry
-from dnsproxy.static import HostsFile
-from dnsproxy.table import HostTable
-from dnsproxy.writer import TableWriter
+from dnsproxy.answers.table import HostTable
+from dnsproxy.answers.table_writer import TableWriter
+from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.sources.hosts_source import HostsSource
+from dnsproxy.sources.static_names import HostsFile
 from tests.dnsproxy.messages import addresses_of
 from tests.dnsproxy.stepping import finish, parse_hosts
 from tests.dnsproxy.test_writer import contents

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 import trio
 
-from dnsproxy import names
-from dnsproxy.claims import Claim, Origin, Reach
-from dnsproxy.guards import Guards
-from dnsproxy.keeper import TableKeeper
-from dnsproxy.plan import Targets
-from dnsproxy.registry import Registry
-from dnsproxy.table import HostTable
+from dnsproxy.answers.table import HostTable
+from dnsproxy.dns import names
+from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.keeper import TableKeeper
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.verdict import Targets
 
 
 class Published:

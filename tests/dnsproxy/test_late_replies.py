@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dnsproxy.datagrams import BATCH, Sender
-from dnsproxy.late_replies import LateReplies
-from dnsproxy.mmsg import BatchPort
+from dnsproxy.datagrams.batch import BatchPort
+from dnsproxy.datagrams.late_replies import LateReplies
+from dnsproxy.datagrams.open import BATCH, Sender
 from sidecar.endpoints import Endpoint
 from sidecar.listeners import listen_udp
 

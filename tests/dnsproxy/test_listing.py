@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.claims import Claim, Origin, Reach
-from dnsproxy.guards import Guards
-from dnsproxy.listing import (
+from dnsproxy.admin.listing import (
     Listing,
     Row,
     format_columns,
@@ -22,11 +20,13 @@ from dnsproxy.listing import (
     parse_listing,
     select_rows,
 )
-from dnsproxy.names import is_wildcard
-from dnsproxy.ownership import Finding
-from dnsproxy.plan import Targets
-from dnsproxy.registry import Registry
-from dnsproxy.table import Host
+from dnsproxy.answers.table import Host
+from dnsproxy.dns.names import is_wildcard
+from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.ownership import Finding
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.verdict import Targets
 from tests.dnsproxy.stepping import parse_hosts
 from tests.dnsproxy.test_registry import Following, object_claims
 from tests.dnsproxy.test_writer import contents, write

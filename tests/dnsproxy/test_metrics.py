@@ -6,12 +6,12 @@ import trio
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 
-from dnsproxy.claims import Claim, Origin, Reach
-from dnsproxy.guards import Guards
-from dnsproxy.keeper import TableKeeper
-from dnsproxy.metrics import ServerCollector
-from dnsproxy.plan import Targets
-from dnsproxy.registry import Registry
+from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.keeper import TableKeeper
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.serve.metrics import ServerCollector
 from sidecar.registries import make_registry
 from tests.dnsproxy import messages
 from tests.dnsproxy.faulty_upstream import faulty_upstream, refusing_upstream

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from dnsproxy import message_headers, mmsg
-from dnsproxy.datagrams import BATCH
-from dnsproxy.mmsg import BatchPort
+from dnsproxy.datagrams import batch as mmsg
+from dnsproxy.datagrams import headers as message_headers
+from dnsproxy.datagrams.batch import BatchPort
+from dnsproxy.datagrams.open import BATCH
 from sidecar.endpoints import Endpoint
 from sidecar.listeners import listen_udp
 

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dnsproxy.names import BadName, ancestors, format_wire, is_wildcard, is_within, parse_hostname, parse_zone, to_wire
+from dnsproxy.dns.names import (
+    BadName,
+    ancestors,
+    format_wire,
+    is_wildcard,
+    is_within,
+    parse_hostname,
+    parse_zone,
+    to_wire,
+)
 from tests.dnsproxy.strategies import LONG_NAME, octet_labels
 
 LABEL_63 = "a" * 63

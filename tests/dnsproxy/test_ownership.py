@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.claims import Claim, Origin, Reach
-from dnsproxy.ownership import Finding, OwnershipSettings, Standing, parse_trust, standing_of
+from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.ownership import Finding, OwnershipSettings, Standing, parse_trust, standing_of
 
 RELAY: Final = ("10.96.7.7",)
 OWNED, UNKNOWN, FOREIGN = Standing

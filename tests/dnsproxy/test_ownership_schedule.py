@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.ownership_schedule import DEFAULT_PACE, MOST_NEW, OwnershipSchedule
+from dnsproxy.hostnames.ownership_schedule import DEFAULT_PACE, MOST_NEW, OwnershipSchedule
 
 EVERY = DEFAULT_PACE.every
 JITTER = DEFAULT_PACE.jitter

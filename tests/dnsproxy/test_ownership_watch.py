@@ -17,15 +17,15 @@ from msgspec.structs import replace
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
-from dnsproxy.claims import Claim, Origin, Reach
-from dnsproxy.guards import Guards
-from dnsproxy.names import format_wire
-from dnsproxy.ownership import Mode, OwnershipSettings
-from dnsproxy.ownership_schedule import DEFAULT_PACE, OwnershipPace
-from dnsproxy.ownership_watch import OwnershipWatch
-from dnsproxy.plan import Targets
-from dnsproxy.registry import Registry
-from dnsproxy.wire import Query, scan_query
+from dnsproxy.dns.names import format_wire
+from dnsproxy.dns.wire import Query, scan_query
+from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
+from dnsproxy.hostnames.ownership_schedule import DEFAULT_PACE, OwnershipPace
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.serve.ownership_watch import OwnershipWatch
 from tests.dnsproxy import messages, upstream_replies
 from tests.dnsproxy.faulty_upstream import Step, faulty_upstream, silence
 from tests.dnsproxy.running import running, wait_until

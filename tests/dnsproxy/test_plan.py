@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from dnsproxy.claims import Claim, Origin, Reach
-from dnsproxy.guards import Guards
-from dnsproxy.ownership import Finding
-from dnsproxy.plan import Targets, judge
+from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.ownership import Finding
+from dnsproxy.hostnames.verdict import Targets, judge
 
 HOST = "app.example.org"
 TARGETS = Targets(default=("192.0.2.1",), by_class={"inner": ("192.0.2.2", "2001:db8::2"), "empty": ()})

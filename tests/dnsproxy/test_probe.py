@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy import names, probe, wire
-from dnsproxy.probe import Reply
-from dnsproxy.responder import Answer, Forward, Refuse, decide
-from dnsproxy.table import HostTable
-from dnsproxy.wire import Rcode
+from dnsproxy.answers.decide import Answer, Forward, Refuse, decide
+from dnsproxy.answers.table import HostTable
+from dnsproxy.dns import names, probe, wire
+from dnsproxy.dns.probe import Reply
+from dnsproxy.dns.wire import Rcode
 from tests.dnsproxy.messages import AAAA, HTTPS, TXT, A, opt_record, query, question, read_dnspython, reply_to, table_of
 
 NONCE = "0123456789abcdef" * 2

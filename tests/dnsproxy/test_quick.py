@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dnsproxy.quick import QuickAnswers
-from dnsproxy.responder import Answer, decide
-from dnsproxy.table import HostTable
+from dnsproxy.answers.decide import Answer, decide
+from dnsproxy.answers.quick import QuickAnswers
+from dnsproxy.answers.table import HostTable
 from tests.dnsproxy.messages import (
     AAAA,
     ANY,

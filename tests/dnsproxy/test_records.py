@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
-from dnsproxy import records
-from dnsproxy.wire import Rcode, Type
+from dnsproxy.dns import records
+from dnsproxy.dns.wire import Rcode, Type
 from tests.dnsproxy.messages import AAAA, HINFO, SOA, A, Opt, header, question, read_both
 from tests.dnsproxy.strategies import LONG_NAME
 

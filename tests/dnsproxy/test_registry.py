@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.claims import Claim, Origin, Reach
-from dnsproxy.guards import Guards
-from dnsproxy.ownership import Finding
-from dnsproxy.plan import Targets
-from dnsproxy.registry import Registry
-from dnsproxy.table import HostTable
-from dnsproxy.writer import TableWriter
+from dnsproxy.answers.table import HostTable
+from dnsproxy.answers.table_writer import TableWriter
+from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.ownership import Finding
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.verdict import Targets
 from tests.dnsproxy.messages import addresses_of
 from tests.dnsproxy.test_writer import contents
 

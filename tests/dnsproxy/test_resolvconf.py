@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.resolvconf import (
+from dnsproxy.forward.resolv_conf import (
     ResolverOptions,
     find_cluster_domain,
     parse_nameservers,

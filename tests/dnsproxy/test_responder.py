@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dnsproxy.responder import (
+from dnsproxy.answers.decide import (
     Answer,
     Drop,
     Forward,
@@ -22,8 +22,8 @@ from dnsproxy.responder import (
     reply_limit,
     server_failure,
 )
-from dnsproxy.table import HostTable
-from dnsproxy.wire import Fault, Rcode
+from dnsproxy.answers.table import HostTable
+from dnsproxy.dns.wire import Fault, Rcode
 from tests.dnsproxy.messages import (
     AAAA,
     ANY,

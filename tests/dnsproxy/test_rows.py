@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.rows import Rows
+from dnsproxy.answers.rows import Rows
 
 KEYS = [bytes([number]) for number in range(30)]
 PutList = list[tuple[bytes, int | None]]

@@ -14,12 +14,12 @@ from typing import Any, Final
 import pytest
 import trio
 
-from dnsproxy.ask import ask as ask_admin
-from dnsproxy.plan import Targets
-from dnsproxy.serve import Bound
-from dnsproxy.settings import ClusterSettings
-from dnsproxy.snapshot import ObjectClaims, format_snapshot
-from dnsproxy.snapshot_file import write_file
+from dnsproxy.admin.ask import ask as ask_admin
+from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.serve.program import Bound
+from dnsproxy.serve.settings import ClusterSettings
+from dnsproxy.snapshot.file import write_file
+from dnsproxy.snapshot.format import ObjectClaims, format_snapshot
 from dnsproxy.sources.gateway.source import GatewayOptions
 from dnsproxy.sources.ingress_source import IngressOptions
 from tests.dnsproxy.serving import addresses_in, ask, get, serving, settings

@@ -9,12 +9,12 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from dnsproxy import serve_command
 from dnsproxy.cli import main
 from dnsproxy.forward.address import TlsEndpoint
 from dnsproxy.forward.settings import ForwardSettings
-from dnsproxy.ownership import Mode, OwnershipSettings
-from dnsproxy.settings import ServeSettings
+from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
+from dnsproxy.serve import command as serve_command
+from dnsproxy.serve.settings import ServeSettings
 from dnsproxy.sources.ingress_source import IngressOptions
 from sidecar.endpoints import Endpoint
 

@@ -13,9 +13,9 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from dnsproxy.serve import Bound, run_serve, serve
-from dnsproxy.server import DnsServer
-from dnsproxy.settings import ServeSettings
+from dnsproxy.serve.program import Bound, run_serve, serve
+from dnsproxy.serve.settings import ServeSettings
+from dnsproxy.server.dns_server import DnsServer
 from tests.dnsproxy import messages
 from tests.dnsproxy.running import REPLY_SECONDS, read_message
 from tests.dnsproxy.serving import LOOPBACK, addresses_in, ask, ask_stream, get, settings

@@ -12,11 +12,11 @@ import pytest
 import trio
 
 from dnsproxy.forward.settings import ForwardSettings
-from dnsproxy.ownership import Mode, OwnershipSettings
-from dnsproxy.ownership_schedule import OwnershipPace
-from dnsproxy.plan import Targets
-from dnsproxy.serve import Bound
-from dnsproxy.settings import ClusterSettings, ServeSettings
+from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
+from dnsproxy.hostnames.ownership_schedule import OwnershipPace
+from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.serve.program import Bound
+from dnsproxy.serve.settings import ClusterSettings, ServeSettings
 from dnsproxy.sources.ingress_source import IngressOptions
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy.faulty_upstream import FaultyUpstream, Step, faulty_upstream

@@ -12,9 +12,9 @@ import trio
 from structlog.testing import capture_logs
 
 from dnsproxy.forward import nameservers
-from dnsproxy.forward.resolvconf_follower import read_forwarding
+from dnsproxy.forward.resolv_conf_follower import read_forwarding
 from dnsproxy.forward.settings import ForwardSettings
-from dnsproxy.serve import Bound, serve
+from dnsproxy.serve.program import Bound, serve
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
 from tests.dnsproxy.messages import table_of

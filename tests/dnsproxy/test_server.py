@@ -14,11 +14,12 @@ import pytest
 import trio
 import trio.testing
 
-from dnsproxy import responder, server
-from dnsproxy.datagrams import BATCH, DatagramPort, Sender, SinglePort
-from dnsproxy.mmsg import BatchPort
-from dnsproxy.quick import QuickAnswers
-from dnsproxy.server import DnsServer
+from dnsproxy.answers import decide as responder
+from dnsproxy.answers.quick import QuickAnswers
+from dnsproxy.datagrams.batch import BatchPort
+from dnsproxy.datagrams.open import BATCH, DatagramPort, Sender, SinglePort
+from dnsproxy.server import dns_server as server
+from dnsproxy.server.dns_server import DnsServer
 from tests.dnsproxy import upstream_replies as upstream
 from tests.dnsproxy.faulty_upstream import (
     Pause,

@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.claims import Claim, Origin, Reach
-from dnsproxy.snapshot import (
+from dnsproxy.hostnames.claim_store import ClaimStore
+from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.snapshot.file import Services
+from dnsproxy.snapshot.format import (
     VERSION,
     ObjectClaims,
     Snapshot,
@@ -26,9 +28,7 @@ from dnsproxy.snapshot import (
     settings_of,
     walk_objects,
 )
-from dnsproxy.snapshot_file import Services
 from dnsproxy.sources.ingress_source import IngressOptions
-from dnsproxy.sources.store import ClaimStore
 
 SETTINGS: Final = {"API server": "https://192.0.2.1:6443", "ingress classes": "nginx"}
 SERVICES: Final = {"edge/relay": ("192.0.2.10", "2001:db8::10")}

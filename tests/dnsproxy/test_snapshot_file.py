@@ -17,12 +17,12 @@ import structlog
 import trio
 from structlog.testing import capture_logs
 
-from dnsproxy.claims import Claim, Origin, Reach
-from dnsproxy.guards import Guards
-from dnsproxy.plan import Targets
-from dnsproxy.registry import Registry
-from dnsproxy.snapshot import LARGEST, Snapshot, format_snapshot, parse_snapshot, walk_objects
-from dnsproxy.snapshot_file import (
+from dnsproxy.hostnames.claim_store import ClaimStore
+from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.snapshot.file import (
     Services,
     SnapshotStatus,
     keep_snapshot,
@@ -30,8 +30,8 @@ from dnsproxy.snapshot_file import (
     restore_snapshot,
     write_file,
 )
-from dnsproxy.snapshot_pace import SnapshotPace
-from dnsproxy.sources.store import ClaimStore
+from dnsproxy.snapshot.format import LARGEST, Snapshot, format_snapshot, parse_snapshot, walk_objects
+from dnsproxy.snapshot.schedule import SnapshotPace
 from tests.dnsproxy.running import wait_until
 
 SETTINGS: Final = {"ingress classes": "nginx"}

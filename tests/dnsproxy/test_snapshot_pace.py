@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.snapshot_pace import SnapshotPace, SnapshotSchedule
+from dnsproxy.snapshot.schedule import SnapshotPace, SnapshotSchedule
 
 PACE = SnapshotPace(interval=5, share=0.02, empty=60, retry=30, refresh=3600)
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.claims import Origin, Reach
-from dnsproxy.static import parse_host_flag, parse_hosts_file
+from dnsproxy.hostnames.claims import Origin, Reach
+from dnsproxy.sources.static_names import parse_host_flag, parse_hosts_file
 from tests.dnsproxy.stepping import parse_hosts
 
 Names = dict[str, tuple[str, ...]]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.stream_frames import format_message, is_whole, take_message
+from dnsproxy.dns.stream_frames import format_message, is_whole, take_message
 from tests.dnsproxy.messages import query
 
 SIZES = (0, 1, 11, 12, 255, 256, 257, 65534, 65535)

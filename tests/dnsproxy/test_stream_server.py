@@ -16,12 +16,12 @@ import structlog
 import trio
 import trio.testing
 
-from dnsproxy import stream_connection, stream_server
-from dnsproxy.counters import Counters
-from dnsproxy.responder import Forward
-from dnsproxy.stream_connection import StreamLimits
-from dnsproxy.stream_server import StreamServer
-from dnsproxy.wire import Query
+from dnsproxy.answers.counters import Counters
+from dnsproxy.answers.decide import Forward
+from dnsproxy.dns.wire import Query
+from dnsproxy.server import stream_connection, stream_server
+from dnsproxy.server.stream_connection import StreamLimits
+from dnsproxy.server.stream_server import StreamServer
 from tests.dnsproxy import upstream_replies as upstream
 from tests.dnsproxy.faulty_upstream import faulty_upstream
 from tests.dnsproxy.messages import opt_record, option, query, read_dnspython

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.table import HostTable, build_answers
+from dnsproxy.answers.table import HostTable, build_answers
 from tests.dnsproxy.messages import ANY, HTTPS, SVCB, addresses_of, table_of, wire_name
 from tests.dnsproxy.strategies import HUNDREDS, LONG_NAME, octet_labels
 

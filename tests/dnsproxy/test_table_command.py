@@ -14,11 +14,11 @@ import pytest
 import trio
 from click.testing import CliRunner
 
-from dnsproxy.claims import Claim, Origin, Reach, Rejection
 from dnsproxy.cli import main
-from dnsproxy.guards import Guards
-from dnsproxy.plan import Targets
-from dnsproxy.registry import Registry
+from dnsproxy.hostnames.claims import Claim, Origin, Reach, Rejection
+from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.verdict import Targets
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy.administering import administered
 from tests.dnsproxy.stepping import parse_hosts

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dnsproxy.wire import Edns, Fault, Query, question_end, scan_query, skip_question_name
+from dnsproxy.dns.wire import Edns, Fault, Query, question_end, scan_query, skip_question_name
 from tests.dnsproxy.messages import (
     AAAA,
     IXFR,

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.claims import Reach
-from dnsproxy.names import ancestors, to_wire
-from dnsproxy.table import Host, HostTable
-from dnsproxy.writer import TableWriter
+from dnsproxy.answers.table import Host, HostTable
+from dnsproxy.answers.table_writer import TableWriter
+from dnsproxy.dns.names import ancestors, to_wire
+from dnsproxy.hostnames.claims import Reach
 from tests.dnsproxy.messages import addresses_of, parse_host, table_of, wire_name
 
 Contents = tuple[dict[bytes, tuple[str, ...]], dict[tuple[bytes, Reach], tuple[str, ...]], dict[bytes, int]]

@@ -19,7 +19,7 @@ from typing import Any, Final
 from click.testing import CliRunner
 
 from dnsproxy.cli import main
-from dnsproxy.install.plan import plan_install
+from dnsproxy.corefile.plan import plan_install
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy.install.discover.cluster import manifests, pick
 from tests.peers.apiserver import ApiServer, running_apiserver

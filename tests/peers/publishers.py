@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import yaml
 
-from dnsproxy.publish.publication import format_document
+from dnsproxy.admin.publication import format_document
 from tests.bench.launched import ROOT
 from tests.dnsproxy.publish.publishing import publication
 from tests.peers.apiserver import TOKEN, ApiServer

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from dnsproxy.install.corefile import Corefile, Directive, Key, format_corefile
-from dnsproxy.install.edits import replace_word
-from dnsproxy.install.parser import parse_corefile
-from dnsproxy.install.plan import plan_uninstall
+from dnsproxy.corefile.edits import replace_word
+from dnsproxy.corefile.model import Corefile, Directive, Key, format_corefile
+from dnsproxy.corefile.parser import parse_corefile
+from dnsproxy.corefile.plan import plan_uninstall
 from tests.dnsproxy.install.shapes import NEWEST, SHAPES, golden_path, installed, read, stock
 from tests.dnsproxy.install.verdicts import ACCEPTED, REFUSED, REFUSED_SINCE
 from tests.peers.coredns import CoreDns, Refused, answering, running_coredns

@@ -16,9 +16,9 @@ from typing import Final
 
 import pytest
 
-from dnsproxy.install.parser import parse_corefile
-from dnsproxy.install.placing import find_root_block, root_port
-from dnsproxy.install.plan import Change, plan_install, plan_uninstall
+from dnsproxy.corefile.parser import parse_corefile
+from dnsproxy.corefile.placing import find_root_block, root_port
+from dnsproxy.corefile.plan import Change, plan_install, plan_uninstall
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy.install.corpus import Shape, load_corpus
 from tests.peers.apiserver import ApiServer, running_apiserver

@@ -15,10 +15,10 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from dnsproxy.install.discover.choice import Method, choose_method
-from dnsproxy.install.discover.found import Found, Server, Where
-from dnsproxy.install.discover.owner import Form
-from dnsproxy.install.discovering import discover
+from dnsproxy.cluster_dns.choice import Method, choose_method
+from dnsproxy.cluster_dns.found import Found, Server, Where
+from dnsproxy.cluster_dns.owner import Form
+from dnsproxy.cluster_dns.read import discover
 from sidecar.kubernetes.config import load_cluster
 from sidecar.kubernetes.http import ApiClient
 from tests.dnsproxy.install.discover.cluster import NAMES, Manifest, faults_of, manifests, pick

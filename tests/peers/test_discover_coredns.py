@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dnsproxy.install.discover.choice import KEY_STEM
-from dnsproxy.install.discover.found import Hook
-from dnsproxy.install.discover.fragments import Scope
+from dnsproxy.cluster_dns.choice import KEY_STEM
+from dnsproxy.cluster_dns.found import Hook
+from dnsproxy.cluster_dns.fragments import Scope
 from tests.dnsproxy.install.discover.cluster import discover, manifests
 from tests.peers.coredns import Refused, running_coredns
 from tests.peers.ports import free_port

@@ -18,7 +18,7 @@ import trustme
 from dnsproxy.doctor.dialling import dial_all
 from dnsproxy.doctor.facts import VERSION, Component, Facts, Header, Host, Outcome, Point, Port, Role, Service
 from dnsproxy.doctor.facts_file import format_facts, parse_facts
-from dnsproxy.doctor.speech import Speech, speech_of, versions_of
+from dnsproxy.doctor.proxy_header import Speech, speech_of, versions_of
 from dnsproxy.doctor.targets import Target
 from sidecar.endpoints import Endpoint
 from tests.peers.coredns import answering, running_coredns

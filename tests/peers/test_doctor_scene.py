@@ -12,8 +12,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from dnsproxy.corefile.plan import plan_install
 from dnsproxy.doctor import judge_dns
-from dnsproxy.install.plan import plan_install
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy.install.discover.cluster import manifests, pick
 from tests.peers.apiserver import ApiServer

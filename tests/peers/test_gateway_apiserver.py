@@ -15,7 +15,7 @@ import pytest
 import trio
 import yaml
 
-from dnsproxy.sources.marks import TARGET
+from dnsproxy.sources.annotations import TARGET
 from tests.dnsproxy.serving import addresses_in, ask, get
 from tests.peers import gateway_api as api
 from tests.peers.apiserver import ApiServer, running_apiserver

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 import trio
 
-from dnsproxy.claims import Reach
-from dnsproxy.sources.cluster import IngressStatus, follow_ingresses
+from dnsproxy.hostnames.claim_store import ClaimStore
+from dnsproxy.hostnames.claims import Reach
+from dnsproxy.sources.followers import IngressStatus, follow_ingresses
 from dnsproxy.sources.ingress import INGRESSES, Ingress
 from dnsproxy.sources.ingress_source import IngressOptions
-from dnsproxy.sources.store import ClaimStore
 from sidecar.kubernetes.config import Tls, load_cluster
 from sidecar.kubernetes.errors import ApiError, Forbidden, Gone, NotFound, ServerTrouble, Unauthorized
 from sidecar.kubernetes.http import ApiClient

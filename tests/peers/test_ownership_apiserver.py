@@ -11,13 +11,13 @@ import pytest
 import trio
 
 from dnsproxy.forward.settings import ForwardSettings
-from dnsproxy.ownership import Mode, OwnershipSettings
-from dnsproxy.ownership_schedule import OwnershipPace
-from dnsproxy.plan import Targets
-from dnsproxy.serve import Bound
-from dnsproxy.settings import ClusterSettings
+from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
+from dnsproxy.hostnames.ownership_schedule import OwnershipPace
+from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.serve.program import Bound
+from dnsproxy.serve.settings import ClusterSettings
+from dnsproxy.sources.annotations import HOSTNAME, IGNORE, TARGET
 from dnsproxy.sources.ingress_source import IngressOptions
-from dnsproxy.sources.marks import HOSTNAME, IGNORE, TARGET
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy.serving import addresses_in, ask, get, serving, settings
 from tests.peers.apiserver import ApiServer, collection_path, running_apiserver

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from dnsproxy.cluster_dns.choice import Method, choose_method
+from dnsproxy.corefile.parser import parse_corefile
+from dnsproxy.corefile.placing import find_root_block, root_port
 from dnsproxy.install.change.edits import Wanted
-from dnsproxy.install.discover.choice import Method, choose_method
-from dnsproxy.install.parser import parse_corefile
-from dnsproxy.install.placing import find_root_block, root_port
 from dnsproxy.install.printing import print_for
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy.install.discover.cluster import discover, manifests

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from dnsproxy.install.plan import plan_install, plan_uninstall
+from dnsproxy.corefile.plan import plan_install, plan_uninstall
 from sidecar.endpoints import Endpoint
 from tests.conftest import refuse
 from tests.peers.apiserver import ApiServer, apiserver

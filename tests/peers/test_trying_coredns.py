@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from dnsproxy.cluster_dns.choice import Method, choose_method
+from dnsproxy.cluster_dns.found import Found, FoundCorefile
 from dnsproxy.install.applying import Planned, try_planned
 from dnsproxy.install.change.once import ONCE
 from dnsproxy.install.change.refusal import Refusal
 from dnsproxy.install.change.trial import Trial, make_trial
-from dnsproxy.install.discover.choice import Method, choose_method
-from dnsproxy.install.discover.found import Found, FoundCorefile
 from dnsproxy.install.trying import try_change
 from tests.dnsproxy.install.change.playing import plan, where_of
 from tests.dnsproxy.install.change.test_planning import WAYS

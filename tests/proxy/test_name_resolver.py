@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dnsproxy import probe
+from dnsproxy.dns import probe
 from proxy import name_resolver
 from proxy.name_resolver import HOSTS_SECONDS, LONGEST, SHORTEST, Found, NameResolver
 from proxy.readiness import Cause, Failure

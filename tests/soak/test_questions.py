@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from dnsproxy.responder import Answer, Forward, decide
+from dnsproxy.answers.decide import Answer, Forward, decide
 from tests.dnsproxy import upstream_replies
 from tests.dnsproxy.messages import A, record, scanned, table_of
 from tests.dnsproxy.stepping import parse_hosts

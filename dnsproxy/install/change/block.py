@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from dnsproxy.corefile.forward import written
+from dnsproxy.corefile.model import Directive
+from dnsproxy.corefile.placing import root_port
+from dnsproxy.corefile.stanza import Layout, StanzaForward
+from dnsproxy.corefile.zones import ROOT
 from dnsproxy.install.change.refusal import Refusal
 from dnsproxy.install.change.routes import Routes, Step
-from dnsproxy.install.corefile import Directive
-from dnsproxy.install.forward import written
-from dnsproxy.install.placing import root_port
-from dnsproxy.install.stanza import Layout, StanzaForward
-from dnsproxy.install.zones import ROOT
 
 _STEP: Final = "    "
 # May stand in several server blocks at once, and mean the same in each.

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
-from dnsproxy.diffs import format_diff
-from dnsproxy.install.discover.found import Source
-from dnsproxy.install.discover.owner import OUR_MANAGER
+from dnsproxy.cluster_dns.found import Source
+from dnsproxy.cluster_dns.owner import OUR_MANAGER
+from sidecar.diffs import format_diff
 
 MADE: Final = "switchback.dev/made"
 """The annotation with what was not there before: words of the two below."""

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 
+from dnsproxy.cluster_dns.choice import Method
 from dnsproxy.install.change.config_map import ConfigMapChange, Entry, format_change
-from dnsproxy.install.discover.choice import Method
 from sidecar.endpoints import Endpoint
 
 

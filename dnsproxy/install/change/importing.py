@@ -9,6 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from dnsproxy.cluster_dns.choice import Choice, Method, Target
+from dnsproxy.cluster_dns.found import FoundCorefile, Hook, Server
+from dnsproxy.cluster_dns.fragments import Scope, parse_fragment
+from dnsproxy.corefile.markers import is_marked
+from dnsproxy.corefile.model import CorefileError
+from dnsproxy.corefile.placing import labels_of
+from dnsproxy.corefile.stanza import Layout, StanzaForward, make_forward
+from dnsproxy.corefile.zones import ROOT, normalize_zone
 from dnsproxy.install.change.block import format_block
 from dnsproxy.install.change.config_map import OBJECT, ConfigMapChange, Entry, data_of, made_entry, words_made
 from dnsproxy.install.change.edits import Edits, Wanted
@@ -16,14 +24,6 @@ from dnsproxy.install.change.own_file import find_surroundings, format_own_file
 from dnsproxy.install.change.refusal import Refusal, refusal_of
 from dnsproxy.install.change.routes import Route, Routes, find_routes
 from dnsproxy.install.change.zones import check_free, check_named, notes_on_keys, notes_on_plugins, route_of
-from dnsproxy.install.corefile import CorefileError
-from dnsproxy.install.discover.choice import Choice, Method, Target
-from dnsproxy.install.discover.found import FoundCorefile, Hook, Server
-from dnsproxy.install.discover.fragments import Scope, parse_fragment
-from dnsproxy.install.markers import is_marked
-from dnsproxy.install.placing import labels_of
-from dnsproxy.install.stanza import Layout, StanzaForward, make_forward
-from dnsproxy.install.zones import ROOT, normalize_zone
 
 _FLAT = Layout("", "    ", "\n", "")
 

@@ -5,17 +5,17 @@ The law: what plan_install makes of the text, unless a file that the Corefile im
 
 from __future__ import annotations
 
+from dnsproxy.cluster_dns.choice import Choice, Method
+from dnsproxy.cluster_dns.found import FoundCorefile, Server
+from dnsproxy.corefile.model import CorefileError
+from dnsproxy.corefile.placing import find_site
+from dnsproxy.corefile.plan import plan_install
+from dnsproxy.corefile.zones import ROOT, is_at_or_below, normalize_zone
 from dnsproxy.install.change.config_map import ConfigMapChange, Entry
 from dnsproxy.install.change.edits import Edits, Wanted
 from dnsproxy.install.change.refusal import Refusal, refusal_of
 from dnsproxy.install.change.routes import Routes, find_routes
 from dnsproxy.install.change.zones import notes_on_keys
-from dnsproxy.install.corefile import CorefileError
-from dnsproxy.install.discover.choice import Choice, Method
-from dnsproxy.install.discover.found import FoundCorefile, Server
-from dnsproxy.install.placing import find_site
-from dnsproxy.install.plan import plan_install
-from dnsproxy.install.zones import ROOT, is_at_or_below, normalize_zone
 
 
 def plan_corefile(server: Server, corefile: FoundCorefile, choice: Choice, wanted: Wanted) -> Edits:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from dnsproxy.corefile.model import Directive
 from dnsproxy.install.change.refusal import Refusal
-from dnsproxy.install.corefile import Directive
 
 ONCE: Final = frozenset(["cache", "errors", "hosts", "loop", "nsid", "pprof", "prometheus", "ready", "view"])
 

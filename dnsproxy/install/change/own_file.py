@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from dnsproxy.corefile.markers import BEGIN, END
 from dnsproxy.install.change.refusal import Refusal
-from dnsproxy.install.markers import BEGIN, END
 
 # A marker begins its line here: we write it so, and no word of ours goes over several lines.
 _MARKER: Final = re.compile(r"(?m)^[ \t]*#[ \t]*(BEGIN|END) switchback\b(?!-).*(?:\n|\Z)")

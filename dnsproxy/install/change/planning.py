@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from dnsproxy.cluster_dns.choice import Choice, Method
+from dnsproxy.cluster_dns.found import Found
+from dnsproxy.corefile.stanza import format_address
 from dnsproxy.install.change.edits import Edits, Wanted, merge_changes
 from dnsproxy.install.change.importing import plan_import
 from dnsproxy.install.change.in_place import plan_corefile
 from dnsproxy.install.change.refusal import Refusal
 from dnsproxy.install.change.removal import plan_removal
 from dnsproxy.install.change.stub_domains import plan_stub_domains
-from dnsproxy.install.discover.choice import Choice, Method
-from dnsproxy.install.discover.found import Found
-from dnsproxy.install.stanza import format_address
 
 
 def plan_apply(found: Found, choice: Choice, wanted: Wanted) -> Edits:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dnsproxy.cluster_dns.faults import Blame
+from dnsproxy.cluster_dns.own_service import FoundOwn
 from dnsproxy.install.change.refusal import Refusal
-from dnsproxy.install.discover.faults import Blame
-from dnsproxy.install.discover.own_service import FoundOwn
 
 
 def check_ready(own: FoundOwn) -> None:

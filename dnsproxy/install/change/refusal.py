@@ -6,7 +6,7 @@ be part of it.
 
 from __future__ import annotations
 
-from dnsproxy.install.corefile import CorefileError
+from dnsproxy.corefile.model import CorefileError
 
 
 class Refusal(ValueError):

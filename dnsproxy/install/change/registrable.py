@@ -12,9 +12,9 @@ from functools import lru_cache
 
 from publicsuffixlist import PublicSuffixList
 
-from dnsproxy.guards import Guards, overreach, refusal
-from dnsproxy.install.discover.structs import Ingress
-from dnsproxy.names import BadName, is_within, parse_hostname
+from dnsproxy.cluster_dns.structs import Ingress
+from dnsproxy.dns.names import BadName, is_within, parse_hostname
+from dnsproxy.hostnames.guards import Guards, overreach, refusal
 
 
 def registrable_zones(hostnames: Iterable[str]) -> tuple[str, ...]:

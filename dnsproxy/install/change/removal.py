@@ -9,6 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from dnsproxy.cluster_dns.choice import Method, Target
+from dnsproxy.cluster_dns.found import Found, Server, Source
+from dnsproxy.cluster_dns.traces import Trace, find_traces
+from dnsproxy.corefile.model import CorefileError
+from dnsproxy.corefile.plan import plan_uninstall
 from dnsproxy.install.change.config_map import (
     OBJECT,
     ConfigMapChange,
@@ -22,11 +27,6 @@ from dnsproxy.install.change.edits import Edits, merge_changes
 from dnsproxy.install.change.own_file import find_surroundings
 from dnsproxy.install.change.refusal import Refusal, refusal_of
 from dnsproxy.install.change.stub_domains import without_zones
-from dnsproxy.install.corefile import CorefileError
-from dnsproxy.install.discover.choice import Method, Target
-from dnsproxy.install.discover.found import Found, Server, Source
-from dnsproxy.install.discover.traces import Trace, find_traces
-from dnsproxy.install.plan import plan_uninstall
 
 
 @dataclass(frozen=True, slots=True)

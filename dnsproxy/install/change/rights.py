@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import yaml
 
+from dnsproxy.cluster_dns.requests import CONFIG_MAP, Request
 from dnsproxy.install.change.config_map import ConfigMapChange
-from dnsproxy.install.discover.facts import CONFIG_MAP, Request
 from dnsproxy.install.watch.event import GROUP, PLURAL
 from dnsproxy.install.watch.followed import followed
 

@@ -11,16 +11,16 @@ import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dnsproxy.cluster_dns.choice import Target
+from dnsproxy.cluster_dns.found import FoundCorefile, ImportedFile
+from dnsproxy.cluster_dns.fragments import Scope, parse_fragment
+from dnsproxy.corefile.forward import Forward, parse_forward
+from dnsproxy.corefile.markers import is_marked, without_region
+from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Import, Key, ServerBlock
+from dnsproxy.corefile.placing import find_root_block, root_port
+from dnsproxy.corefile.zones import DNS_SCHEME, is_at_or_below
 from dnsproxy.install.change.once import check_once
 from dnsproxy.install.change.refusal import Refusal, refusal_of
-from dnsproxy.install.corefile import Corefile, CorefileError, Directive, Import, Key, ServerBlock
-from dnsproxy.install.discover.choice import Target
-from dnsproxy.install.discover.found import FoundCorefile, ImportedFile
-from dnsproxy.install.discover.fragments import Scope, parse_fragment
-from dnsproxy.install.forward import Forward, parse_forward
-from dnsproxy.install.markers import is_marked, without_region
-from dnsproxy.install.placing import find_root_block, root_port
-from dnsproxy.install.zones import DNS_SCHEME, is_at_or_below
 
 _DEEPEST = 16
 

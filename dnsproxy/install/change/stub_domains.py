@@ -9,6 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from dnsproxy.cluster_dns.choice import Choice, Method, Target
+from dnsproxy.cluster_dns.found import Server, StubDomains
+from dnsproxy.cluster_dns.traces import ANNOTATION
+from dnsproxy.corefile.stanza import format_address
+from dnsproxy.corefile.zones import is_at_or_below, normalize_zone
 from dnsproxy.install.change.config_map import (
     OBJECT,
     ConfigMapChange,
@@ -23,11 +28,6 @@ from dnsproxy.install.change.members import put_in, take_out
 from dnsproxy.install.change.refusal import Refusal
 from dnsproxy.install.change.routes import find_routes
 from dnsproxy.install.change.zones import check_free, check_named, check_not_clusters
-from dnsproxy.install.discover.choice import Choice, Method, Target
-from dnsproxy.install.discover.found import Server, StubDomains
-from dnsproxy.install.discover.traces import ANNOTATION
-from dnsproxy.install.stanza import format_address
-from dnsproxy.install.zones import is_at_or_below, normalize_zone
 
 KEY: Final = "key"
 """In the annotation of what was made for us: the key stubDomains."""

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from dnsproxy.cluster_dns.choice import Choice
+from dnsproxy.cluster_dns.found import FoundCorefile, ImportedFile
+from dnsproxy.cluster_dns.fragments import Scope, parse_fragment
+from dnsproxy.corefile.model import Corefile, CorefileError, Directive, ServerBlock
+from dnsproxy.corefile.placing import find_root_block
+from dnsproxy.corefile.zones import DNS_SCHEME
 from dnsproxy.install.change.block import format_directive
 from dnsproxy.install.change.edits import Edits
-from dnsproxy.install.corefile import Corefile, CorefileError, Directive, ServerBlock
-from dnsproxy.install.discover.choice import Choice
-from dnsproxy.install.discover.found import FoundCorefile, ImportedFile
-from dnsproxy.install.discover.fragments import Scope, parse_fragment
-from dnsproxy.install.placing import find_root_block
-from dnsproxy.install.zones import DNS_SCHEME
 
 _KEPT: Final = frozenset(
     [

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from dnsproxy.corefile.model import listed
+from dnsproxy.corefile.zones import ROOT, is_at_or_below, normalize_zone
 from dnsproxy.install.change.refusal import Refusal
 from dnsproxy.install.change.routes import Route, Routes, ServedKey, is_strictly_below
-from dnsproxy.install.corefile import listed
-from dnsproxy.install.zones import ROOT, is_at_or_below, normalize_zone
 
 REVERSE: Final = ("in-addr.arpa.", "ip6.arpa.")
 CLUSTER_DOMAIN: Final = "cluster.local."

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from dnsproxy.install.discover.facts import INGRESS, Request
+from dnsproxy.cluster_dns.requests import INGRESS, Request
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
 
 

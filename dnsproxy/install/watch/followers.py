@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 import trio
 
-from dnsproxy.install.discover.facts import Request
+from dnsproxy.cluster_dns.requests import Request
 from dnsproxy.install.watch.followed import Differences, Watched, collection_of, followed
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import Changes, follow

@@ -15,10 +15,10 @@ from typing import Final
 import structlog
 import trio
 
-from dnsproxy.install.discovering import load_client
+from dnsproxy.cluster_dns.read import load_client
 from dnsproxy.install.surveying import Order
-from dnsproxy.install.watch.status import WatchCollector, WatchStatus, format_page
 from dnsproxy.install.watch.watcher import Watcher
+from dnsproxy.install.watch.watcher_status import WatchCollector, WatchStatus, format_page
 from sidecar.admin import Readiness, serve_admin
 from sidecar.endpoints import Endpoint
 from sidecar.listeners import bound_endpoint, listen_tcp

@@ -12,7 +12,7 @@ from enum import Enum
 from math import inf
 from typing import Final
 
-from dnsproxy.install.watch.fighting import Fight, lost, stood, wait_of
+from dnsproxy.install.watch.backoff import Fight, lost, stood, wait_of
 
 JITTER: Final = 0.3
 """Seconds, at most, between a change and the look at it: of two watchers, one then finds it mended."""

@@ -14,17 +14,17 @@ from typing import Final, NoReturn
 import structlog
 import trio
 
+from dnsproxy.cluster_dns.probing import ask_all
+from dnsproxy.cluster_dns.traces import find_traces
+from dnsproxy.corefile.stanza import format_address
 from dnsproxy.install.applying import Planned, plan_survey, try_planned
 from dnsproxy.install.change.config_map import Entry
 from dnsproxy.install.change.refusal import Refusal
-from dnsproxy.install.discover.traces import find_traces
-from dnsproxy.install.probing import ask_all
-from dnsproxy.install.stanza import format_address
 from dnsproxy.install.status import Asked, State, places_to_ask, zones_to_ask
 from dnsproxy.install.surveying import Order, Survey, survey
 from dnsproxy.install.watch.event import About, Reason
+from dnsproxy.install.watch.event_recorder import Teller
 from dnsproxy.install.watch.followers import Followers
-from dnsproxy.install.watch.status import WatchStatus
 from dnsproxy.install.watch.step import (
     Action,
     Cause,
@@ -42,7 +42,7 @@ from dnsproxy.install.watch.step import (
     Written,
     watch_step,
 )
-from dnsproxy.install.watch.teller import Teller
+from dnsproxy.install.watch.watcher_status import WatchStatus
 from dnsproxy.install.writing import Changed, write
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError

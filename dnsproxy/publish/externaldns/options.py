@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from dnsproxy.names import shown
+from dnsproxy.dns.names import shown
 from dnsproxy.publish.config_maps import MANAGED_BY
 from dnsproxy.publish.externaldns.manifests import reserved_annotations
 

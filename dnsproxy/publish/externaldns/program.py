@@ -10,16 +10,16 @@ from typing import Final
 
 import click
 
-from dnsproxy.install.discovering import load_client
+from dnsproxy.cluster_dns.read import load_client
 from dnsproxy.publish.externaldns.manifests import Style, format_record
 from dnsproxy.publish.externaldns.planning import Changes
 from dnsproxy.publish.externaldns.settings import ExternalDnsSettings
 from dnsproxy.publish.externaldns.target import ExternalDnsTarget
 from dnsproxy.publish.following import Troubled, publish_once
 from dnsproxy.publish.program import make_source, run_publisher, take_out
+from dnsproxy.publish.publisher_status import PublishStatus
 from dnsproxy.publish.settings import Doing
 from dnsproxy.publish.source import NotReadable
-from dnsproxy.publish.status import PublishStatus
 from sidecar.errors import StartError
 from sidecar.kubernetes.http import ApiClient
 from sidecar.text import escape_controls

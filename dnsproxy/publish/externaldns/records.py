@@ -9,8 +9,8 @@ import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dnsproxy.claims import Reach
-from dnsproxy.publish.publication import Name
+from dnsproxy.admin.publication import Name
+from dnsproxy.hostnames.claims import Reach
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Final
 import structlog
 import trio
 
-from dnsproxy.publish.doubt import is_doubtful
+from dnsproxy.admin.publication import Publication
 from dnsproxy.publish.externaldns.health import OLD_ENOUGH, unobserved
 from dnsproxy.publish.externaldns.manifests import Kind, Style, make_manifest
 from dnsproxy.publish.externaldns.objects import Objects, Outcome
@@ -23,8 +23,8 @@ from dnsproxy.publish.externaldns.planning import Changes, Stored, is_owned, pla
 from dnsproxy.publish.externaldns.records import make_records
 from dnsproxy.publish.following import Troubled
 from dnsproxy.publish.hosts_lines import select_names
-from dnsproxy.publish.publication import Publication
-from dnsproxy.publish.status import PublishStatus
+from dnsproxy.publish.publisher_status import PublishStatus
+from dnsproxy.publish.sudden_loss import is_doubtful
 from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import ObjectMeta

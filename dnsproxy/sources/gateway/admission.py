@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dnsproxy.names import shown
+from dnsproxy.dns.names import shown
 from dnsproxy.sources.gateway import structs
 from dnsproxy.sources.gateway.selectors import Selector, parse_selector
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
-from dnsproxy.claims import Origin
-from dnsproxy.names import shown
+from dnsproxy.dns.names import shown
+from dnsproxy.hostnames.claims import Origin
 from dnsproxy.sources.gateway.facts import Facts, GatewayFacts, ListenerSetFacts, ParentRef
 from dnsproxy.sources.gateway.kinds import Ref
 from dnsproxy.sources.gateway.listeners import Listener

@@ -14,15 +14,15 @@ from typing import Final
 
 import msgspec
 
-from dnsproxy.claims import Origin
-from dnsproxy.names import BadName, parse_hostname
+from dnsproxy.dns.names import BadName, parse_hostname
+from dnsproxy.hostnames.claims import Origin
+from dnsproxy.hostnames.targets import parse_address
+from dnsproxy.sources.annotations import Marks, read_marks
 from dnsproxy.sources.gateway import structs
 from dnsproxy.sources.gateway.admission import NOBODY, Admission, BadScope, parse_admission
 from dnsproxy.sources.gateway.kinds import GATEWAY, GROUP, GROUPS, LISTENER_SETS, Ref
 from dnsproxy.sources.gateway.listeners import Listener, parse_listeners
 from dnsproxy.sources.gateway.selectors import BadSelector
-from dnsproxy.sources.marks import Marks, read_marks
-from dnsproxy.targets import parse_address
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 
 _PARENTS: Final = frozenset((GROUPS[kind], kind) for kind in (GATEWAY, *LISTENER_SETS))

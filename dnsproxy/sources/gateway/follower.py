@@ -15,6 +15,7 @@ from typing import Any, Final
 import structlog
 import trio
 
+from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.sources.gateway.kinds import SOURCES
 from dnsproxy.sources.gateway.source import GatewayOptions, GatewaySource
 from dnsproxy.sources.gateway.versions import (
@@ -24,7 +25,6 @@ from dnsproxy.sources.gateway.versions import (
     choose_collections,
     parse_resources,
 )
-from dnsproxy.sources.store import ClaimStore
 from sidecar.kubernetes.errors import ApiError, NotFound
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import follow

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from dnsproxy.names import is_wildcard
+from dnsproxy.dns.names import is_wildcard
 
 
 def wider(hostname: str) -> Iterator[str]:

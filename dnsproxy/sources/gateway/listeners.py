@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dnsproxy.names import BadName, parse_hostname, shown
+from dnsproxy.dns.names import BadName, parse_hostname, shown
 from dnsproxy.sources.gateway import structs
 from dnsproxy.sources.gateway.admission import NOBODY, Admission, BadScope, parse_admission
 from dnsproxy.sources.gateway.kinds import GROUP, GROUPS, ROUTES, ROUTES_OF_PROTOCOL

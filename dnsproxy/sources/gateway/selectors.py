@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dnsproxy.names import shown
+from dnsproxy.dns.names import shown
 from dnsproxy.sources.gateway import structs
 
 _WITH_VALUES: Final = ("In", "NotIn")

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.sources.gateway.contribution import contribution
 from dnsproxy.sources.gateway.facts import Object, read_facts
 from dnsproxy.sources.gateway.kinds import LISTENER_SETS, Ref
 from dnsproxy.sources.gateway.state import State
 from dnsproxy.sources.gateway.structs import Namespace
-from dnsproxy.sources.store import ClaimStore
 from sidecar.kubernetes.objects import Unreadable
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from dnsproxy.sources.marks import MarkedMetadata
+from dnsproxy.sources.annotations import MarkedMetadata
 from sidecar.kubernetes.objects import ObjectMeta
 
 

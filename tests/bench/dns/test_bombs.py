@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from dnsproxy.responder import Drop, Refuse, decide
+from dnsproxy.answers.decide import Drop, Refuse, decide
 from tests.bench.dns import bombs
 from tests.dnsproxy.messages import query, question, table_of
 

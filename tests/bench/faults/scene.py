@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dnsproxy.install.plan import plan_install
-from dnsproxy.install.zones import DNS_PORT
+from dnsproxy.corefile.plan import plan_install
+from dnsproxy.corefile.zones import DNS_PORT
 from sidecar.endpoints import Endpoint
 from tests.bench.faults.asking import OUTSIDE_SUFFIX, TABLE_SUFFIX
 from tests.peers.coredns import CoreDns, coredns_version, running_coredns

@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass, field
 
 import trio
 
-from dnsproxy.ask import NoAnswer, get
-from dnsproxy.publish.published import PATH
+from dnsproxy.admin.ask import NoAnswer, get
+from dnsproxy.admin.published import PATH
 from sidecar.endpoints import Endpoint
 from tests.bench.figures import percentile
 

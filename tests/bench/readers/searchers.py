@@ -11,7 +11,7 @@ import random
 
 import trio
 
-from dnsproxy.ask import NoAnswer, get
+from dnsproxy.admin.ask import NoAnswer, get
 from sidecar.endpoints import Endpoint
 from tests.bench.readers.pollers import Polled, run_process
 

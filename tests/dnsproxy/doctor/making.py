@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from dnsproxy.doctor.diagnose import judge
 from dnsproxy.doctor.facts import (
     VERSION,
     Asked,
@@ -26,7 +27,6 @@ from dnsproxy.doctor.facts import (
     Stanza,
 )
 from dnsproxy.doctor.findings import Diagnosis, Finding, Severity
-from dnsproxy.doctor.judge import judge
 
 HOST = "app.example.org"
 BALANCER = "203.0.113.10"

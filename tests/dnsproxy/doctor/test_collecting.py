@@ -9,16 +9,16 @@ from typing import Any, Final
 import httpx2
 import pytest
 
+from dnsproxy.cluster_dns.found import Where
+from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.doctor.collecting import Places, read_cluster
 from dnsproxy.doctor.facts import Admin, Facts, Host
 from dnsproxy.doctor.facts_file import format_facts
-from dnsproxy.doctor.read_controllers import config_map_of, settings_of_words
 from dnsproxy.doctor.read_data_plane import mode_of
 from dnsproxy.doctor.read_own import with_metrics
+from dnsproxy.doctor.read_workloads import config_map_of, settings_of_words
 from dnsproxy.doctor.reader import Reader
 from dnsproxy.doctor.structs import Service
-from dnsproxy.install.discover.found import Where
-from dnsproxy.install.discover.own_service import ObjectRef
 from sidecar.errors import StartError
 from sidecar.kubernetes.http import ApiClient
 from tests.dnsproxy.install.api import respond

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from dnsproxy.doctor.diagnose import judge
 from dnsproxy.doctor.facts import Class, Facts, Outcome
 from dnsproxy.doctor.findings import COULD_NOT_LOOK, FINDINGS, HEALTHY, Severity
-from dnsproxy.doctor.judge import judge
 from tests.dnsproxy.doctor.making import (
     ACCEPTS,
     HOSTNAME,

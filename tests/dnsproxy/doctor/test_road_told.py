@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from dnsproxy.doctor.diagnose import judge
 from dnsproxy.doctor.facts import Class, Host, Lookup
 from dnsproxy.doctor.findings import format_document
-from dnsproxy.doctor.judge import judge
 from tests.dnsproxy.doctor.making import BALANCER, HOST, IP, installed, service
 
 HETZNER = {"load-balancer.hetzner.cloud/location": "fsn1"}

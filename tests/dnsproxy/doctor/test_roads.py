@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from dnsproxy.doctor.diagnose import judge
 from dnsproxy.doctor.facts import Class, Facts, Host, Point, Refusal
 from dnsproxy.doctor.findings import COULD_NOT_LOOK, FINDINGS, HEALTHY
-from dnsproxy.doctor.judge import judge
-from dnsproxy.doctor.roads import find_roads, near_names
+from dnsproxy.doctor.paths import find_roads, near_names
 from tests.dnsproxy.doctor.making import BALANCER, HOSTNAME, KEY, bad, facts, ids, named, service
 
 NGINX = Class("nginx", "k8s.io/ingress-nginx")

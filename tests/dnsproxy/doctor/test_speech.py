@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from dnsproxy.doctor.facts import Header, Outcome
-from dnsproxy.doctor.speech import Speech, declared, describe, overall, speech_of, versions_of
+from dnsproxy.doctor.proxy_header import Speech, declared, describe, overall, speech_of, versions_of
 from tests.dnsproxy.doctor.making import ACCEPTS, REJECTS, REQUIRES, controller_probes, service
 
 O = Outcome  # noqa: E741  # a table is read across

@@ -5,11 +5,11 @@ from __future__ import annotations
 import socket
 from collections.abc import Sequence
 
-from dnsproxy.datagrams import Sender
+from dnsproxy.answers.decide import Forward
+from dnsproxy.datagrams.open import Sender
 from dnsproxy.forward.flight import Flight
 from dnsproxy.forward.upstream import Upstream
 from dnsproxy.forward.upstream_socket import UpstreamSocket
-from dnsproxy.responder import Forward
 from tests.dnsproxy import messages
 
 SENDER: Sender = (("192.0.2.9", 5353), (), "192.0.2.9")

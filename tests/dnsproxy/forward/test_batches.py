@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dnsproxy.datagrams import BATCH, MESSAGE
-from dnsproxy.forward.batches import Batches
+from dnsproxy.datagrams.connected import Batches
+from dnsproxy.datagrams.open import BATCH, MESSAGE
 
 LARGEST = {socket.AF_INET: 65_507, socket.AF_INET6: 65_527}
 """What the kernel takes for one datagram: 65,535 octets less the headers that count (RFC 791, RFC 8200)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.forward.batches import Batches
+from dnsproxy.datagrams.connected import Batches
 from dnsproxy.forward.flight import (
     GIVE_UP,
     IMPATIENT,

@@ -8,9 +8,9 @@ from functools import partial
 import pytest
 import trio
 
+from dnsproxy.dns.wire import Rcode
 from dnsproxy.forward import replies, source_ports
 from dnsproxy.forward.flight import GIVE_UP, RETRY, Flight
-from dnsproxy.wire import Rcode
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy import upstream_replies as upstream
 from tests.dnsproxy.faulty_upstream import (

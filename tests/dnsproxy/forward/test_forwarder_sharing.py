@@ -14,13 +14,13 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from dnsproxy.counters import Counters
-from dnsproxy.datagrams import Sender
+from dnsproxy.answers.counters import Counters
+from dnsproxy.answers.decide import Forward
+from dnsproxy.datagrams.open import Sender
 from dnsproxy.forward.failures import REMEMBER
 from dnsproxy.forward.flight import GIVE_UP, IMPATIENT, PROBE_GIVE_UP, RETRY, TICK
 from dnsproxy.forward.forwarder import Forwarder
 from dnsproxy.forward.settings import ForwardSettings
-from dnsproxy.responder import Forward
 from sidecar.poller import Poller
 from tests.dnsproxy import upstream_replies as upstream
 from tests.dnsproxy.faulty_upstream import FaultyUpstream, Script, Until, answer, faulty_upstream, silence

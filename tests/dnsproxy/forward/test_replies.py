@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dnsproxy.dns.wire import Rcode
 from dnsproxy.forward.replies import belongs, client_limit, is_bare_error, is_truncated, pass_on
-from dnsproxy.wire import Rcode
 from tests.dnsproxy.messages import (
     AAAA,
     MX,

@@ -11,11 +11,11 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from dnsproxy.file_follower import LOOK_EVERY
-from dnsproxy.forward.resolvconf_follower import LARGEST, follow_resolv_conf, read_forwarding
+from dnsproxy.forward.resolv_conf_follower import LARGEST, follow_resolv_conf, read_forwarding
 from dnsproxy.forward.settings import ForwardSettings
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
+from sidecar.file_follower import LOOK_EVERY
 
 PLAIN = ForwardSettings((), outstanding=7, per_client=3)
 OURS = Endpoint("127.0.0.1", 53)

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from dnsproxy.datagrams import BATCH
+from dnsproxy.datagrams.connected import Batches
+from dnsproxy.datagrams.open import BATCH
 from dnsproxy.forward import source_ports
-from dnsproxy.forward.batches import Batches
 from dnsproxy.forward.flight import Flight
 from dnsproxy.forward.source_ports import SOCKETS, SourcePorts
 from dnsproxy.forward.upstream import Upstream

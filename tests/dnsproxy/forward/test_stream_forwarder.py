@@ -12,15 +12,15 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from dnsproxy.counters import Counters
+from dnsproxy.answers.counters import Counters
+from dnsproxy.answers.decide import Forward
+from dnsproxy.dns.wire import Query
 from dnsproxy.forward.admission import Admission
 from dnsproxy.forward.failures import REMEMBER, Failures
 from dnsproxy.forward.flight import GIVE_UP
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.stream_forwarder import StreamForwarder
 from dnsproxy.forward.upstreams import Upstreams
-from dnsproxy.responder import Forward
-from dnsproxy.wire import Query
 from tests.dnsproxy import upstream_replies
 from tests.dnsproxy.messages import TXT, opt_record, query, read_dnspython, scanned
 

@@ -9,8 +9,8 @@ from itertools import islice
 
 import pytest
 
-from dnsproxy.datagrams import BATCH
-from dnsproxy.forward.batches import Batches
+from dnsproxy.datagrams.connected import Batches
+from dnsproxy.datagrams.open import BATCH
 from dnsproxy.forward.flight import Flight
 from dnsproxy.forward.upstream import Upstream
 from dnsproxy.forward.upstream_socket import UpstreamSocket, random_ids

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from dnsproxy.install.discover.found import FoundCorefile
+from dnsproxy.cluster_dns.found import FoundCorefile
 from tests.dnsproxy.install.discover.cluster import NAMES, discover, manifests
 from tests.dnsproxy.install.shapes import FOLDER, SHAPES, read, stock
 

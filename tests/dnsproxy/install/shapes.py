@@ -7,8 +7,8 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from dnsproxy.install.plan import Change, plan_install
-from dnsproxy.install.stanza import Version
+from dnsproxy.corefile.plan import Change, plan_install
+from dnsproxy.corefile.stanza import Version
 from sidecar.endpoints import Endpoint, parse_endpoint
 
 FOLDER = Path(__file__).parent / "corefiles"

@@ -15,13 +15,13 @@ import httpx2
 import pytest
 import trio.testing
 
+from dnsproxy.cluster_dns.choice import Method
+from dnsproxy.cluster_dns.found import Where
+from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.install import applying
 from dnsproxy.install.applying import TRIES, WRITES, Settled
 from dnsproxy.install.change.refusal import Refusal
-from dnsproxy.install.discover.choice import Method
-from dnsproxy.install.discover.found import Where
-from dnsproxy.install.discover.own_service import ObjectRef
-from dnsproxy.install.discover.traces import find_traces
 from dnsproxy.install.surveying import Order
 from sidecar.errors import StartError
 from sidecar.kubernetes.config import Tls

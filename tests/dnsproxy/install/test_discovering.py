@@ -9,9 +9,9 @@ import httpx2
 import pytest
 import trio
 
-from dnsproxy.install import discovering
-from dnsproxy.install.discover.found import Where
-from dnsproxy.install.discovering import discover, load_client
+from dnsproxy.cluster_dns import read as discovering
+from dnsproxy.cluster_dns.found import Where
+from dnsproxy.cluster_dns.read import discover, load_client
 from sidecar.errors import StartError
 from sidecar.kubernetes.http import ApiClient
 from tests.dnsproxy.install.api import FakeApi, respond

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.install.corefile import CorefileError, format_corefile
-from dnsproxy.install.edits import Place, cut, insert_before, replace_word
-from dnsproxy.install.parser import parse_corefile
+from dnsproxy.corefile.edits import Place, cut, insert_before, replace_word
+from dnsproxy.corefile.model import CorefileError, format_corefile
+from dnsproxy.corefile.parser import parse_corefile
 
 TEXT = "# top\r\n.:53 {\r\n\tlog  # why\r\n\terrors\r\n}\r\n# end"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dnsproxy.install.files import MAXIMUM_OCTETS, read_text, write_text
+from dnsproxy.corefile.files import MAXIMUM_OCTETS, read_text, write_text
 
 OCTETS = b"\xef\xbb\xbf. {\r\n\xff\xfe\n}\0"
 

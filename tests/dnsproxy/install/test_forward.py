@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.install.corefile import CorefileError
-from dnsproxy.install.forward import Forward, parse_forward
-from dnsproxy.install.parser import parse_corefile
+from dnsproxy.corefile.forward import Forward, parse_forward
+from dnsproxy.corefile.model import CorefileError
+from dnsproxy.corefile.parser import parse_corefile
 
 
 def parsed(text: str) -> Forward:

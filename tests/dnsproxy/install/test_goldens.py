@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.install.plan import plan_uninstall
+from dnsproxy.corefile.plan import plan_uninstall
 from tests.dnsproxy.install.shapes import FOLDER, NEWEST, SHAPES, golden_path, installed, is_updating, read, stock
 
 

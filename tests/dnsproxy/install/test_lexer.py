@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given
 
-from dnsproxy.install.lexer import comments, join, lex
+from dnsproxy.corefile.lexer import comments, join, lex
 from tests.dnsproxy.install.shapes import SHAPES, garbage, stock
 
 # What the file has, and the words that CoreDNS makes of it.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.install.corefile import CorefileError, format_corefile
-from dnsproxy.install.markers import BEGIN, END, find_region, is_marked, without_region
-from dnsproxy.install.parser import parse_corefile
+from dnsproxy.corefile.markers import BEGIN, END, find_region, is_marked, without_region
+from dnsproxy.corefile.model import CorefileError, format_corefile
+from dnsproxy.corefile.parser import parse_corefile
 
 OURS = "forward . 192.0.2.1 192.0.2.53"
 THEIRS = "forward . 192.0.2.53"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from dnsproxy.cluster_dns.choice import Method, choose_method
 from dnsproxy.install.change.edits import Edits
 from dnsproxy.install.change.rights import grants_of
-from dnsproxy.install.discover.choice import Method, choose_method
 from dnsproxy.install.outcome import Told, format_document, format_lines, judge_install, judge_uninstall
 from dnsproxy.install.status import Asked, Verdict
 from tests.dnsproxy.install.change.playing import plan, play

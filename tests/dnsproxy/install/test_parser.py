@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from dnsproxy.install.corefile import CorefileError, format_corefile
-from dnsproxy.install.parser import MAXIMUM_EXPANSIONS, parse_corefile
+from dnsproxy.corefile.model import CorefileError, format_corefile
+from dnsproxy.corefile.parser import MAXIMUM_EXPANSIONS, parse_corefile
 from tests.dnsproxy.install.shapes import SHAPES, corefiles, garbage, stock
 from tests.dnsproxy.install.verdicts import ACCEPTED, REFUSED, REFUSED_SINCE
 

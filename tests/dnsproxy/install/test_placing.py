@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.install.corefile import CorefileError
-from dnsproxy.install.parser import parse_corefile
-from dnsproxy.install.placing import find_layout, find_root_block, find_site
-from dnsproxy.install.stanza import Layout
+from dnsproxy.corefile.model import CorefileError
+from dnsproxy.corefile.parser import parse_corefile
+from dnsproxy.corefile.placing import find_layout, find_root_block, find_site
+from dnsproxy.corefile.stanza import Layout
 
 FORWARD = "forward . 192.0.2.53"
 

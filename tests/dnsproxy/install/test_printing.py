@@ -10,15 +10,15 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dnsproxy.cluster_dns.choice import Method, choose_method
+from dnsproxy.cluster_dns.found import Found
+from dnsproxy.corefile.markers import find_region, is_marked
+from dnsproxy.corefile.model import Corefile, CorefileError
+from dnsproxy.corefile.parser import parse_corefile
+from dnsproxy.corefile.plan import plan_install
 from dnsproxy.install.change.edits import Wanted
 from dnsproxy.install.change.planning import plan_apply
 from dnsproxy.install.change.refusal import Refusal
-from dnsproxy.install.corefile import Corefile, CorefileError
-from dnsproxy.install.discover.choice import Method, choose_method
-from dnsproxy.install.discover.found import Found
-from dnsproxy.install.markers import find_region, is_marked
-from dnsproxy.install.parser import parse_corefile
-from dnsproxy.install.plan import plan_install
 from dnsproxy.install.printing import Printed, print_for
 from dnsproxy.install.printing_values import chart_values
 from dnsproxy.install.printing_yaml import format_json, format_yaml

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from dnsproxy import probe
-from dnsproxy.install.probing import Patience, ask, ask_all
+from dnsproxy.answers.decide import Answer, decide
+from dnsproxy.answers.table import HostTable
+from dnsproxy.cluster_dns.probing import Patience, ask, ask_all
+from dnsproxy.dns import probe
 from dnsproxy.install.status import State
-from dnsproxy.responder import Answer, decide
-from dnsproxy.table import HostTable
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy import upstream_replies
 from tests.dnsproxy.faulty_upstream import (

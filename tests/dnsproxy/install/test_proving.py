@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from dnsproxy.install.proving import GONE, LOADED, is_reachable, prove
+from dnsproxy.install.proof import GONE, LOADED, is_reachable, prove
 from dnsproxy.install.status import Asked, State
 from tests.dnsproxy import upstream_replies
 from tests.dnsproxy.faulty_upstream import FaultyUpstream, Step, faulty_upstream, silence

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.install.corefile import CorefileError
-from dnsproxy.install.forward import parse_forward
-from dnsproxy.install.parser import parse_corefile
-from dnsproxy.install.stanza import Layout, StanzaForward, Version, format_address, format_stanza, make_forward
+from dnsproxy.corefile.forward import parse_forward
+from dnsproxy.corefile.model import CorefileError
+from dnsproxy.corefile.parser import parse_corefile
+from dnsproxy.corefile.stanza import Layout, StanzaForward, Version, format_address, format_stanza, make_forward
 from tests.dnsproxy.install.shapes import NEWEST, address
 
 

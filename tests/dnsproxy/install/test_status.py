@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from dnsproxy.install.discover.choice import choose_method
-from dnsproxy.install.discover.facts import Denied
-from dnsproxy.install.discover.found import Found
-from dnsproxy.install.discover.traces import find_traces
+from dnsproxy.cluster_dns.choice import choose_method
+from dnsproxy.cluster_dns.found import Found
+from dnsproxy.cluster_dns.requests import Denied
+from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.install.status import (
     MOST_ZONES,
     Asked,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.install.zones import Origin, has_environment, is_at_or_below, normalize_zone, parse_origin
+from dnsproxy.corefile.zones import Origin, has_environment, is_at_or_below, normalize_zone, parse_origin
 
 ORIGINS = [
     pytest.param(".", Origin("."), id="the root"),

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.claims import Claim, Origin, Reach, Rejection
-from dnsproxy.guards import Guards
-from dnsproxy.ownership import Finding
-from dnsproxy.pages.kinds import LISTS
-from dnsproxy.pages.lists import LONGEST_PLACE, SIZE, List, format_list, index_of, parse_search
-from dnsproxy.pages.overview import LONGEST_SEARCH
-from dnsproxy.plan import Targets
-from dnsproxy.registry import Registry
+from dnsproxy.admin.pages.kinds import LISTS
+from dnsproxy.admin.pages.lists import LONGEST_PLACE, SIZE, List, format_list, index_of, parse_search
+from dnsproxy.admin.pages.overview import LONGEST_SEARCH
+from dnsproxy.hostnames.claims import Claim, Origin, Reach, Rejection
+from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.ownership import Finding
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.verdict import Targets
 from sidecar.page.shared import Shared
 
 KINDS = {which.path: which for which in LISTS}

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from dnsproxy.counters import Counters
-from dnsproxy.pages.overview import Overview, UpstreamState, format_age, format_overview, overview_facts
-from dnsproxy.pages.rates import CHARTS, read_counters
+from dnsproxy.admin.pages.overview import Overview, UpstreamState, format_age, format_overview, overview_facts
+from dnsproxy.admin.pages.rates import CHARTS, read_counters
+from dnsproxy.answers.counters import Counters
 from sidecar.kubernetes.errors import Forbidden, ServerTrouble
 from sidecar.kubernetes.status import State, Status
 from sidecar.page.document import Fact, Level

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dnsproxy.static import parse_host_flag
+from dnsproxy.sources.static_names import parse_host_flag
 from tests.dnsproxy.serving import get, serving, settings
 
 PAGES = ("/", "/names", "/left-out", "/in-doubt", "/skipped", "/why", "/why?name=app.example.org")

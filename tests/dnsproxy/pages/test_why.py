@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dnsproxy.claims import Rejection
-from dnsproxy.explain import explain
-from dnsproxy.pages.why import format_why
-from dnsproxy.registry import Registry
+from dnsproxy.admin.explain import explain
+from dnsproxy.admin.pages.why import format_why
+from dnsproxy.hostnames.claims import Rejection
+from dnsproxy.hostnames.registry import Registry
 from tests.dnsproxy.pages.test_lists import EVIL, claim, registry_of
 
 

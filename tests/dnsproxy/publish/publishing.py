@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dnsproxy.claims import Reach
-from dnsproxy.publish.publication import Name, Publication, sort_key
+from dnsproxy.admin.publication import Name, Publication, sort_key
+from dnsproxy.hostnames.claims import Reach
 from dnsproxy.publish.source import NotReadable
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from dnsproxy.admin.publication import Publication
 from dnsproxy.publish import parts
 from dnsproxy.publish.config_map_target import ConfigMapTarget
 from dnsproxy.publish.config_maps import MANAGED_BY, MANAGER, MapName
 from dnsproxy.publish.following import Troubled
-from dnsproxy.publish.publication import Publication
+from dnsproxy.publish.publisher_status import PublishStatus
 from dnsproxy.publish.source import FileSource
-from dnsproxy.publish.status import PublishStatus
 from tests.dnsproxy.publish.object_api import ObjectApi, client_of
 from tests.dnsproxy.publish.publishing import many, publication
 

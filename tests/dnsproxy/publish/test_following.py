@@ -10,9 +10,9 @@ import structlog.testing
 import trio
 import trio.testing
 
+from dnsproxy.admin.publication import Publication
 from dnsproxy.publish.following import Pace, Troubled, follow, publish_once
-from dnsproxy.publish.publication import Publication
-from dnsproxy.publish.status import PublishStatus
+from dnsproxy.publish.publisher_status import PublishStatus
 from sidecar.errors import StartError
 from tests.dnsproxy.publish.publishing import ScriptedSource, publication
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from dnsproxy.publish.publication import format_document
+from dnsproxy.admin.publication import format_document
 from tests.bench.launched import ROOT
 from tests.dnsproxy.publish.publishing import many, publication
 from tests.peers.ports import free_ports

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.claims import Reach
+from dnsproxy.admin.publication import Name
+from dnsproxy.hostnames.claims import Reach
 from dnsproxy.publish.hosts_lines import count_names, make_lines, select_names, without_taken
-from dnsproxy.publish.publication import Name
 
 NAMES = (
     Name("example.org", ("192.0.2.1",)),

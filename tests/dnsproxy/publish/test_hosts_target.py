@@ -12,7 +12,7 @@ from dnsproxy.publish.following import Troubled
 from dnsproxy.publish.hosts_block import find_block
 from dnsproxy.publish.hosts_target import HostsTarget, check_name
 from dnsproxy.publish.mounts import Mount
-from dnsproxy.publish.status import PublishStatus
+from dnsproxy.publish.publisher_status import PublishStatus
 from sidecar.errors import StartError
 from tests.dnsproxy.publish.publishing import many, publication
 

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.claims import Reach
-from dnsproxy.publish import publication
-from dnsproxy.publish.publication import (
+from dnsproxy.admin import publication
+from dnsproxy.admin.publication import (
     Document,
     Name,
     Publication,
@@ -23,8 +22,9 @@ from dnsproxy.publish.publication import (
     sort_key,
     write_document,
 )
-from dnsproxy.table import Host, HostTable
-from dnsproxy.writer import TableWriter
+from dnsproxy.answers.table import Host, HostTable
+from dnsproxy.answers.table_writer import TableWriter
+from dnsproxy.hostnames.claims import Reach
 
 HOSTS = (
     Host("app.example.org", Reach.NAME, ("192.0.2.10", "2001:db8::10")),

@@ -12,13 +12,13 @@ import pytest
 import trio
 from prometheus_client import CollectorRegistry
 
+from dnsproxy.admin.publication import format_document, names_of
+from dnsproxy.admin.published import PATH, Published
+from dnsproxy.answers.table import HostTable
 from dnsproxy.publish import parts
 from dnsproxy.publish.parts import split_document
-from dnsproxy.publish.publication import format_document, names_of
-from dnsproxy.publish.published import PATH, Published
 from dnsproxy.publish.server_name import ServerName, parse_server_name
 from dnsproxy.publish.source import FileSource, NotReadable, ServerSource
-from dnsproxy.table import HostTable
 from sidecar.admin import Readiness, serve_admin
 from sidecar.answers import Answer
 from sidecar.endpoints import Endpoint
@@ -209,7 +209,7 @@ async def test_one_document_is_made_for_all_who_ask_at_once(monkeypatch: pytest.
         made.append(table)
         return names_of(table)
 
-    monkeypatch.setattr("dnsproxy.publish.published.names_of", names)
+    monkeypatch.setattr("dnsproxy.admin.published.names_of", names)
     published = Published(lambda: table, ttl=5)
     tags = set()
 

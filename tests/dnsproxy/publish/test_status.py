@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from dnsproxy.publish.status import PublishCollector, PublishStatus, format_page
+from dnsproxy.publish.publisher_status import PublishCollector, PublishStatus, format_page
 
 
 def status(**changes: object) -> PublishStatus:

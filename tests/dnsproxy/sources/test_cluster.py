@@ -13,11 +13,11 @@ import h11
 import trio
 from trio.testing import MockClock
 
-from dnsproxy.claims import Claim, Origin, Reach
-from dnsproxy.sources.cluster import IngressStatus, follow_ingresses, follow_services
+from dnsproxy.hostnames.claim_store import ClaimStore
+from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.sources.annotations import HOSTNAME
+from dnsproxy.sources.followers import IngressStatus, follow_ingresses, follow_services
 from dnsproxy.sources.ingress_source import IngressOptions
-from dnsproxy.sources.marks import HOSTNAME
-from dnsproxy.sources.store import ClaimStore
 from sidecar.kubernetes.status import Status
 from tests.sidecar.kubernetes.faulty_api import Answer, FaultyApi, client_in_memory, event, failure, page, watch
 

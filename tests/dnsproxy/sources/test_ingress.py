@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.sources.annotations import HOSTNAME, IGNORE, TARGET
 from dnsproxy.sources.ingress import Ingress, claims_of
-from dnsproxy.sources.marks import HOSTNAME, IGNORE, TARGET
 
 METADATA = {"name": "shop", "namespace": "web", "creationTimestamp": "2026-01-02T03:04:05Z", "uid": "x"}
 ORIGIN = Origin("Ingress", "shop", "web", "2026-01-02T03:04:05Z")

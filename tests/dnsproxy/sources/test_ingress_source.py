@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.sources.ingress import Ingress
 from dnsproxy.sources.ingress_class import IngressClass
 from dnsproxy.sources.ingress_source import IngressOptions, IngressSource
-from dnsproxy.sources.store import ClaimStore
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 
 

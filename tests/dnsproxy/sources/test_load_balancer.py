@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.names import parse_hostname
+from dnsproxy.dns.names import parse_hostname
+from dnsproxy.hostnames.targets import is_address
 from dnsproxy.sources.load_balancer import BalancedStatus, points_of
-from dnsproxy.targets import is_address
 
 
 def read(ingress: Any) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.sources.marks import HOSTNAME, IGNORE, NO_MARKS, TARGET, MarkedMetadata, Marks, read_marks
-from dnsproxy.targets import BadTarget, parse_target
+from dnsproxy.hostnames.targets import BadTarget, parse_target
+from dnsproxy.sources.annotations import HOSTNAME, IGNORE, NO_MARKS, TARGET, MarkedMetadata, Marks, read_marks
 
 
 def read(annotations: Any = None, labels: Any = None) -> Marks:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.claims import Claim, Origin, Reach
-from dnsproxy.sources.marks import HOSTNAME, IGNORE, TARGET
+from dnsproxy.hostnames.claim_store import ClaimStore
+from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.sources.annotations import HOSTNAME, IGNORE, TARGET
 from dnsproxy.sources.service_source import MarkedService, ServiceSource, claims_of
-from dnsproxy.sources.store import ClaimStore
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 
 GIT = "git.example.org"

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.claims import Claim, Origin, Reach, Rejection
-from dnsproxy.sources.store import ClaimStore
+from dnsproxy.hostnames.claim_store import ClaimStore
+from dnsproxy.hostnames.claims import Claim, Origin, Reach, Rejection
 
 
 def claim(hostname: str, name: str = "x", ingress_class: str | None = None) -> Claim:

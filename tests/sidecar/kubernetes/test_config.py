@@ -68,7 +68,7 @@ def test_pod_does_without_the_kubernetes_package(tmp_path: Path) -> None:
     """It costs half a second and 50 MB."""
     write_service_account(tmp_path, token="secret")
     script = (
-        "import sys, pathlib; from sidecar.kubernetes.config import load_cluster; import dnsproxy.sources.cluster;"
+        "import sys, pathlib; from sidecar.kubernetes.config import load_cluster; import dnsproxy.sources.followers;"
         "load_cluster(environment={'KUBERNETES_SERVICE_HOST': '192.0.2.1'},"
         f" service_account=pathlib.Path({str(tmp_path)!r})); sys.exit('kubernetes' in sys.modules)"
     )

@@ -6,12 +6,12 @@ import copy
 import json
 from collections.abc import Callable, Sequence
 
+from dnsproxy.cluster_dns.choice import Method, choose_method
+from dnsproxy.cluster_dns.found import Where
 from dnsproxy.install.change.config_map import make_write
 from dnsproxy.install.change.edits import Edits, Wanted
 from dnsproxy.install.change.planning import plan_apply
 from dnsproxy.install.change.removal import plan_removal
-from dnsproxy.install.discover.choice import Method, choose_method
-from dnsproxy.install.discover.found import Where
 from tests.dnsproxy.install.api import FakeApi
 from tests.dnsproxy.install.discover.cluster import Manifest, discover
 from tests.dnsproxy.install.shapes import address

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
+from dnsproxy.corefile.model import Directive
+from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.install.change.block import format_directive
 from dnsproxy.install.change.refusal import Refusal
-from dnsproxy.install.corefile import Directive
-from dnsproxy.install.parser import parse_corefile
 from tests.dnsproxy.install.change.playing import plan, wanted
 from tests.dnsproxy.install.discover.cluster import manifests, pick
 from tests.dnsproxy.install.shapes import corefiles

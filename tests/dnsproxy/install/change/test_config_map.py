@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from dnsproxy.cluster_dns.found import Source
+from dnsproxy.cluster_dns.structs import ConfigMap, Metadata
 from dnsproxy.install.change.config_map import (
     MADE,
     OBJECT,
@@ -17,8 +19,6 @@ from dnsproxy.install.change.config_map import (
     made_entry,
     make_write,
 )
-from dnsproxy.install.discover.found import Source
-from dnsproxy.install.discover.structs import ConfigMap, Metadata
 
 
 def source(data: Mapping[str, str] | None = None, **annotations: str) -> Source:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from dnsproxy.corefile.markers import BEGIN, END
 from dnsproxy.install.change.own_file import Surroundings, find_surroundings, format_own_file
 from dnsproxy.install.change.refusal import Refusal
-from dnsproxy.install.markers import BEGIN, END
 
 OURS = ["example.org {", "    errors", "}"]
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from dnsproxy.cluster_dns.choice import Method, choose_method
+from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.install.change.edits import format_diffs
 from dnsproxy.install.change.refusal import Refusal
-from dnsproxy.install.discover.choice import Method, choose_method
-from dnsproxy.install.discover.traces import find_traces
 from tests.dnsproxy.install.change.playing import plan, plan_out, play, wanted, where_of, without_versions
 from tests.dnsproxy.install.discover.cluster import NAMES, Manifest, discover, manifests, pick
 from tests.dnsproxy.install.shapes import corefiles

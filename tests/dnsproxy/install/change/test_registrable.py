@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dnsproxy.cluster_dns.structs import Ingress, IngressRule, IngressSpec, IngressTls, Metadata
+from dnsproxy.dns.names import is_within, parse_hostname
 from dnsproxy.install.change.registrable import hosts_of, registrable_zones
-from dnsproxy.install.discover.structs import Ingress, IngressRule, IngressSpec, IngressTls, Metadata
-from dnsproxy.names import is_within, parse_hostname
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from dnsproxy.cluster_dns.choice import Method
+from dnsproxy.cluster_dns.traces import ANNOTATION
 from dnsproxy.install.change.config_map import MADE
-from dnsproxy.install.discover.choice import Method
-from dnsproxy.install.discover.traces import ANNOTATION
 from tests.dnsproxy.install.change.playing import plan, plan_out, play, without_versions
 from tests.dnsproxy.install.discover.cluster import Manifest, manifests, pick
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import yaml
 
+from dnsproxy.cluster_dns.found import Source
+from dnsproxy.cluster_dns.requests import CONFIG_MAP, DEPLOYMENT, INGRESS, SERVICE, Request
 from dnsproxy.install.change.config_map import ConfigMapChange, Entry
 from dnsproxy.install.change.rights import WATCH_NAME, Grant, format_roles, grants_of, make_roles, watch_grants_of
-from dnsproxy.install.discover.facts import CONFIG_MAP, DEPLOYMENT, INGRESS, SERVICE, Request
-from dnsproxy.install.discover.found import Source
 from tests.dnsproxy.install.change.test_config_map import ABSENT, source
 
 ASKED = [

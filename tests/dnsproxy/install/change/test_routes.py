@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from dnsproxy.cluster_dns.choice import Target
 from dnsproxy.install.change.refusal import Refusal
 from dnsproxy.install.change.routes import Routes, find_routes
-from dnsproxy.install.discover.choice import Target
 from tests.dnsproxy.install.change.test_trial import corefile_of
 from tests.dnsproxy.install.discover.cluster import manifests, pick
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from dnsproxy.cluster_dns.choice import Choice, Method, choose_method
+from dnsproxy.cluster_dns.found import FoundCorefile
+from dnsproxy.corefile.model import CorefileError
+from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.install.change.edits import Edits
 from dnsproxy.install.change.trial import after, make_trial
-from dnsproxy.install.corefile import CorefileError
-from dnsproxy.install.discover.choice import Choice, Method, choose_method
-from dnsproxy.install.discover.found import FoundCorefile
-from dnsproxy.install.parser import parse_corefile
 from tests.dnsproxy.install.change.playing import plan, where_of
 from tests.dnsproxy.install.change.test_planning import WAYS
 from tests.dnsproxy.install.discover.cluster import Manifest, discover, manifests, pick

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 import yaml
 
-from dnsproxy.install.discover.cluster_service import CLUSTER_DNS
-from dnsproxy.install.discover.discovery import find
-from dnsproxy.install.discover.facts import Answer, Request, Unreadable
-from dnsproxy.install.discover.found import Found, Where
+from dnsproxy.cluster_dns.cluster_service import CLUSTER_DNS
+from dnsproxy.cluster_dns.find import find
+from dnsproxy.cluster_dns.found import Found, Where
+from dnsproxy.cluster_dns.requests import Answer, Request, Unreadable
 
 FOLDER = Path(__file__).parent.parent / "clusters"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml"))

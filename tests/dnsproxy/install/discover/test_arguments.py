@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dnsproxy.install.discover.arguments import (
+from dnsproxy.cluster_dns.arguments import (
     corefile_path,
     flags_of,
     local_addresses,
@@ -12,7 +12,7 @@ from dnsproxy.install.discover.arguments import (
     template_path,
     upstream_service,
 )
-from dnsproxy.install.discover.structs import Container, EnvVar
+from dnsproxy.cluster_dns.structs import Container, EnvVar
 
 
 def container(*args: str, **fields: Any) -> Container:

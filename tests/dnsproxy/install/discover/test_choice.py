@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from dnsproxy.install.discover.choice import Choice, Method, choose_method
-from dnsproxy.install.discover.fragments import Scope
-from dnsproxy.install.discover.owner import Form
+from dnsproxy.cluster_dns.choice import Choice, Method, choose_method
+from dnsproxy.cluster_dns.fragments import Scope
+from dnsproxy.cluster_dns.owner import Form
 from tests.dnsproxy.install.discover.cluster import NAMES, Manifest, discover, manifests, pick
 
 IMPORT, COREFILE, STUB_DOMAINS, PRINT = Method.IMPORT, Method.COREFILE, Method.STUB_DOMAINS, Method.PRINT

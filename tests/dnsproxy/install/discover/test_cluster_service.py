@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.install.discover.facts import Denied, Request
-from dnsproxy.install.discover.found import Where
+from dnsproxy.cluster_dns.found import Where
+from dnsproxy.cluster_dns.requests import Denied, Request
 from tests.dnsproxy.install.discover.cluster import discover, faults_of, manifests, pick
 
 

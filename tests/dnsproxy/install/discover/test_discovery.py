@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dnsproxy.install.discover.choice import choose_method
-from dnsproxy.install.discover.discovery import find
-from dnsproxy.install.discover.facts import Denied, Request, Unreadable
-from dnsproxy.install.discover.faults import Blame
-from dnsproxy.install.discover.image import Program
+from dnsproxy.cluster_dns.choice import choose_method
+from dnsproxy.cluster_dns.faults import Blame
+from dnsproxy.cluster_dns.find import find
+from dnsproxy.cluster_dns.image import Program
+from dnsproxy.cluster_dns.requests import Denied, Request, Unreadable
 from tests.dnsproxy.install.discover.cluster import NAMES, Manifest, discover, faults_of, manifests, pick, read
 
 

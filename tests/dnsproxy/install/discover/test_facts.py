@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dnsproxy.install.discover.facts import (
+from dnsproxy.cluster_dns.requests import (
     CONFIG_MAP,
     DEPLOYMENT,
     MAXIMUM_REQUESTS,
@@ -11,7 +11,7 @@ from dnsproxy.install.discover.facts import (
     Request,
     Unreadable,
 )
-from dnsproxy.install.discover.structs import ConfigMap, Metadata
+from dnsproxy.cluster_dns.structs import ConfigMap, Metadata
 
 COREDNS = Request(CONFIG_MAP, "kube-system", "coredns")
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.install.discover.image import Image, Program, coredns_version, format_version, parse_image, program_of
+from dnsproxy.cluster_dns.image import Image, Program, coredns_version, format_version, parse_image, program_of
 
 DIGEST = "sha256:9d1e7b8b7989575119e1807e4adc2eb29f8165dec5c148b9c3a44d48458d8a71"
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dnsproxy.install.discover.found import FoundCorefile, Hook
-from dnsproxy.install.discover.fragments import Scope
+from dnsproxy.cluster_dns.found import FoundCorefile, Hook
+from dnsproxy.cluster_dns.fragments import Scope
 from tests.dnsproxy.install.discover.cluster import Manifest, discover, faults_of, manifests, pick
 
 CUSTOM = "/etc/coredns/custom"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.install.discover.found import NodeLocal
+from dnsproxy.cluster_dns.found import NodeLocal
 from tests.dnsproxy.install.discover.cluster import Manifest, discover, faults_of, manifests, pick
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef, find_own
+from dnsproxy.cluster_dns.requests import Answer, Denied, Request, decode_answer
 from dnsproxy.install.change.readiness import check_ready, notes_on_readiness
 from dnsproxy.install.change.refusal import Refusal
-from dnsproxy.install.discover.facts import Answer, Denied, Request, decode_answer
-from dnsproxy.install.discover.own_service import FoundOwn, ObjectRef, find_own
 from tests.dnsproxy.install.api import FakeApi
 from tests.dnsproxy.install.discover.cluster import Denies, Manifest
 

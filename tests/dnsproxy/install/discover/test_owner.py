@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from dnsproxy.install.discover.owner import OUR_MANAGER, Form, Habit, last_writer, owner_of
-from dnsproxy.install.discover.structs import Metadata
+from dnsproxy.cluster_dns.owner import OUR_MANAGER, Form, Habit, last_writer, owner_of
+from dnsproxy.cluster_dns.structs import Metadata
 
 KEEPS, REVERTS, UNKNOWN = Habit.KEEPS, Habit.REVERTS, Habit.UNKNOWN
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.install.discover.facts import CONFIG_MAP, Facts, Request
-from dnsproxy.install.discover.pod_files import PodFiles
-from dnsproxy.install.discover.structs import (
+from dnsproxy.cluster_dns.pod_files import PodFiles
+from dnsproxy.cluster_dns.requests import CONFIG_MAP, Facts, Request
+from dnsproxy.cluster_dns.structs import (
     ConfigMap,
     ConfigMapSource,
     Container,

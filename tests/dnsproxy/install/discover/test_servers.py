@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from dnsproxy.install.discover.found import Server
-from dnsproxy.install.discover.image import Program
-from dnsproxy.install.discover.owner import Habit
-from dnsproxy.install.discover.servers import labels_of, pod_of, pods_of
-from dnsproxy.install.discover.structs import PodSpec, Workload
+from dnsproxy.cluster_dns.found import Server
+from dnsproxy.cluster_dns.image import Program
+from dnsproxy.cluster_dns.owner import Habit
+from dnsproxy.cluster_dns.servers import labels_of, pod_of, pods_of
+from dnsproxy.cluster_dns.structs import PodSpec, Workload
 from tests.dnsproxy.install.discover.cluster import Manifest, discover, faults_of, manifests, pick
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from dnsproxy.install.discover.choice import Method
-from dnsproxy.install.discover.traces import ANNOTATION, Trace, find_traces
-from dnsproxy.install.markers import BEGIN, END
+from dnsproxy.cluster_dns.choice import Method
+from dnsproxy.cluster_dns.traces import ANNOTATION, Trace, find_traces
+from dnsproxy.corefile.markers import BEGIN, END
 from tests.dnsproxy.install.discover.cluster import NAMES, Manifest, discover, manifests, pick
 from tests.dnsproxy.install.shapes import installed
 

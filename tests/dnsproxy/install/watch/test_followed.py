@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from dnsproxy.install.discover.facts import CONFIG_MAP, DEPLOYMENT, ENDPOINT_SLICE, INGRESS, SERVICE, Request
+from dnsproxy.cluster_dns.requests import CONFIG_MAP, DEPLOYMENT, ENDPOINT_SLICE, INGRESS, SERVICE, Request
 from dnsproxy.install.watch.followed import Differences, Watched, collection_of, followed
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 

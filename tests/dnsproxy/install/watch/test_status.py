@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from dnsproxy.install.watch.status import WatchCollector, WatchStatus, format_page
 from dnsproxy.install.watch.step import Standing, WatchState
+from dnsproxy.install.watch.watcher_status import WatchCollector, WatchStatus, format_page
 
 
 def status(standing: Standing = Standing.INSTALLED, why: str = "", **changes: object) -> WatchStatus:

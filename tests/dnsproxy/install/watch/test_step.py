@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.install.watch.fighting import FREE, LONGEST, Fight
+from dnsproxy.install.watch.backoff import FREE, LONGEST, Fight
 from dnsproxy.install.watch.step import (
     GAP,
     HEARTBEAT,

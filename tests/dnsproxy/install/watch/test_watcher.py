@@ -13,9 +13,9 @@ import pytest
 import structlog
 import trio.testing
 
-from dnsproxy.install.watch.status import WatchStatus
 from dnsproxy.install.watch.step import Standing
 from dnsproxy.install.watch.watcher import Watcher
+from dnsproxy.install.watch.watcher_status import WatchStatus
 from tests.dnsproxy.install.api import FakeApi, respond
 from tests.dnsproxy.install.discover.cluster import pick
 from tests.dnsproxy.install.test_applying import Meddling, client_of, cluster, corefile, order, touch

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dnsproxy.publish.publication import format_document
+from dnsproxy.admin.publication import format_document
 from tests.bench.launched import ROOT
 from tests.dnsproxy.publish.publishing import many
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.names import parse_hostname
+from dnsproxy.dns.names import parse_hostname
 from dnsproxy.publish.externaldns.object_names import label_name, subdomain_name
 
 SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")

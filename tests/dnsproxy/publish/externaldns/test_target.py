@@ -15,7 +15,7 @@ from dnsproxy.publish.externaldns import target as module
 from dnsproxy.publish.externaldns.manifests import Kind, Style
 from dnsproxy.publish.externaldns.target import ExternalDnsTarget
 from dnsproxy.publish.following import Troubled
-from dnsproxy.publish.status import PublishStatus
+from dnsproxy.publish.publisher_status import PublishStatus
 from tests.dnsproxy.publish.object_api import ObjectApi, client_of
 from tests.dnsproxy.publish.publishing import many, publication
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from dnsproxy.sources.annotations import HOSTNAME, IGNORE
 from dnsproxy.sources.gateway.kinds import GATEWAY, HTTP_ROUTE, LISTENER_SET, SOURCES, TLS_ROUTE, X_LISTENER_SET
-from dnsproxy.sources.marks import HOSTNAME, IGNORE
 from sidecar.kubernetes.objects import Unreadable
 from tests.dnsproxy.sources.gateway.objects import (
     ALL_SETS,

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from dnsproxy.sources.annotations import MarkFields
 from dnsproxy.sources.gateway import structs
 from dnsproxy.sources.gateway.kinds import GATEWAY, ROUTES, TLS_ROUTE
-from dnsproxy.sources.marks import MarkFields
 from sidecar.kubernetes.objects import Unreadable
 from tests.dnsproxy.sources.gateway.histories import Key
 

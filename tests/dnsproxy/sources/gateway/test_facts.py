@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from dnsproxy.claims import Origin
+from dnsproxy.hostnames.claims import Origin
+from dnsproxy.sources.annotations import IGNORE, TARGET
 from dnsproxy.sources.gateway.facts import (
     GatewayFacts,
     ListenerSetFacts,
@@ -26,7 +27,6 @@ from dnsproxy.sources.gateway.kinds import (
     X_LISTENER_SET,
     Ref,
 )
-from dnsproxy.sources.marks import IGNORE, TARGET
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from tests.dnsproxy.sources.gateway.objects import (
     ALL_SETS,

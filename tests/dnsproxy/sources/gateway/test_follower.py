@@ -16,11 +16,11 @@ import structlog.testing
 import trio
 from trio.testing import MockClock
 
-from dnsproxy.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.claim_store import ClaimStore
+from dnsproxy.hostnames.claims import Claim, Origin, Reach
 from dnsproxy.sources.gateway.follower import GatewayFollower
 from dnsproxy.sources.gateway.kinds import GROUP
 from dnsproxy.sources.gateway.source import GatewayOptions
-from dnsproxy.sources.store import ClaimStore
 from tests.dnsproxy.sources.gateway.objects import SELECTED, gateway, listener, namespace, route
 from tests.sidecar.kubernetes.faulty_api import SILENCE, Answer, client_in_memory, failure
 from tests.sidecar.kubernetes.live_api import LiveApi

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.claims import Claim, Rejection
+from dnsproxy.hostnames.claim_store import ClaimStore
+from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.sources.gateway.kinds import GATEWAY, HTTP_ROUTE, LISTENER_SET, TLS_ROUTE, X_LISTENER_SET
 from dnsproxy.sources.gateway.source import GatewayOptions, GatewaySource
-from dnsproxy.sources.store import ClaimStore
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from tests.dnsproxy.sources.gateway.histories import Key, Step, histories
 from tests.dnsproxy.sources.gateway.objects import (

@@ -1,0 +1,218 @@
+"""The explanation of one name: which claim answers it, by which rule, and who lost; or why nothing does.
+
+The law: it says what the table does. A name has an answer here exactly where the table finds one, and the same one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import Final, NamedTuple
+
+import msgspec
+
+from dnsproxy.admin.listing import Row, escaped_json, row_of
+from dnsproxy.dns.names import BadName, is_wildcard, parse_hostname
+from dnsproxy.hostnames.claims import Claim, Origin, Reach, Rejection
+from dnsproxy.hostnames.ownership import ADVICE
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.verdict import Targets
+from sidecar.text import escape_controls
+
+LONGEST: Final = 1_000
+"""Characters of a name that is asked about: enough to recognise one that is too long."""
+
+_SLICE: Final = 500
+"""Rejections looked at for one piece: less than a millisecond."""
+_MOST: Final = 50
+"""Losers and rejections that are told; whoever has more of them has another problem."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A claim that might have answered the name, and why it does not."""
+
+    hostname: str
+    reach: Reach
+    origin: Origin
+    class_name: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """All that there is to say about one name."""
+
+    name: str
+    """In normal form where it is a hostname, else as it was asked."""
+    answer: Row | None
+    """The row of the table that answers; None: queries are forwarded."""
+    target: str
+    """Where the addresses come from; empty where there is no answer."""
+    ttl: int
+    """Seconds."""
+    left_out: tuple[LeftOut, ...]
+    rejected: tuple[str, ...]
+    """Hosts of objects that mention the name and can't be served, with the reason."""
+    reasons: tuple[str, ...]
+    """Why there is no answer, beyond what is left out or rejected."""
+    notes: tuple[str, ...]
+    """What one should know of the data: a source that is not synced, an age."""
+
+
+_WORD: Final = re.compile(r"[\w.*-]+")
+_DECODER: Final = msgspec.json.Decoder(Explanation)
+
+
+class _Candidate(NamedTuple):
+    hostname: str
+    reach: Reach
+    bar: str
+    """Why this row can't answer, whatever it holds; empty where it can."""
+
+
+def explain(
+    registry: Registry, text: str, *, ttl: int, notes: Sequence[str] = (), rejections: Iterable[Rejection] = ()
+) -> Explanation:
+    """What becomes of queries for a name; `rejections` are those that mention it."""
+    rejected = tuple(f"{one.origin}: {one.reason}" for one in islice(rejections, _MOST))
+    try:
+        hostname = parse_hostname(text)
+    except BadName as error:
+        return Explanation(text, None, "", ttl, (), rejected, (str(error),), tuple(notes))
+    answer, target = None, ""
+    left_out: list[LeftOut] = []
+    for candidate in _candidates(hostname, registry.denied):
+        verdict = registry.verdict(candidate.hostname, candidate.reach)
+        if verdict.winner is not None and (answer is not None or candidate.bar):
+            before = f"{answer.hostname} of {answer.origin} comes first" if answer else ""
+            left_out.append(_left_out(verdict.winner, candidate.bar or before))
+        elif verdict.winner is not None:
+            answer = row_of(verdict.winner, verdict)
+            target = _target_of(verdict.winner, registry.targets)
+        if not candidate.bar:
+            left_out += [_left_out(lost.claim, lost.reason) for lost in verdict.lost]
+    reasons = () if answer else tuple(_reasons(registry, hostname, left_out))
+    return Explanation(hostname, answer, target, ttl, tuple(left_out[:_MOST]), rejected, reasons, tuple(notes))
+
+
+def find_explanation(
+    registry: Registry, text: str, *, ttl: int, notes: Sequence[str]
+) -> Generator[None, None, Explanation]:
+    """The explanation, in steps: it may take a while to look through the rejections."""
+    speaks_of_it = _mention_of(text)
+    found: list[Rejection] = []
+    rejections = iter(list(registry.store.rejections()))
+    while part := list(islice(rejections, _SLICE)):
+        found += [one for one in part if speaks_of_it(one)]
+        yield
+    return explain(registry, text, ttl=ttl, notes=notes, rejections=found)
+
+
+def format_explanation_json(registry: Registry, text: str, *, ttl: int, notes: Sequence[str]) -> Iterator[bytes]:
+    """The explanation as JSON in pieces, most of them empty."""
+    found: list[Explanation] = []
+
+    def work() -> Generator[None, None, None]:
+        found.append((yield from find_explanation(registry, text, ttl=ttl, notes=notes)))
+
+    for _ in work():
+        yield b""
+    yield msgspec.json.encode(found[0]) + b"\n"
+
+
+def parse_explanation(octets: bytes) -> Explanation:
+    """The explanation. Raises ValueError for what is none."""
+    try:
+        return _DECODER.decode(octets)
+    except RecursionError as error:
+        raise ValueError(str(error)) from None
+
+
+def format_explanation(explanation: Explanation) -> Iterator[str]:
+    """Lines for people, the verdict first."""
+    answer = explanation.answer
+    if answer is None:
+        yield escape_controls(f"{explanation.name} is not in the table: queries for it are forwarded")
+    else:
+        yield escape_controls(f"{explanation.name} is answered with {', '.join(answer.addresses)}")
+        yield from _format_answer(answer, explanation)
+    for reason in explanation.reasons:
+        yield escape_controls(f"  because  {reason}")
+    for one in explanation.left_out:
+        shown = one.hostname if one.hostname != explanation.name else "it"
+        yield escape_controls(f"  left out  {one.origin} claims {shown}: {one.reason}")
+    for rejected in explanation.rejected:
+        yield escape_controls(f"  rejected  {rejected}")
+    for note in explanation.notes:
+        yield escape_controls(f"  note  {note}")
+
+
+def format_document(explanation: Explanation) -> str:
+    """The explanation as JSON for a terminal or a program."""
+    return escaped_json(asdict(explanation), indent=2)
+
+
+def _format_answer(answer: Row, explanation: Explanation) -> Iterator[str]:
+    origin = answer.origin
+    created = f", created {origin.created}" if origin.created else ""
+    rule = "the exact name"
+    if answer.reach is not Reach.NAME:
+        rule = f"the wildcard {answer.hostname}, which covers {answer.reach.value}"
+    yield escape_controls(f"  rule    {rule}")
+    yield escape_controls(f"  origin  {origin}{created}")
+    yield escape_controls(f"  class   {answer.class_name or '-'}")
+    yield escape_controls(f"  target  {explanation.target}")
+    if answer.doubt:
+        yield escape_controls(f"  doubt   {answer.doubt}; {ADVICE}")
+    yield f"  TTL     {explanation.ttl} s"
+
+
+def _candidates(hostname: str, denied: Sequence[str]) -> Iterator[_Candidate]:
+    """The rows that could answer, in the order in which the table looks."""
+    if not is_wildcard(hostname):
+        yield _Candidate(hostname, Reach.NAME, "")
+    denial = "it is denied (--deny)" if hostname in denied and not is_wildcard(hostname) else ""
+    parent = hostname.partition(".")[2]
+    deeper = ""
+    while parent:
+        yield _Candidate(f"*.{parent}", Reach.ONE_LABEL, denial or deeper)
+        yield _Candidate(f"*.{parent}", Reach.ANY_LABELS, denial)
+        parent = parent.partition(".")[2]
+        deeper = "an Ingress wildcard covers one label only"
+
+
+def _left_out(claim: Claim, reason: str) -> LeftOut:
+    return LeftOut(claim.hostname, claim.reach, claim.origin, claim.ingress_class, reason)
+
+
+def _reasons(registry: Registry, hostname: str, left_out: Sequence[LeftOut]) -> Iterator[str]:
+    if not left_out:
+        yield "no object claims it"
+    refused = registry.refusal(hostname)
+    if refused is not None and all(one.reason != refused for one in left_out):
+        yield refused
+
+
+def _target_of(claim: Claim, targets: Targets) -> str:
+    if claim.addresses:
+        return "its own addresses"
+    target = ",".join(targets.target_of(claim))
+    if claim.target is not None:
+        return f"{target}, which the object chose"
+    if claim.ingress_class is not None and claim.ingress_class in targets.by_class:
+        return f"--target-for {claim.ingress_class}={target}"
+    return f"--target {target}"
+
+
+def _mention_of(text: str) -> Callable[[Rejection], bool]:
+    """Tells whether a rejection speaks of a name or of a wildcard above it; `b.org` is no part of `a.b.org`."""
+    asked = text.strip().lower().removesuffix(".")
+    try:
+        hostname = parse_hostname(text)
+    except BadName:
+        return lambda rejection: asked in rejection.reason.lower()
+    wanted = {asked, *(one.hostname for one in _candidates(hostname, ()))}
+    return lambda rejection: not wanted.isdisjoint(word.rstrip(".") for word in _WORD.findall(rejection.reason.lower()))

@@ -1,0 +1,137 @@
+"""The listing: the rows of the table as people and other programs get them, and the octets they travel in.
+
+The law: what was received is a Listing or a ValueError, and no character of it reaches a terminal unescaped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import Final
+
+import msgspec
+
+from dnsproxy.dns.names import is_within
+from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.registry import Registry, reaches
+from dnsproxy.hostnames.verdict import Verdict
+from sidecar.text import align_columns, escape_controls
+
+_SLICE: Final = 50
+"""Hostnames looked at for one piece: less than a millisecond."""
+_HEADINGS: Final = ("NAME", "ADDRESSES", "ORIGIN", "CLASS")
+_WIDEST: Final = 60
+"""Of a column; one long name must not push the others off the screen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One hostname of the table, and who has it."""
+
+    hostname: str
+    reach: Reach
+    addresses: tuple[str, ...]
+    origin: Origin
+    class_name: str | None = None
+    """The ingress class whose target applied."""
+    doubt: str = ""
+    """Why it might not be the claimant's own name; empty where nothing speaks against that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All of them."""
+
+    ttl: int
+    """Seconds."""
+    notes: tuple[str, ...]
+    """What one should know of the data: a source that is not synced, an age."""
+    names: tuple[Row, ...]
+
+
+_DECODER: Final = msgspec.json.Decoder(Listing)
+
+
+def row_of(claim: Claim, verdict: Verdict) -> Row:
+    """The row of the claim that won."""
+    return Row(claim.hostname, claim.reach, verdict.addresses, claim.origin, claim.ingress_class, verdict.doubt)
+
+
+def format_listing(registry: Registry, *, ttl: int, notes: Sequence[str]) -> Iterator[bytes]:
+    """The listing as JSON, in pieces; the registry may change in between: each row is as it is when it is reached."""
+    encoder = msgspec.json.Encoder()
+    yield b'{"ttl":%d,"notes":%b,"names":[' % (ttl, encoder.encode(list(notes)))
+    separator = b"\n"
+    hostnames = iter(registry.store.names())
+    while part := list(islice(hostnames, _SLICE)):
+        rows = [encoder.encode(row) for hostname in part for row in _rows_of(registry, hostname)]
+        if rows:
+            yield separator + b",\n".join(rows)
+            separator = b",\n"
+        else:
+            yield b""
+    yield b"\n]}\n"
+
+
+def parse_listing(octets: bytes) -> Listing:
+    """The listing. Raises ValueError for what is none."""
+    try:
+        return _DECODER.decode(octets)
+    except RecursionError as error:
+        raise ValueError(str(error)) from None
+
+
+def select_rows(rows: Iterable[Row], *, zones: Sequence[str]) -> list[Row]:
+    """The rows at or below one of the zones, or all where none is given, sorted by name from the right."""
+    chosen = [row for row in rows if not zones or _is_within_any(row.hostname.removeprefix("*."), zones)]
+    return sorted(chosen, key=lambda row: (row.hostname.split(".")[::-1], row.reach.value, row.addresses))
+
+
+def format_columns(rows: Sequence[Row]) -> Iterator[str]:
+    """Lines of text, the headings first."""
+    doubtful = any(row.doubt for row in rows)
+    headings = (*_HEADINGS, "DOUBT") if doubtful else _HEADINGS
+    return align_columns([headings, *(_cells(row)[: len(headings)] for row in rows)], widest=_WIDEST)
+
+
+def format_json(listing: Listing, rows: Sequence[Row]) -> Iterator[str]:
+    """A document, one row a line, ASCII alone."""
+    yield f'{{"ttl": {listing.ttl}, "notes": {escaped_json(list(listing.notes))}, "names": ['
+    for number, row in enumerate(rows, 1):
+        yield f"  {escaped_json(asdict(row))}{',' if number < len(rows) else ''}"
+    yield "]}"
+
+
+def format_hosts(rows: Iterable[Row]) -> Iterator[str]:
+    """Lines of a hosts file that `--hosts-file` reads.
+
+    A wildcard there covers any number of labels; one that covers a single label would grow, so it becomes a comment.
+    """
+    for row in rows:
+        mark = "# covers one label only: " if row.reach is Reach.ONE_LABEL else ""
+        for address in row.addresses:
+            yield escape_controls(f"{mark}{address} {row.hostname}")
+
+
+def escaped_json(value: object, *, indent: int | None = None) -> str:
+    """JSON in printable ASCII."""
+    # The one control character that JSON lets through.
+    return json.dumps(value, indent=indent, default=msgspec.to_builtins).replace("\x7f", "\\u007f")
+
+
+def _rows_of(registry: Registry, hostname: str) -> Iterator[Row]:
+    for reach in reaches(hostname):
+        verdict = registry.verdict(hostname, reach)
+        if verdict.winner is not None:
+            yield row_of(verdict.winner, verdict)
+
+
+def _is_within_any(name: str, zones: Sequence[str]) -> bool:
+    return any(is_within(name, zone) for zone in zones)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    cells = (row.hostname, ",".join(row.addresses), str(row.origin), row.class_name or "-", row.doubt)
+    return tuple(map(escape_controls, cells))

@@ -1,0 +1,100 @@
+"""The pages of a DNS server by their paths.
+
+The law: pure; whatever is asked gets an answer whose work is bounded, or is refused before any work is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import partial
+from typing import Final
+
+from markupsafe import Markup
+
+from dnsproxy.admin.explain import LONGEST, find_explanation
+from dnsproxy.admin.pages.kinds import LISTS
+from dnsproxy.admin.pages.lists import List, format_list, index_of, parse_search
+from dnsproxy.admin.pages.overview import Overview, format_overview, overview_facts
+from dnsproxy.admin.pages.why import format_question, format_why
+from dnsproxy.hostnames.registry import Registry
+from sidecar.answers import Answer, Route, page_answer
+from sidecar.page.document import Frame, document
+from sidecar.page.live import live_route
+from sidecar.page.shared import Shared
+
+_PAGES: Final = (
+    ("./", "Overview"),
+    *((which.path, which.title) for which in LISTS),
+    ("why", "Explain"),
+)
+_RAW: Final = (("metrics", "metrics"), ("readyz", "readiness"), ("table", "table as JSON"))
+_TOO_LONG: Final = Answer(400, b"Nothing that is this long can be found.\n")
+
+
+class Pages:
+    """The pages over one registry. `look` gives the overview of now; `notes` what one should know of the data."""
+
+    def __init__(
+        self, registry: Registry, *, ttl: int, look: Callable[[], Overview], notes: Callable[[], Sequence[str]]
+    ) -> None:
+        self._registry = registry
+        self._ttl = ttl
+        self._look = look
+        self._notes = notes
+        self._indexes = {
+            which.path: Shared(
+                partial(index_of, registry, which),
+                version=partial(which.version, registry),
+                changes=partial(which.changes, registry),
+            )
+            for which in LISTS
+        }
+
+    def routes(self) -> Mapping[str, Route]:
+        """The resources, for serve_admin, apart from `/`."""
+        lists = {f"/{which.path}": self._list_route(which) for which in LISTS}
+        return {
+            **lists,
+            "/why": self._show_why,
+            **live_route(self._look().history, lambda: overview_facts(self._look())),
+        }
+
+    def tidy(self) -> None:
+        """Let go of what searches needed that nobody needs any more; to be called now and then."""
+        for index in self._indexes.values():
+            index.tidy()
+
+    def overview(self) -> str:
+        """The page at `/`."""
+        return self._document("Overview", "./", format_overview(self._look()))
+
+    def _list_route(self, which: List) -> Route:
+        def show(query: Mapping[str, str]) -> Answer:
+            search = parse_search(query)
+            if search is None:
+                return _TOO_LONG
+
+            def steps() -> Generator[None, None, str]:
+                body = yield from format_list(self._registry, which, search, self._indexes[which.path].take())
+                return self._document(which.title, which.path, body)
+
+            return page_answer(steps())
+
+        return show
+
+    def _show_why(self, query: Mapping[str, str]) -> Answer:
+        name = query.get("name", "").strip()
+        if len(name) > LONGEST:
+            return _TOO_LONG
+        if not name:
+            return page_answer(self._document("Explain", "why", format_question("")))
+
+        def steps() -> Generator[None, None, str]:
+            explanation = yield from find_explanation(self._registry, name, ttl=self._ttl, notes=self._notes())
+            return self._document("Explain", "why", format_why(explanation))
+
+        return page_answer(steps())
+
+    def _document(self, title: str, path: str, body: Markup) -> str:
+        frame = Frame("dnsproxy", _PAGES, self._look().state, _RAW)
+        return document(frame, title=title, path=path, body=body)

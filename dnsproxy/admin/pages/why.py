@@ -1,0 +1,72 @@
+"""The page of one name: what a query for it gets, and why; or why it gets nothing from the table.
+
+The law: pure; it says what `dnsproxy explain` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from markupsafe import Markup
+
+from dnsproxy.admin.explain import LONGEST, Explanation
+from dnsproxy.admin.listing import Row
+from dnsproxy.hostnames.claims import Reach
+from dnsproxy.hostnames.ownership import ADVICE
+from sidecar.page.document import Fact, Level, facts, notes, search_form, section, table, text
+from sidecar.page.markup import NOTHING, html, joined
+
+
+def format_question(asked: str) -> Markup:
+    """The form that asks for a name."""
+    return search_form("why", label="Explain a name", field="name", asked=asked, longest=LONGEST, button="Explain")
+
+
+def format_why(explanation: Explanation) -> Markup:
+    """The content of the page."""
+    answer = explanation.answer
+    return joined((format_question(explanation.name), _verdict(explanation), *_parts(explanation, answer)))
+
+
+def _verdict(explanation: Explanation) -> Markup:
+    answer = explanation.answer
+    if answer is None:
+        said = html("<strong>{}</strong> is not in the table: queries for it are forwarded.", explanation.name)
+        return html('<p class="verdict" data-level="warn">{}</p>', said)
+    addresses = joined((html("<code>{}</code>", one) for one in answer.addresses), ", ")
+    said = html("<strong>{}</strong> is answered with {}.", explanation.name, addresses)
+    return html('<p class="verdict" data-level="ok">{}</p>', said)
+
+
+def _parts(explanation: Explanation, answer: Row | None) -> Iterator[Markup]:
+    yield notes(explanation.notes)
+    if answer is not None:
+        yield section("The answer", facts(_answer_facts(answer, explanation)), key="answer")
+    if explanation.reasons:
+        reasons = joined(html("<li>{}</li>", text(reason)) for reason in explanation.reasons)
+        yield section("Why not", html("<ul>{}</ul>", reasons), key="reasons")
+    if explanation.left_out:
+        rows = [
+            [html("{}", one.hostname), text(str(one.origin)), text(one.class_name or "-"), text(one.reason)]
+            for one in explanation.left_out
+        ]
+        headings = ("Name", "Claimed by", "Class", "Left out because")
+        yield section("Left out", table("Claims that do not answer it", headings, rows, empty=""), key="left-out")
+    if explanation.rejected:
+        rows = [[text(line)] for line in explanation.rejected]
+        yield section("Skipped", table("Objects that speak of it", ("What, and why",), rows, empty=""), key="skipped")
+    yield NOTHING
+
+
+def _answer_facts(answer: Row, explanation: Explanation) -> Iterator[Fact]:
+    rule = "the exact name"
+    if answer.reach is not Reach.NAME:
+        rule = f"the wildcard {answer.hostname}, which covers {answer.reach.value}"
+    yield Fact("Rule", rule)
+    created = f", created {answer.origin.created}" if answer.origin.created else ""
+    yield Fact("From", f"{answer.origin}{created}")
+    yield Fact("Class", answer.class_name or "-")
+    yield Fact("Target", explanation.target)
+    if answer.doubt:
+        yield Fact("Doubt", f"{answer.doubt}; {ADVICE}", Level.WARN)
+    yield Fact("TTL", f"{explanation.ttl} s")

@@ -1,0 +1,147 @@
+"""The command lines of `dnsproxy table` and `dnsproxy explain`: what a running server answers, and why or why not.
+
+The law: stdout is the answer, stderr what is said beside it; the exit status never depends on the form of the output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import click
+
+from dnsproxy.dns.names import parse_zone
+from sidecar.checked_type import CheckedType
+from sidecar.options import Command, Decorated, Endpoint, EndpointType, StartError, run_program
+from sidecar.text import escape_controls
+
+if TYPE_CHECKING:
+    from dnsproxy.admin.listing import Listing, Row
+
+_NOT_IN_THE_TABLE = 1
+_BAD_ANSWER = 3
+
+TABLE_EPILOG = """\b
+Examples:
+  dnsproxy table --zone example.org
+  dnsproxy table --output json | jq -r '.names[].hostname'
+  kubectl exec deploy/dnsproxy -- dnsproxy table --output hosts
+"""
+
+EXPLAIN_EPILOG = """\b
+Examples:
+  dnsproxy explain app.example.org
+  dnsproxy explain app.example.org --admin 127.0.0.1:8081 --output json
+  dnsproxy explain app.example.org >/dev/null || echo not in the table
+"""
+
+
+def _parse_name(text: str) -> str:
+    from dnsproxy.admin.explain import LONGEST  # noqa: PLC0415  # --help must not cost what an answer needs
+
+    if not text.strip():
+        raise ValueError("a name is needed, for example app.example.org")
+    if len(text) > LONGEST:
+        raise ValueError(f"a name has at most 255 octets, and this has {len(text)} characters")
+    return text
+
+
+def _asking(command: Decorated) -> Decorated:
+    return click.option(
+        "--admin", type=EndpointType(), default="127.0.0.1:8081", help="The admin port of the server to ask."
+    )(command)
+
+
+@click.command(cls=Command, epilog=TABLE_EPILOG)
+@_asking
+@click.option(
+    "--output",
+    type=click.Choice(["text", "json", "hosts"]),
+    default="text",
+    help="Columns, JSON, or a hosts file for --hosts-file.",
+)
+@click.option("--zone", type=CheckedType("name", parse_zone), multiple=True, help="Only names at or below this one.")
+def table(admin: Endpoint, output: str, zone: tuple[str, ...]) -> None:
+    """List the names that a running server answers.
+
+    Exit status: 0 listed, 2 bad usage, 3 the server can't be asked.
+    """
+    run_program(_table, admin, output, zone)
+
+
+@click.command(cls=Command, epilog=EXPLAIN_EPILOG)
+@click.argument("name", type=CheckedType("name", _parse_name))
+@_asking
+@click.option("--output", type=click.Choice(["text", "json"]), default="text", help="Lines for people, or JSON.")
+def explain(name: str, admin: Endpoint, output: str) -> None:
+    """Say which object, rule and target answer NAME, and who lost; or why nothing does.
+
+    Exit status: 0 answered, 1 not in the table, 2 bad usage, 3 the server can't be asked.
+    """
+    run_program(_explain, name, admin, output)
+
+
+async def _table(admin: Endpoint, output: str, zones: tuple[str, ...]) -> int:
+    from dnsproxy.admin.ask import ask  # noqa: PLC0415  # as above
+    from dnsproxy.admin.listing import parse_listing, select_rows  # noqa: PLC0415
+
+    octets = await ask(admin, "/table")
+    try:
+        listing = parse_listing(octets)
+    except ValueError as error:
+        raise _no_answer(admin, error) from None
+    rows = select_rows(listing.names, zones=zones)
+    _print(_lines(listing, rows, output))
+    _tell_beside(listing, rows, output)
+    return 0
+
+
+async def _explain(name: str, admin: Endpoint, output: str) -> int:
+    from dnsproxy.admin.ask import ask  # noqa: PLC0415  # as above
+    from dnsproxy.admin.explain import format_document, format_explanation, parse_explanation  # noqa: PLC0415
+
+    octets = await ask(admin, f"/explain?name={quote(name, safe='')}")
+    try:
+        explanation = parse_explanation(octets)
+    except ValueError as error:
+        raise _no_answer(admin, error) from None
+    if output == "json":
+        click.echo(format_document(explanation))
+    else:
+        verdict, *lines = format_explanation(explanation)
+        click.secho(verdict, fg="green" if explanation.answer else "yellow")
+        _print(lines)
+    return 0 if explanation.answer else _NOT_IN_THE_TABLE
+
+
+def _lines(listing: Listing, rows: list[Row], output: str) -> Iterable[str]:
+    from dnsproxy.admin.listing import format_columns, format_hosts, format_json  # noqa: PLC0415  # as above
+
+    if output == "json":
+        return format_json(listing, rows)
+    if output == "hosts":
+        return format_hosts(rows)
+    headings, *lines = format_columns(rows)
+    return [click.style(headings, bold=True), *lines]
+
+
+def _tell_beside(listing: Listing, rows: list[Row], output: str) -> None:
+    if output != "json":
+        for note in listing.notes:
+            click.echo(f"Note: {escape_controls(note)}", err=True)
+    if output == "text" and not rows:
+        click.echo("No name is in the table." if not listing.names else "No name is in these zones.", err=True)
+
+
+def _print(lines: Iterable[str]) -> None:
+    # In one piece: for each call click asks anew whether this is a terminal.
+    text = "\n".join(lines)
+    if text:
+        click.echo(text)
+
+
+def _no_answer(admin: Endpoint, error: ValueError) -> StartError:
+    return StartError(
+        f"--admin {admin}: the answer is not what `dnsproxy serve` of this version gives ({error})", status=_BAD_ANSWER
+    )

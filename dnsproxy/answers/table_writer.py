@@ -1,0 +1,114 @@
+"""The writer: keeps the next table and publishes it.
+
+The law: what is published never changes while anybody has it. Putting one name costs the same whatever the size of the
+table, and so does publishing, as long as the table before the last is nobody's any more (rows.py).
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from dnsproxy.answers.rows import Rows
+from dnsproxy.answers.table import Answers, Host, HostTable, Wildcard, build_answers
+from dnsproxy.dns import names
+from dnsproxy.hostnames.claims import Reach
+
+_NEITHER: Final = Wildcard(None, None)
+
+
+def _nobody() -> None:
+    """The table that there is not yet."""
+
+
+class TableWriter:
+    """Collects hosts; TTL in seconds. `never` are hostnames that no wildcard covers (--deny)."""
+
+    def __init__(self, *, ttl: int, never: Iterable[str] = ()) -> None:
+        self._ttl = ttl
+        self._exact: Rows[Answers] = Rows()
+        self._wildcards: Rows[Wildcard] = Rows()
+        self._above: Rows[int] = Rows()
+        self._published: Callable[[], HostTable | None] = _nobody
+        """The table that was published last, while anybody has it."""
+        self._before: Callable[[], HostTable | None] = _nobody
+        """The one before."""
+        self._is_open = True
+        # A name that is denied as a wildcard is that wildcard, which the registry leaves out.
+        self._never = frozenset(names.to_wire(name) for name in never if not names.is_wildcard(name))
+        self._shared: dict[tuple[str, ...], Answers] = {}
+        self._uses: dict[tuple[str, ...], int] = {}
+
+    def put(self, host: Host) -> None:
+        """Set the addresses of a host; with none, the name is taken out."""
+        self.open()
+        wire = names.to_wire(host.hostname)
+        answers = self._use(host.addresses) if host.addresses else None
+        if host.reach is Reach.NAME:
+            self._put_exact(wire, answers)
+        else:
+            self._put_wildcard(wire, host.reach, answers)
+
+    def open(self) -> None:
+        """Prepare for changes after a table was published; the next put() would do it."""
+        if not self._is_open:
+            self._is_open = True
+            free = self._before() is None
+            self._exact.go_on(free=free)
+            self._wildcards.go_on(free=free)
+            self._above.go_on(free=free)
+
+    def publish(self) -> HostTable:
+        """The table of all that was put so far."""
+        table = None if self._is_open else self._published()
+        if table is None:
+            table = HostTable(self._exact.hand_out(), self._wildcards.hand_out(), self._above.hand_out(), self._never)
+            if self._is_open:
+                self._before = self._published
+            self._published = weakref.ref(table)
+            self._is_open = False
+        return table
+
+    def _use(self, addresses: tuple[str, ...]) -> Answers:
+        """The answers that all names with these addresses share."""
+        answers = self._shared.get(addresses)
+        if answers is None:
+            answers = self._shared[addresses] = build_answers(addresses, ttl=self._ttl)
+        self._uses[addresses] = self._uses.get(addresses, 0) + 1
+        return answers
+
+    def _leave(self, answers: Answers | None) -> None:
+        """One name less has these: addresses come and go for as long as the service runs."""
+        if answers is None:
+            return
+        self._uses[answers.addresses] -= 1
+        if not self._uses[answers.addresses]:
+            del self._uses[answers.addresses], self._shared[answers.addresses]
+
+    def _put_exact(self, wire: bytes, answers: Answers | None) -> None:
+        before = self._exact.get(wire)
+        if answers is not None or before is not None:
+            self._exact.put(wire, answers)
+        if (answers is None) != (before is None):
+            self._count(names.ancestors(wire), 1 if before is None else -1)
+        self._leave(before)
+
+    def _put_wildcard(self, wire: bytes, reach: Reach, answers: Answers | None) -> None:
+        before = self._wildcards.get(wire) or _NEITHER
+        if reach is Reach.ONE_LABEL:
+            after = before._replace(one_label=answers)
+            self._leave(before.one_label)
+        else:
+            after = before._replace(any_labels=answers)
+            self._leave(before.any_labels)
+        if after != before:
+            self._wildcards.put(wire, None if after == _NEITHER else after)
+        # The parent of a wildcard is above names of ours too.
+        self._count([wire, *names.ancestors(wire)], (after != _NEITHER) - (before != _NEITHER))
+
+    def _count(self, ancestors: Iterable[bytes], step: int) -> None:
+        if not step:
+            return
+        for name in ancestors:
+            self._above.put(name, ((self._above.get(name) or 0) + step) or None)

@@ -1,0 +1,137 @@
+"""Imports: the hooks that a Corefile offers, and the files that they bring in.
+
+The law: a pattern is relative to the file it is written in, as in CoreDNS (github.com/coredns/caddy, caddyfile/parse.go
+doImport); each file is read once, and imports that go round end in a fault. Whether a file of ours would do anything at
+a hook is a fact of the text: CoreDNS asks the forwards of a block in the order they are written.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from dnsproxy.cluster_dns.faults import Blame, Fault
+from dnsproxy.cluster_dns.found import Hook, ImportedFile
+from dnsproxy.cluster_dns.fragments import Scope, parse_fragment, parsed
+from dnsproxy.cluster_dns.pod_files import PodFile, PodFiles
+from dnsproxy.corefile.forward import parse_forward
+from dnsproxy.corefile.markers import is_marked
+from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Import, ServerBlock
+from dnsproxy.corefile.placing import find_root_block
+from dnsproxy.corefile.zones import ROOT, has_environment
+
+
+@dataclass(frozen=True, slots=True)
+class Imports:
+    """What the imports of a Corefile come to."""
+
+    hooks: tuple[Hook, ...]
+    files: tuple[ImportedFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """One import, and what it would be a part of."""
+
+    found: Import
+    scope: Scope
+    takes_forward: bool
+
+
+def find_imports(files: PodFiles, path: str, corefile: Corefile) -> Imports:
+    """The hooks and imported files of a Corefile at a path of the container."""
+    walk = _Walk(files)
+    walk.follow(corefile, path, _Statement(Import("", 0, 0), Scope.BLOCKS, takes_forward=True), (path,))
+    return Imports(tuple(walk.hooks), tuple(walk.found.values()))
+
+
+class _Walk:
+    def __init__(self, files: PodFiles) -> None:
+        self.files = files
+        self.hooks: list[Hook] = []
+        self.found: dict[str, ImportedFile] = {}
+        self.snippets: set[str] = set()
+        """Names that are no files: a snippet is known in all that is read after it."""
+
+    def follow(self, corefile: Corefile, path: str, by: _Statement, stack: tuple[str, ...]) -> None:
+        """The imports of one file, brought in by a statement; `stack` are the files that led to it, itself last."""
+        self.snippets |= {snippet.name for snippet in corefile.snippets}
+        pending: list[tuple[PodFile, _Statement]] = []
+        for statement in _statements(corefile, by):
+            if statement.found.pattern in self.snippets:
+                continue
+            pattern = posixpath.normpath(posixpath.join(posixpath.dirname(path), statement.found.pattern))
+            matched = [] if has_environment(pattern) else self.files.match(pattern)
+            self.hooks.append(self.make_hook(statement, pattern, matched))
+            pending += [(file, statement) for file in matched]
+        for file, statement in pending:
+            self.enter(file, statement, stack)
+
+    def enter(self, file: PodFile, by: _Statement, stack: tuple[str, ...]) -> None:
+        if file.path in stack:
+            self.tell(f"imports go round: {' imports '.join([*stack[stack.index(file.path) :], file.path])}")
+            return
+        if file.path in self.found:
+            return
+        self.found[file.path] = ImportedFile(file.path, file.source, file.key, file.text, by.scope)
+        try:
+            corefile = parse_fragment(file.text, by.scope)
+        except CorefileError as error:
+            self.tell(f"{file.key} in ConfigMap {file.source}, line {error.line}: {error}")
+            return
+        self.follow(corefile, file.path, by, (*stack, file.path))
+
+    def make_hook(self, statement: _Statement, pattern: str, matched: list[PodFile]) -> Hook:
+        found = statement.found
+        source, trouble = self.files.place_for(pattern)
+        hook = Hook(found.pattern, found.line, statement.scope, pattern, statement.takes_forward, source, trouble)
+        if has_environment(pattern):
+            return replace(hook, source=None, trouble="an environment variable is part of its path")
+        if statement.scope is Scope.OTHER:
+            return replace(hook, trouble="it stands in the server block of another zone")
+        taking = [file.key for file in matched if _takes_all(file, statement.scope)]
+        if taking:
+            return replace(hook, trouble=f"{taking[0]} has a forward for . already")
+        return hook
+
+    def tell(self, text: str) -> None:
+        self.files.facts.tell(Fault(Blame.CONTENTS, text))
+
+
+def _statements(corefile: Corefile, by: _Statement) -> Iterator[_Statement]:
+    """The imports of a file in its order; a file that is asked too late has none that is asked in time."""
+    root = _root_block(corefile)
+    found = [_Statement(one, by.scope, by.takes_forward) for one in corefile.imports]
+    for block in corefile.blocks:
+        inner = Scope.ROOT_PLUGINS if block is root and by.scope is not Scope.OTHER else Scope.OTHER
+        found += [_Statement(one, inner, by.takes_forward and _is_open(block, one.index)) for one in block.imports]
+    yield from sorted(found, key=lambda statement: statement.found.index)
+
+
+def _root_block(corefile: Corefile) -> ServerBlock | None:
+    try:
+        return find_root_block(corefile)
+    except CorefileError:
+        return None
+
+
+def _is_open(block: ServerBlock, index: int) -> bool:
+    """Whether no forward before that word of the block takes every query, or may do so."""
+    return not any(directive.index < index and _may_take_all(directive) for directive in block.named("forward"))
+
+
+def _may_take_all(directive: Directive) -> bool:
+    try:
+        forward = parse_forward(directive)
+    except CorefileError:
+        return True
+    return forward.zone is None or forward.serves(ROOT)
+
+
+def _takes_all(file: PodFile, scope: Scope) -> bool:
+    """Whether a file of plugins, not ours, has a forward for every query, which a second one would stand beside."""
+    if scope is not Scope.ROOT_PLUGINS or is_marked(file.text):
+        return False
+    value = parsed(file.text, scope)
+    return value is not None and not all(_is_open(block, len(value.tokens)) for block in value.blocks)

@@ -1,0 +1,86 @@
+"""Options of the commands that work on a cluster, in one place, and the names of objects that they take.
+
+The law: what is no name of a Kubernetes object never reaches a path of the API server.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import click
+from click.core import ParameterSource
+
+from sidecar.checked_type import CheckedType
+from sidecar.options import Decorated, EndpointType, add_options, kubeconfig_options
+
+if TYPE_CHECKING:
+    from dnsproxy.cluster_dns.found import Where
+    from dnsproxy.cluster_dns.own_service import ObjectRef
+
+DNS_PORT: Final = 53
+OWN_SERVICE: Final = "switchback/dnsproxy"
+DNS_SERVICE: Final = "kube-system/kube-dns"
+# RFC 1123 subdomain: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
+_OBJECT_NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?")
+_LONGEST_NAME: Final = 253
+
+
+def parse_object_ref(text: str) -> ObjectRef:
+    """The object that `NAMESPACE/NAME` names. Raises ValueError."""
+    from dnsproxy.cluster_dns.own_service import ObjectRef  # noqa: PLC0415  # --help must not cost what it needs
+
+    namespace, slash, name = text.strip().partition("/")
+    if not slash or not all(len(part) <= _LONGEST_NAME and _OBJECT_NAME.fullmatch(part) for part in (namespace, name)):
+        raise ValueError(f"{text!a} is no NAMESPACE/NAME of a Service, such as {DNS_SERVICE}")
+    return ObjectRef(namespace, name)
+
+
+OBJECT_REF: Final = CheckedType("ns/name", parse_object_ref)
+
+
+def cluster_options(command: Decorated) -> Decorated:
+    """Which cluster, which DNS in it, and how to ask that: `kubeconfig`, `context`, `dns_service`, `dns`."""
+    return add_options(
+        command,
+        kubeconfig_options("How to reach the cluster."),
+        click.option(
+            "--dns-service",
+            type=OBJECT_REF,
+            help=f"The Service that pods ask for DNS.  [default: {DNS_SERVICE}, or its like]",
+        ),
+        click.option(
+            "--dns",
+            type=EndpointType(default_port=DNS_PORT),
+            help="Ask the cluster's DNS here, not at its Service: the end of a port-forward, which takes TCP.",
+        ),
+    )
+
+
+def service_option(command: Decorated) -> Decorated:
+    """`--service`: dnsproxy's own Service."""
+    return click.option(
+        "--service",
+        type=OBJECT_REF,
+        default=OWN_SERVICE,
+        help="dnsproxy's own Service, whose ClusterIPs CoreDNS asks where no --address is given.",
+    )(command)
+
+
+def output_option(command: Decorated) -> Decorated:
+    """`--output`: text or json."""
+    return click.option(
+        "--output", type=click.Choice(["text", "json"]), default="text", help="Lines for people, or JSON."
+    )(command)
+
+
+def make_where(dns_service: ObjectRef | None) -> Where:
+    """Where the cluster's DNS is looked for."""
+    from dnsproxy.cluster_dns.found import Where  # noqa: PLC0415  # as above
+
+    return Where(dns_service.namespace, dns_service.name, exact=True) if dns_service else Where()
+
+
+def is_given(ctx: click.Context, param: click.Parameter) -> bool:
+    """Whether a flag stands on the command line; what the environment says may be meant for other commands."""
+    return ctx.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE

@@ -1,0 +1,135 @@
+"""Own Service: where dnsproxy is asked, whether a pod of it is ready, and whether it would ask the cluster's DNS.
+
+The law: read, not guessed, by the same facts as the cluster's DNS; a stanza that leads to nobody, or round in a circle,
+is told before it is written. Nothing that a cluster holds raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from dnsproxy.cluster_dns.cluster_service import addresses_of, selector_of
+from dnsproxy.cluster_dns.faults import Blame, Fault
+from dnsproxy.cluster_dns.requests import DAEMON_SET, DEPLOYMENT, ENDPOINT_SLICE, SERVICE, Answer, Facts, Request
+from dnsproxy.cluster_dns.servers import labels_of, pod_of
+from dnsproxy.cluster_dns.structs import Container, EndpointSlice, PodSpec, Service
+from dnsproxy.corefile.zones import DNS_PORT
+from sidecar.endpoints import Endpoint, parse_address
+
+_OF_SERVICE: Final = "kubernetes.io/service-name"
+_FLAG: Final = "--upstream"
+_VARIABLE: Final = "DNSPROXY_UPSTREAM"
+_CLUSTER_FIRST: Final = frozenset(["", "ClusterFirst"])
+_ALWAYS_CLUSTER: Final = "ClusterFirstWithHostNet"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRef:
+    """The name of an object."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundOwn:
+    """What is known of dnsproxy's own Service. It counts once nothing is wanted."""
+
+    ref: ObjectRef
+    endpoints: tuple[Endpoint, ...] = ()
+    """Its ClusterIPs with its DNS port, both families, the primary first."""
+    ready: int | None = None
+    """Pods that are ready; None where that is not known."""
+    loop: str = ""
+    """How its queries come back to the cluster's DNS, as a sentence without its end; empty where they do not."""
+    faults: tuple[Fault, ...] = ()
+    asked: tuple[Request, ...] = ()
+    wanted: tuple[Request, ...] = ()
+
+
+def find_own(answers: Mapping[Request, Answer], ref: ObjectRef, cluster_dns: Collection[str] = ()) -> FoundOwn:
+    """What these answers tell; `cluster_dns` are the addresses that dnsproxy must not forward to."""
+    facts = Facts(answers)
+    found = facts.get(SERVICE, ref.namespace, ref.name)
+    service = found if isinstance(found, Service) else None
+    endpoints = tuple(_endpoints(service)) if service else ()
+    if service is not None and not endpoints:
+        facts.tell(Fault(Blame.CONTENTS, f"Service {ref} has no ClusterIP with a DNS port that CoreDNS could ask"))
+    elif service is None and Request(SERVICE, ref.namespace, ref.name) in answers:
+        remedy = "deploy dnsproxy first, or name its Service with --service, or its address with --address"
+        facts.tell(Fault(Blame.CONTENTS, f"there is no Service {ref.name} in namespace {ref.namespace}", remedy))
+    ready = _ready(facts, ref) if endpoints else None
+    loop = next(_loops(facts, service, ref, cluster_dns), "") if service else ""
+    return FoundOwn(ref, endpoints, ready, loop, tuple(facts.faults), tuple(facts.asked), facts.wanted)
+
+
+def _endpoints(service: Service) -> Iterator[Endpoint]:
+    ports = (service.spec.ports if service.spec else None) or ()
+    datagrams = [port.port for port in ports if port.protocol == "UDP"]
+    port = DNS_PORT if DNS_PORT in datagrams else next(iter(datagrams), None)
+    for address in addresses_of(service) if port else ():
+        try:
+            yield Endpoint(parse_address(address), port or DNS_PORT)
+        except ValueError:
+            continue
+
+
+def _ready(facts: Facts, ref: ObjectRef) -> int | None:
+    listed = facts.list(ENDPOINT_SLICE, ref.namespace, label_selector=f"{_OF_SERVICE}={ref.name}")
+    if not isinstance(listed, tuple):
+        return None
+    slices: tuple[EndpointSlice, ...] = listed
+    endpoints = [endpoint for one in slices for endpoint in one.endpoints or ()]
+    # A dual-stack Service has each pod in two slices.
+    return sum(one.conditions is None or one.conditions.ready is not False for one in endpoints)
+
+
+def _loops(facts: Facts, service: Service, ref: ObjectRef, cluster_dns: Collection[str]) -> Iterator[str]:
+    selector = selector_of(service)
+    for kind in (DEPLOYMENT, DAEMON_SET):
+        listed = facts.list(kind, ref.namespace)
+        for workload in listed if isinstance(listed, tuple) and selector else ():
+            if selector.items() <= labels_of(workload).items():
+                name = f"{kind.name} {ref.namespace}/{workload.metadata.name}"
+                yield from (f"{name} {why}" for why in _loops_of(pod_of(workload), cluster_dns))
+
+
+def _loops_of(pod: PodSpec, cluster_dns: Collection[str]) -> Iterator[str]:
+    upstreams = [one for container in pod.containers or () for one in _upstreams(container)]
+    if upstreams:
+        yield from (f"forwards to {one}, the cluster's DNS" for one in upstreams if _host(one) in cluster_dns)
+        return
+    named = [one for one in (pod.dns_config.nameservers if pod.dns_config else None) or () if one in cluster_dns]
+    policy = pod.dns_policy or ""
+    if any(container.env_from for container in pod.containers or ()):
+        # An upstream may be among the variables.
+        return
+    if policy == _ALWAYS_CLUSTER or (policy in _CLUSTER_FIRST and not pod.host_network):
+        yield f"has dnsPolicy {policy or 'ClusterFirst'} and no {_FLAG}, so it forwards to the cluster's DNS"
+    elif named:
+        yield f"has {named[0]}, the cluster's DNS, for a nameserver"
+
+
+def _upstreams(container: Container) -> Iterator[str]:
+    words = [*(container.command or ()), *(container.args or ())]
+    for word, following in pairwise([*words, ""]):
+        if word == _FLAG:
+            yield following
+        elif word.startswith(f"{_FLAG}="):
+            yield word.partition("=")[2]
+    for variable in container.env or ():
+        if variable.name == _VARIABLE:
+            # One that comes from elsewhere is there, and not known.
+            yield from (variable.value or "unknown").split()
+
+
+def _host(upstream: str) -> str:
+    text = upstream.rpartition("://")[2].partition("#")[0]
+    host = text[1:].partition("]")[0] if text.startswith("[") else text
+    return host.rpartition(":")[0] if host.count(":") == 1 else host

@@ -1,0 +1,82 @@
+"""Discovering: reads from the API server what discovery wants to know, round by round.
+
+The law: only GET, only what the pure side asks for, all of a round at once, each within its time. What RBAC does not
+allow and what is not there are answers; anything else that the API server does not do ends in one StartError, status 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+import trio
+
+from dnsproxy.cluster_dns.find import find
+from dnsproxy.cluster_dns.found import Found, Where
+from dnsproxy.cluster_dns.requests import Answer, Denied, Request, decode_answer
+from sidecar.errors import StartError
+from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
+from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.opening import find_cluster
+
+REQUEST_SECONDS: Final = 10.0
+"""For one answer of the API server."""
+DISCOVERY_SECONDS: Final = 30.0
+"""For all of them: five rounds or so."""
+
+_COULD_NOT_LOOK: Final = 3
+
+Answers = Mapping[Request, Answer]
+
+
+async def load_client(*, kubeconfig: str | None, context: str | None) -> ApiClient:
+    """A client, not yet opened, for the cluster that is meant. Raises StartError with status 3."""
+    return ApiClient(await find_cluster(kubeconfig=kubeconfig, context=context, status=_COULD_NOT_LOOK))
+
+
+async def discover(client: ApiClient, where: Where | None = None) -> Found:
+    """What serves the cluster's DNS. Raises StartError with status 3 where the API server cannot be asked."""
+    return find(await gather(client, lambda answers: find(answers, where).wanted), where)
+
+
+async def gather(client: ApiClient, wanted: Callable[[Answers], Iterable[Request]]) -> Answers:
+    """The answers to all that is wanted, until nothing is wanted of them any more. Raises StartError, status 3."""
+    server = f"the API server at {client.cluster.server} ({client.cluster.origin})"
+    reader = _Reader(client)
+    try:
+        with trio.fail_after(DISCOVERY_SECONDS):
+            while requests := tuple(wanted(reader.answers)):
+                await reader.read(requests)
+                if reader.failures:
+                    message = f"{server} could not be asked: {reader.failures[0]}"
+                    raise StartError(message, status=_COULD_NOT_LOOK)
+    except trio.TooSlowError:
+        message = f"{server} did not tell all within {DISCOVERY_SECONDS:g} s"
+        raise StartError(message, status=_COULD_NOT_LOOK) from None
+    return reader.answers
+
+
+class _Reader:
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+        self.answers: dict[Request, Answer] = {}
+        self.failures: list[ApiError] = []
+
+    async def read(self, wanted: Iterable[Request]) -> None:
+        """One round: the answers, and what kept the API server from giving them."""
+        async with trio.open_nursery() as nursery:
+            for request in wanted:
+                nursery.start_soon(self._read, request)
+
+    async def _read(self, request: Request) -> None:
+        params = {"labelSelector": request.label_selector} if request.label_selector else None
+        try:
+            body = await self._client.get(request.path, params, seconds=REQUEST_SECONDS)
+        except Forbidden as error:
+            self.answers[request] = Denied(str(error))
+        except NotFound:
+            self.answers[request] = None
+        except ApiError as error:
+            self.failures.append(error)
+        else:
+            self.answers[request] = decode_answer(request, body)

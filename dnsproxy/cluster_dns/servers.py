@@ -1,0 +1,148 @@
+"""Servers: from a workload to the program in it, its Corefile and its stubDomains.
+
+The law: the container that answers DNS is known by its image or by what it starts; every step from there on is read in
+the manifest (arguments, mounts, volumes, keys), and where one is missing a fault says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from dnsproxy.cluster_dns.arguments import corefile_path, stub_domains_path, template_path
+from dnsproxy.cluster_dns.faults import Blame, Fault
+from dnsproxy.cluster_dns.found import FoundCorefile, Server, Source, StubDomains
+from dnsproxy.cluster_dns.fragments import parse_fragment
+from dnsproxy.cluster_dns.image import Program, coredns_version, program_of
+from dnsproxy.cluster_dns.imports import Imports, find_imports
+from dnsproxy.cluster_dns.owner import Habit, Owner, owner_of
+from dnsproxy.cluster_dns.pod_files import PodFiles
+from dnsproxy.cluster_dns.requests import CONFIG_MAP, Facts, Kind, Missing
+from dnsproxy.cluster_dns.structs import ConfigMap, Container, PodSpec, Workload
+from dnsproxy.cluster_dns.volumes import mount_above
+from dnsproxy.corefile.model import CorefileError
+
+STUB_DOMAINS = "stubDomains"
+UPSTREAMS = "upstreamNameservers"
+
+
+def make_server(facts: Facts, kind: Kind[Workload], workload: Workload) -> Server | None:
+    """What a workload serves DNS with; None, and a fault, where no container of it is known to."""
+    pod = pod_of(workload)
+    name = f"{kind.name} {workload.metadata.namespace}/{workload.metadata.name}"
+    serving = [(container, program) for container in pod.containers or () if (program := _program(container))]
+    if not serving:
+        images = ", ".join(container.image or "none" for container in pod.containers or ())
+        _tell(facts, f"{name} runs no CoreDNS and no kube-dns that is known as such: its images are {images}")
+        return None
+    container, program = serving[0]
+    files = PodFiles(facts, name, workload.metadata.namespace or "", pod, container)
+    ready, wanted = pods_of(workload)
+    return Server(
+        kind=kind.name,
+        namespace=files.namespace,
+        name=workload.metadata.name,
+        container=container.name,
+        image=container.image or "",
+        program=program,
+        version=coredns_version(container.image or "") if program is Program.COREDNS else None,
+        ready=ready,
+        wanted=wanted,
+        corefile=None if program is Program.KUBE_DNS else _read_corefile(files, program, workload),
+        stub_domains=None if program is Program.COREDNS else _read_stub_domains(files),
+    )
+
+
+def pod_of(workload: Workload) -> PodSpec:
+    """The pods of a workload; without anything in them where it says nothing."""
+    template = workload.spec.template if workload.spec else None
+    return (template.spec if template else None) or PodSpec()
+
+
+def labels_of(workload: Workload) -> Mapping[str, str]:
+    """The labels of its pods."""
+    template = workload.spec.template if workload.spec else None
+    metadata = template.metadata if template else None
+    return (metadata.labels if metadata else None) or {}
+
+
+def pods_of(workload: Workload) -> tuple[int, int]:
+    """How many pods are ready, and how many there should be."""
+    status = workload.status
+    ready = (status.ready_replicas or status.number_ready or 0) if status else 0
+    scheduled = status.desired_number_scheduled if status else None
+    replicas = workload.spec.replicas if workload.spec else None
+    return ready, next((number for number in (scheduled, replicas) if number is not None), 1)
+
+
+def _program(container: Container) -> Program | None:
+    return program_of(container.image or "", command=container.program)
+
+
+def _read_corefile(files: PodFiles, program: Program, workload: Workload) -> FoundCorefile | None:
+    path = _path(files, template_path if program is Program.NODE_CACHE else corefile_path)
+    file = files.read(path) if path else None
+    if file is None:
+        return None
+    try:
+        found = find_imports(files, file.path, parse_fragment(file.text))
+    except CorefileError as error:
+        _tell(files.facts, f"{file.key} in ConfigMap {file.source}, line {error.line}: {error}")
+        found = Imports((), ())
+    if not file.text.strip():
+        _tell(files.facts, f"{file.key} in ConfigMap {file.source} is empty")
+    owner = _owner(file.source, workload)
+    return FoundCorefile(
+        file.source, file.key, file.path, file.text, owner, found.hooks, found.files, updates=file.updates
+    )
+
+
+def _owner(source: Source, workload: Workload) -> Owner:
+    """The ConfigMap's owner; that of the workload where the ConfigMap tells nothing."""
+    own = owner_of(source.object.metadata) if source.object else None
+    if own is not None and own.habit is not Habit.UNKNOWN:
+        return own
+    beside = owner_of(workload.metadata)
+    return beside if own is None or beside.habit is not Habit.UNKNOWN else own
+
+
+def _read_stub_domains(files: PodFiles) -> StubDomains | None:
+    """The ConfigMap that is mounted where the program looks for stubDomains; None where none is."""
+    folder = _path(files, stub_domains_path)
+    mount = mount_above(folder, files.pod, files.container) if folder else None
+    if mount is None or not mount.backings:
+        return None
+    backing = mount.backings[0]
+    found = files.facts.get(CONFIG_MAP, files.namespace, backing.name)
+    if found is Missing.UNSEEN:
+        return None
+    config_map = found if isinstance(found, ConfigMap) else None
+    source = Source(files.namespace, backing.name, config_map, backing.optional)
+    data = (config_map.data if config_map else None) or {}
+    zones = _decode(files.facts, source, STUB_DOMAINS, data.get(STUB_DOMAINS), dict[str, tuple[str, ...]])
+    upstreams = _decode(files.facts, source, UPSTREAMS, data.get(UPSTREAMS), tuple[str, ...])
+    readable = zones is not None and upstreams is not None
+    return StubDomains(source, zones or {}, upstreams or (), readable, updates=not mount.sub_path)
+
+
+def _decode(facts: Facts, source: Source, key: str, text: str | None, shape: Any) -> Any:
+    """The JSON of a key, empty where there is none; None, and a fault, for anything else."""
+    try:
+        return shape() if not (text or "").strip() else msgspec.json.decode(text or "", type=shape)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        _tell(facts, f"{key} in ConfigMap {source} is not what kube-dns reads: {error}")
+        return None
+
+
+def _path(files: PodFiles, read: Callable[[Container], str]) -> str | None:
+    try:
+        return read(files.container)
+    except ValueError as error:
+        _tell(files.facts, f"{files.workload}: {error}")
+        return None
+
+
+def _tell(facts: Facts, text: str) -> None:
+    facts.tell(Fault(Blame.CONTENTS, text))

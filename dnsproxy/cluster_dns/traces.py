@@ -1,0 +1,142 @@
+"""Traces: what of ours is installed in a cluster's DNS, by whatever method, found by its marks alone.
+
+The law: a text is ours between its markers, a stub domain where its ConfigMap's annotation names its zone; an uninstall
+takes out just what is found here. Traces that are damaged are told with their fault, not passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Final
+
+from dnsproxy.cluster_dns.choice import Method, Target
+from dnsproxy.cluster_dns.found import Found, FoundCorefile, ImportedFile, StubDomains
+from dnsproxy.cluster_dns.fragments import Scope, parse_fragment
+from dnsproxy.cluster_dns.servers import STUB_DOMAINS
+from dnsproxy.corefile.forward import Forward, parse_forward
+from dnsproxy.corefile.markers import find_region, is_marked, without_region
+from dnsproxy.corefile.model import Corefile, CorefileError, Directive, ServerBlock
+from dnsproxy.corefile.zones import DNS_PORT, ROOT, normalize_zone
+from sidecar.endpoints import Endpoint, parse_endpoint
+
+ANNOTATION: Final = "switchback.dev/stub-domains"
+"""On a ConfigMap with stubDomains: the zones in it that are ours, with blanks between them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One place where something of ours stands."""
+
+    method: Method
+    target: Target
+    zones: tuple[str, ...]
+    """Zones whose queries go to dnsproxy, with a final dot, `.` for all; empty where that cannot be read."""
+    addresses: tuple[Endpoint, ...]
+    """Where dnsproxy is asked, in order; the second choices behind it are left out."""
+    fault: str = ""
+    """What is wrong with it; empty where it is whole."""
+
+
+def find_traces(found: Found) -> tuple[Trace, ...]:
+    """Everything of ours in a cluster, in the Corefiles first."""
+    servers = [found.server, found.node_local.server if found.node_local else None]
+    corefiles = [server.corefile for server in servers if server and server.corefile]
+    stubs = [server.stub_domains for server in servers if server and server.stub_domains]
+    traces = [
+        *(trace for corefile in corefiles for trace in _traces_in(corefile)),
+        *(trace for stub in stubs for trace in _trace_of_stubs(stub)),
+    ]
+    # A ConfigMap that two servers read is one place.
+    return tuple({(trace.method, str(trace.target)): trace for trace in traces}.values())
+
+
+def _traces_in(corefile: FoundCorefile) -> Iterator[Trace]:
+    target = Target(corefile.source, corefile.key)
+    theirs: frozenset[str] = frozenset()
+    try:
+        value = parse_fragment(corefile.text)
+        region = find_region(value)
+        theirs = _upstreams(without_region(value))
+        if region is not None:
+            inside = range(region.start.index, region.stop.index)
+            yield _trace(Method.COREFILE, target, _forwards(value, Scope.ROOT_PLUGINS, inside), theirs)
+    except CorefileError as error:
+        if is_marked(corefile.text):
+            yield Trace(Method.COREFILE, target, (), (), f"line {error.line}: {error}")
+    for file in corefile.files:
+        if is_marked(file.text):
+            yield _trace_of_file(file, theirs)
+
+
+def _trace_of_file(file: ImportedFile, theirs: frozenset[str]) -> Trace:
+    target = Target(file.source, file.key)
+    try:
+        value = parse_fragment(file.text, file.scope)
+        return _trace(Method.IMPORT, target, _forwards(value, file.scope, range(len(value.tokens))), theirs)
+    except CorefileError as error:
+        return Trace(Method.IMPORT, target, (), (), f"line {error.line}: {error}")
+
+
+def _trace_of_stubs(stub: StubDomains) -> Iterator[Trace]:
+    annotations = (stub.source.object.metadata.annotations if stub.source.object else None) or {}
+    if ANNOTATION not in annotations:
+        return
+    named = annotations[ANNOTATION].split()
+    there = [zone for zone in named if zone in stub.zones]
+    fault = (
+        "" if there == named and there else f"its annotation names {' '.join(named) or 'nothing'}, and not all is there"
+    )
+    addresses = dict.fromkeys(address for zone in there for address in stub.zones[zone])
+    target = Target(stub.source, STUB_DOMAINS)
+    yield Trace(Method.STUB_DOMAINS, target, tuple(map(_zone, there)), tuple(_endpoints(addresses)), fault)
+
+
+def _trace(
+    method: Method, target: Target, forwards: Iterable[tuple[Forward, tuple[str, ...]]], theirs: frozenset[str]
+) -> Trace:
+    zones: dict[str, None] = {}
+    addresses: dict[Endpoint, None] = {}
+    for forward, served in forwards:
+        zones |= dict.fromkeys(served)
+        own = takewhile(lambda upstream: upstream not in theirs, forward.upstreams)
+        addresses |= dict.fromkeys(_endpoints(own))
+    fault = "" if addresses else "it asks nobody"
+    return Trace(method, target, tuple(zones), tuple(addresses), fault)
+
+
+def _forwards(value: Corefile, scope: Scope, inside: range) -> Iterator[tuple[Forward, tuple[str, ...]]]:
+    """The forwards among some words, each with the zones that it is asked for."""
+    for block in value.blocks:
+        for directive in block.named("forward"):
+            if directive.index in inside:
+                forward = parse_forward(directive)
+                yield forward, _zones_of(forward, block, scope)
+
+
+def _zones_of(forward: Forward, block: ServerBlock, scope: Scope) -> tuple[str, ...]:
+    if scope is Scope.BLOCKS and forward.zone == ROOT:
+        return tuple(key.origin.zone for key in block.keys if key.origin.zone)
+    return (forward.zone,) if forward.zone else ()
+
+
+def _upstreams(corefile: Corefile) -> frozenset[str]:
+    """Whom the forwards of others ask."""
+    directives: list[Directive] = [one for block in corefile.blocks for one in block.named("forward")]
+    return frozenset(word.text for directive in directives for word in directive.arguments[1:])
+
+
+def _endpoints(upstreams: Iterable[str]) -> Iterator[Endpoint]:
+    for upstream in upstreams:
+        try:
+            yield parse_endpoint(upstream.removeprefix("dns://"), default_port=DNS_PORT)
+        except ValueError:
+            continue
+
+
+def _zone(text: str) -> str:
+    try:
+        return normalize_zone(text)
+    except ValueError:
+        return text

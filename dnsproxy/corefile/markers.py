@@ -1,0 +1,93 @@
+"""The markers around our stanza, and the region between them.
+
+The law: a file has no region or exactly one, it holds nothing but whole `forward` directives of one server block, and
+taking it out leaves every character that stood there before it was put in. Anything else was made by other hands and
+is refused rather than guessed at. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from dnsproxy.corefile.edits import Place, cut
+from dnsproxy.corefile.lexer import Comment, comments, lex
+from dnsproxy.corefile.model import Corefile, CorefileError, ServerBlock, listed
+
+BEGIN = "# BEGIN switchback: managed by dnsproxy, changes in here are lost; `dnsproxy uninstall` takes it out"
+END = "# END switchback"
+
+# The words after the name may change from version to version; what is recognised may not.
+_MARKER = re.compile(r"#[ \t]*(BEGIN|END) switchback\b(?!-)")
+_REMEDY = "take out the marker lines and the forward lines that belong to them, then run this again"
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Where our stanza stands, markers included."""
+
+    start: Place
+    stop: Place
+    line: int
+
+
+def is_marked(text: str) -> bool:
+    """Whether a text, a whole Corefile or any part of one, has a marker of ours between its words."""
+    tokens, tail = lex(text)
+    gaps = [*(token.before for token in tokens), tail]
+    return any(_matched(comment) for gap in gaps for comment in comments(gap, line=1))
+
+
+def find_region(corefile: Corefile) -> Region | None:
+    """Our region, or None. Raises CorefileError for markers that do not enclose exactly what we write."""
+    found = [(index, comment, match[1]) for index, comment in corefile.comments() if (match := _matched(comment))]
+    if not found:
+        return None
+    begin, comment, _ = found[0]
+    _check_kinds([kind for _, _, kind in found], [mark.line for _, mark, _ in found])
+    end, last, _ = found[1]
+    region = Region(Place(begin, _start_of_cut(corefile.gap(begin), comment)), Place(end, last.end), comment.line)
+    if begin != end and not any(_holds_region(block, begin, end) for block in corefile.blocks):
+        reason = f"the markers of lines {comment.line} and {last.line} enclose more or less than whole forward lines"
+        raise CorefileError(comment.line, reason, "move what is not dnsproxy's out from between them")
+    return region
+
+
+def without_region(corefile: Corefile) -> Corefile:
+    """The Corefile as it was before our stanza came; itself where none is."""
+    region = find_region(corefile)
+    return corefile if region is None else cut(corefile, region.start, region.stop)
+
+
+def _matched(comment: Comment) -> re.Match[str] | None:
+    return _MARKER.match(comment.text)
+
+
+def _check_kinds(kinds: list[str], lines: list[int]) -> None:
+    if kinds == ["BEGIN", "END"]:
+        return
+    if len(kinds) == 1:
+        missing = "END" if kinds == ["BEGIN"] else "BEGIN"
+        reason = f"a marker stands alone: {kinds[0]} switchback without {missing} switchback"
+    elif kinds == ["END", "BEGIN"]:
+        reason = f"the markers are in the wrong order: END switchback stands before BEGIN (line {lines[1]})"
+    else:
+        reason = f"there are {len(kinds)} markers (lines {listed(lines)}), not one pair"
+    raise CorefileError(lines[0], reason, _REMEDY)
+
+
+def _start_of_cut(gap: str, begin: Comment) -> int:
+    """The start of the marker's line, where nothing but blanks stands before it; else the marker itself."""
+    line_end = gap.rfind("\n", 0, begin.start)
+    return begin.start if line_end < 0 else line_end + 1
+
+
+def _holds_region(block: ServerBlock, begin: int, end: int) -> bool:
+    inside = [directive for directive in block.directives if begin <= directive.index < end]
+    starts = {entry.index for entry in block.directives} | {entry.index for entry in block.imports} | {block.closing}
+    return (
+        not block.imported
+        and {begin, end} <= starts
+        and all(directive.name == "forward" and not directive.imported for directive in inside)
+        and not any(begin <= entry.index < end for entry in block.imports)
+    )

@@ -1,0 +1,149 @@
+"""Where the stanza goes: the server block that serves the root, and the place among its forwards.
+
+The law: CoreDNS asks the forwards of a block in the order they are written, so ours stands right before the one that
+serves its zone, never before one that serves a smaller zone: what went elsewhere goes on going there. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dnsproxy.corefile.forward import Forward, parse_forward
+from dnsproxy.corefile.model import Corefile, CorefileError, Key, ServerBlock, listed, shown
+from dnsproxy.corefile.stanza import Layout
+from dnsproxy.corefile.zones import DNS_PORT, DNS_SCHEME, ROOT, is_at_or_below, normalize_zone
+
+_DEFAULT_STEP = "    "
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a stanza for some zones goes."""
+
+    block: ServerBlock
+    index: int
+    """Of the word that the stanza is put before."""
+    originals: tuple[tuple[str, Forward], ...]
+    """Each zone with the forward that serves it today; inner zones before those around them."""
+
+
+def find_site(corefile: Corefile, zones: Sequence[str]) -> Site:
+    """The place for a stanza, in a Corefile that has none. Raises CorefileError where there is no right one."""
+    block = find_root_block(corefile)
+    forwards = [parse_forward(directive) for directive in block.named("forward")]
+    if not forwards:
+        reason = "the server block of . has no forward, so there are no upstreams to fall back on"
+        raise CorefileError(block.line, reason, "add `forward . UPSTREAM` to it" + _or_elsewhere(block.imports))
+    inner_first = sorted(dict.fromkeys(zones), key=lambda zone: -len(labels_of(zone)))
+    originals = [(zone, _forward_for(zone, forwards, block)) for zone in inner_first]
+    index = min(original.directive.index for _, original in originals)
+    for zone, original in originals:
+        _check_served_here(zone, corefile, block)
+        _check_hides_none(zone, original, [one for one in forwards if one.directive.index >= index], zones)
+    return Site(block, index, tuple(originals))
+
+
+def find_root_block(corefile: Corefile) -> ServerBlock:
+    """The one server block for `.` over plain DNS, on port 53 or, where none is, on another port."""
+    found = [block for block in corefile.blocks if any(_is_root(key) for key in block.keys)]
+    usual = [block for block in found if any(_is_root(key) and key.origin.port == DNS_PORT for key in block.keys)]
+    candidates = usual or found
+    if not candidates:
+        reason = "no server block serves . over plain DNS"
+        raise CorefileError(1, reason, "this takes one such as `.:53 { ... }`" + _or_elsewhere(corefile.imports))
+    if len(candidates) > 1:
+        lines = listed([block.line for block in candidates])
+        reason = f"several server blocks serve . (lines {lines}), and nothing says which of them pods ask"
+        raise CorefileError(candidates[1].line, reason, "leave one of them, or write the stanza by hand")
+    if candidates[0].imported:
+        reason = "the server block of . comes out of a snippet"
+        raise CorefileError(candidates[0].line, reason, "write it out in place of its import")
+    return candidates[0]
+
+
+def root_port(block: ServerBlock) -> int:
+    """The port on which the block serves the root."""
+    ports = [key.origin.port for key in block.keys if _is_root(key)]
+    return DNS_PORT if DNS_PORT in ports else ports[0]
+
+
+def other_keys(corefile: Corefile, block: ServerBlock) -> list[Key]:
+    """The keys of other blocks that take names away from a block: plain DNS on its port."""
+    port = root_port(block)
+    keys = [key for other in corefile.blocks if other is not block for key in other.keys]
+    return [key for key in keys if (key.origin.scheme, key.origin.port) == (DNS_SCHEME, port) and key.origin.zone]
+
+
+def find_layout(corefile: Corefile, site: Site) -> Layout:
+    """How to write a stanza for that place: indentation, step and line ends of what is there."""
+    gap = corefile.gap(site.index)
+    line_end = gap.rfind("\n")
+    # A directive on the line of its block's brace: the stanza begins there as a comment, and nothing is indented.
+    indent = gap[line_end + 1 :] if line_end >= 0 else ""
+    outer = corefile.gap(site.block.keys[0].index).rpartition("\n")[2]
+    step = indent.removeprefix(outer) or _DEFAULT_STEP
+    return Layout(indent, _option_indent(corefile, site, indent) or indent + step, _newline(corefile, site), indent)
+
+
+def labels_of(zone: str) -> list[str]:
+    """The labels of a zone; none for the root."""
+    return [label for label in zone.split(".") if label]
+
+
+def _forward_for(zone: str, forwards: Sequence[Forward], block: ServerBlock) -> Forward:
+    normal = normalize_zone(zone)
+    found = next((forward for forward in forwards if forward.serves(normal)), None)
+    if found is None:
+        reason = f"no forward of this server block serves {zone}, so there are no upstreams to fall back on"
+        raise CorefileError(block.line, reason, f"add `forward {zone} UPSTREAM` to it, or choose another --zone")
+    return found
+
+
+def _check_served_here(zone: str, corefile: Corefile, block: ServerBlock) -> None:
+    """The longest key wins, and the names below it never come to the other blocks."""
+    normal = normalize_zone(zone)
+    ours = [len(key.origin.zone) for key in block.keys if key.origin.zone and is_at_or_below(normal, key.origin.zone)]
+    for key in other_keys(corefile, block):
+        if key.origin.zone and is_at_or_below(normal, key.origin.zone) and len(key.origin.zone) >= max(ours):
+            reason = f"{zone} is served by the server block of {shown(key.text)}, and never comes to the block of ."
+            raise CorefileError(key.token.line, reason, "choose another --zone, or put the forward into that block")
+
+
+def _check_hides_none(zone: str, original: Forward, later: Sequence[Forward], zones: Sequence[str]) -> None:
+    """With several zones the stanza stands before the first of their forwards, and thus before others too."""
+    normal = normalize_zone(zone)
+    named = {normalize_zone(other) for other in zones}
+    for forward in later[: later.index(original)]:
+        if forward.zone is None or (is_at_or_below(forward.zone, normal) and forward.zone not in named):
+            reason = f"a stanza for {zone} would stand before `forward {forward.zone_text}` and take its queries"
+            raise CorefileError(forward.directive.line, reason, f"add --zone {forward.zone_text}, or name fewer zones")
+
+
+def _is_root(key: Key) -> bool:
+    return key.origin.zone == ROOT and key.origin.scheme == DNS_SCHEME
+
+
+def _or_elsewhere(imports: Sequence[object]) -> str:
+    return ", or install into the imported file that has it" if imports else ""
+
+
+def _option_indent(corefile: Corefile, site: Site, indent: str) -> str | None:
+    """The indentation of the first nested option in the block, if it is deeper than that of the directives."""
+    start = site.block.keys[0].index
+    stop = site.block.closing or len(corefile.tokens)
+    for index in range(start + 1, stop):
+        previous, gap = corefile.tokens[index - 1], corefile.gap(index)
+        found = gap.rpartition("\n")[2]
+        if previous.text == "{" and "\n" in gap and found.startswith(indent) and found != indent:
+            return found
+    return None
+
+
+def _newline(corefile: Corefile, site: Site) -> str:
+    """The line end that is nearest behind the place, else the first in the file."""
+    gaps = [corefile.gap(index) for index in (*range(site.index, len(corefile.tokens) + 1), *range(site.index))]
+    for gap in gaps:
+        if "\n" in gap:
+            return "\r\n" if gap.partition("\n")[0].endswith("\r") else "\n"
+    return "\n"

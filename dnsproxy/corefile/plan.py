@@ -1,0 +1,142 @@
+"""What an install or an uninstall makes of a Corefile: the old text, the new text, and what people should know.
+
+The law: planning twice is planning once; everything outside our markers stays character by character; an uninstall
+gives back the text from before the install. What cannot be done safely is refused with a CorefileError. Pure.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dnsproxy.corefile.edits import insert_before
+from dnsproxy.corefile.forward import parse_forward
+from dnsproxy.corefile.markers import find_region, without_region
+from dnsproxy.corefile.model import Corefile, CorefileError, format_corefile, listed
+from dnsproxy.corefile.parser import parse_corefile
+from dnsproxy.corefile.placing import Site, find_layout, find_site, other_keys, root_port
+from dnsproxy.corefile.stanza import SEVERAL_FORWARDS, StanzaForward, Version, format_stanza, make_forward
+from dnsproxy.corefile.zones import DNS_PORT, ROOT, is_at_or_below, normalize_zone
+from sidecar.endpoints import Endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What would become of a Corefile."""
+
+    old: str
+    new: str
+    notes: tuple[str, ...] = ()
+    """One line each: what works differently than one may think."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether there is anything to write."""
+        return self.old != self.new
+
+
+def plan_install(
+    text: str,
+    *,
+    addresses: Sequence[Endpoint],
+    zones: Sequence[str] = (ROOT,),
+    coredns_version: Version | None = None,
+    imports_known: bool = False,
+) -> Change:
+    """The Corefile with one stanza that asks dnsproxy at these addresses for these zones.
+
+    Without a version it is taken for one that has several forwards per block (1.9.4) and no `failover`. Of imported
+    files nothing is known here; whoever knows them says so and judges them.
+    Raises CorefileError with line, reason and remedy.
+    """
+    if not addresses or not zones:
+        raise ValueError("an install takes an address and a zone")
+    corefile = without_region(parse_corefile(text))
+    site = find_site(corefile, zones)
+    if coredns_version is not None and coredns_version < SEVERAL_FORWARDS:
+        shown = ".".join(map(str, coredns_version))
+        reason = f"CoreDNS {shown} takes one forward per server block, and this one has it"
+        raise CorefileError(site.originals[0][1].directive.line, reason, "upgrade CoreDNS to 1.9.4 or newer")
+    forwards = [
+        make_forward(zone, original, addresses=tuple(dict.fromkeys(addresses)), coredns_version=coredns_version)
+        for zone, original in site.originals
+    ]
+    stanza = format_stanza(forwards, find_layout(corefile, site))
+    new = format_corefile(insert_before(corefile, site.index, stanza))
+    notes = [*_address_notes(addresses), *_install_notes(corefile, site, forwards, coredns_version)]
+    if not imports_known:
+        notes += _import_notes(corefile, site)
+    return Change(text, new, tuple(dict.fromkeys(notes)))
+
+
+def plan_uninstall(text: str) -> Change:
+    """The Corefile without our stanza; unchanged where there is none. Raises CorefileError."""
+    corefile = parse_corefile(text)
+    region = find_region(corefile)
+    if region is None:
+        return Change(text, text)
+    bare = without_region(corefile)
+    _check_upstreams_left(corefile, bare, region.line)
+    return Change(text, format_corefile(bare), tuple(_reload_notes(bare)))
+
+
+def _check_upstreams_left(corefile: Corefile, bare: Corefile, line: int) -> None:
+    """Somebody may have taken out the original forward, since ours has its upstreams too."""
+    for before, after in zip(corefile.blocks, bare.blocks, strict=True):
+        if before.named("forward") and not after.named("forward") and not after.imports:
+            reason = "without the stanza this server block has no forward: nothing outside the cluster would resolve"
+            raise CorefileError(line, reason, "put its own `forward . UPSTREAM` back behind the END marker first")
+
+
+def _address_notes(addresses: Sequence[Endpoint]) -> Iterator[str]:
+    for address in addresses:
+        if ipaddress.ip_address(address.host).is_loopback:
+            yield f"{address.host} is CoreDNS's own pod, unless that runs in the network of its node"
+
+
+def _install_notes(
+    corefile: Corefile, site: Site, forwards: Sequence[StanzaForward], version: Version | None
+) -> Iterator[str]:
+    if version is None:
+        yield "this takes CoreDNS 1.9.4 or newer: --coredns-version has it checked, and adds `failover` from 1.14.7 on"
+    if root_port(site.block) != DNS_PORT:
+        yield f"the server block of . listens on port {root_port(site.block)}"
+    for forward in forwards:
+        yield from forward.notes
+    yield from _elsewhere_notes(corefile, site)
+    if site.block.named("loop"):
+        yield "`loop` is on: CoreDNS stops if dnsproxy forwards back to it, so give dnsproxy upstreams other than it"
+    yield from _reload_notes(corefile)
+
+
+def _elsewhere_notes(corefile: Corefile, site: Site) -> Iterator[str]:
+    """Which names never come to the stanza."""
+    zones = [normalize_zone(zone) for zone, _ in site.originals]
+    keys = [key for key in other_keys(corefile, site.block) if any(_is_below(key.origin.zone, zone) for zone in zones)]
+    if keys:
+        named = listed([f"{key.text} (line {key.token.line})" for key in keys])
+        yield f"names of these server blocks never come to dnsproxy: {named}"
+    originals = [original.directive.index for _, original in site.originals]
+    for directive in site.block.named("forward"):
+        forward = parse_forward(directive)
+        if directive.index < min(originals) and any(_is_below(forward.zone, zone) for zone in zones):
+            yield f"names of `forward {forward.zone_text}` (line {directive.line}) never come to dnsproxy"
+    for _, original in site.originals:
+        if original.excepted():
+            yield f"names under `except` (line {original.directive.line}) never come to dnsproxy"
+
+
+def _import_notes(corefile: Corefile, site: Site) -> Iterator[str]:
+    patterns = dict.fromkeys(found.pattern for found in (*corefile.imports, *site.block.imports))
+    if patterns:
+        yield f"imported files were not read: {listed(list(patterns))}"
+
+
+def _is_below(zone: str | None, parent: str) -> bool:
+    return zone is not None and is_at_or_below(zone, parent)
+
+
+def _reload_notes(corefile: Corefile) -> Iterator[str]:
+    if not any(block.named("reload") for block in corefile.blocks):
+        yield "there is no `reload` plugin: restart CoreDNS to make it read the file again"

@@ -1,0 +1,1 @@
+"""Moves octets in batches; looks into no message."""

@@ -1,0 +1,203 @@
+"""Up to 64 datagrams a system call: recvmmsg(2) and sendmmsg(2), through ctypes.
+
+The law: the contract of datagrams.DatagramPort, and nothing that the kernel does not do for a single datagram too.
+Buffers and headers are made once; between two system calls they are touched in bulk through strided views, because a
+Python statement per field and datagram would cost as much as the batch saves. A reply has two parts: its ID, which the
+kernel takes from where it laid the query, and its body.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import errno
+import itertools
+import socket
+from collections.abc import Sequence
+
+from dnsproxy.datagrams.headers import Headers, addresses, chosen, mapped, pinned
+from dnsproxy.datagrams.late_replies import Late, LateReplies
+from dnsproxy.datagrams.open import BATCH, CONTROL, ID, MESSAGE, Sender, ask_for_destination
+
+_NAME_SIZES = {socket.AF_INET: 16, socket.AF_INET6: 28}  # sizeof(struct sockaddr_in), sizeof(struct sockaddr_in6)
+_NAME = max(_NAME_SIZES.values())
+_CMSG_HEADER = 16
+_DONTWAIT = int(socket.MSG_DONTWAIT)
+_SLOT = MESSAGE + 64  # were it a power of two, the starts of all slots would compete for a few lines of the cache
+# struct sockaddr_in and sockaddr_in6 begin alike: family, port, and then the address.
+_PORT_START, _PORT_END = 2, 4
+
+
+class BatchPort:
+    """Up to BATCH datagrams a system call."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.socket = sock
+        self.send_errors = 0
+        self._descriptor = sock.fileno()
+        self._local = ask_for_destination(sock)
+        # PyDLL keeps the interpreter lock: these calls never wait, and giving it up costs more than they take.
+        library = ctypes.PyDLL(None, use_errno=True)
+        self._recvmmsg, self._sendmmsg = library.recvmmsg, library.sendmmsg
+        self._late = LateReplies(sock, local=self._local)
+        self._posted: list[Late] = []
+        self._lay_headers()
+        self._lengths: list[int] = []
+        self._in_order = True
+
+    def _lay_headers(self) -> None:
+        """Make the buffers and lay the headers over them, once and for all."""
+        self._input, source = mapped(_SLOT * BATCH)
+        self._output, self._output_base = pinned(MESSAGE * BATCH)
+        self._names, name = pinned(_NAME * BATCH)
+        self._controls, control = pinned(CONTROL * BATCH)
+        self._incoming, self._outgoing = Headers(), Headers(parts=2)
+        self._starts = range(0, _SLOT * BATCH, _SLOT)
+        self._bodies = range(ID, _SLOT * BATCH, _SLOT)
+        self._id_addresses = addresses(source, _SLOT)
+        self._name_addresses = addresses(name, _NAME)
+        self._control_addresses = addresses(control, CONTROL)
+        # All addresses of a family of IP have one size, and so the kernel leaves what stands here as it is.
+        self._names_vary = self.socket.family not in _NAME_SIZES
+        self._full_names = array.array("I", [_NAME_SIZES.get(self.socket.family, _NAME)] * BATCH)
+        self._full_controls = array.array("Q", [CONTROL] * BATCH)
+        self._no_interface = array.array("I", [0] * BATCH)
+        incoming = self._incoming
+        incoming.bases[:] = self._id_addresses
+        incoming.sizes[:] = array.array("Q", [MESSAGE] * BATCH)
+        # The kernel takes the ID of a reply from where it laid the query's.
+        self._outgoing.first_bases[:] = self._id_addresses
+        self._outgoing.first_sizes[:] = array.array("Q", [ID] * BATCH)
+        for headers in (self._incoming, self._outgoing):
+            headers.names[:] = self._name_addresses
+            headers.name_lengths[:] = self._full_names
+            if self._local:
+                headers.controls[:] = self._control_addresses
+        # struct in_pktinfo begins with the interface, struct in6_pktinfo ends with it.
+        interface = _CMSG_HEADER + (16 if self.socket.family == socket.AF_INET6 else 0)
+        self._interfaces = self._controls.cast("I")[interface // 4 :: CONTROL // 4]
+        self._incoming_pointer = ctypes.byref(incoming.headers)
+        self._outgoing_pointer = ctypes.byref(self._outgoing.headers)
+
+    def receive(self) -> list[bytes]:
+        """See DatagramPort."""
+        incoming = self._incoming
+        if self._names_vary:
+            incoming.name_lengths[:] = self._full_names
+        if self._local:
+            incoming.control_lengths[:] = self._full_controls
+        count = self._recvmmsg(self._descriptor, self._incoming_pointer, BATCH, _DONTWAIT, None)
+        if count <= 0:
+            # -1 is EAGAIN, or an ICMP error for an earlier reply, which the kernel forgets once it is reported.
+            return []
+        self._lengths = lengths = incoming.lengths[:count].tolist()
+        octets = self._input
+        return [
+            octets[body : start + length]
+            for body, start, length in zip(self._bodies, self._starts, lengths, strict=False)
+        ]
+
+    def message(self, position: int) -> bytes:
+        """See DatagramPort."""
+        start = self._starts[position]
+        return self._input[start : start + self._lengths[position]]
+
+    def send(self, bodies: Sequence[bytes | None]) -> None:
+        """See DatagramPort."""
+        taken: Sequence[int] = range(len(bodies))
+        present: Sequence[bytes] = bodies  # type: ignore[assignment]
+        try:
+            octets = b"".join(present)
+        except TypeError:
+            # Cheaper than looking through each batch for a None.
+            taken = [position for position, body in enumerate(bodies) if body is not None]
+            present = [body for body in bodies if body is not None]
+            octets = b"".join(present)
+        if len(octets) > len(self._output):
+            late = [
+                (self.message(position)[:ID] + body, self.sender(position))
+                for body, position in zip(present, taken, strict=True)
+            ]
+            self.send_errors += self._late.send(late)
+        elif present:
+            self._output[: len(octets)] = octets
+            self._lay_out(present, taken)
+            self._transmit(len(present))
+
+    def _lay_out(self, bodies: Sequence[bytes], taken: Sequence[int]) -> None:
+        """Write the headers for sendmmsg; the n-th reply goes to sender taken[n]."""
+        count = len(bodies)
+        outgoing, incoming = self._outgoing, self._incoming
+        lengths = list(map(len, bodies))
+        starts = list(itertools.accumulate(lengths, initial=self._output_base))
+        outgoing.sizes[:count] = array.array("Q", lengths)
+        outgoing.bases[:count] = array.array("Q", starts[:count])
+        if self._names_vary:
+            outgoing.name_lengths[:count] = chosen(incoming.name_lengths, taken)
+        if self._local:
+            self._interfaces[:] = self._no_interface
+            outgoing.control_lengths[:count] = chosen(incoming.control_lengths, taken)
+        self._point(taken)
+
+    def _point(self, taken: Sequence[int]) -> None:
+        """Let the n-th outgoing header use the address buffers of the taken[n]-th incoming one."""
+        in_order = isinstance(taken, range)
+        if in_order and self._in_order:
+            return
+        places = range(BATCH) if in_order else taken
+        count = len(places)
+        self._outgoing.first_bases[:count] = chosen(self._id_addresses, places)
+        self._outgoing.names[:count] = chosen(self._name_addresses, places)
+        if self._local:
+            self._outgoing.controls[:count] = chosen(self._control_addresses, places)
+        self._in_order = in_order
+
+    def _transmit(self, count: int) -> None:
+        sent = self._sendmmsg(self._descriptor, self._outgoing_pointer, count, _DONTWAIT)
+        while sent < count:
+            # sendmmsg stops at the first datagram that fails, and tells why only when it is the first of a call.
+            sent = max(sent, 0)
+            reason = 0 if sent else ctypes.get_errno()
+            if reason == errno.EAGAIN:
+                self.send_errors += count
+                return
+            if reason:
+                self.send_errors += 1
+                sent = 1
+            count -= sent
+            self._shift(sent, count)
+            if not count:
+                return
+            sent = self._sendmmsg(self._descriptor, self._outgoing_pointer, count, _DONTWAIT)
+
+    def _shift(self, done: int, left: int) -> None:
+        """Move the headers of what is left to the front; the order of senders no longer is that of the batch."""
+        moved = self._outgoing
+        sender = (moved.first_bases, moved.names, moved.name_lengths, moved.controls, moved.control_lengths)
+        for view in (moved.sizes, moved.bases, *sender):
+            view[:left] = array.array(view.format, view[done : done + left].tolist())
+        self._in_order = False
+
+    def sender(self, position: int) -> Sender:
+        """See DatagramPort."""
+        start = position * _NAME
+        address = self._names[start : start + self._incoming.name_lengths[position]].tobytes()
+        if not self._local:
+            return address, b"", address[_PORT_END:]
+        self._interfaces[position] = 0
+        start = position * CONTROL
+        control = self._controls[start : start + self._incoming.control_lengths[position]].tobytes()
+        return address, control, address[_PORT_END:]
+
+    def post(self, message: bytes, sender: Sender) -> None:
+        """See DatagramPort."""
+        self._posted.append((message, sender))
+
+    def flush(self) -> None:
+        """See DatagramPort."""
+        posted, self._posted = self._posted, []
+        self.send_errors += self._late.send(posted)
+
+    def source_port(self, sender: Sender) -> int:
+        """See DatagramPort."""
+        return int.from_bytes(sender[0][_PORT_START:_PORT_END], "big")

@@ -1,0 +1,181 @@
+"""UDP ports: datagrams taken and answered in batches.
+
+The law: a port moves octets. It neither looks into a message nor waits: `receive` takes what is there, `send` answers
+the senders of that batch by position. The first two octets of a message, its ID, stay with the port; what is behind
+them is the body. Every port keeps this one contract, which the tests run on each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import sys
+from collections.abc import Hashable, Sequence
+from typing import Any, Final, Protocol
+
+BATCH: Final = 64
+"""Datagrams a batch at most: more gains nothing and holds up the other tasks."""
+
+ID: Final = 2
+"""Octets of a message that the port keeps to itself."""
+
+MESSAGE: Final = 4096
+"""Octets taken of a datagram; a longer one arrives cut, and a cut query is malformed."""
+
+CONTROL: Final = 64
+"""Room for one IP_PKTINFO or IPV6_PKTINFO message."""
+
+_RECEIVE_BUFFER = 4 << 20
+# A linux/socket.h constant that the socket module lacks: it lifts the limit of net.core.rmem_max for root.
+_SO_RCVBUFFORCE = 33
+_IP_PKTINFO = 8  # linux/in.h; the socket module lacks these too
+_MTU_DISCOVER = {socket.IPPROTO_IP: 10, socket.IPPROTO_IPV6: 23}
+_PMTUDISC_OMIT = 5
+
+
+Sender = tuple[Any, Any, Hashable]
+"""Where a later reply goes: the address, the local address that was asked (where the socket is bound to all), and what
+all senders at that address have in common. Opaque to all but the port that made it, the last item aside; hashable, and
+plain, as each forwarded query makes one."""
+
+
+class DatagramPort(Protocol):
+    """A non-blocking UDP socket whose datagrams come and go in batches."""
+
+    socket: socket.socket
+    send_errors: int
+    """Datagrams that the kernel refused to send."""
+
+    def receive(self) -> list[bytes]:
+        """The bodies of the datagrams that wait, BATCH at most; empty where none does."""
+
+    def message(self, position: int) -> bytes:
+        """A datagram of the last batch, whole."""
+
+    def send(self, bodies: Sequence[bytes | None]) -> None:
+        """Answer the senders of the last batch, by position, each under its ID; None answers nothing.
+
+        A datagram without a whole ID must not be answered.
+        """
+
+    def sender(self, position: int) -> Sender:
+        """The sender of a datagram of the last batch, for answering after the next."""
+
+    def post(self, message: bytes, sender: Sender) -> None:
+        """Answer one datagram after its batch, with the next flush()."""
+
+    def flush(self) -> None:
+        """Send what was posted."""
+
+    def source_port(self, sender: Sender) -> int:
+        """The UDP port that a datagram came from."""
+
+
+def open_port(sock: socket.socket) -> DatagramPort:
+    """The fastest port that this system has for a bound, non-blocking UDP socket."""
+    _ask_for_room(sock)
+    ignore_path_mtu(sock)
+    if sys.platform == "linux":
+        from dnsproxy.datagrams.batch import BatchPort  # noqa: PLC0415  # only Linux's C libraries have what it binds
+
+        return BatchPort(sock)
+    return SinglePort(sock)
+
+
+def _ask_for_room(sock: socket.socket) -> None:
+    """A burst must fit the kernel's queue while a table is swapped; less room only loses datagrams earlier."""
+    with contextlib.suppress(OSError):
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER)
+
+
+def ignore_path_mtu(sock: socket.socket) -> None:
+    """Take no forged ICMP's word for how small a packet must be: fragments are what poisoners work on (RFC 9715)."""
+    if sys.platform == "linux":
+        level = socket.IPPROTO_IPV6 if sock.family == socket.AF_INET6 else socket.IPPROTO_IP
+        with contextlib.suppress(OSError):
+            sock.setsockopt(level, _MTU_DISCOVER[level], _PMTUDISC_OMIT)
+
+
+def ask_for_destination(sock: socket.socket) -> bool:
+    """Have the kernel tell which address was asked, where the socket is bound to all of them.
+
+    A reply must leave from that address, or a resolver that checks it (all of them) throws it away.
+    """
+    host = sock.getsockname()[0]
+    if host not in ("0.0.0.0", "::"):
+        return False
+    if sock.family == socket.AF_INET6:
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, 1)
+    elif sys.platform == "linux":
+        sock.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
+    else:
+        return False
+    return True
+
+
+class SinglePort:
+    """One system call a datagram, with nothing but the socket module: for systems without recvmmsg."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.socket = sock
+        self.send_errors = 0
+        self._local = ask_for_destination(sock)
+        self._messages: list[bytes] = []
+        self._senders: list[Sender] = []
+
+    def receive(self) -> list[bytes]:
+        """See DatagramPort."""
+        messages: list[bytes] = []
+        self._messages, self._senders = messages, []
+        # Nothing more waits, or it is an ICMP error for an earlier reply, which the kernel forgets once it is reported.
+        with contextlib.suppress(OSError):
+            while len(messages) < BATCH:
+                message, ancillary, _, address = self.socket.recvmsg(MESSAGE, CONTROL if self._local else 0)
+                messages.append(message)
+                self._senders.append((address, _source_only(ancillary), address[0]))
+        return [message[ID:] for message in messages]
+
+    def message(self, position: int) -> bytes:
+        """See DatagramPort."""
+        return self._messages[position]
+
+    def send(self, bodies: Sequence[bytes | None]) -> None:
+        """See DatagramPort."""
+        for body, message, sender in zip(bodies, self._messages, self._senders, strict=True):
+            if body is not None:
+                self._reply(message[:ID] + body, sender)
+
+    def sender(self, position: int) -> Sender:
+        """See DatagramPort."""
+        return self._senders[position]
+
+    def post(self, message: bytes, sender: Sender) -> None:
+        """See DatagramPort."""
+        self._reply(message, sender)
+
+    def flush(self) -> None:
+        """See DatagramPort; what was posted has left already."""
+
+    def source_port(self, sender: Sender) -> int:
+        """See DatagramPort."""
+        return int(sender[0][1])
+
+    def _reply(self, message: bytes, sender: Sender) -> None:
+        try:
+            self.socket.sendmsg([message], sender[1], 0, sender[0])
+        except OSError:
+            self.send_errors += 1
+
+
+def _source_only(ancillary: list[tuple[int, int, bytes]]) -> tuple[tuple[int, int, bytes], ...]:
+    """Packet information for a reply: the address asked, but not the interface, so that routing stays the kernel's."""
+    kept = []
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.IPPROTO_IP, _IP_PKTINFO):
+            kept.append((level, kind, bytes(4) + data[4:]))
+        elif (level, kind) == (socket.IPPROTO_IPV6, socket.IPV6_PKTINFO):
+            kept.append((level, kind, data[:16] + bytes(4)))
+    return tuple(kept)

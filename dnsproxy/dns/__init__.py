@@ -1,0 +1,1 @@
+"""Octets and names; knows no table, socket, claim or cluster. Pure."""

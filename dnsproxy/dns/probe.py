@@ -1,0 +1,79 @@
+"""The probe: a name that dnsproxy alone answers, by which one tells whether the queries of a zone come to it.
+
+The law: `NONCE._switchback-probe.ZONE`, type TXT, is answered in every zone, whatever the table holds, because a stanza
+may send us some zones and not others. The nonce is new each time, so no cache on the way knows the name; no host can
+have it, since labels with an underscore are none of a host's (RFC 8552 section 1.1). Pure.
+"""
+
+from __future__ import annotations
+
+import struct
+from enum import Enum
+from typing import Final
+
+from dnsproxy.answers.table import Records
+from dnsproxy.dns import names, records, wire
+from dnsproxy.dns.wire import Type
+
+LABEL: Final = "_switchback-probe"
+NONCE_DIGITS: Final = 32
+"""Hexadecimal digits: 128 bits."""
+TEXT: Final = b"switchback dnsproxy"
+"""What the one TXT record says."""
+
+_LABEL: Final = bytes([len(LABEL)]) + LABEL.encode()
+_STRING: Final = bytes([len(TEXT)]) + TEXT
+_LABEL_END: Final = 1 + NONCE_DIGITS + len(_LABEL)
+
+ROW: Final = Records(1, 0, records.format_record(Type.TXT, 0, _STRING))
+"""The answer: one record that is not to be remembered."""
+
+
+class Reply(Enum):
+    """What a message tells that came for a probe."""
+
+    OURS = "dnsproxy answered"
+    OTHER = "somebody else answered"
+    NONE = "it is no reply to this probe"
+
+
+def probe_name(zone: str, nonce: str) -> bytes:
+    """The wire name of a probe for a zone in normal form; the empty text and `.` are the root.
+
+    Raises ValueError where the zone is so long that no name of ours fits under it.
+    """
+    if len(nonce) != NONCE_DIGITS:
+        raise ValueError(f"a nonce has {NONCE_DIGITS} digits")
+    wire_name = bytes([NONCE_DIGITS]) + nonce.encode() + _LABEL + names.to_wire(zone.removesuffix("."))
+    if len(wire_name) > names.MAXIMUM_NAME:
+        raise ValueError(f"{zone} is too long to be probed")
+    return wire_name
+
+
+def is_probe(name: bytes) -> bool:
+    """Whether a lower-cased wire name is that of a probe, whoever made it."""
+    return name[0] == NONCE_DIGITS and name[1 + NONCE_DIGITS : _LABEL_END] == _LABEL
+
+
+def format_query(name: bytes, ident: int) -> bytes:
+    """The query for a probe's wire name."""
+    return struct.pack("!H", ident) + wire.plain_query(name, Type.TXT).message[2:]
+
+
+def read_reply(query: bytes, reply: bytes) -> Reply:
+    """Who answered a query of format_query.
+
+    A server on the way may write the answer anew (CoreDNS does), so its content is looked for, not its octets. The
+    nonce keeps anybody who does not see the query from forging one.
+    """
+    end = wire.question_end(query)
+    echoed = reply[wire.HEADER : end].lower() == query[wire.HEADER : end]
+    if len(reply) < wire.HEADER or reply[:2] != query[:2] or not reply[2] & 0x80 or not echoed:
+        return Reply.NONE
+    rcode, answers = reply[3] & 0xF, reply[6] << 8 | reply[7]
+    return Reply.OURS if rcode == 0 and answers and _STRING in reply[end:] else Reply.OTHER
+
+
+def rcode_of(reply: bytes) -> int:
+    """The response code of a reply, without its EDNS part."""
+    return reply[3] & 0xF

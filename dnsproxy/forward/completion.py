@@ -1,0 +1,100 @@
+"""How flights end: with a reply or SERVFAIL, which everybody who waited for it gets.
+
+The law: a flight ends once, and all that it held is free then. Replies are posted while a batch is worked on and leave
+in flush().
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import structlog
+import trio
+
+from dnsproxy.answers import decide as responder
+from dnsproxy.answers.counters import Counters, rcode_of
+from dnsproxy.datagrams.open import DatagramPort
+from dnsproxy.dns.wire import Query, Rcode
+from dnsproxy.forward import replies
+from dnsproxy.forward.admission import Admission
+from dnsproxy.forward.failures import Failures
+from dnsproxy.forward.flight import Flight, Recipient
+
+_NO_REACHABLE_AUTHORITY: Final = 22  # extended DNS error codes (RFC 8914 section 4)
+_NETWORK_ERROR: Final = 23
+
+
+class Landings:
+    """Knows the flights that are up, by their key, in the order of departure."""
+
+    def __init__(self, *, admission: Admission, failures: Failures, counters: Counters) -> None:
+        self.flights: dict[bytes, Flight] = {}
+        self.now = 0.0
+        """The time of the batch that is worked on; 0 between batches."""
+        self._admission = admission
+        self._failures = failures
+        self._counters = counters
+        self._answered: dict[DatagramPort, None] = {}
+        self._emptied = trio.Event()
+        self._log = structlog.get_logger("dnsproxy.forwarder")
+
+    async def wait_empty(self) -> None:
+        """Wait until no query is on its way."""
+        while self.flights:
+            if self._emptied.is_set():
+                self._emptied = trio.Event()
+            await self._emptied.wait()
+
+    def land(self, flight: Flight, reply: bytes) -> None:
+        """End with an upstream's reply."""
+        query = flight.query
+        try:
+            passed = replies.pass_on(reply, query, shields=flight.shields, limit=replies.client_limit(query))
+        except Exception:  # noqa: BLE001  # one query may fail alone: raising here would end the loop that serves all
+            self._counters.failures += 1
+            self._log.exception("a reply failed", octets=len(reply))
+            self.give_up(flight)
+            return
+        self._counters.upstream_by_rcode[rcode_of(passed)] += flight.waiters
+        self._finish(flight, passed)
+
+    def give_up(self, flight: Flight) -> None:
+        """End with SERVFAIL."""
+        self._counters.forward_timeouts += 1
+        flight.hold_silence_against()
+        self._failures.add(flight.key, trio.current_time())
+        error = _NETWORK_ERROR if flight.unreachable else _NO_REACHABLE_AUTHORITY
+        self._finish(flight, self.fail(flight.query, error, times=flight.waiters))
+
+    def fail(self, query: Query, extended_error: int, *, times: int = 1) -> bytes:
+        """SERVFAIL for a query that so many wait for."""
+        self._counters.own_by_rcode[Rcode.SERVFAIL] += times
+        return responder.refuse(query, Rcode.SERVFAIL, extended_error=extended_error).message
+
+    def flush(self) -> None:
+        """Send what was posted."""
+        for port in self._answered:
+            port.flush()
+        self._answered.clear()
+        self.now = 0.0
+
+    def _finish(self, flight: Flight, reply: bytes) -> None:
+        del self.flights[flight.key]
+        flight.landed = True
+        if not self.flights:
+            self._emptied.set()
+        flight.forget()
+        self._counters.forward_seconds.observe((self.now or trio.current_time()) - flight.started)
+        port, sender, _ = flight.recipient
+        self._admission.release(sender[2])
+        port.post(reply, sender)
+        self._answered[port] = None
+        if flight.others:
+            self._answer_others(flight.others, reply)
+
+    def _answer_others(self, others: Iterable[Recipient], reply: bytes) -> None:
+        for port, sender, message_id in others:
+            self._admission.release(sender[2])
+            port.post(message_id + reply[2:], sender)
+            self._answered[port] = None

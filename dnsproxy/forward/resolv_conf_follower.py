@@ -1,0 +1,58 @@
+"""The upstreams that a resolv.conf names: read at the start, and followed from then on.
+
+The law: whatever becomes of the file, there is somebody to ask: one that names nobody, or ourselves, changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from dnsproxy.forward.nameservers import parse_forwarding, refuse_loop
+from dnsproxy.forward.settings import ForwardSettings
+from sidecar.endpoints import Endpoint
+from sidecar.errors import StartError
+from sidecar.file_follower import follow_file, read_regular_file
+
+LARGEST: Final = 1 << 20
+"""Octets; a file beyond this is no resolv.conf."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger("dnsproxy.forward")
+
+
+def read_forwarding(path: Path, *, plain: ForwardSettings) -> ForwardSettings:
+    """What a file says at the start; it may be a pipe then. Raises StartError that names it."""
+    try:
+        return parse_forwarding(path.read_text(encoding="utf-8", errors="replace"), plain=plain)
+    except OSError as error:
+        raise StartError(f"--resolv-conf {path}: {error.strerror}; name servers with --upstream ADDR") from error
+    except ValueError as error:
+        raise StartError(f"--resolv-conf {path} {error}; name one with --upstream ADDR") from error
+
+
+async def follow_resolv_conf(
+    path: Path,
+    *,
+    used: ForwardSettings,
+    listening: Sequence[Endpoint],
+    tell: Callable[[ForwardSettings], None],
+) -> None:
+    """Tell of settings other than those that are used, until cancelled. What is not the file's matter stays."""
+
+    async def read(path: Path) -> ForwardSettings:
+        found = parse_forwarding(read_regular_file(path, largest=LARGEST), plain=used)
+        refuse_loop(found.upstreams, listening=listening)
+        return found
+
+    async def use(found: ForwardSettings) -> None:
+        nonlocal used
+        # The file may have been written anew as it was, or read for the first time since the start.
+        if found != used:
+            used = found
+            log.info("resolv.conf changed", path=str(path), upstreams=[str(upstream) for upstream in found.upstreams])
+            tell(found)
+
+    await follow_file(path, read=read, tell=use)

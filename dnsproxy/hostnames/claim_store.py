@@ -1,0 +1,194 @@
+"""The claim store: what every source claims at this moment, by the object it comes from, by hostname and by class.
+
+The law: a change costs what it touches, never what the store holds. It decides nothing: two objects that claim one
+hostname are both here, and the plan chooses.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from dnsproxy.hostnames.claim_map import ClaimMap
+from dnsproxy.hostnames.claims import Claim, Rejection
+
+_SLICE: Final = 100
+"""Objects forgotten at once, in less than a millisecond."""
+
+_CHANGES: Final = 256
+"""The last ones that are remembered, for who keeps something of all names."""
+_SHARED: Final = 8
+"""Different statuses in one class up to which a controller is taken to have so many load balancers."""
+
+
+class ClaimStore:
+    """Claims and rejections under (source, key); `source` is `Ingress`, `hosts file` ..., `key` the object in it."""
+
+    def __init__(self) -> None:
+        self._claims: dict[str, ClaimMap] = {}
+        """By source, and then by object."""
+        self._rejections: dict[tuple[str, str], tuple[Rejection, ...]] = {}
+        self._rejected = 0
+        self._rejections_version = 0
+        self._by_hostname = ClaimMap()
+        self._balancers: dict[str | None, dict[tuple[str, ...], int]] = {}
+        self._restored: dict[str, dict[str, None]] = {}
+        self._version = 0
+        self._changed: deque[frozenset[str]] = deque(maxlen=_CHANGES)
+
+    @property
+    def version(self) -> int:
+        """Grows with every change of a claim."""
+        return self._version
+
+    def changed_since(self, version: int) -> frozenset[str] | None:
+        """The hostnames whose claims changed since then; None where that is too long ago."""
+        changes = self._version - version
+        if changes > len(self._changed):
+            return None
+        return frozenset().union(*islice(reversed(self._changed), changes))
+
+    def replace(
+        self, source: str, key: str, claims: Sequence[Claim], rejections: Sequence[Rejection] = ()
+    ) -> frozenset[str]:
+        """What the object now claims, instead of what it did; nothing removes it. The hostnames whose claims changed.
+
+        Most changes of an object (its status, its annotations) leave its claims alone: those cost a comparison.
+        """
+        self._restored.get(source, {}).pop(key, None)
+        self._reject((source, key), tuple(rejections))
+        objects = self._claims.get(source)
+        if objects is None:
+            objects = self._claims[source] = ClaimMap()
+        old, new = objects.get(key), tuple(dict.fromkeys(claims))
+        if old == new:
+            return frozenset()
+        objects.put(key, new)
+        # A first list is all new objects: to hash their claims again and again would be half its cost.
+        changed = set(old) ^ set(new) if old else frozenset()
+        for claim in old:
+            if claim in changed:
+                self._drop(claim)
+                self._count_balancer(claim, -1)
+        for claim in new:
+            if not old or claim in changed:
+                self._by_hostname.put(claim.hostname, (*self._by_hostname.get(claim.hostname), claim))
+                self._count_balancer(claim, 1)
+        self._version += 1
+        hostnames = frozenset(claim.hostname for claim in (changed if old else new))
+        self._changed.append(hostnames)
+        return hostnames
+
+    def restore(self, source: str, key: str, claims: Sequence[Claim]) -> frozenset[str]:
+        """As replace, from a snapshot: it counts until the source speaks of the object itself, or is forgotten."""
+        changed = self.replace(source, key, claims)
+        self._restored.setdefault(source, {})[key] = None
+        return changed
+
+    def restored(self, source: str) -> int:
+        """How many objects of a source are known from a snapshot alone."""
+        return len(self._restored.get(source, {}))
+
+    def forget_restored(self, source: str) -> Iterator[frozenset[str]]:
+        """Take out what was restored and the source, having now told all that it has, did not speak of.
+
+        The hostnames whose claims changed, in slices between which the store may change.
+        """
+        restored = self._restored.get(source, {})
+        while restored:
+            keys = [restored.popitem()[0] for _ in range(min(_SLICE, len(restored)))]
+            yield frozenset().union(*(self.replace(source, key, ()) for key in keys))
+
+    def keys(self, source: str) -> Collection[str]:
+        """The objects of a source that claim something now: to walk through while the store changes."""
+        return self._claims[source].keys() if source in self._claims else ()
+
+    def holds(self, sources: Iterable[str]) -> bool:
+        """Whether any object of these sources claims anything."""
+        return any(self._claims.get(source) for source in sources)
+
+    def claims_at(self, source: str, key: str) -> tuple[Claim, ...]:
+        """What one object claims."""
+        return self._claims[source].get(key) if source in self._claims else ()
+
+    def claims(self) -> Iterator[Claim]:
+        """Every claim, in no particular order."""
+        for objects in self._claims.values():
+            yield from objects.claims()
+
+    def claims_for(self, hostname: str) -> tuple[Claim, ...]:
+        """The claims on one hostname in normal form (`*.example.org` is one of its own)."""
+        return self._by_hostname.get(hostname)
+
+    def balancers(self, class_name: str | None) -> tuple[str, ...]:
+        """The load balancers in the status of all objects of a class; none where each object has its own."""
+        found = self._balancers.get(class_name, {})
+        return tuple(sorted({point for points in found for point in points})) if len(found) <= _SHARED else ()
+
+    def hostnames(self) -> int:
+        """How many hostnames are claimed."""
+        return len(self._by_hostname)
+
+    def names(self) -> Collection[str]:
+        """The hostnames that are claimed now: to walk through while the store changes."""
+        return self._by_hostname.keys()
+
+    def names_now(self) -> Iterator[str]:
+        """The same without a copy, which takes some milliseconds: a change meanwhile is a RuntimeError."""
+        return iter(self._by_hostname)
+
+    def rejections(self) -> Iterator[Rejection]:
+        """Every host that can't be served, in no particular order."""
+        for rejections in self._rejections.values():
+            yield from rejections
+
+    def rejected(self) -> list[tuple[str, str]]:
+        """The objects of which something can't be served, to walk through with rejections_at while they change."""
+        return list(self._rejections)
+
+    def rejected_now(self) -> Iterator[tuple[str, str]]:
+        """The same without a copy: a change meanwhile is a RuntimeError."""
+        return iter(self._rejections)
+
+    def rejections_at(self, place: tuple[str, str]) -> tuple[Rejection, ...]:
+        """What can't be served of one object, by source and key."""
+        return self._rejections.get(place, ())
+
+    @property
+    def rejections_version(self) -> int:
+        """Grows with every change of what can't be served."""
+        return self._rejections_version
+
+    @property
+    def rejected_hosts(self) -> int:
+        """How many hosts can't be served."""
+        return self._rejected
+
+    def _count_balancer(self, claim: Claim, step: int) -> None:
+        if not claim.status:
+            return
+        uses = self._balancers.setdefault(claim.ingress_class, {})
+        uses[claim.status] = uses.get(claim.status, 0) + step
+        if not uses[claim.status]:
+            del uses[claim.status]
+            if not uses:
+                del self._balancers[claim.ingress_class]
+
+    def _drop(self, claim: Claim) -> None:
+        left = list(self._by_hostname.get(claim.hostname))
+        # One of them: another place may hold its equal.
+        left.remove(claim)
+        self._by_hostname.put(claim.hostname, tuple(left))
+
+    def _reject(self, place: tuple[str, str], rejections: tuple[Rejection, ...]) -> None:
+        known = self._rejections.get(place, ())
+        if rejections == known:
+            return
+        self._rejections_version += 1
+        self._rejected += len(rejections) - len(known)
+        if rejections:
+            self._rejections[place] = rejections
+        else:
+            self._rejections.pop(place, None)

@@ -1,0 +1,91 @@
+"""The keeper: takes in what the sources report and swaps the table that the server answers from.
+
+The law: changes that come together become one swap, and however many they are, no answer waits for them longer than a
+slice. Until each source has reported once, the server is not ready.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterable
+from typing import Final
+
+import structlog
+import trio
+
+from dnsproxy.answers.table import HostTable
+from dnsproxy.answers.table_writer import TableWriter
+from dnsproxy.hostnames.registry import Registry
+from sidecar.slices import in_slices
+
+_GATHER: Final = 0.01
+"""Seconds after a swap in which further changes are gathered: one swap serves a burst of events."""
+_REST: Final = 10
+"""For so many times as long as it took to open a table for changes, none is: that may cost more in a larger table."""
+
+
+class TableKeeper:
+    """Owns the registry and the next table."""
+
+    def __init__(
+        self, registry: Registry, *, ttl: int, publish: Callable[[HostTable], None], sources: Iterable[str]
+    ) -> None:
+        self.registry = registry
+        self.names = 0
+        self.swapped_time: float | None = None
+        """When the table was last swapped, in seconds since the epoch."""
+        self._writer = TableWriter(ttl=ttl, never=registry.denied)
+        self._publish = publish
+        self._unsynced = dict.fromkeys(sources)
+        self._unpublished: set[str] = set()
+        self._changed = trio.Event()
+        self._log = structlog.get_logger("dnsproxy.table")
+
+    @property
+    def waiting_for(self) -> tuple[str, ...]:
+        """The sources whose first full report is not in the table yet."""
+        return tuple(self._unsynced)
+
+    def wake(self) -> None:
+        """The registry was touched."""
+        self._changed.set()
+
+    def synced(self, source: str) -> None:
+        """A source has reported all that it has."""
+        if source in self._unsynced:
+            self._unpublished.add(source)
+            self._changed.set()
+
+    async def run(self) -> None:
+        """Swap the table whenever something changed, until cancelled."""
+        while True:
+            await self._changed.wait()
+            self._changed = trio.Event()
+            took = await self.swap()
+            await trio.sleep(max(_GATHER, _REST * took))
+
+    async def swap(self) -> float:
+        """Bring the table up to what the registry holds; the processor time that it took to open it, in seconds."""
+        reported, self._unpublished = self._unpublished, set()
+        begun = time.thread_time()
+        self._writer.open()
+        took = time.thread_time() - begun
+        changed = await in_slices(self._take_in())
+        table = self._writer.publish()
+        self._publish(table)
+        self.names = len(table)
+        self.swapped_time = time.time()
+        for source in reported:
+            self._unsynced.pop(source, None)
+        if changed or reported:
+            self._log.info("table swapped", names=self.names, changed=changed, waiting_for=list(self._unsynced))
+        return took
+
+    def _take_in(self) -> Generator[None, None, int]:
+        """Judge and write every name that was touched, a step a name; how many they are."""
+        changed = 0
+        for host in self.registry.changes():
+            self._writer.put(host)
+            changed += 1
+            yield
+        return changed

@@ -1,0 +1,145 @@
+"""Ownership: whether the public record of a hostname leads to the cluster whose object claims it.
+
+Any tenant can write an Ingress for `login.example.com`, and would so have that name for every pod. Whose a name really
+is, public DNS says. The law: pure; a claim is doubted only where a record was seen that leads elsewhere. A name without
+a record, and a claim without anything to compare, are nobody's fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import Final
+
+import msgspec
+
+from dnsproxy.dns.names import BadName, is_within, parse_zone, shown
+from dnsproxy.hostnames.claims import Claim
+from dnsproxy.hostnames.ownership_schedule import DEFAULT_PACE, OwnershipPace
+from dnsproxy.hostnames.targets import is_address
+
+Network = IPv4Network | IPv6Network
+
+ADVICE: Final = (
+    "if that is meant (a CDN, a router, another view of DNS), say so with --trust ZONE or --trust NETWORK; "
+    "--deny NAME gives the name back, --ownership off asks no more"
+)
+"""For people who read of a doubt."""
+
+_SHOWN: Final = 3
+_INTERNAL: Final = tuple(
+    map(ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16",
+                     "127.0.0.0/8", "fc00::/7", "fe80::/10", "::1/128"))
+)  # fmt: skip
+"""Addresses that no public record has for good reason (RFC 1918, 6598, 3927, 4193, 4291)."""
+
+
+class Mode(Enum):
+    """What becomes of a claim whose public record leads elsewhere (`--ownership`)."""
+
+    OFF = "off"
+    WARN = "warn"
+    ENFORCE = "enforce"
+
+
+class Standing(Enum):
+    """What public DNS says of one claim."""
+
+    OWNED = "owned"
+    UNKNOWN = "unknown"
+    FOREIGN = "foreign"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnershipSettings:
+    """What to do, and what is known to be the cluster's own whatever its objects say."""
+
+    mode: Mode = Mode.WARN
+    zones: tuple[str, ...] = ()
+    """Names at or below these are never doubted: a CDN or another view of DNS stands before them (`--trust ZONE`)."""
+    networks: tuple[Network, ...] = ()
+    """Addresses that lead here though no object's status has them, as those of a router that does NAT."""
+    pace: OwnershipPace = DEFAULT_PACE
+
+    def trusts_name(self, hostname: str) -> bool:
+        """Whether a hostname, wildcards included, is never doubted."""
+        return any(is_within(hostname.removeprefix("*."), zone) for zone in self.zones)
+
+    def trusts_address(self, addresses: Iterable[str]) -> bool:
+        """Whether one of these addresses leads here."""
+        return any(ip_address(address) in network for address in addresses for network in self.networks)
+
+
+class Finding(msgspec.Struct, frozen=True, gc=False):
+    """What public DNS said of one hostname, with all else that a claim to it is judged by."""
+
+    public: tuple[str, ...]
+    """The addresses that its record leads to, in canonical form, sorted; at least one."""
+    aliases: tuple[str, ...] = ()
+    """The hostnames that it leads there through (CNAME)."""
+    resolved: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    """The addresses of load balancers that a status names; one that is missing could not be asked for."""
+    balancers: Mapping[str | None, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    """By class, the load balancers that its other objects have: its controller's."""
+    strict: bool = False
+    """Whether the operator has said which public addresses are ours: then a status of internal ones excuses nothing."""
+
+    @property
+    def reason(self) -> str:
+        """Why a foreign claim is doubted, for people."""
+        more = ", ..." if len(self.public) > _SHOWN else ""
+        return f"its public record leads elsewhere ({', '.join(self.public[:_SHOWN])}{more})"
+
+
+def standing_of(claim: Claim, *, answers: Collection[str], finding: Finding) -> Standing:
+    """What a finding says of a claim that would be answered with `answers`."""
+    if claim.addresses:
+        return Standing.UNKNOWN  # static: it was the operator who said so
+    public = frozenset(finding.public)
+    # What leads where the public record does harms nobody; with one address more it might.
+    if answers and public.issuperset(answers):
+        return Standing.OWNED
+    points = dict.fromkeys((*claim.status, *finding.balancers.get(claim.ingress_class, ())))
+    if not points.keys().isdisjoint(finding.aliases):
+        return Standing.OWNED
+    ours: set[str] = set()
+    complete = True
+    for point in points:
+        addresses = (point,) if is_address(point) else finding.resolved.get(point, ())
+        complete = complete and bool(addresses)
+        ours.update(addresses)
+    if not ours.isdisjoint(public):
+        return Standing.OWNED
+    comparable = complete and any(_are_comparable(ours, public, version, strict=finding.strict) for version in (4, 6))
+    return Standing.FOREIGN if comparable else Standing.UNKNOWN
+
+
+def parse_trust(text: str) -> str | Network:
+    """A zone in normal form, or an address or network. Raises ValueError."""
+    text = text.strip()
+    if "/" in text or is_address(text):
+        try:
+            return ip_network(text)
+        except ValueError as error:
+            raise ValueError(f"{shown(text)} is no network: {error}") from None
+    zone = parse_zone(text)
+    if zone.rpartition(".")[2].isdigit():
+        raise BadName(f"{shown(text)} is neither a zone nor a network such as 192.0.2.0/24")
+    return zone
+
+
+def _are_comparable(ours: Iterable[str], public: Iterable[str], version: int, *, strict: bool) -> bool:
+    """Whether addresses of one family that have nothing in common speak against the claim.
+
+    Behind a router that does NAT, a status has internal addresses, and the record, rightly, the router's.
+    """
+    mine = [_is_internal(text) for text in ours if ip_address(text).version == version]
+    theirs = [_is_internal(text) for text in public if ip_address(text).version == version]
+    return bool(mine) and bool(theirs) and (strict or not all(mine) or all(theirs))
+
+
+def _is_internal(text: str) -> bool:
+    address = ip_address(text)
+    return any(address in network for network in _INTERNAL)

@@ -1,0 +1,177 @@
+"""The command line of `dnsproxy serve`: flags and variables to ServeSettings.
+
+The law: whatever a person can get wrong is said here and in serve_values.py, in a line that names the flag; nothing
+behind them sees text.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dnsproxy.dns.names import parse_hostname, parse_zone
+from dnsproxy.forward.address import parse_upstream
+from dnsproxy.hostnames.ownership import Mode, parse_trust
+from dnsproxy.hostnames.targets import parse_target
+from dnsproxy.sources.static_names import parse_host_flag
+from sidecar.checked_type import CheckedType
+from sidecar.inherited import SYSTEMD
+from sidecar.options import (
+    Command,
+    Endpoint,
+    Seconds,
+    admin_option,
+    kubeconfig_options,
+    log_options,
+    parse_endpoint,
+    run_program,
+)
+
+_TTL = (1, 3600)
+_WAITING = (1, 1_000_000)
+
+EPILOG = """\b
+Examples:
+  dnsproxy serve --host app.example.org=192.0.2.10 --upstream 192.0.2.53
+  dnsproxy serve --hosts-file ./hosts --listen 0.0.0.0:1053 --listen [::]:1053
+  dnsproxy serve --source ingress --target 10.96.7.7 --upstream tls://192.0.2.53#dns.example.org
+  dnsproxy serve --hosts-file /etc/hosts --listen systemd    (ExecStart= of a unit with a .socket)
+  dig @127.0.0.1 -p 1053 app.example.org
+"""
+
+
+def parse_target_for(text: str) -> tuple[str, tuple[str, ...]]:
+    """`CLASS=TARGET`. Raises ValueError."""
+    name, equals, target = text.partition("=")
+    if not equals or not name:
+        raise ValueError(f"{text!a} is not CLASS=TARGET, for example internal=192.0.2.20")
+    return name, split_target(target)
+
+
+def split_target(text: str) -> tuple[str, ...]:
+    """A target in the form of Targets: addresses, or `service:NAMESPACE/NAME`, or `status`. Raises ValueError."""
+    return tuple(parse_target(text).split(","))
+
+
+def parse_listen(text: str) -> Endpoint | str:
+    """`ADDR:PORT`, or the word `systemd`. Raises ValueError."""
+    return SYSTEMD if text.strip() == SYSTEMD else parse_endpoint(text)
+
+
+HOSTNAME = CheckedType("name", parse_hostname)
+ZONE = CheckedType("zone", parse_zone)
+TARGET = CheckedType("target", split_target)
+
+
+@click.command(cls=Command, epilog=EPILOG)
+@click.option(
+    "--listen",
+    type=CheckedType("endpoint", parse_listen),
+    metavar="ADDR:PORT|systemd",
+    multiple=True,
+    default=["127.0.0.1:1053"],
+    help="Where to answer, UDP and TCP; `systemd`: on the sockets of a .socket unit.",
+)
+@click.option("--share-ports", is_flag=True, help="Let several processes share the ports of --listen, a core each.")
+@click.option(
+    "--upstream",
+    type=CheckedType("addr[:port]", parse_upstream),
+    multiple=True,
+    help="Where to forward what is not ours, in order; tls://ADDR[:PORT]#NAME over TLS.",
+)
+@click.option(
+    "--resolv-conf",
+    type=click.Path(path_type=Path),
+    default="/etc/resolv.conf",
+    help="Whose nameservers and options count where no --upstream is given; read again when it changes.",
+)
+@click.option(
+    "--outstanding",
+    type=click.IntRange(*_WAITING),
+    metavar="N",
+    default=10_000,
+    help="How many queries may wait for upstreams; more are REFUSED.",
+)
+@click.option(
+    "--outstanding-per-client",
+    type=click.IntRange(*_WAITING),
+    metavar="N",
+    default=1_000,
+    help="The same for one client address.",
+)
+@click.option(
+    "--host",
+    type=CheckedType("name=ip[,ip]", parse_host_flag),
+    multiple=True,
+    help="A static name; *.NAME is a wildcard.",
+)
+@click.option(
+    "--hosts-file", type=click.Path(path_type=Path), help="Static names, as in /etc/hosts; read again when it changes."
+)
+@click.option(
+    "--source",
+    type=click.Choice(["ingress", "gateway", "service"]),
+    multiple=True,
+    help="What to watch in a cluster for hostnames; gateway: the Gateway API's Gateways, ListenerSets and routes; "
+    "service: Services with the annotation switchback.dev/hostname.",
+)
+@kubeconfig_options()
+@click.option("--ingress-class", metavar="NAME", multiple=True, help="Take only Ingresses of this class.")
+@click.option("--gateway-class", metavar="NAME", multiple=True, help="Take only Gateways of this class.")
+@click.option("--tls-only", is_flag=True, help="Take only hosts of an Ingress's tls section.")
+@click.option(
+    "--target",
+    type=TARGET,
+    metavar="IP[,IP]|service:NS/NAME|status",
+    help="What the cluster's hostnames are answered with: addresses, a Service's (the relay's), or those in each "
+    "object's own status.",
+)
+@click.option(
+    "--target-for",
+    type=CheckedType("class=target", parse_target_for),
+    metavar="CLASS=TARGET",
+    multiple=True,
+    help="The same for one ingress class or gateway class.",
+)
+@click.option(
+    "--snapshot",
+    type=click.Path(path_type=Path),
+    help="A file to keep the cluster's names in: a restart without the API server answers from it at once.",
+)
+@click.option("--zone", type=ZONE, multiple=True, help="Answer only names at or below this one.")
+@click.option("--deny", type=HOSTNAME, multiple=True, help="Never answer this name.")
+@click.option(
+    "--ownership",
+    type=click.Choice([mode.value for mode in Mode]),
+    default=Mode.WARN.value,
+    help="What to do with a name of the cluster whose public record leads elsewhere: nothing; say so; leave it out.",
+)
+@click.option(
+    "--trust",
+    type=CheckedType("zone|network", parse_trust),
+    metavar="ZONE|NETWORK",
+    multiple=True,
+    help="For --ownership: names at or below this zone, or records within this network, are the cluster's own.",
+)
+@click.option("--cluster-domain", type=ZONE, help="Never answer names below it.  [default: found in --resolv-conf]")
+@click.option("--ttl", type=click.IntRange(*_TTL), metavar="SECONDS", default=5, help="Seconds an answer may be kept.")
+@click.option(
+    "--lameduck",
+    type=Seconds(),
+    default=5.0,
+    help="Seconds after SIGTERM in which /readyz says no and all is still answered; 0 for none.",
+)
+@click.option("--drain", type=Seconds(), default=5.0, help="Seconds after those to answer what is under way.")
+@admin_option("127.0.0.1:8081")
+@log_options
+def serve(log_format: str | None, log_level: str, **values: Any) -> None:
+    """Answer the hostnames of a table and forward all other queries."""
+    from dnsproxy.serve.program import run_serve  # noqa: PLC0415  # --help must not cost what a server needs
+    from dnsproxy.serve.values import make_settings  # noqa: PLC0415
+    from sidecar.logs import configure_logging  # noqa: PLC0415
+
+    settings = make_settings(**values)
+    configure_logging(format=log_format, level=log_level)
+    run_program(run_serve, settings)

@@ -1,0 +1,175 @@
+"""The metrics of a server: its plain counters, turned into families when somebody asks.
+
+The law: names follow the field (CoreDNS, Prometheus); no hostname and no client address is ever a label, because both
+come from outside and have no bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import trio
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from dnsproxy.answers.counters import BUCKETS, Counters, Durations
+from dnsproxy.dns.wire import Rcode
+from dnsproxy.hostnames.keeper import TableKeeper
+from dnsproxy.server.dns_server import DnsServer
+from sidecar.kubernetes.status import Status
+
+_HEADER_RCODES = 16
+
+
+class ServerCollector(Collector):
+    """Reads the numbers of one server at each scrape."""
+
+    def __init__(
+        self,
+        server: DnsServer,
+        keeper: TableKeeper,
+        statuses: Callable[[], Iterable[Status]] = tuple,
+        *,
+        looks: Mapping[str, int] | None = None,
+    ) -> None:
+        self._server = server
+        self._keeper = keeper
+        self._statuses = statuses
+        self._looks = looks
+
+    def collect(self) -> Iterator[Metric]:
+        """See prometheus_client."""
+        counters = self._server.counters
+        yield _labelled(
+            "dnsproxy_dns_requests",
+            "Queries received.",
+            "proto",
+            {"udp": counters.requests_udp, "tcp": counters.requests_tcp},
+        )
+        yield _responses(counters)
+        yield _durations(counters)
+        yield from _forwarding(counters, self._server.outstanding)
+        yield _upstreams(self._server)
+        yield _counter("dnsproxy_dns_dropped", "Messages that got no reply, responses among them.", counters.dropped)
+        yield _counter(
+            "dnsproxy_dns_failures", "Queries and connections that met an unforeseen fault.", counters.failures
+        )
+        yield _counter("dnsproxy_tcp_connections", "TCP connections accepted.", counters.tcp_connections)
+        yield _counter("dnsproxy_tcp_refused", "TCP connections beyond a limit.", counters.tcp_refused)
+        tasks = trio.lowlevel.current_statistics().tasks_living
+        yield GaugeMetricFamily("dnsproxy_tasks", "Tasks of the event loop: one that leaks shows here.", value=tasks)
+        yield GaugeMetricFamily("dnsproxy_table_names", "Names in the table.", value=self._keeper.names)
+        yield GaugeMetricFamily(
+            "dnsproxy_table_names_without_address",
+            "Names that are claimed and yet forwarded, because their target has no address.",
+            value=self._keeper.registry.waiting,
+        )
+        if self._looks is not None:
+            yield from _ownership(self._looks, doubted=len(self._keeper.registry.findings))
+        yield from _freshness(self._keeper, self._statuses())
+
+
+def _ownership(looks: Mapping[str, int], *, doubted: int) -> Iterator[Metric]:
+    yield _labelled("dnsproxy_ownership_looks", "Looks at public records, by what they found.", "result", looks)
+    yield GaugeMetricFamily(
+        "dnsproxy_ownership_doubted_names", "Names whose public record leads elsewhere.", value=doubted
+    )
+
+
+def _counter(name: str, text: str, value: int) -> CounterMetricFamily:
+    return CounterMetricFamily(name, text, value=value)
+
+
+def _labelled(name: str, text: str, label: str, values: Mapping[str, int]) -> CounterMetricFamily:
+    family = CounterMetricFamily(name, text, labels=[label])
+    for value, count in values.items():
+        family.add_metric([value], count)
+    return family
+
+
+def _responses(counters: Counters) -> CounterMetricFamily:
+    family = CounterMetricFamily("dnsproxy_dns_responses", "Replies sent.", labels=["rcode", "source"])
+    sources = {"table": counters.table_by_rcode, "upstream": counters.upstream_by_rcode, "own": counters.own_by_rcode}
+    for source, by_rcode in sources.items():
+        for rcode, count in enumerate(by_rcode):
+            if count:
+                family.add_metric([_rcode_name(rcode), source], count)
+    return family
+
+
+def _rcode_name(rcode: int) -> str:
+    try:
+        return Rcode(rcode).name
+    except ValueError:
+        return f"RCODE{rcode}"
+
+
+def _durations(counters: Counters) -> HistogramMetricFamily:
+    family = HistogramMetricFamily(
+        "dnsproxy_dns_request_duration_seconds",
+        "From a query's arrival to its reply; a table answer counts the time of its whole batch.",
+        labels=["source"],
+    )
+    for source, durations in (("table", counters.table_seconds), ("upstream", counters.forward_seconds)):
+        family.add_metric([source], buckets=_buckets(durations), sum_value=durations.total)
+    return family
+
+
+def _buckets(durations: Durations) -> list[tuple[str, float]]:
+    rows, below = [], 0
+    for bound, count in zip((*map(str, BUCKETS), "+Inf"), durations.counts, strict=True):
+        below += count
+        rows.append((bound, float(below)))
+    return rows
+
+
+def _forwarding(counters: Counters, outstanding: int) -> Iterator[Metric]:
+    yield GaugeMetricFamily("dnsproxy_forward_outstanding", "Queries that wait for an upstream.", value=outstanding)
+    yield _counter("dnsproxy_forward_sends", "Datagrams sent to upstreams.", counters.forward_sends)
+    yield _counter("dnsproxy_forward_retries", "Queries sent again after a silence.", counters.forward_retries)
+    yield _counter("dnsproxy_forward_timeouts", "Queries that no upstream answered in time.", counters.forward_timeouts)
+    yield _counter("dnsproxy_forward_errors", "Errors of the network towards an upstream.", counters.forward_errors)
+    yield _counter(
+        "dnsproxy_forward_mismatches", "Datagrams that answer nothing we asked.", counters.forward_mismatches
+    )
+    yield _counter(
+        "dnsproxy_forward_joined", "Queries that waited for the reply to an equal one.", counters.forward_joined
+    )
+    yield _counter("dnsproxy_forward_overload", "Queries refused over the cap.", counters.forward_overload)
+
+
+def _upstreams(server: DnsServer) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(
+        "dnsproxy_forward_upstream_healthy",
+        "1: asked in its turn; 0: asked after the others, or left out because it leads back here.",
+        labels=["upstream"],
+    )
+    if server.forwarder is not None:
+        for upstream in server.forwarder.upstreams.used:
+            family.add_metric([str(upstream)], not (upstream.unwell or upstream.looping))
+    return family
+
+
+def _freshness(keeper: TableKeeper, statuses: Iterable[Status]) -> Iterator[Metric]:
+    synced = GaugeMetricFamily(
+        "dnsproxy_table_synced_timestamp_seconds",
+        "When the data was last known to be that of its source, in seconds since the epoch.",
+        labels=["source"],
+    )
+    if keeper.swapped_time is not None:
+        synced.add_metric(["table"], keeper.swapped_time)
+    age = GaugeMetricFamily(
+        "dnsproxy_source_contact_age_seconds", "Since the source last said anything.", labels=["source"]
+    )
+    errors = CounterMetricFamily(
+        "dnsproxy_source_errors", "Failed requests to the API server.", labels=["source", "cause"]
+    )
+    for status in statuses:
+        if status.contact_time is not None:
+            synced.add_metric([status.kind], status.contact_time)
+        since = status.age(trio.current_time())
+        if since is not None:
+            age.add_metric([status.kind], since)
+        for cause, count in status.errors.items():
+            errors.add_metric([status.kind, cause], count)
+    yield from (synced, age, errors)

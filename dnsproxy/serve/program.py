@@ -1,0 +1,225 @@
+"""`dnsproxy serve`: opens the sockets and runs server, sources and admin port until a signal.
+
+The law: everything that is started lives and dies inside one nursery; whatever cannot start says so before the first
+query is taken.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import socket
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import structlog
+import trio
+
+from dnsproxy.answers.table import HostTable
+from dnsproxy.datagrams.open import open_port
+from dnsproxy.forward.resolv_conf_follower import follow_resolv_conf
+from dnsproxy.hostnames.claims import Rejection
+from dnsproxy.hostnames.keeper import TableKeeper
+from dnsproxy.hostnames.ownership import Mode
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.serve.ownership_watch import OwnershipWatch
+from dnsproxy.serve.report import SelfReport
+from dnsproxy.serve.settings import ClusterSettings, ServeSettings
+from dnsproxy.server.dns_server import DnsServer
+from dnsproxy.snapshot.file import keep_snapshot, restore_snapshot
+from dnsproxy.sources.cluster_sources import ClusterSources
+from dnsproxy.sources.hosts_file import follow_hosts_file, read_hosts_file
+from dnsproxy.sources.hosts_source import HostsSource
+from dnsproxy.sources.static_names import HostsFile
+from sidecar.endpoints import Endpoint
+from sidecar.file_follower import Mark, file_mark
+from sidecar.inherited import Inherited, take_inherited
+from sidecar.kubernetes.config import Cluster
+from sidecar.kubernetes.opening import find_cluster
+from sidecar.listeners import bound_endpoint, listen_tcp, listen_udp
+from sidecar.shutdown import run_until_signal
+from sidecar.slices import in_slices
+
+STATIC = "static"
+
+log = structlog.get_logger("dnsproxy")
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Where a started server can be reached."""
+
+    dns: tuple[Endpoint, ...]
+    admin: Endpoint | None = None
+
+
+async def run_serve(settings: ServeSettings) -> int:
+    """Serve until SIGTERM or SIGINT; the exit status."""
+
+    async def until(stopping: trio.Event) -> None:
+        await serve(settings, stopping=stopping)
+
+    return await run_until_signal(until, grace=settings.lameduck + settings.drain)
+
+
+async def serve(
+    settings: ServeSettings,
+    *,
+    stopping: trio.Event,
+    task_status: trio.TaskStatus[Bound] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve until `stopping` is set and for the lame duck's time, then answer what is under way. Raises StartError."""
+    cluster = await _load_cluster(settings.cluster) if settings.cluster else None
+    async with trio.open_nursery() as nursery:
+        service = _Service(settings)
+        bound = await nursery.start(service.run, cluster)
+        where = {"dns": [str(endpoint) for endpoint in bound.dns], "admin": str(bound.admin or "off")}
+        log.info("serving", **where, cluster_domain=settings.guards.cluster_domain)
+        task_status.started(bound)
+        await stopping.wait()
+        # Not ready first, but answering as before: whoever sends queries here needs some time to learn of it.
+        service.report.stopping = True
+        if settings.lameduck:
+            log.info("not ready any more, still answering", seconds=settings.lameduck)
+            await trio.sleep(settings.lameduck)
+        await service.server.drain()
+        nursery.cancel_scope.cancel()
+
+
+class _Service:
+    def __init__(self, settings: ServeSettings) -> None:
+        self.settings = settings
+        self.server = DnsServer(forwarding=settings.forwarding)
+        sources = [STATIC, *(ClusterSources.reports(settings.cluster) if settings.cluster else [])]
+        enforce = settings.ownership.mode is Mode.ENFORCE
+        registry = Registry(targets=settings.targets, guards=settings.guards, enforce_ownership=enforce)
+        self.keeper = TableKeeper(registry, ttl=settings.ttl, publish=self._publish, sources=sources)
+        self.cluster: ClusterSources | None = None
+        self.ownership: OwnershipWatch | None = None
+        if settings.cluster:
+            if settings.ownership.mode is not Mode.OFF:
+                self.ownership = OwnershipWatch(
+                    registry, settings=settings.ownership, ask=self.server.ask_upstream, on_change=self.keeper.wake
+                )
+            self.cluster = ClusterSources(
+                settings.cluster, self.keeper, on_claims=self._note_claims, on_synced=self._note_synced
+            )
+        self.report = SelfReport(
+            self.server, self.keeper, ttl=settings.ttl, cluster=self.cluster, ownership=self.ownership
+        )
+        self._hosts = HostsSource(registry)
+        self._told: set[Rejection] = set()
+        self._to_tell = trio.Event()
+
+    async def run(self, cluster: Cluster | None, *, task_status: trio.TaskStatus[Bound]) -> None:
+        settings = self.settings
+        mark = file_mark(settings.hosts_file) if settings.hosts_file else ()
+        await self._load_static()
+        if settings.snapshot and settings.cluster and cluster:
+            made_with = settings.cluster.shown(cluster.server)
+            self.report.snapshot = restore_snapshot(settings.snapshot, self.keeper.registry, settings=made_with)
+        await self.keeper.swap()
+        # What is loaded now, modules above all, lives to the end: a search for garbage among it takes 20 ms and more.
+        gc.collect()
+        gc.freeze()
+        with ExitStack() as sockets:
+            streams, datagrams = _listen(settings, sockets)
+            # One kind of socket alone may have been inherited.
+            listening = tuple(dict.fromkeys(map(bound_endpoint, (*streams, *datagrams))))
+            # Again, because only now is it known which sockets were inherited.
+            settings.refuse_loop(listening)
+            admin = [sockets.enter_context(listen_tcp(settings.admin, flag="--admin"))] if settings.admin else []
+            async with trio.open_nursery() as nursery:
+                listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(stream)) for stream in streams]
+                nursery.start_soon(self.server.run, [open_port(bound) for bound in datagrams], listeners)
+                nursery.start_soon(self.keeper.run)
+                nursery.start_soon(self._tell_when_synced)
+                if settings.hosts_file:
+                    nursery.start_soon(self._follow_hosts_file, settings.hosts_file, mark)
+                if cluster is not None and self.cluster is not None:
+                    nursery.start_soon(self.cluster.run, cluster)
+                    nursery.start_soon(self._keep_snapshot, self.cluster, cluster.server)
+                if self.ownership is not None:
+                    nursery.start_soon(self.ownership.run)
+                if settings.resolv_conf:
+                    nursery.start_soon(self._follow_resolv_conf, settings.resolv_conf, listening)
+                if admin:
+                    nursery.start_soon(self.report.serve, admin)
+                task_status.started(Bound(listening, *map(bound_endpoint, admin)))
+
+    def _publish(self, table: HostTable) -> None:
+        self.server.table = table
+
+    def _note_claims(self, hostnames: frozenset[str]) -> None:
+        if self.ownership is not None:
+            self.ownership.note(hostnames)
+
+    def _note_synced(self) -> None:
+        self._to_tell.set()
+
+    async def _tell_when_synced(self) -> None:
+        while True:
+            await self._to_tell.wait()
+            self._to_tell = trio.Event()
+            await in_slices(self._tell_rejections())
+
+    async def _load_static(self) -> None:
+        for claim in self.settings.hosts:
+            self.keeper.registry.replace("flag", claim.origin.name, [claim])
+        if self.settings.hosts_file:
+            await self._tell_hosts(await read_hosts_file(self.settings.hosts_file))
+        self.keeper.synced(STATIC)
+
+    async def _tell_hosts(self, found: HostsFile) -> None:
+        await in_slices(self._hosts.replace(found))
+        self.keeper.wake()
+        await in_slices(self._tell_rejections())
+
+    def _tell_rejections(self) -> Generator[None, None, None]:
+        """Each fault is told once, however often its source is read again; a step a fault."""
+        current = set()
+        for rejection in list(self.keeper.registry.store.rejections()):
+            current.add(rejection)
+            if rejection not in self._told:
+                self._told.add(rejection)
+                level = logging.DEBUG if rejection.deliberate else logging.WARNING
+                log.log(level, "left out", origin=str(rejection.origin), reason=rejection.reason)
+            yield
+        self._told &= current
+
+    async def _follow_hosts_file(self, path: Path, mark: Mark) -> None:
+        await follow_hosts_file(path, seen=mark, tell=self._tell_hosts)
+
+    async def _follow_resolv_conf(self, path: Path, listening: Sequence[Endpoint]) -> None:
+        used = self.settings.forwarding
+        await follow_resolv_conf(path, used=used, listening=listening, tell=self.server.replace_upstreams)
+
+    async def _keep_snapshot(self, cluster: ClusterSources, server: str) -> None:
+        if self.settings.snapshot and self.settings.cluster:
+            await keep_snapshot(
+                self.settings.snapshot,
+                self.keeper.registry.store,
+                sources=cluster.kinds(self.settings.cluster),
+                settings=self.settings.cluster.shown(server),
+                in_step=lambda: cluster.in_step,
+                services=lambda: cluster.services,
+                status=self.report.snapshot,
+            )
+
+
+async def _load_cluster(settings: ClusterSettings) -> Cluster:
+    return await find_cluster(kubeconfig=settings.kubeconfig, context=settings.context, flag="--source")
+
+
+def _listen(settings: ServeSettings, sockets: ExitStack) -> tuple[list[socket.socket], list[socket.socket]]:
+    """TCP and UDP on each endpoint, with port 0 UDP on the port that TCP got; and what is inherited, whatever it is."""
+    inherited = take_inherited(flag="--listen") if settings.inherit else Inherited([], [])
+    for one in (*inherited.streams, *inherited.datagrams):
+        sockets.enter_context(one)
+    how: dict[str, Any] = {"flag": "--listen", "shared": settings.shared}
+    streams = [sockets.enter_context(listen_tcp(endpoint, **how)) for endpoint in settings.listen]
+    datagrams = [sockets.enter_context(listen_udp(bound_endpoint(stream), **how)) for stream in streams]
+    return streams + inherited.streams, datagrams + inherited.datagrams

@@ -1,0 +1,156 @@
+"""What a running server says of itself: readiness, the status page, metrics, and what one should know of the data.
+
+The law: it looks and changes nothing; every answer is of this moment.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import trio
+
+from dnsproxy.admin.pages.admin_pages import table_routes
+from dnsproxy.admin.pages.overview import Overview, UpstreamState
+from dnsproxy.admin.pages.rates import CHARTS, read_counters
+from dnsproxy.admin.pages.routes import Pages
+from dnsproxy.admin.published import Published
+from dnsproxy.hostnames.keeper import TableKeeper
+from dnsproxy.serve.metrics import ServerCollector
+from dnsproxy.serve.ownership_watch import OwnershipWatch
+from dnsproxy.server.dns_server import DnsServer
+from dnsproxy.snapshot.file import SnapshotStatus
+from dnsproxy.snapshot.format import format_restored
+from dnsproxy.sources.cluster_sources import ClusterSources
+from sidecar.admin import Readiness, serve_admin
+from sidecar.kubernetes.status import Status
+from sidecar.page.document import Fact, Level
+from sidecar.page.history import History
+from sidecar.page.sampling import keep_sampling
+from sidecar.registries import make_registry
+
+_TIDY_SECONDS: Final = 5
+"""For so long, and a minute if nothing changes, is memory kept that a search took."""
+_STOPPING: Final = Readiness(False, "stopping")
+
+
+class SelfReport:
+    """Reports of one server and what fills its table."""
+
+    def __init__(
+        self,
+        server: DnsServer,
+        keeper: TableKeeper,
+        *,
+        ttl: int,
+        cluster: ClusterSources | None = None,
+        ownership: OwnershipWatch | None = None,
+    ) -> None:
+        self.stopping = False
+        """Whether it is not to be asked any more."""
+        self.snapshot = SnapshotStatus()
+        self._server = server
+        self._keeper = keeper
+        self._ttl = ttl
+        self._cluster = cluster
+        self._ownership = ownership
+        self._history = History(CHARTS)
+
+    async def serve(self, listeners: Sequence[socket.socket]) -> None:
+        """Answer on the admin port until cancelled."""
+        looks = self._ownership.looks if self._ownership else None
+        published = Published(lambda: self._server.table, ttl=self._ttl)
+        registry = make_registry(ServerCollector(self._server, self._keeper, self._statuses, looks=looks))
+        pages = Pages(self._keeper.registry, ttl=self._ttl, look=self._overview, notes=self._notes)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(keep_sampling, self._history, self._read_counters)
+            nursery.start_soon(_keep_tidy, pages)
+            await serve_admin(
+                listeners,
+                readiness=self._readiness,
+                registry=registry,
+                page=pages.overview,
+                routes={
+                    **pages.routes(),
+                    **table_routes(self._keeper.registry, ttl=self._ttl, notes=self._notes),
+                    **published.routes(waiting_for=lambda: self._keeper.waiting_for),
+                },
+            )
+
+    def _read_counters(self) -> Mapping[str, float]:
+        return read_counters(self._server.counters, outstanding=self._server.outstanding)
+
+    def _overview(self) -> Overview:
+        keeper = self._keeper
+        readiness = self._judge()
+        lost, doubted = keeper.registry.counts
+        return Overview(
+            state=Fact("State", readiness.reason, Level.OK if readiness.ready else Level.BAD, "state"),
+            names=keeper.names,
+            waiting=keeper.registry.waiting,
+            lost=lost,
+            doubted=doubted,
+            rejected=keeper.registry.store.rejected_hosts,
+            swapped=None if keeper.swapped_time is None else max(0.0, time.time() - keeper.swapped_time),
+            waiting_for=keeper.waiting_for,
+            sources=self._statuses(),
+            now=trio.current_time(),
+            outstanding=self._server.outstanding,
+            upstreams=self._upstreams(),
+            counters=self._server.counters,
+            history=self._history,
+            notes=self._notes(),
+        )
+
+    def _upstreams(self) -> list[UpstreamState]:
+        if self._server.forwarder is None:
+            return []
+        return [
+            UpstreamState(str(one), one.unwell, one.looping, one.misses, one.stream_only)
+            for one in self._server.forwarder.upstreams.used
+        ]
+
+    def _statuses(self) -> list[Status]:
+        return self._cluster.statuses if self._cluster else []
+
+    def _notes(self) -> list[str]:
+        waiting = self._keeper.waiting_for
+        return [
+            *([_waits_for(waiting)] if waiting else []),
+            *([self._restored] if waiting and self._restored else []),
+            *(f"target service:{key}: {fault}" for key, fault in self._faults().items()),
+        ]
+
+    @property
+    def _restored(self) -> str:
+        """Where the names are from that the cluster has not confirmed yet; empty where there are none."""
+        taken = self.snapshot.restored
+        return "" if taken is None else format_restored(taken, now=time.time())
+
+    def _faults(self) -> Mapping[str, str]:
+        return self._cluster.faults if self._cluster else {}
+
+    async def _readiness(self) -> Readiness:
+        return self._judge()
+
+    def _judge(self) -> Readiness:
+        if self.stopping:
+            return _STOPPING
+        waiting = self._keeper.waiting_for
+        if not waiting:
+            return Readiness(True, f"ready, {self._keeper.names} names")
+        if self._restored:
+            return Readiness(True, f"ready, {self._restored}; {_waits_for(waiting)}")
+        return Readiness(False, _waits_for(waiting))
+
+
+async def _keep_tidy(pages: Pages) -> None:
+    while True:
+        await trio.sleep(_TIDY_SECONDS)
+        pages.tidy()
+
+
+def _waits_for(sources: Sequence[str]) -> str:
+    return f"waiting for the first sync of: {', '.join(sources)}"

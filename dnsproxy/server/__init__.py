@@ -1,0 +1,1 @@
+"""Joins sockets, answers and forward; knows no cluster."""

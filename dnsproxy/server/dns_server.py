@@ -1,0 +1,174 @@
+"""The server: joins listening sockets, table and forwarder. One object a process; its run() is the service's lifetime.
+
+The law: a table answer waits for nothing, and one query may fail alone: here, and where the forwarder lands a reply.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import structlog
+import trio
+
+from dnsproxy.answers import decide as responder
+from dnsproxy.answers.counters import Counters, rcode_of
+from dnsproxy.answers.decide import Answer, Drop, Forward, Refuse, decide
+from dnsproxy.answers.quick import QuickAnswers
+from dnsproxy.answers.table import HostTable
+from dnsproxy.datagrams.open import ID, DatagramPort
+from dnsproxy.dns.wire import Query, Rcode
+from dnsproxy.forward.forwarder import Forwarder
+from dnsproxy.forward.settings import ForwardSettings
+from dnsproxy.server.stream_connection import StreamLimits
+from dnsproxy.server.stream_server import StreamServer
+from sidecar.poller import Poller
+
+_ROUNDS = 16  # batches from one socket before the other tasks get their turn
+# In the time that so many take, others come: to look costs a system call, and to be woken for them ten times that.
+_FEW = 8
+_POLLED = 4  # upstream sockets, of a batch each, before the other tasks get theirs
+# Services that answer whatever they are sent (echo, discard, daytime, qotd, chargen, time), and no port at all: an
+# error of ours to a forged sender there would come back for ever.
+_REFLECTORS = frozenset({0, 7, 9, 13, 17, 19, 37})
+
+
+class DnsServer:
+    """Answers from `table`, which may be replaced at any time, and forwards the rest."""
+
+    def __init__(self, *, forwarding: ForwardSettings, limits: StreamLimits | None = None) -> None:
+        self.table = HostTable()
+        self._quick = QuickAnswers(self.table)
+        self.counters = Counters()
+        self.forwarder: Forwarder | None = None
+        self._forwarding = forwarding
+        self._limits = limits or StreamLimits()
+        self._streams = StreamServer(self, counters=self.counters, limits=self._limits)
+        self._log = structlog.get_logger("dnsproxy.server")
+
+    @property
+    def outstanding(self) -> int:
+        """Queries that wait for an upstream."""
+        return len(self.forwarder) if self.forwarder is not None else 0
+
+    def replace_upstreams(self, forwarding: ForwardSettings) -> None:
+        """Forward to other upstreams from now on; the caps stay those of the start."""
+        self._forwarding = forwarding
+        if self.forwarder is not None:
+            self.forwarder.upstreams.replace(forwarding)
+
+    async def ask_upstream(self, query: Query) -> bytes | None:
+        """Ask upstream for ourselves, whatever the table says: a whole reply that belongs to the query, or None.
+
+        The deadline is the caller's.
+        """
+        return await self.forwarder.upstreams.exchange(query) if self.forwarder is not None else None
+
+    async def run(self, ports: Sequence[DatagramPort], listeners: Sequence[trio.SocketListener]) -> None:
+        """Serve bound UDP ports and listening TCP sockets until cancelled."""
+        poller = Poller(batch=_POLLED)
+        with poller, Forwarder(settings=self._forwarding, poller=poller, counters=self.counters) as forwarder:
+            self.forwarder = forwarder
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(forwarder.run)
+                for port in ports:
+                    nursery.start_soon(self._serve_datagrams, port, forwarder)
+                for listener in listeners:
+                    nursery.start_soon(self._streams.run, listener)
+
+    async def drain(self) -> None:
+        """Answer what is under way: TCP connections end with FIN, forwarded queries land or time out."""
+        await self._streams.drain()
+        if self.forwarder is not None:
+            await self.forwarder.wait_empty()
+
+    async def _serve_datagrams(self, port: DatagramPort, forwarder: Forwarder) -> None:
+        descriptor = port.socket.fileno()
+        while True:
+            await trio.lowlevel.wait_readable(descriptor)
+            for _ in range(_ROUNDS):
+                bodies = port.receive()
+                if bodies:
+                    self._respond_batch(bodies, port, forwarder)
+                if len(bodies) < _FEW:
+                    break
+
+    def _respond_batch(self, bodies: list[bytes], port: DatagramPort, forwarder: Forwarder) -> None:
+        begun = time.perf_counter()
+        counters = self.counters
+        counters.requests_udp += len(bodies)
+        replies, undecided = self._answer_quickly(bodies)
+        counters.table_by_rcode[Rcode.NOERROR] += len(bodies) - len(undecided)
+        answered = len(bodies)
+        for position in undecided:
+            reply = self._respond_alone(position, port, forwarder)
+            if reply is None:
+                answered -= 1
+            else:
+                replies[position] = reply[ID:]
+        port.send(replies)
+        forwarder.flush()
+        if answered:
+            counters.table_seconds.observe(time.perf_counter() - begun, times=answered)
+
+    def _answer_quickly(self, bodies: list[bytes]) -> tuple[list[bytes | None], list[int]]:
+        try:
+            if self._quick.table is not self.table:
+                self._quick = QuickAnswers(self.table)
+            return self._quick.answer(bodies)
+        except Exception:  # noqa: BLE001  # a bug there costs time and no answer: decide knows all that it knows
+            self.counters.failures += 1
+            self._log.exception("a batch was not answered quickly", queries=len(bodies))
+            return [None] * len(bodies), list(range(len(bodies)))
+
+    def _respond_alone(self, position: int, port: DatagramPort, forwarder: Forwarder) -> bytes | None:
+        message = port.message(position)
+        try:
+            return self._respond(message, position, port, forwarder)
+        except Exception:  # noqa: BLE001  # one query may fail alone: ending here would take the DNS from every pod
+            return self._fail(message)
+
+    def _respond(self, message: bytes, position: int, port: DatagramPort, forwarder: Forwarder) -> bytes | None:
+        outcome = decide(message, self.table, stream=False)
+        if isinstance(outcome, Forward):
+            return forwarder.depart(outcome, port, port.sender(position))
+        if isinstance(outcome, Refuse) and port.source_port(port.sender(position)) in _REFLECTORS:
+            self.counters.dropped += 1
+            return None
+        return self._count(outcome)
+
+    def respond_stream(self, message: bytes) -> bytes | Forward | None:
+        """See StreamService."""
+        self.counters.requests_tcp += 1
+        body = self._answer_quickly([message[ID:]])[0][0]
+        if body is not None:
+            self.counters.table_by_rcode[Rcode.NOERROR] += 1
+            return message[:ID] + body
+        try:
+            outcome = decide(message, self.table, stream=True, keepalive=self._limits.idle)
+        except Exception:  # noqa: BLE001  # as for a datagram
+            return self._fail(message)
+        return outcome if isinstance(outcome, Forward) else self._count(outcome)
+
+    async def forward_stream(self, forward: Forward, *, client: str) -> bytes:
+        """See StreamService."""
+        if self.forwarder is None:
+            return responder.refuse(forward.query, Rcode.SERVFAIL).message
+        return await self.forwarder.streams.forward(forward, client=client)
+
+    def _count(self, outcome: Answer | Refuse | Drop) -> bytes | None:
+        """The octets to send for an outcome of our own."""
+        if isinstance(outcome, Answer):
+            self.counters.table_by_rcode[rcode_of(outcome.message)] += 1
+            return outcome.message
+        if isinstance(outcome, Refuse):
+            self.counters.own_by_rcode[outcome.rcode] += 1
+            return outcome.message
+        self.counters.dropped += 1
+        return None
+
+    def _fail(self, message: bytes) -> bytes | None:
+        self.counters.failures += 1
+        self.counters.own_by_rcode[Rcode.SERVFAIL] += 1
+        self._log.exception("a query failed", octets=len(message))
+        return responder.server_failure(message)

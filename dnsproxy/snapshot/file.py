@@ -1,0 +1,226 @@
+"""The snapshot's file: read once at the start, written again whenever the claims of a source in step have changed.
+
+The law: nothing that happens to the file keeps the server from starting or from answering: it is a warning, once. The
+file is whole at every moment, the old one or the new one.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NoReturn
+
+import structlog
+import trio
+
+from dnsproxy.hostnames.claim_store import ClaimStore
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.snapshot.format import (
+    LARGEST,
+    Settings,
+    Snapshot,
+    SnapshotRefused,
+    format_age,
+    format_snapshot,
+    parse_snapshot,
+    walk_objects,
+)
+from dnsproxy.snapshot.schedule import DEFAULT_PACE, SnapshotPace, SnapshotSchedule
+
+Services = Mapping[str, tuple[str, ...]]
+"""Addresses by `NAMESPACE/NAME`; never changed, but replaced."""
+
+_ABANDONED: Final = 3600
+"""Seconds after which a temporary file belongs to a process that died."""
+
+
+@dataclass(slots=True)
+class SnapshotStatus:
+    """How the snapshot is doing; times in seconds since the epoch."""
+
+    restored: float | None = None
+    """When the claims were taken that we started with."""
+    written: float | None = None
+    """When the file was last written by this process."""
+    failures: int = 0
+
+
+def load_snapshot(path: Path, *, settings: Settings) -> Snapshot | None:
+    """The snapshot in a file, or None, with a line in the log that says why."""
+    log = structlog.get_logger("dnsproxy.snapshot")
+    try:
+        snapshot = parse_snapshot(_read(path), settings=settings)
+    except FileNotFoundError:
+        log.info("no snapshot yet", path=str(path))
+    except (OSError, SnapshotRefused) as error:
+        log.warning("snapshot not used", path=str(path), reason=_reason(error))
+    else:
+        age = format_age(time.time() - snapshot.taken)
+        log.info("snapshot read", path=str(path), objects=len(snapshot.objects), age=age)
+        return snapshot
+    return None
+
+
+def restore_snapshot(path: Path, registry: Registry, *, settings: Settings) -> SnapshotStatus:
+    """Claim what the file says, until the sources speak for themselves. `restored` is None where there is nothing."""
+    snapshot = load_snapshot(path, settings=settings)
+    if snapshot is None:
+        return SnapshotStatus()
+    registry.set_services(snapshot.services)
+    for one in snapshot.objects:
+        registry.touch(registry.store.restore(one.source, one.key, one.claims))
+    return SnapshotStatus(restored=snapshot.taken)
+
+
+async def keep_snapshot(
+    path: Path,
+    store: ClaimStore,
+    *,
+    sources: Collection[str],
+    settings: Settings,
+    in_step: Callable[[], bool],
+    services: Callable[[], Services] = dict,
+    status: SnapshotStatus | None = None,
+    pace: SnapshotPace = DEFAULT_PACE,
+) -> NoReturn:
+    """Write the claims of `sources` whenever they changed, until cancelled.
+
+    `in_step` says whether the claims are those of the cluster: every source has told all that it has, and none is in
+    doubt. While it gives False, nothing is written. `services` gives the addresses of the Services that targets name.
+    """
+    await _Keeper(path, store, sources, settings, in_step, services, status or SnapshotStatus(), pace).run()
+
+
+class _Keeper:
+    def __init__(
+        self,
+        path: Path,
+        store: ClaimStore,
+        sources: Collection[str],
+        settings: Settings,
+        in_step: Callable[[], bool],
+        services: Callable[[], Services],
+        status: SnapshotStatus,
+        pace: SnapshotPace,
+    ) -> None:
+        self.path = path
+        self.store = store
+        self.sources = frozenset(sources)
+        self.settings = settings
+        self.in_step = in_step
+        self.services = services
+        self.status = status
+        self.pace = pace
+        self.schedule = SnapshotSchedule(pace)
+        self.told = False
+        self.log = structlog.get_logger("dnsproxy.snapshot")
+
+    async def run(self) -> NoReturn:
+        await trio.to_thread.run_sync(_sweep, self.path, abandon_on_cancel=True)
+        pause = self.pace.interval
+        while True:
+            await trio.sleep(pause)
+            started, pause = trio.current_time(), self.pace.interval
+            empty = not self.store.holds(self.sources)
+            if self.schedule.is_due(
+                version=self.version(), in_step=self.in_step(), empty=empty, now=trio.current_time()
+            ):
+                written = await self.write()
+                pause = self.schedule.pause(lasted=trio.current_time() - started, failed=not written)
+
+    def version(self) -> object:
+        return self.store.version, self.services()
+
+    async def write(self) -> bool:
+        """Write the claims as they are; whether that worked."""
+        version, taken = self.version(), time.time()
+        objects, services = walk_objects(self.store, self.sources), self.services()
+        pieces = []
+        for piece in format_snapshot(objects, taken=taken, settings=self.settings, services=services):
+            pieces.append(piece)
+            await trio.lowlevel.checkpoint()
+        try:
+            # A disk may take its time; the thread has all it needs and is left behind at the end of the program.
+            await trio.to_thread.run_sync(write_file, self.path, pieces, abandon_on_cancel=True)
+        except OSError as error:
+            self.status.failures += 1
+            if not self.told:
+                self.log.warning("cannot write the snapshot", path=str(self.path), cause=_reason(error))
+            self.told = True
+            return False
+        if self.told:
+            self.log.info("snapshot written again", path=str(self.path))
+        self.told = False
+        self.schedule.written(version=version, now=trio.current_time())
+        self.status.written = taken
+        return True
+
+
+def write_file(path: Path, pieces: Iterable[bytes]) -> None:
+    """Put the pieces in the place of a file, readable for its owner alone. Raises OSError; the old file then stays."""
+    path = path.resolve()
+    descriptor, temporary = tempfile.mkstemp(prefix=_prefix(path), dir=path.parent)
+    try:
+        with open(descriptor, "wb", buffering=0) as file:
+            for piece in pieces:
+                _write_all(file.fileno(), piece)
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    # The new name is on the disk only when the folder is; a file system that can't promise it still has the file.
+    with suppress(OSError), _opened(path.parent, os.O_RDONLY | os.O_DIRECTORY) as folder:
+        os.fsync(folder)
+
+
+@contextmanager
+def _opened(path: Path, flags: int) -> Iterator[int]:
+    descriptor = os.open(path, flags)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _write_all(descriptor: int, piece: bytes) -> None:
+    rest = memoryview(piece)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _sweep(path: Path) -> None:
+    """Remove temporary files of processes that were killed while they wrote."""
+    path = path.resolve()
+    before = time.time() - _ABANDONED
+    with suppress(OSError):
+        for one in os.scandir(path.parent):
+            if one.name.startswith(_prefix(path)) and one.stat(follow_symlinks=False).st_mtime < before:
+                os.unlink(one.path)
+
+
+def _prefix(path: Path) -> str:
+    return f".{path.name}.new-"
+
+
+def _read(path: Path) -> bytes:
+    # Without waiting: nobody may ever write into a FIFO.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise SnapshotRefused("it is no regular file")
+        if status.st_size > LARGEST:
+            raise SnapshotRefused(f"it is larger than {LARGEST >> 20} MiB")
+        return file.read(LARGEST)
+
+
+def _reason(error: OSError | SnapshotRefused) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -1,0 +1,215 @@
+"""The snapshot: what was known of a cluster when its sources were last in step with it, as octets for a file.
+
+That is what its objects claim, and the addresses of the Services that targets name.
+
+The law: octets that are not exactly what was written, for just these settings and by a program that means the same by
+a claim, are refused with the reason, and nothing is taken from them in part.
+
+The octets are lines: a head (JSON), one object a line (JSON), and the SHA-256 of all before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final, TypeVar, get_args, get_type_hints
+
+import msgspec
+
+from dnsproxy.hostnames.claim_store import ClaimStore
+from dnsproxy.hostnames.claims import Claim
+
+VERSION: Final = 1
+"""Of the form of the octets. What a claim consists of is compared by itself."""
+LARGEST: Final = 1 << 30
+"""Octets; 100,000 names are 26 MB."""
+
+_FORMAT: Final = "switchback-snapshot"
+_LONGEST_HEAD: Final = 16 << 20
+"""With the addresses of 100,000 Services."""
+_TRAILER: Final = len(b"sha256 \n") + 64
+_SLICE: Final = 200
+"""Claims made into octets at once, in a third of a millisecond."""
+_YEAR_10000: Final = 253_402_300_800
+
+T = TypeVar("T")
+
+Settings = Mapping[str, str]
+"""What a snapshot depends on: the API server, the sources and their filters, each by a name for people."""
+
+
+class SnapshotRefused(ValueError):
+    """Octets that are no snapshot to be used here; the message is the reason, as part of a sentence."""
+
+
+class ObjectClaims(msgspec.Struct, frozen=True, gc=False):
+    """What one object of one source claims; a large object is several of these, in a row."""
+
+    source: str
+    key: str
+    claims: tuple[Claim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A snapshot that was read and believed."""
+
+    taken: float
+    """Seconds since the epoch."""
+    objects: tuple[ObjectClaims, ...]
+    """Each object once."""
+    services: Mapping[str, tuple[str, ...]]
+    """The addresses of the Services that targets name, by `NAMESPACE/NAME`."""
+
+
+class _Format(msgspec.Struct, frozen=True):
+    format: str
+    version: int
+
+
+class _Head(_Format, frozen=True):
+    taken: Annotated[float, msgspec.Meta(ge=0, lt=_YEAR_10000)]
+    settings: dict[str, str]
+    shape: tuple[str, ...]
+    services: dict[str, tuple[str, ...]]
+
+
+_FORMAT_DECODER: Final = msgspec.json.Decoder(_Format)
+_HEAD_DECODER: Final = msgspec.json.Decoder(_Head)
+_OBJECT_DECODER: Final = msgspec.json.Decoder(ObjectClaims)
+
+
+def settings_of(source: str, options: object) -> dict[str, str]:
+    """Settings for a snapshot from a source's options, a dataclass: all its fields, so that none is forgotten."""
+    return {f"{source} {one.name}": _format_value(getattr(options, one.name)) for one in fields(options)}  # type: ignore[arg-type]
+
+
+def walk_objects(store: ClaimStore, sources: Iterable[str]) -> Iterator[ObjectClaims]:
+    """What the store holds of some sources. It may change in between: each object is as it is when it is reached."""
+    for source in sorted(set(sources)):
+        for key in store.keys(source):
+            claims = store.claims_at(source, key)
+            for start in range(0, len(claims), _SLICE):
+                yield ObjectClaims(source, key, claims[start : start + _SLICE])
+
+
+def format_snapshot(
+    objects: Iterable[ObjectClaims], *, taken: float, settings: Settings, services: Mapping[str, tuple[str, ...]]
+) -> Iterator[bytes]:
+    """The octets, in pieces that each take less than a millisecond to make. `taken` in seconds since the epoch."""
+    head = _Head(_FORMAT, VERSION, taken, dict(settings), claim_shape(), dict(services))
+    piece = msgspec.json.encode(head) + b"\n"
+    digest = hashlib.sha256(piece)
+    yield piece
+    lines: list[ObjectClaims] = []
+    waiting = 0
+    for one in objects:
+        lines.append(one)
+        waiting += len(one.claims)
+        if waiting >= _SLICE:
+            piece = _encode_lines(lines)
+            digest.update(piece)
+            yield piece
+            lines, waiting = [], 0
+    piece = _encode_lines(lines)
+    digest.update(piece)
+    yield piece + _format_trailer(digest.hexdigest())
+
+
+def parse_snapshot(octets: bytes, *, settings: Settings) -> Snapshot:
+    """The snapshot, if it was taken with just these settings. Raises SnapshotRefused."""
+    first_line = octets[: octets.find(b"\n", 0, _LONGEST_HEAD) + 1]
+    _check_format(first_line)
+    body, trailer = octets[:-_TRAILER], octets[-_TRAILER:]
+    if not trailer.startswith(b"sha256 ") or not trailer.endswith(b"\n"):
+        raise SnapshotRefused("it is cut short")
+    if trailer != _format_trailer(hashlib.sha256(body).hexdigest()):
+        raise SnapshotRefused("it is damaged: its checksum does not fit its contents")
+    head = _decode(_HEAD_DECODER.decode, first_line)
+    if head.shape != claim_shape():
+        raise SnapshotRefused("another version of this program wrote it, which kept other things of a claim")
+    if head.settings != dict(settings):
+        raise SnapshotRefused(_difference(head.settings, settings))
+    objects = _decode(_OBJECT_DECODER.decode_lines, memoryview(body)[len(first_line) :])
+    return Snapshot(head.taken, tuple(_join(objects)), head.services)
+
+
+def claim_shape() -> tuple[str, ...]:
+    """The fields of a claim and of what it consists of: where they differ, a stored claim means something else."""
+    return tuple(sorted(_walk_fields(Claim)))
+
+
+def format_restored(taken: float, *, now: float) -> str:
+    """What people should know of names that a snapshot gave; both times in seconds since the epoch."""
+    when = datetime.fromtimestamp(taken, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"the cluster's names are from a snapshot, {format_age(now - taken)} old (taken {when})"
+
+
+def format_age(seconds: float) -> str:
+    """An age in one unit, for people: `40 s`, `5 min`, `3 h`, `12 days`."""
+    for size, unit in ((86_400, "days"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"
+
+
+def _check_format(first_line: bytes) -> None:
+    """Before the checksum: where another version keeps its own is unknown."""
+    head = _decode(_FORMAT_DECODER.decode, first_line)
+    if head.format != _FORMAT:
+        raise SnapshotRefused("it is no snapshot")
+    if head.version != VERSION:
+        age = "newer" if head.version > VERSION else "older"
+        raise SnapshotRefused(f"it has the {age} form {head.version}, and this program reads {VERSION}")
+
+
+def _decode(decode: Callable[[bytes | memoryview], T], octets: bytes | memoryview) -> T:
+    try:
+        return decode(octets)
+    except (ValueError, RecursionError) as error:
+        raise SnapshotRefused(f"it is damaged, or no snapshot at all: {error}") from None
+
+
+def _encode_lines(lines: list[ObjectClaims]) -> bytes:
+    return msgspec.json.Encoder().encode_lines(lines)
+
+
+def _format_trailer(digest: str) -> bytes:
+    return f"sha256 {digest}\n".encode()
+
+
+def _join(objects: Iterable[ObjectClaims]) -> Iterator[ObjectClaims]:
+    joined: dict[tuple[str, str], ObjectClaims] = {}
+    for one in objects:
+        before = joined.get((one.source, one.key))
+        joined[one.source, one.key] = (
+            one if before is None else ObjectClaims(one.source, one.key, before.claims + one.claims)
+        )
+    yield from joined.values()
+
+
+def _difference(then: Settings, now: Settings) -> str:
+    """The first setting that differs."""
+    name = min(name for name in {*then, *now} if then.get(name) != now.get(name))
+    before, after = (settings.get(name) or "not set" for settings in (then, now))
+    return f"it was taken with another setting: {name} was {before}, and is {after}"
+
+
+def _format_value(value: object) -> str:
+    if isinstance(value, (frozenset, tuple)):
+        return ",".join(sorted(map(_format_value, value)))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else str(value)
+
+
+def _walk_fields(kind: Any) -> Iterator[str]:
+    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+        for argument in get_args(kind):
+            yield from _walk_fields(argument)
+        return
+    for name, hint in get_type_hints(kind).items():
+        yield f"{kind.__name__}.{name}"
+        yield from _walk_fields(hint)

@@ -1,0 +1,183 @@
+"""All that one server watches in a cluster: the sources it was told, and the Services that its targets name.
+
+The law: a thin shell; it starts followers, and hands what they say to registry and keeper. One that cannot reach the
+API server keeps what it knows, and the others do not notice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
+from functools import partial
+
+import trio
+
+from dnsproxy.hostnames.keeper import TableKeeper
+from dnsproxy.serve.settings import ClusterSettings
+from dnsproxy.sources.followers import IngressStatus, follow_ingresses, follow_services
+from dnsproxy.sources.gateway.follower import GatewayFollower
+from dnsproxy.sources.gateway.kinds import SOURCES as GATEWAY_KINDS
+from dnsproxy.sources.ingress_source import SOURCE as INGRESS
+from dnsproxy.sources.service_source import SOURCE as SERVICE
+from dnsproxy.sources.service_targets import Addresses, ServiceTargets
+from dnsproxy.sources.service_uses import ServiceUses
+from dnsproxy.sources.target_service import service_keys
+from sidecar.kubernetes.config import Cluster
+from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.status import Status
+from sidecar.slices import in_slices
+
+GATEWAY = "Gateway API"
+TARGETS = "target Services"
+
+
+class ClusterSources:
+    """Follows a cluster for a keeper.
+
+    `on_claims` gets the hostnames whose claims have changed; `on_synced` is called after each whole report of a source.
+    """
+
+    def __init__(
+        self,
+        settings: ClusterSettings,
+        keeper: TableKeeper,
+        *,
+        on_claims: Callable[[frozenset[str]], None] = lambda _: None,
+        on_synced: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._settings = settings
+        self._keeper = keeper
+        self._on_claims = on_claims
+        self._on_synced = on_synced
+        self._ingress = IngressStatus()
+        self._service = Status(SERVICE)
+        self._gateway: GatewayFollower | None = None
+        self._targets: ServiceTargets | None = None
+        self._uses = ServiceUses()
+
+    @staticmethod
+    def reports(settings: ClusterSettings) -> list[str]:
+        """What has to report once before the table is the cluster's."""
+        told = {
+            INGRESS: settings.ingress is not None,
+            GATEWAY: settings.gateway is not None,
+            SERVICE: settings.services,
+        }
+        return [*(name for name, given in told.items() if given), TARGETS]
+
+    @staticmethod
+    def kinds(settings: ClusterSettings) -> list[str]:
+        """The sources in the claim store that are fed from here."""
+        gateway = GATEWAY_KINDS if settings.gateway else ()
+        return [*([INGRESS] if settings.ingress else []), *gateway, *([SERVICE] if settings.services else [])]
+
+    @property
+    def statuses(self) -> list[Status]:
+        """How every watch is doing."""
+        gateway = self._gateway.statuses if self._gateway else []
+        targets = self._targets.statuses if self._targets else []
+        return [*self._simple_statuses, *gateway, *targets]
+
+    @property
+    def faults(self) -> Mapping[str, str]:
+        """The Services that targets name and that have no address, with the reason."""
+        return self._targets.faults if self._targets else {}
+
+    @property
+    def services(self) -> Addresses:
+        """The addresses of the Services that targets name."""
+        return self._targets.addresses if self._targets else {}
+
+    @property
+    def in_step(self) -> bool:
+        """Whether claims and addresses are those of the cluster: all was read once, and nothing is in doubt.
+
+        A Service that only an object names is left out: its owner must not be able to keep this from being so.
+        """
+        if self._targets is None or not self._targets.in_step:
+            return False
+        store = self._keeper.registry.store
+        return (
+            all(status.synced and not status.doubted for status in self._simple_statuses)
+            and (self._gateway.in_step if self._gateway else self._settings.gateway is None)
+            and not any(store.restored(kind) for kind in self.kinds(self._settings))
+        )
+
+    @property
+    def _simple_statuses(self) -> list[Status]:
+        """Of the watches that are there from the start."""
+        ingress = [self._ingress.ingresses, self._ingress.classes] if self._settings.ingress else []
+        return [*ingress, *([self._service] if self._settings.services else [])]
+
+    async def run(self, cluster: Cluster) -> None:
+        """Follow until cancelled."""
+        async with ApiClient(cluster) as client:
+            await self.follow(client)
+
+    async def follow(self, client: ApiClient) -> None:
+        """The same through a client that is open."""
+        registry = self._keeper.registry
+        self._targets = ServiceTargets(
+            client,
+            configured=service_keys(registry.targets.named()),
+            known=registry.targets.services,
+            on_change=self._set_services,
+            on_synced=self._note_targets,
+        )
+        await in_slices(self._name_services(registry.store.names()))
+        self._note_targets()
+        async with trio.open_nursery() as nursery:
+            for follower in self._followers(client):
+                nursery.start_soon(follower)
+
+    def _followers(self, client: ApiClient) -> Iterator[Callable[[], Awaitable[None]]]:
+        store = self._keeper.registry.store
+        if self._targets is not None:
+            yield self._targets.run
+        if self._settings.ingress is not None:
+            follow = partial(follow_ingresses, client, store, options=self._settings.ingress)
+            told = partial(self._note, INGRESS, lambda: self._ingress.synced)
+            yield partial(follow, on_claims=self._take, on_synced=told, status=self._ingress)
+        if self._settings.gateway is not None:
+            self._gateway = GatewayFollower(
+                client,
+                store,
+                options=self._settings.gateway,
+                on_claims=self._take,
+                on_synced=partial(self._note, GATEWAY, lambda: True),
+            )
+            yield self._gateway.run
+        if self._settings.services:
+            told = partial(self._note, SERVICE, lambda: self._service.synced)
+            yield partial(follow_services, client, store, on_claims=self._take, on_synced=told, status=self._service)
+
+    def _take(self, hostnames: frozenset[str]) -> None:
+        self._keeper.registry.touch(hostnames)
+        for _ in self._name_services(hostnames):
+            pass
+        self._on_claims(hostnames)
+        self._keeper.wake()
+
+    def _name_services(self, hostnames: Iterable[str]) -> Generator[None, None, None]:
+        """Follow the Services that the claims to these hostnames choose, and let go those that none does any more."""
+        store = self._keeper.registry.store
+        for hostname in hostnames:
+            turn = self._uses.put(hostname, (claim.target for claim in store.claims_for(hostname) if claim.target))
+            if self._targets is not None:
+                self._targets.want(turn.named)
+                self._targets.leave(turn.left)
+            yield
+
+    def _set_services(self, key: str, addresses: Addresses) -> None:
+        registry = self._keeper.registry
+        is_configured = key in service_keys(registry.targets.named())
+        registry.set_services(addresses, touching=None if is_configured else self._uses.hostnames(key))
+        self._keeper.wake()
+
+    def _note(self, source: str, is_synced: Callable[[], bool]) -> None:
+        self._on_synced()
+        if is_synced():
+            self._keeper.synced(source)
+
+    def _note_targets(self) -> None:
+        if self._targets is not None and self._targets.synced:
+            self._keeper.synced(TARGETS)

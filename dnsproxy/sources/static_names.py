@@ -1,0 +1,90 @@
+"""Static names: `--host NAME=IP[,IP]` and hosts files (hosts(5)), wildcards included.
+
+The law: a line that cannot be used is reported with its number, and the rest of the file counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from dnsproxy.dns.names import BadName, is_wildcard, parse_hostname
+from dnsproxy.hostnames.claims import Claim, Origin, Reach, Rejection
+from dnsproxy.hostnames.targets import parse_address, parse_addresses
+
+# Every hosts(5) file begins with these; they are each host's own business and no mistake of the writer's.
+_OWN_NAMES = frozenset(("localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback", "broadcasthost"))
+
+# Many lines share a few addresses, and to parse one takes as long as all the rest of its line.
+_parse_address = lru_cache(maxsize=1024)(parse_address)
+
+
+def parse_host_flag(text: str) -> Claim:
+    """`NAME=IP[,IP]...` as a claim. Raises ValueError that says what is wrong."""
+    name, equals, addresses = text.partition("=")
+    if not equals:
+        raise ValueError(f"{text!a} is not NAME=IP[,IP], for example app.example.org=192.0.2.10")
+    return static_claim(parse_hostname(name), parse_addresses(addresses), Origin("flag", f"--host {text}"))
+
+
+class HostsFile(NamedTuple):
+    """What a hosts file says."""
+
+    claims: dict[str, Claim]
+    """By hostname, in the order of the file."""
+    rejections: list[Rejection]
+
+
+def parse_hosts_file(lines: Iterable[str], *, path: str) -> Generator[None, None, HostsFile]:
+    """The claims of a hosts file: `ADDRESS NAME...`, `#` begins a comment, lines of one name add up.
+
+    A generator that returns them: it yields after every name and every line, because there can be 100,000.
+    """
+    found = HostsFile({}, [])
+    for number, line in enumerate(lines, 1):
+        fields = line.partition("#")[0].split()
+        if fields:
+            origin = Origin("hosts file", f"{path}:{number}")
+            for hostname, address in _parse_line(fields, origin, found.rejections):
+                _add(found.claims, hostname, address, origin)
+                yield
+        yield
+    return found
+
+
+def _add(claims: dict[str, Claim], hostname: str, address: str, origin: Origin) -> None:
+    known = claims.get(hostname)
+    if known is None:
+        claims[hostname] = static_claim(hostname, (address,), origin)
+    elif address not in known.addresses:
+        claims[hostname] = static_claim(hostname, (*known.addresses, address), known.origin)
+
+
+def _parse_line(fields: list[str], origin: Origin, rejections: list[Rejection]) -> Iterator[tuple[str, str]]:
+    wanted = [name for name in fields[1:] if not _is_own_name(name.lower())]
+    if fields[1:] and not wanted:
+        # Before the address is looked at: the lines of every system have multicast ones, as in `ff02::1 ip6-allnodes`.
+        return
+    try:
+        address = _parse_address(fields[0])
+    except ValueError as error:
+        rejections.append(Rejection(origin, str(error)))
+        return
+    if not wanted:
+        rejections.append(Rejection(origin, f"{address} has no name behind it"))
+    for name in wanted:
+        try:
+            yield parse_hostname(name), address
+        except BadName as error:
+            rejections.append(Rejection(origin, str(error)))
+
+
+def _is_own_name(name: str) -> bool:
+    return name in _OWN_NAMES or name.startswith("ip6-")
+
+
+def static_claim(hostname: str, addresses: tuple[str, ...], origin: Origin) -> Claim:
+    """A claim with fixed addresses; a static wildcard covers one or more labels, as in the DNS (RFC 4592)."""
+    reach = Reach.ANY_LABELS if is_wildcard(hostname) else Reach.NAME
+    return Claim(hostname, reach, origin, addresses)
