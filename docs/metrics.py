@@ -20,8 +20,8 @@ from dnsproxy.install.watch.watcher_status import WatchCollector, WatchStatus
 from dnsproxy.publish.publisher_status import PublishCollector, PublishStatus
 from dnsproxy.serve.metrics import ServerCollector
 from dnsproxy.server.dns_server import DnsServer
-from proxy.metrics import Counters, RelayCollector
-from proxy.supervisor import Fleet
+from proxy.admin.metrics import Counters, RelayCollector
+from proxy.serve.supervisor import Fleet
 from sidecar.kubernetes.status import Status
 from wholeip.metrics import AgentCollector
 from wholeip.status import AgentStatus

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from proxy.protocols import ProxyProtocol
+from proxy.header.protocol import ProxyProtocol
 from proxy.routes import Route, check_routes, parse_advertise, parse_route
 from proxy.settings import Settings
 from sidecar.checked_type import CheckedType
@@ -128,13 +128,13 @@ def main(
     if settings.crc32c and ProxyProtocol.V2 not in map(settings.protocol_of, settings.routes):
         raise BadUsage(["--crc32c: no route has a header of version 2"])
     # Here and not above: help and completion need none of it.
-    from proxy.service import serve  # noqa: PLC0415
+    from proxy.serve.program import serve  # noqa: PLC0415
     from sidecar.logs import configure_logging  # noqa: PLC0415
 
     configure_logging(format=log_format, level=log_level)
     _raise_descriptor_limit()
     if workers > 1:
-        from proxy.supervisor import supervise  # noqa: PLC0415
+        from proxy.serve.supervisor import supervise  # noqa: PLC0415
 
         run_program(supervise, settings, admin, drain, workers, log_format, log_level)
     run_program(serve, settings, admin, drain)

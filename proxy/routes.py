@@ -1,7 +1,7 @@
 """Routes: which port is relayed to which backend with which header, and the text form of the flags that say so.
 
 The law: pure. A backend here is what was written down: a name, an address or a Service; what it stands for at the
-moment is proxy.backend's.
+moment is proxy.backends.backend's.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from proxy.protocols import ProxyProtocol
+from proxy.header.protocol import ProxyProtocol
 from sidecar.endpoints import Endpoint, parse_address, parse_endpoint, parse_port
 
 ANY_HOST = "::"

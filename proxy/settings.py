@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from proxy.protocols import ProxyProtocol, Writer, writer
+from proxy.header.protocol import ProxyProtocol, Writer, writer
 from proxy.routes import Route
 
 

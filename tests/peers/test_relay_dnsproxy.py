@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.name_resolver import Found, NameResolver
+from proxy.backends.name_resolver import Found, NameResolver
 from tests.peers.coredns import running_coredns
 from tests.peers.serving import serving
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from proxy.header import LOCAL
-from proxy.protocols import ProxyProtocol, formatter
+from proxy.header.header import LOCAL
+from proxy.header.protocol import ProxyProtocol, formatter
 from tests.peers.ports import free_ports
 from tests.peers.processes import end_process, is_listening, wait_for
 from tests.peers.programs import program

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from proxy.header import Header
-from proxy.header_v2 import format_v2
+from proxy.header.header import Header
+from proxy.header.v2 import format_v2
 from sidecar.endpoints import Endpoint
 from tests.peers.ports import free_ports
 from tests.peers.processes import end_process, is_listening, wait_for

@@ -14,12 +14,12 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from proxy.backend import Backend
-from proxy.probe import check_backends
-from proxy.readiness import Cause
-from proxy.relay import Relay, open_listeners
+from proxy.admin.probe import check_backends
+from proxy.backends.backend import Backend
+from proxy.backends.readiness import Cause
+from proxy.backends.services import follow_services
+from proxy.relay.relay import Relay, open_listeners
 from proxy.routes import Route, ServicePort
-from proxy.services import follow_services
 from proxy.settings import Settings
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError

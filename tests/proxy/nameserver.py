@@ -13,7 +13,7 @@ import dns.rcode
 import dns.rrset
 import trio
 
-from proxy.name_resolver import NameResolver
+from proxy.backends.name_resolver import NameResolver
 
 Records = list[tuple[str, int, str, list[str]]]
 """Rows of an answer section: name, TTL, type, texts."""

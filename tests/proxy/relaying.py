@@ -11,13 +11,13 @@ from typing import Any
 
 import trio
 
-from proxy.header import Header
-from proxy.name_resolver import LookUp
-from proxy.protocols import parse_header
-from proxy.relay import Relay, open_listeners
+from proxy.backends.name_resolver import LookUp
+from proxy.header.header import Header
+from proxy.header.protocol import parse_header
+from proxy.relay.relay import Relay, open_listeners
+from proxy.relay.splice import Pipes
 from proxy.routes import Destination, Route, ServicePort
 from proxy.settings import Settings
-from proxy.splice import Pipes
 from sidecar.endpoints import Endpoint
 
 Socket = trio.socket.SocketType

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.clients import SAY_SECONDS, Clients, Words
-from proxy.header import Header
-from proxy.header_v1 import format_v1
-from proxy.header_v2 import SIGNATURE_V2, format_v2
+from proxy.header.header import Header
+from proxy.header.v1 import format_v1
+from proxy.header.v2 import SIGNATURE_V2, format_v2
+from proxy.relay.clients import SAY_SECONDS, Clients, Words
 from sidecar.endpoints import Endpoint
 
 WAITING = Endpoint("192.0.2.1", 1000)

@@ -8,9 +8,9 @@ import socket
 import pytest
 import trio
 
-from proxy import connection
-from proxy.byte_path import BUFFER
-from proxy.splice import SIZE
+from proxy.relay import connection
+from proxy.relay.copying import BUFFER
+from proxy.relay.splice import SIZE
 from tests.proxy.relaying import V4, V6, World, read_to_end, relaying, reset, send_all, until
 
 PATTERN = bytes(range(251))

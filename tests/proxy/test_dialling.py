@@ -10,11 +10,11 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from proxy.backend import Address, Backend
-from proxy.byte_path import BUFFER
-from proxy.header import Header
-from proxy.protocols import ProxyProtocol
-from proxy.readiness import Cause, Failure
+from proxy.backends.backend import Address, Backend
+from proxy.backends.readiness import Cause, Failure
+from proxy.header.header import Header
+from proxy.header.protocol import ProxyProtocol
+from proxy.relay.copying import BUFFER
 from proxy.routes import Destination
 from sidecar.endpoints import Endpoint
 from tests.proxy.relaying import V4, V6, World, read_header, read_to_end, relaying, relaying_to, reset, until

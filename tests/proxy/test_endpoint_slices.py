@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.endpoint_slices import (
+from proxy.backends.endpoint_slices import (
     Service,
     describe_none,
     port_name,

@@ -11,10 +11,10 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from proxy import following
-from proxy.backend import Address, Backend
-from proxy.following import follow_backends, keep_resolved, watch_for_dnsproxy
-from proxy.readiness import Cause
+from proxy.backends import following
+from proxy.backends.backend import Address, Backend
+from proxy.backends.following import follow_backends, keep_resolved, watch_for_dnsproxy
+from proxy.backends.readiness import Cause
 from proxy.routes import Destination
 from proxy.settings import Settings
 from tests.proxy.nameserver import played_nameserver

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.hosts_file import addresses_in
+from proxy.backends.hosts_file import addresses_in
 
 CONTENT = """\
 # a comment

@@ -13,7 +13,7 @@ import trio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from proxy.splice import Pipes
+from proxy.relay.splice import Pipes
 from tests.proxy.relaying import read_to_end, relaying, reset, send_all, until
 from tests.proxy.test_connection import acknowledged, pattern
 

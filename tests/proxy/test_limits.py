@@ -10,7 +10,7 @@ from pathlib import Path
 import trio
 from structlog.testing import capture_logs
 
-from proxy.relay import Relay, open_listeners
+from proxy.relay.relay import Relay, open_listeners
 from proxy.routes import Destination, Route
 from proxy.settings import Settings
 from sidecar.endpoints import Endpoint

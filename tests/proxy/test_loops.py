@@ -8,10 +8,10 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from proxy.backend import address_of
-from proxy.listener import _ACCEPTS
-from proxy.protocols import ProxyProtocol
-from proxy.readiness import Cause
+from proxy.backends.backend import address_of
+from proxy.backends.readiness import Cause
+from proxy.header.protocol import ProxyProtocol
+from proxy.relay.listener import _ACCEPTS
 from tests.proxy.relaying import V4, World, read_to_end, relaying, until
 
 PROTOCOLS = pytest.mark.parametrize("protocol", [ProxyProtocol.V1, ProxyProtocol.V2])

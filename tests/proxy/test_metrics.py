@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from proxy.metrics import Counters, RelayCollector
-from proxy.readiness import Cause
+from proxy.admin.metrics import Counters, RelayCollector
+from proxy.backends.readiness import Cause
 
 
 def scrape(counters: Counters) -> dict[str, float]:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from dnsproxy.dns import probe
-from proxy import name_resolver
-from proxy.name_resolver import HOSTS_SECONDS, LONGEST, SHORTEST, Found, NameResolver
-from proxy.readiness import Cause, Failure
+from proxy.backends import name_resolver
+from proxy.backends.name_resolver import HOSTS_SECONDS, LONGEST, SHORTEST, Found, NameResolver
+from proxy.backends.readiness import Cause, Failure
 from tests.proxy.nameserver import Records, played_nameserver
 
 NAME = "backend.example.org"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from proxy.orders import Orders, format_orders, receive_orders
-from proxy.protocols import ProxyProtocol
+from proxy.header.protocol import ProxyProtocol
 from proxy.routes import Destination, Route, ServicePort
+from proxy.serve.worker_settings import Orders, format_orders, receive_orders
 from proxy.settings import Settings
 from sidecar.endpoints import Endpoint
 

@@ -9,12 +9,12 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from proxy import probe
-from proxy.backend import Address, Backend, address_of
-from proxy.header import LOCAL
-from proxy.probe import check_backends
-from proxy.protocols import ProxyProtocol, formatter
-from proxy.readiness import Failure
+from proxy.admin import probe
+from proxy.admin.probe import check_backends
+from proxy.backends.backend import Address, Backend, address_of
+from proxy.backends.readiness import Failure
+from proxy.header.header import LOCAL
+from proxy.header.protocol import ProxyProtocol, formatter
 from proxy.routes import Destination
 from sidecar.answers import Readiness
 from tests.proxy.relaying import V4, read_to_end

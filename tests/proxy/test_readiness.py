@@ -6,8 +6,8 @@ import errno
 
 import pytest
 
-from proxy import readiness
-from proxy.readiness import (
+from proxy.backends import readiness
+from proxy.backends.readiness import (
     RECOVERY_SECONDS,
     Cause,
     Failure,

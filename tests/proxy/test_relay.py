@@ -10,8 +10,8 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from proxy.listener import Listener
-from proxy.relay import Relay, open_listeners, serve_relay
+from proxy.relay.listener import Listener
+from proxy.relay.relay import Relay, open_listeners, serve_relay
 from proxy.routes import Destination, Route
 from proxy.settings import Settings
 from sidecar.endpoints import Endpoint

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.metrics import Counters
-from proxy.readiness import Cause
-from proxy.reports import (
+from proxy.admin.metrics import Counters
+from proxy.admin.reports import (
     LONGEST_BACKOFF,
     Report,
     add_up,
@@ -20,6 +19,7 @@ from proxy.reports import (
     parse_report,
     share_of,
 )
+from proxy.backends.readiness import Cause
 
 counts = st.integers(0, 2**62)
 counters = st.builds(

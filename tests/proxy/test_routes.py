@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.protocols import ProxyProtocol
+from proxy.header.protocol import ProxyProtocol
 from proxy.routes import (
     ANY_HOST,
     Destination,

@@ -10,7 +10,7 @@ import struct
 import pytest
 import trio
 
-from proxy import connection, side
+from proxy.relay import connection, side
 from tests.conftest import refuse
 from tests.proxy.relaying import World, read_to_end, relaying, send_all, until
 from tests.proxy.test_connection import received_in, sides_of

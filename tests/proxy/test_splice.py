@@ -19,11 +19,11 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from proxy import splice
-from proxy.byte_path import BUFFER
-from proxy.connection import Connection
-from proxy.limits import connection_limit
-from proxy.splice import MOST, SIZE, Pipe, Pipes, pipes_within
+from proxy.relay import splice
+from proxy.relay.connection import Connection
+from proxy.relay.copying import BUFFER
+from proxy.relay.limits import connection_limit
+from proxy.relay.splice import MOST, SIZE, Pipe, Pipes, pipes_within
 from tests.proxy.relaying import World, read_to_end, relaying, reset, send_all, until
 from tests.proxy.test_connection import acknowledged, pattern, sides_of
 

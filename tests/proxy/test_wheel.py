@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.wheel import NOWHERE, TICK, Wheel
+from sidecar.deadlines import NOWHERE, TICK, Wheel
 
 
 class Thing:

@@ -14,9 +14,9 @@ from dnsproxy.doctor import dialling
 from dnsproxy.doctor.dialling import HEADERS, dial, dial_all, judge_response
 from dnsproxy.doctor.facts import Header, Outcome, Role
 from dnsproxy.doctor.targets import Target
-from proxy.header import LOCAL
-from proxy.header_v1 import format_v1
-from proxy.header_v2 import format_v2
+from proxy.header.header import LOCAL
+from proxy.header.v1 import format_v1
+from proxy.header.v2 import format_v2
 from sidecar.endpoints import Endpoint
 
 Handler = Callable[[trio.SocketStream], Awaitable[None]]

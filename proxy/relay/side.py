@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVarTuple
 import structlog
 
 if TYPE_CHECKING:
-    from proxy.splice import Pipe
+    from proxy.relay.splice import Pipe
     from sidecar.poller import Poller
 
 Arguments = TypeVarTuple("Arguments")

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import structlog
 import trio
 
-from proxy.admin import View, serve_relay_admin
-from proxy.relay import Relay, open_listeners
+from proxy.admin.admin import View, serve_relay_admin
+from proxy.relay.relay import Relay, open_listeners
 from proxy.settings import Settings
 from sidecar.endpoints import Endpoint
 from sidecar.listeners import listen_tcp

@@ -10,7 +10,7 @@ from typing import Final
 
 import structlog
 
-from proxy.splice import pipes_within
+from proxy.relay.splice import pipes_within
 
 # Descriptors for what is no connection: listeners, the admin port, look-ups, the log.
 _RESERVED: Final = 64

@@ -21,14 +21,14 @@ import trio
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from proxy.admin import View, serve_relay_admin
-from proxy.backend import Backend
-from proxy.following import follow_backends
-from proxy.listener import ROUTE_FLAG
-from proxy.metrics import Counters
-from proxy.orders import Orders, format_orders
-from proxy.reports import Report, add_up, backoff, keep_of_ended, parse_report, share_of
-from proxy.service import say_where
+from proxy.admin.admin import View, serve_relay_admin
+from proxy.admin.metrics import Counters
+from proxy.admin.reports import Report, add_up, backoff, keep_of_ended, parse_report, share_of
+from proxy.backends.backend import Backend
+from proxy.backends.following import follow_backends
+from proxy.relay.listener import ROUTE_FLAG
+from proxy.serve.program import say_where
+from proxy.serve.worker_settings import Orders, format_orders
 from proxy.settings import Settings
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
@@ -193,7 +193,7 @@ async def _worker(orders: Orders) -> AsyncIterator[tuple[trio.Process, trio.Sock
     with theirs:
         ours.setblocking(False)
         stream = trio.SocketStream(trio.socket.from_stdlib_socket(ours))
-        command = [sys.executable, "-m", "proxy.worker", str(theirs.fileno())]
+        command = [sys.executable, "-m", "proxy.serve.worker", str(theirs.fileno())]
         try:
             # In a session of its own: Ctrl-C is for the supervisor, which passes it on.
             process = await trio.lowlevel.open_process(command, pass_fds=(theirs.fileno(),), start_new_session=True)

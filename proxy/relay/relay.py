@@ -16,20 +16,20 @@ from typing import Final
 import structlog
 import trio
 
-from proxy.backend import OWN_LISTENER, Backend
-from proxy.byte_path import BUFFER
-from proxy.clients import Clients
-from proxy.connection import Connection
-from proxy.dialling import Dialling
-from proxy.following import follow_backends
-from proxy.limits import connection_limit, descriptor_limit
-from proxy.listener import ROUTE_FLAG, Listener
-from proxy.metrics import Counters
-from proxy.name_resolver import LookUp
+from proxy.admin.metrics import Counters
+from proxy.backends.backend import OWN_LISTENER, Backend
+from proxy.backends.following import follow_backends
+from proxy.backends.name_resolver import LookUp
+from proxy.relay.clients import Clients
+from proxy.relay.connection import Connection
+from proxy.relay.copying import BUFFER
+from proxy.relay.dialling import Dialling
+from proxy.relay.limits import connection_limit, descriptor_limit
+from proxy.relay.listener import ROUTE_FLAG, Listener
+from proxy.relay.side import FAULT, contain
+from proxy.relay.splice import Pipes, pipes_within
 from proxy.settings import Settings
-from proxy.side import FAULT, contain
-from proxy.splice import Pipes, pipes_within
-from proxy.wheel import NOWHERE, TICK, Wheel
+from sidecar.deadlines import NOWHERE, TICK, Wheel
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
 from sidecar.listeners import bound_endpoint, listen_tcp

@@ -9,10 +9,10 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING, Final
 
-from proxy.clients import FIRST_OCTETS, Words
+from proxy.relay.clients import FIRST_OCTETS, Words
 
 if TYPE_CHECKING:
-    from proxy.relay import Relay
+    from proxy.relay.relay import Relay
 
 _ONE_SEGMENT: Final = 512
 """Octets that fit into one segment on every path (RFC 9293 section 3.7.1 has 536 where nothing is known)."""

@@ -11,8 +11,8 @@ from functools import partial
 import structlog
 import trio
 
-from proxy.backend import Address, Backend, address_of
-from proxy.endpoint_slices import (
+from proxy.backends.backend import Address, Backend, address_of
+from proxy.backends.endpoint_slices import (
     Service,
     describe_none,
     port_name,
@@ -20,7 +20,7 @@ from proxy.endpoint_slices import (
     service_collection,
     slice_collection,
 )
-from proxy.readiness import Cause, Failure
+from proxy.backends.readiness import Cause, Failure
 from proxy.routes import ServicePort
 from proxy.settings import Settings
 from sidecar.kubernetes.endpoint_slices import EndpointSlice

@@ -9,14 +9,14 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING
 
-from proxy.backend import OWN_LISTENER
-from proxy.clients import HEADERS, Words
+from proxy.backends.backend import OWN_LISTENER
+from proxy.relay.clients import HEADERS, Words
 from sidecar.poller import BROKEN, READABLE
 
 if TYPE_CHECKING:
-    from proxy.backend import Backend
-    from proxy.connection import Connection
-    from proxy.side import Side
+    from proxy.backends.backend import Backend
+    from proxy.relay.connection import Connection
+    from proxy.relay.side import Side
 
 
 class Hearing:

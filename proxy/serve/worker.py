@@ -3,7 +3,7 @@
 The law: it lives and dies with its supervisor. It gets its orders over a socket that it was started with, tells there
 what it counts, and ends as at SIGTERM when the other end of it is gone.
 
-    python -m proxy.worker DESCRIPTOR
+    python -m proxy.serve.worker DESCRIPTOR
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Final
 import structlog
 import trio
 
-from proxy.orders import Orders, receive_orders
-from proxy.relay import Relay, open_listeners
-from proxy.reports import Report, format_report
-from proxy.service import spare_garbage_search
+from proxy.admin.reports import Report, format_report
+from proxy.relay.relay import Relay, open_listeners
+from proxy.serve.program import spare_garbage_search
+from proxy.serve.worker_settings import Orders, receive_orders
 from sidecar.logs import configure_logging
 from sidecar.program import run_program
 from sidecar.shutdown import run_until_signal

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from proxy.hosts_file import addresses_in
-from proxy.readiness import Cause, Failure
+from proxy.backends.hosts_file import addresses_in
+from proxy.backends.readiness import Cause, Failure
 
 if TYPE_CHECKING:
     from dns.asyncresolver import Resolver

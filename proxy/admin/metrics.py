@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from proxy.readiness import Cause
+from proxy.backends.readiness import Cause
 
 
 @dataclass(slots=True)

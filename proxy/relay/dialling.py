@@ -2,7 +2,7 @@
 
 The law: nothing here waits, and nothing was sent to a backend before it is given up for another one. Addresses are
 tried as RFC 8305 section 5 has it: the next one when the last has failed or has not answered for a while, and whoever
-connects first is taken. What it hears then is proxy.opening's.
+connects first is taken. What it hears then is proxy.relay.first_words's.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import socket
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from proxy.backend import OWN_LISTENER
-from proxy.clients import Words
-from proxy.connection import Connection
-from proxy.hearing import Hearing
-from proxy.opening import Opening
-from proxy.readiness import Cause, Failure, cause_of_connect
-from proxy.side import End, Side, contain, reset_on_close
-from proxy.wheel import NOWHERE, TICK
+from proxy.backends.backend import OWN_LISTENER
+from proxy.backends.readiness import Cause, Failure, cause_of_connect
+from proxy.relay.clients import Words
+from proxy.relay.connection import Connection
+from proxy.relay.first_words import Opening
+from proxy.relay.loop_check import Hearing
+from proxy.relay.side import End, Side, contain, reset_on_close
+from sidecar.deadlines import NOWHERE, TICK
 from sidecar.poller import BROKEN, READABLE, WRITABLE
 
 if TYPE_CHECKING:
-    from proxy.backend import Address, Backend
-    from proxy.relay import Relay
+    from proxy.backends.backend import Address, Backend
+    from proxy.relay.relay import Relay
 
 EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """What means "not now" rather than "not there": the limits of this process and of the system."""

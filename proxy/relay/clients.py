@@ -8,10 +8,10 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from proxy.header import BadHeader
-from proxy.header_v1 import MAXIMUM_V1
-from proxy.header_v2 import SIGNATURE_V2
-from proxy.protocols import parse_header
+from proxy.header.header import BadHeader
+from proxy.header.protocol import parse_header
+from proxy.header.v1 import MAXIMUM_V1
+from proxy.header.v2 import SIGNATURE_V2
 from sidecar.endpoints import Endpoint
 
 SAY_SECONDS: Final = 60.0

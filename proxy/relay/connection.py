@@ -1,7 +1,7 @@
 """One relayed connection: its events, its deadline, and the end of each direction.
 
 The law: nothing here waits. A connection is moved on by events of its sides and by its deadline, and does all that can
-be done without blocking; the octets themselves are proxy.byte_path's.
+be done without blocking; the octets themselves are proxy.relay.copying's.
 
 How an end is passed on: the FIN of one side becomes a FIN to the other when all before it has been sent, and the other
 direction goes on. A reset becomes a reset, also after all before it has been delivered: a clean end in its place would
@@ -15,13 +15,13 @@ import socket
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from proxy.byte_path import BytePath
-from proxy.side import NOBODY, End, Side
-from proxy.wheel import NOWHERE
+from proxy.relay.copying import BytePath
+from proxy.relay.side import NOBODY, End, Side
+from sidecar.deadlines import NOWHERE
 from sidecar.poller import BROKEN, READABLE, WRITABLE
 
 if TYPE_CHECKING:
-    from proxy.relay import Relay
+    from proxy.relay.relay import Relay
 
 RESET_GRACE: Final = 1.0
 """Seconds for a backend to take what its client sent before the client reset: it may never read, and the reset matters

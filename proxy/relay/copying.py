@@ -1,7 +1,7 @@
 """The way of octets from one side of a connection to the other.
 
 The law: nothing here waits. At most one buffer or one pipe per direction is held: where a receiver is slow, the sender
-is not read. Octets pass through the buffer until a read has filled it; then through a pipe (proxy.splice), until there
+is not read. Octets pass through the buffer until a read has filled it; then through a pipe (proxy.relay.splice), until there
 is less than a buffer at once.
 
 What most connections are about, a small message that is there at once and goes at once, is one read and one send here
@@ -14,12 +14,12 @@ from abc import abstractmethod
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from proxy.opening import send_at_once
-from proxy.side import BULK, End, Side
-from proxy.splice import UNSUPPORTED, Pipe
+from proxy.relay.first_words import send_at_once
+from proxy.relay.side import BULK, End, Side
+from proxy.relay.splice import UNSUPPORTED, Pipe
 
 if TYPE_CHECKING:
-    from proxy.relay import Relay
+    from proxy.relay.relay import Relay
 
 BUFFER: Final = 65_536
 """Octets that are read at once, and so the most that is held per direction outside the kernel."""

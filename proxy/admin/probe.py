@@ -15,8 +15,8 @@ from typing import Final
 
 import trio
 
-from proxy.backend import Address, Backend
-from proxy.readiness import Cause, Failure, cause_of_connect, describe
+from proxy.backends.backend import Address, Backend
+from proxy.backends.readiness import Cause, Failure, cause_of_connect, describe
 from sidecar.answers import Readiness
 
 PROBE_SECONDS: Final = 2.0

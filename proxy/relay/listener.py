@@ -9,17 +9,17 @@ import errno
 import socket
 from typing import TYPE_CHECKING, Final
 
-from proxy.dialling import EXHAUSTED, Dialling
-from proxy.opening import send_at_once
-from proxy.protocols import Writer
-from proxy.redirected import original_destination
-from proxy.side import reset_on_close
+from proxy.header.protocol import Writer
+from proxy.relay.dialling import EXHAUSTED, Dialling
+from proxy.relay.first_words import send_at_once
+from proxy.relay.redirected import original_destination
+from proxy.relay.side import reset_on_close
 from sidecar.endpoints import Endpoint
 from sidecar.listeners import bound_endpoint
 
 if TYPE_CHECKING:
-    from proxy.backend import Backend
-    from proxy.relay import Relay
+    from proxy.backends.backend import Backend
+    from proxy.relay.relay import Relay
 
 ROUTE_FLAG: Final = "--route"
 

@@ -1,0 +1,1 @@
+"""What a running relay shows: health, metrics, the status page."""

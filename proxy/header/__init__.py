@@ -1,0 +1,1 @@
+"""PROXY protocol headers as octets (haproxy proxy-protocol.txt). Pure."""

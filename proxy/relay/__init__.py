@@ -1,0 +1,1 @@
+"""Moves octets between clients and backends; one trio task for all connections."""
