@@ -23,8 +23,8 @@ from dnsproxy.server.dns_server import DnsServer
 from proxy.admin.metrics import Counters, RelayCollector
 from proxy.serve.supervisor import Fleet
 from sidecar.kubernetes.status import Status
-from wholeip.metrics import AgentCollector
-from wholeip.status import AgentStatus
+from wholeip.agent.metrics import AgentCollector
+from wholeip.agent.status import AgentStatus
 
 
 async def _collected() -> Mapping[str, list[Metric]]:

@@ -86,7 +86,7 @@ def run(*, admin: Endpoint | None, log_format: str | None, log_level: str, **val
     Exit status: 0 stopped, 2 bad usage, 3 the cluster's address or nftables is not to be had.
     """
     from sidecar.logs import configure_logging  # noqa: PLC0415  # --help must not cost what an agent needs
-    from wholeip.run import run_agent  # noqa: PLC0415
+    from wholeip.agent.run import run_agent  # noqa: PLC0415
     from wholeip.settings import RunSettings  # noqa: PLC0415
 
     settings = RunSettings(cluster=make_cluster(values), admin=admin, **values)
@@ -104,7 +104,7 @@ def rules(*, output: str, **values: Any) -> None:
 
     Exit status: 0 printed, 2 bad usage, 3 the cluster cannot be asked.
     """
-    from wholeip.rules import print_rules  # noqa: PLC0415  # as above
+    from wholeip.rules_command import print_rules  # noqa: PLC0415  # as above
 
     run_program(print_rules, make_cluster(values), output)
 
@@ -117,7 +117,7 @@ def status(admin: Endpoint, output: str) -> None:
 
     Exit status: 0 the kernel has what the cluster wants, 1 not so, 2 bad usage, 3 the agent cannot be asked.
     """
-    from wholeip.asking import print_status  # noqa: PLC0415  # as above
+    from wholeip.status_command import print_status  # noqa: PLC0415  # as above
 
     run_program(print_status, admin, output)
 
@@ -129,6 +129,6 @@ def uninstall(*, dry_run: bool) -> None:
 
     Exit status: 0 there are none (any more), 2 bad usage, 3 nftables is not to be had.
     """
-    from wholeip.uninstalling import run_uninstall  # noqa: PLC0415  # as above
+    from wholeip.uninstall_command import run_uninstall  # noqa: PLC0415  # as above
 
     run_program(run_uninstall, dry_run)

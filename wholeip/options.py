@@ -13,8 +13,8 @@ import click
 
 from sidecar.checked_type import CheckedType
 from sidecar.options import Decorated, add_options, kubeconfig_options
-from wholeip.addresses import parse_network
-from wholeip.services import DEFAULT_PROXY_NAME, LABEL
+from wholeip.mappings.addresses import parse_network
+from wholeip.mappings.services import DEFAULT_PROXY_NAME, LABEL
 from wholeip.settings import ClusterSettings
 
 ADMIN: Final = "127.0.0.1:8083"

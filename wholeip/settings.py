@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from sidecar.endpoints import Endpoint
-from wholeip.addresses import Network
-from wholeip.services import DEFAULT_PROXY_NAME
+from wholeip.mappings.addresses import Network
+from wholeip.mappings.services import DEFAULT_PROXY_NAME
 
 
 @dataclass(frozen=True, slots=True)

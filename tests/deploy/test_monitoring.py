@@ -20,8 +20,8 @@ from tests.deploy.manifests import DEPLOY
 from tests.peers.ports import free_ports
 from tests.peers.processes import end_process, is_listening, wait_for
 from tests.peers.programs import program
-from wholeip.metrics import AgentCollector
-from wholeip.status import AgentStatus
+from wholeip.agent.metrics import AgentCollector
+from wholeip.agent.status import AgentStatus
 
 FOLDER: Final = DEPLOY / "components" / "monitoring"
 _METRIC: Final = re.compile(r"\b(?:dnsproxy|proxy|wholeip|process)_[a-z_]+\b")

@@ -20,8 +20,8 @@ from tests.peers.networks import root
 from tests.peers.programs import program
 from tests.peers.wholeip_world import MERGE, NODE, NODES, PATIENCE, SERVICES, SLICES, World, running_world
 from tests.wholeip.objects import LEAVING, NOT_READY, READY, port
-from wholeip.nft import Nft
-from wholeip.services import LABEL
+from wholeip.kernel.nft import Nft
+from wholeip.mappings.services import LABEL
 
 __all__ = ["root"]
 pytestmark = [pytest.mark.peer("etcd", "kube-apiserver", "nft", "ip", "nsenter", "unshare"), pytest.mark.timeout(400)]

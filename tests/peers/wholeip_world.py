@@ -26,10 +26,10 @@ from tests.peers.ports import free_ports
 from tests.peers.processes import end_process
 from tests.wholeip.objects import WHOLE, slice_manifest
 from tests.wholeip.scene.place import place
-from wholeip.nft import Nft
-from wholeip.rules import read_state
-from wholeip.ruleset import Ruleset, make_ruleset
-from wholeip.services import LABEL
+from wholeip.kernel.nft import Nft
+from wholeip.mappings.services import LABEL
+from wholeip.rules_command import read_state
+from wholeip.ruleset.ruleset import Ruleset, make_ruleset
 from wholeip.settings import ClusterSettings
 
 NODE: Final = "node-1"

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 
 import trio
 
-from wholeip.nft_errors import NftFailed, Refused
-from wholeip.ruleset import Ruleset, Transaction
+from wholeip.ruleset.errors import NftFailed, Refused
+from wholeip.ruleset.ruleset import Ruleset, Transaction
 
 
 @dataclass
 class FakeKernel:
-    """Has what a Table of wholeip.nft has. `failures` come first, one for each call."""
+    """Has what a Table of wholeip.kernel.nft has. `failures` come first, one for each call."""
 
     ruleset: Ruleset | None = None
     failures: list[NftFailed] = field(default_factory=list)

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from sidecar.kubernetes.endpoint_slices import EndpointSlice
-from wholeip.addresses import Address
-from wholeip.mapping import OpenPort
-from wholeip.nodes import Node
-from wholeip.services import LABEL, Service
+from wholeip.mappings.addresses import Address
+from wholeip.mappings.mapping import OpenPort
+from wholeip.mappings.nodes import Node
+from wholeip.mappings.services import LABEL, Service
 
 WHOLE = {"networking.cozystack.io/wholeIP": "true"}
 READY = {"ready": True, "serving": True, "terminating": False}

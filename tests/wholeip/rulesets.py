@@ -6,8 +6,8 @@ from ipaddress import ip_address, ip_network
 
 from hypothesis import strategies as st
 
-from wholeip.mapping import Mapping, OpenPort, Protocol
-from wholeip.ruleset import Ruleset, make_ruleset
+from wholeip.mappings.mapping import Mapping, OpenPort, Protocol
+from wholeip.ruleset.ruleset import Ruleset, make_ruleset
 
 _PROTOCOLS: tuple[Protocol, ...] = ("tcp", "udp", "sctp")
 _ADDRESSES = {4: "203.0.113.{}", 6: "2001:db8:113::{}"}

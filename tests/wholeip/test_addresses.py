@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.wholeip.objects import ip
-from wholeip.addresses import Protected, parse_mappable, parse_network, sorted_addresses
+from wholeip.mappings.addresses import Protected, parse_mappable, parse_network, sorted_addresses
 
 
 @pytest.mark.parametrize(

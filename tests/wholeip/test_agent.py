@@ -18,15 +18,15 @@ from tests.sidecar.kubernetes.faulty_api import client_in_memory, failure
 from tests.sidecar.kubernetes.live_api import LiveApi
 from tests.wholeip.kernel import FakeKernel
 from tests.wholeip.objects import READY, WHOLE, ip, node_manifest, port, service_manifest, slice_manifest
-from wholeip.agent import Agent, AgentPace
-from wholeip.following import ClusterFollower
-from wholeip.mapping import Mapping
-from wholeip.nft_errors import Busy, NotPermitted, Refused
-from wholeip.reports import Reason
-from wholeip.ruleset import Ruleset, make_ruleset
-from wholeip.state import ClusterState
-from wholeip.status import AgentStatus
-from wholeip.target import Step
+from wholeip.agent.agent import Agent, AgentPace
+from wholeip.agent.following import ClusterFollower
+from wholeip.agent.status import AgentStatus
+from wholeip.agent.target import Step
+from wholeip.mappings.mapping import Mapping
+from wholeip.mappings.reports import Reason
+from wholeip.mappings.state import ClusterState
+from wholeip.ruleset.errors import Busy, NotPermitted, Refused
+from wholeip.ruleset.ruleset import Ruleset, make_ruleset
 
 LB, POD, POD2 = "192.0.2.1", "10.0.0.1", "10.0.0.2"
 SERVICES, SLICES, NODES = "/api/v1/services", "/apis/discovery.k8s.io/v1/endpointslices", "/api/v1/nodes"

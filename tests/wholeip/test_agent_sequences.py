@@ -30,9 +30,9 @@ from tests.wholeip.objects import (
     slice_manifest,
 )
 from tests.wholeip.test_agent import SLICE_GROUP, Node, make_api
-from wholeip.nft_errors import Busy, NftFailed, NoAnswer, Refused
-from wholeip.ruleset import Ruleset, make_ruleset
-from wholeip.state import ClusterState
+from wholeip.mappings.state import ClusterState
+from wholeip.ruleset.errors import Busy, NftFailed, NoAnswer, Refused
+from wholeip.ruleset.ruleset import Ruleset, make_ruleset
 
 ADDRESSES = ["192.0.2.1", "192.0.2.2", "2001:db8::1", "bad"]
 PODS = ["10.0.0.1", "10.0.0.2", "192.0.2.1", "192.0.2.9"]

@@ -6,8 +6,8 @@ import click
 import pytest
 
 from tests.wholeip.test_status import status
-from wholeip.asking import format_text
-from wholeip.status import AgentStatus, Document, ShownMapping, ShownReport, show
+from wholeip.agent.status import AgentStatus, Document, ShownMapping, ShownReport, show
+from wholeip.status_command import format_text
 
 
 def lines(document: Document) -> list[str]:

@@ -22,7 +22,7 @@ from tests.wholeip.objects import ip
 from tests.wholeip.test_agent import LB, POD, SERVICES, make_api, put_service, put_slice
 from wholeip.cli import main
 from wholeip.options import own_name, parse_label_value, parse_node_name
-from wholeip.rules import print_rules
+from wholeip.rules_command import print_rules
 from wholeip.settings import ClusterSettings
 
 

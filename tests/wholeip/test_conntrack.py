@@ -23,10 +23,10 @@ from tests.wholeip.scene.cluster import (
     wait_until,
 )
 from tests.wholeip.scene.place import Failed
-from wholeip.conntrack import end_flows
-from wholeip.mapping import Mapping, OpenPort
-from wholeip.nft_errors import NotPermitted
-from wholeip.ruleset import Ruleset, changes, format_transaction, make_ruleset
+from wholeip.kernel.conntrack import end_flows
+from wholeip.mappings.mapping import Mapping, OpenPort
+from wholeip.ruleset.errors import NotPermitted
+from wholeip.ruleset.ruleset import Ruleset, changes, format_transaction, make_ruleset
 
 __all__ = ["root"]
 pytestmark = pytest.mark.peer("nft", "ip", "nsenter", "unshare", "conntrack")
@@ -158,7 +158,7 @@ def test_flows_are_for_who_may_change_the_network_to_end(scene: Cluster, monkeyp
     async def refused(*, group: int | None = None) -> trio.socket.SocketType:  # noqa: ARG001
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr("wholeip.conntrack.netfilter_socket", refused)
+    monkeypatch.setattr("wholeip.kernel.conntrack.netfilter_socket", refused)
     ruleset = make_ruleset(mappings(), cluster=CLUSTER)
     with pytest.raises(NotPermitted):
         end(scene, None, ruleset)

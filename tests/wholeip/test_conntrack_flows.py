@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wholeip.conntrack_flows import (
+from wholeip.mappings.mapping import Mapping, OpenPort
+from wholeip.ruleset.flows import (
     DONE,
     ERROR,
     Flow,
@@ -25,8 +26,7 @@ from wholeip.conntrack_flows import (
     parse_flows,
     relevant_addresses,
 )
-from wholeip.mapping import Mapping, OpenPort
-from wholeip.ruleset import Ruleset, make_ruleset
+from wholeip.ruleset.ruleset import Ruleset, make_ruleset
 
 CLIENT, ADDRESS, SECOND, POD, OTHER_POD = "198.51.100.9", "192.0.2.1", "192.0.2.2", "10.0.0.1", "10.0.0.2"
 

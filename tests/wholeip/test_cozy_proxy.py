@@ -10,8 +10,8 @@ import trio
 from tests.peers.networks import Network, root
 from tests.wholeip.scene.cluster import CLUSTER, OPEN_PORT, Cluster, address, balanced, cluster, install, mappings
 from tests.wholeip.scene.cozy_proxy import COZY_PROXY
-from wholeip.conntrack import end_flows
-from wholeip.ruleset import make_ruleset
+from wholeip.kernel.conntrack import end_flows
+from wholeip.ruleset.ruleset import make_ruleset
 
 __all__ = ["root"]
 pytestmark = pytest.mark.peer("nft", "ip", "nsenter", "unshare")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.wholeip.objects import GONE, LEAVING, NOT_READY, PUBLISHED, READY, endpoint_slice, ip
-from wholeip.endpoints import Candidates, Pod, candidates, service_key, slice_collection
+from wholeip.mappings.endpoints import Candidates, Pod, candidates, service_key, slice_collection
 
 A, B, C = "10.0.0.1", "10.0.0.2", "10.0.0.10"
 

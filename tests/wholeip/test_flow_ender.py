@@ -11,12 +11,12 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from wholeip.flow_ender import RETRY_SECONDS, FlowEnder
-from wholeip.nft_errors import NftFailed, NotPermitted
-from wholeip.plan import Plan
-from wholeip.ruleset import Ruleset
-from wholeip.status import AgentStatus
-from wholeip.target import Step, Target
+from wholeip.agent.flow_ender import RETRY_SECONDS, FlowEnder
+from wholeip.agent.status import AgentStatus
+from wholeip.agent.target import Step, Target
+from wholeip.mappings.plan import Plan
+from wholeip.ruleset.errors import NftFailed, NotPermitted
+from wholeip.ruleset.ruleset import Ruleset
 
 TARGETS = [Target(Plan(), table=f"t{number}") for number in range(4)]
 A, B, C, D = (target.ruleset() for target in TARGETS)

@@ -10,10 +10,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from sidecar.kubernetes.status import Status
 from sidecar.registries import make_registry
 from tests.wholeip.test_status import MAPPING, status
-from wholeip.metrics import AgentCollector
-from wholeip.plan import Part, Plan
-from wholeip.reports import NOTES, Reason, Report
-from wholeip.status import DURATION_BOUNDS, AgentStatus
+from wholeip.agent.metrics import AgentCollector
+from wholeip.agent.status import DURATION_BOUNDS, AgentStatus
+from wholeip.mappings.plan import Part, Plan
+from wholeip.mappings.reports import NOTES, Reason, Report
 
 
 def scraped(of: AgentStatus) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:

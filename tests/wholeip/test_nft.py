@@ -9,9 +9,9 @@ import pytest
 import trio
 
 from tests.peers.programs import program
-from wholeip.nft import Nft
-from wholeip.nft_errors import Busy, NftFailed, NoAnswer, NoNft, NotPermitted, Refused, UnknownListing
-from wholeip.ruleset import changes, make_ruleset
+from wholeip.kernel.nft import Nft
+from wholeip.ruleset.errors import Busy, NftFailed, NoAnswer, NoNft, NotPermitted, Refused, UnknownListing
+from wholeip.ruleset.ruleset import changes, make_ruleset
 
 SOMETHING = changes(None, make_ruleset([]))
 

@@ -15,10 +15,10 @@ from tests.peers.networks import Network, root
 from tests.wholeip.kernel import FakeKernel
 from tests.wholeip.rulesets import rulesets
 from tests.wholeip.scene.place import Place, place
-from wholeip.mapping import Mapping, OpenPort
-from wholeip.nft import Nft, Table
-from wholeip.nft_errors import Refused
-from wholeip.ruleset import TABLE, Ruleset, Transaction, changes, format_transaction, make_ruleset
+from wholeip.kernel.nft import Nft, Table
+from wholeip.mappings.mapping import Mapping, OpenPort
+from wholeip.ruleset.errors import Refused
+from wholeip.ruleset.ruleset import TABLE, Ruleset, Transaction, changes, format_transaction, make_ruleset
 
 __all__ = ["root"]
 real = pytest.mark.peer("nft", "unshare", "nsenter")

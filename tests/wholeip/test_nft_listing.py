@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wholeip.nft_listing import NoListing, parse_listing
-from wholeip.ruleset import TABLE, make_ruleset
+from wholeip.ruleset.listing import NoListing, parse_listing
+from wholeip.ruleset.ruleset import TABLE, make_ruleset
 
 EMPTY = make_ruleset([])
 OURS = {"family": "inet", "table": TABLE}

@@ -29,8 +29,8 @@ from tests.wholeip.scene.cluster import (
     wait_until,
 )
 from tests.wholeip.scene.place import Failed, Place
-from wholeip.mapping import Mapping, OpenPort
-from wholeip.ruleset import changes, format_ruleset, format_transaction, make_ruleset
+from wholeip.mappings.mapping import Mapping, OpenPort
+from wholeip.ruleset.ruleset import changes, format_ruleset, format_transaction, make_ruleset
 
 __all__ = ["root"]
 pytestmark = pytest.mark.peer("nft", "ip", "nsenter", "unshare")

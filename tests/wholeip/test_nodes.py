@@ -9,8 +9,8 @@ import pytest
 
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from tests.wholeip.objects import ip, node
-from wholeip.addresses import parse_network
-from wholeip.nodes import NODES, Node, addresses_of, pod_networks_of
+from wholeip.mappings.addresses import parse_network
+from wholeip.mappings.nodes import NODES, Node, addresses_of, pod_networks_of
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ from sidecar.kubernetes.status import State, Status
 from sidecar.page.document import Level, as_levels
 from sidecar.page.history import History
 from tests.wholeip.test_status import MAPPING, status
-from wholeip.page import CHARTS, SHOWN, agent_facts, read_counters, render_page
-from wholeip.plan import Part, Plan
-from wholeip.reports import Reason, Report
-from wholeip.status import AgentStatus
+from wholeip.agent.page import CHARTS, SHOWN, agent_facts, read_counters, render_page
+from wholeip.agent.status import AgentStatus
+from wholeip.mappings.plan import Part, Plan
+from wholeip.mappings.reports import Reason, Report
 
 
 class Tags(HTMLParser):

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.wholeip.objects import NEW, NOT_READY, OLD, READY, WHOLE, endpoint_slice, ip, port, service, tcp
-from wholeip.addresses import Protected, parse_network
-from wholeip.endpoints import candidates
-from wholeip.mapping import Mapping
-from wholeip.plan import NOTHING_IN_USE, InUse, Plan, make_plan
-from wholeip.reports import Reason, Report, skipped
-from wholeip.ruleset import make_ruleset
-from wholeip.services import read_service
+from wholeip.mappings.addresses import Protected, parse_network
+from wholeip.mappings.endpoints import candidates
+from wholeip.mappings.mapping import Mapping
+from wholeip.mappings.plan import NOTHING_IN_USE, InUse, Plan, make_plan
+from wholeip.mappings.reports import Reason, Report, skipped
+from wholeip.mappings.services import read_service
+from wholeip.ruleset.ruleset import make_ruleset
 
 LB, LB2, LB6 = "192.0.2.1", "192.0.2.2", "2001:db8::1"
 POD, POD2, POD6 = "10.0.0.1", "10.0.0.2", "2001:db8:1::1"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tests.wholeip.objects import ip, tcp
-from wholeip.mapping import Mapping
-from wholeip.plan import NOTHING_IN_USE
-from wholeip.present import address_count, in_use_of
-from wholeip.ruleset import Ruleset, make_ruleset
+from wholeip.agent.present import address_count, in_use_of
+from wholeip.mappings.mapping import Mapping
+from wholeip.mappings.plan import NOTHING_IN_USE
+from wholeip.ruleset.ruleset import Ruleset, make_ruleset
 
 
 def test_each_pair_of_address_and_pod_is_found_whatever_it_lets_in() -> None:

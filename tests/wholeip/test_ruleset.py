@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from tests.wholeip.kernel import after
 from tests.wholeip.rulesets import mappings, networks, rulesets
-from wholeip.mapping import Mapping, OpenPort
-from wholeip.ruleset import (
+from wholeip.mappings.mapping import Mapping, OpenPort
+from wholeip.ruleset.chains import CHAINS, COLLECTIONS
+from wholeip.ruleset.ruleset import (
     TABLE,
     BadMapping,
     Ruleset,
@@ -24,7 +25,6 @@ from wholeip.ruleset import (
     format_transaction,
     make_ruleset,
 )
-from wholeip.ruleset_chains import CHAINS, COLLECTIONS
 
 TCP_80 = OpenPort("tcp", 80)
 

@@ -15,11 +15,11 @@ from sidecar.errors import StartError
 from tests.sidecar.kubernetes.faulty_api import client_in_memory
 from tests.wholeip.kernel import FakeKernel
 from tests.wholeip.test_agent import LB, POD, make_api, put_service, put_slice
-from wholeip.nft_errors import NotPermitted
-from wholeip.ruleset import Ruleset, make_ruleset
-from wholeip.run import serve
+from wholeip.agent.run import serve
+from wholeip.agent.status import Document, parse_document
+from wholeip.ruleset.errors import NotPermitted
+from wholeip.ruleset.ruleset import Ruleset, make_ruleset
 from wholeip.settings import ClusterSettings, RunSettings
-from wholeip.status import Document, parse_document
 
 HERE = Endpoint("127.0.0.1", 0)
 

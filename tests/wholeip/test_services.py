@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from tests.wholeip.objects import WHOLE, port, service, service_manifest, tcp
-from wholeip.mapping import OpenPort
-from wholeip.reports import Reason
-from wholeip.services import Service, read_service, service_collection
+from wholeip.mappings.mapping import OpenPort
+from wholeip.mappings.reports import Reason
+from wholeip.mappings.services import Service, read_service, service_collection
 
 LB = "192.0.2.1"
 OURS = "switchback.dev/whole-ip"

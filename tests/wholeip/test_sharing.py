@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.wholeip.objects import ip
-from wholeip.addresses import Address
-from wholeip.sharing import Sharing
+from wholeip.mappings.addresses import Address
+from wholeip.mappings.sharing import Sharing
 
 A, B, C, D = (ip(f"192.0.2.{number}") for number in range(1, 5))
 

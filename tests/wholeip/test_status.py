@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 from sidecar.kubernetes.errors import Forbidden, ServerTrouble
 from sidecar.kubernetes.status import State, Status
 from tests.wholeip.objects import ip, tcp
-from wholeip.mapping import Mapping, OpenPort
-from wholeip.plan import Part, Plan
-from wholeip.reports import Reason, Report
-from wholeip.status import (
+from wholeip.agent.status import (
     DURATION_BOUNDS,
     AgentStatus,
     Document,
@@ -25,6 +22,9 @@ from wholeip.status import (
     parse_document,
     show,
 )
+from wholeip.mappings.mapping import Mapping, OpenPort
+from wholeip.mappings.plan import Part, Plan
+from wholeip.mappings.reports import Reason, Report
 
 MAPPING = Mapping(
     "default/vm", ip("192.0.2.1"), ip("10.0.0.1"), tcp(80) | {OpenPort("udp", 53)}, icmp=True, egress=True, here=False

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wholeip.sysctls import FORWARDING, advise, read_sysctl
+from wholeip.kernel.sysctls import FORWARDING, advise, read_sysctl
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,12 @@ from sidecar.kubernetes.endpoint_slices import EndpointSlice
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from tests.wholeip.kernel import after
 from tests.wholeip.objects import LEAVING, NEW, NOT_READY, OLD, READY, WHOLE, endpoint_slice, node, port, service
-from wholeip.nodes import Node
-from wholeip.plan import NOTHING_IN_USE
-from wholeip.ruleset import Ruleset, changes
-from wholeip.services import Service
-from wholeip.state import ClusterState
-from wholeip.target import Step, Target, step_from, whole_step
+from wholeip.agent.target import Step, Target, step_from, whole_step
+from wholeip.mappings.nodes import Node
+from wholeip.mappings.plan import NOTHING_IN_USE
+from wholeip.mappings.services import Service
+from wholeip.mappings.state import ClusterState
+from wholeip.ruleset.ruleset import Ruleset, changes
 
 LB, LB2, POD, POD2, POD3 = "192.0.2.1", "192.0.2.2", "10.0.0.1", "10.0.0.2", "10.0.0.3"
 LB6, POD6 = "2001:db8::1", "2001:db8:1::1"

@@ -7,10 +7,10 @@ import pytest
 from sidecar.errors import StartError
 from tests.wholeip.kernel import FakeKernel
 from tests.wholeip.objects import ip
-from wholeip.mapping import Mapping
-from wholeip.nft_errors import NoNft, NotPermitted
-from wholeip.ruleset import make_ruleset
-from wholeip.uninstalling import uninstall
+from wholeip.mappings.mapping import Mapping
+from wholeip.ruleset.errors import NoNft, NotPermitted
+from wholeip.ruleset.ruleset import make_ruleset
+from wholeip.uninstall_command import uninstall
 
 TABLE = make_ruleset([Mapping("a/b", ip("192.0.2.1"), ip("10.0.0.1"), None, icmp=True, egress=True)])
 

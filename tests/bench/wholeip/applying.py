@@ -17,10 +17,10 @@ from tests.bench.progress import Progress
 from tests.bench.wholeip.ways import make_mappings
 from tests.peers.networks import Network
 from tests.wholeip.scene.cluster import CLUSTER, OPEN_PORT, Cluster, address
-from wholeip.conntrack import end_flows
-from wholeip.mapping import Mapping
-from wholeip.nft import Nft
-from wholeip.ruleset import Ruleset, changes, make_ruleset
+from wholeip.kernel.conntrack import end_flows
+from wholeip.kernel.nft import Nft
+from wholeip.mappings.mapping import Mapping
+from wholeip.ruleset.ruleset import Ruleset, changes, make_ruleset
 
 _NEW: Final = "203.0.113.200"
 """An address that comes and goes."""

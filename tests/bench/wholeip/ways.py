@@ -11,8 +11,8 @@ from typing import Final
 
 from tests.wholeip.scene.cluster import CLUSTER, NETWORK_PLUGIN, Cluster, address, balanced
 from tests.wholeip.scene.cozy_proxy import COZY_PROXY
-from wholeip.mapping import Mapping
-from wholeip.ruleset import format_ruleset, make_ruleset
+from wholeip.mappings.mapping import Mapping
+from wholeip.ruleset.ruleset import format_ruleset, make_ruleset
 
 
 @dataclass(frozen=True, slots=True)

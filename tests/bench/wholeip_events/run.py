@@ -22,8 +22,8 @@ from tests.bench.wholeip_events.report import Figures
 from tests.peers.apiserver import send
 from tests.peers.wholeip_world import MERGE, NODE, SERVICES, SLICES, World, running_world
 from tests.wholeip.objects import READY, WHOLE, slice_manifest
-from wholeip.nft import Nft
-from wholeip.services import LABEL
+from wholeip.kernel.nft import Nft
+from wholeip.mappings.services import LABEL
 
 _FIRST: Final = {"service": int(ip_address("203.0.0.1")), "pod": int(ip_address("10.0.0.1"))}
 _OTHERS: Final = 100_000

@@ -17,8 +17,8 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final
 
 from tests.wholeip.scene.place import Place, place
-from wholeip.mapping import Mapping, OpenPort
-from wholeip.ruleset import TABLE, format_ruleset, make_ruleset
+from wholeip.mappings.mapping import Mapping, OpenPort
+from wholeip.ruleset.ruleset import TABLE, format_ruleset, make_ruleset
 
 SEGMENT: Final = {4: "198.51.100.", 6: "2001:db8:51::"}
 BALANCED: Final = {4: "203.0.113.", 6: "2001:db8:113::"}

@@ -14,8 +14,8 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, collap
 from itertools import chain
 from typing import Final
 
-from wholeip.mapping import Mapping
-from wholeip.ruleset_chains import CHAINS, COLLECTIONS, Chain, Collection, static_part
+from wholeip.mappings.mapping import Mapping
+from wholeip.ruleset.chains import CHAINS, COLLECTIONS, Chain, Collection, static_part
 
 TABLE: Final = "switchback_wholeip"
 """Of the family inet, which has IPv4 and IPv6 in one table."""

@@ -18,11 +18,11 @@ from sidecar.kubernetes.objects import Collection, Resource, Unreadable
 from sidecar.kubernetes.opening import find_cluster
 from sidecar.kubernetes.status import Status
 from sidecar.kubernetes.steps import DEFAULT_PACE, Pace
-from wholeip.endpoints import slice_collection
-from wholeip.nodes import NODES
-from wholeip.services import service_collection
+from wholeip.mappings.endpoints import slice_collection
+from wholeip.mappings.nodes import NODES
+from wholeip.mappings.services import service_collection
+from wholeip.mappings.state import ClusterState
 from wholeip.settings import ClusterSettings
-from wholeip.state import ClusterState
 
 T = TypeVar("T", bound=Resource)
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from ipaddress import ip_address
 from typing import Any, Final
 
-from wholeip.ruleset import PROTOCOLS, Ruleset
-from wholeip.ruleset_chains import Chain, Collection, rule_identity
+from wholeip.ruleset.chains import Chain, Collection, rule_identity
+from wholeip.ruleset.ruleset import PROTOCOLS, Ruleset
 
 _UNKNOWN: Final = "unknown"
 

@@ -15,9 +15,9 @@ from typing import Any, Final
 import msgspec
 
 from sidecar.kubernetes.status import Status
-from wholeip.mapping import Mapping
-from wholeip.plan import Plan
-from wholeip.reports import Report
+from wholeip.mappings.mapping import Mapping
+from wholeip.mappings.plan import Plan
+from wholeip.mappings.reports import Report
 
 APPLIED: Final = "applied"
 FAILED: Final = "failed"

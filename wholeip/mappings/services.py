@@ -14,9 +14,9 @@ import msgspec
 
 from sidecar.endpoints import MAXIMUM_PORT
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable, key_of
-from wholeip.addresses import Address, parse_mappable
-from wholeip.mapping import OpenPort, Protocol
-from wholeip.reports import Reason, Report
+from wholeip.mappings.addresses import Address, parse_mappable
+from wholeip.mappings.mapping import OpenPort, Protocol
+from wholeip.mappings.reports import Reason, Report
 
 LABEL: Final = "service.kubernetes.io/service-proxy-name"
 """kube-proxy leaves a Service with this label to others, whatever its value."""

@@ -24,17 +24,17 @@ from sidecar.page.live import live_route
 from sidecar.page.sampling import keep_sampling
 from sidecar.registries import make_registry
 from sidecar.shutdown import run_until_signal
-from wholeip.agent import Agent, AgentPace
-from wholeip.conntrack import end_flows
-from wholeip.flow_ender import EndFlows, FlowEnder
-from wholeip.following import ClusterFollower, open_client
-from wholeip.metrics import AgentCollector
-from wholeip.nft import Nft, Table
-from wholeip.nft_errors import NftFailed
-from wholeip.page import CHARTS, agent_facts, read_counters, render_page
+from wholeip.agent.agent import Agent, AgentPace
+from wholeip.agent.flow_ender import EndFlows, FlowEnder
+from wholeip.agent.following import ClusterFollower, open_client
+from wholeip.agent.metrics import AgentCollector
+from wholeip.agent.page import CHARTS, agent_facts, read_counters, render_page
+from wholeip.agent.status import AgentStatus, format_json, show
+from wholeip.kernel.conntrack import end_flows
+from wholeip.kernel.nft import Nft, Table
+from wholeip.mappings.state import ClusterState
+from wholeip.ruleset.errors import NftFailed
 from wholeip.settings import RunSettings
-from wholeip.state import ClusterState
-from wholeip.status import AgentStatus, format_json, show
 
 GRACE: Final = 5.0
 """Seconds after a signal, for a transaction that is under way."""

@@ -11,8 +11,8 @@ from itertools import accumulate
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from wholeip.reports import NOTES, Reason, skipped
-from wholeip.status import DURATION_BOUNDS, AgentStatus
+from wholeip.agent.status import DURATION_BOUNDS, AgentStatus
+from wholeip.mappings.reports import NOTES, Reason, skipped
 
 
 class AgentCollector(Collector):

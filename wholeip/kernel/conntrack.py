@@ -15,7 +15,9 @@ import struct
 
 import trio
 
-from wholeip.conntrack_flows import (
+from wholeip.kernel.netlink import netfilter_socket
+from wholeip.ruleset.errors import NftFailed, NotPermitted
+from wholeip.ruleset.flows import (
     Flow,
     format_dump,
     format_end,
@@ -24,9 +26,7 @@ from wholeip.conntrack_flows import (
     parse_flows,
     relevant_addresses,
 )
-from wholeip.netlink import netfilter_socket
-from wholeip.nft_errors import NftFailed, NotPermitted
-from wholeip.ruleset import Ruleset
+from wholeip.ruleset.ruleset import Ruleset
 
 _DATAGRAM_SIZE = 65536
 _TIMEOUT_SECONDS = 30

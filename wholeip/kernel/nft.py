@@ -15,8 +15,8 @@ from typing import Final, Protocol
 
 import trio
 
-from wholeip.netlink import netfilter_socket
-from wholeip.nft_errors import (
+from wholeip.kernel.netlink import netfilter_socket
+from wholeip.ruleset.errors import (
     NOT_THERE,
     Busy,
     NoAnswer,
@@ -27,9 +27,9 @@ from wholeip.nft_errors import (
     UnknownListing,
     judge_failure,
 )
-from wholeip.nft_events import is_change
-from wholeip.nft_listing import NoListing, parse_listing
-from wholeip.ruleset import TABLE, Ruleset, Transaction, format_ruleset, format_transaction
+from wholeip.ruleset.events import is_change
+from wholeip.ruleset.listing import NoListing, parse_listing
+from wholeip.ruleset.ruleset import TABLE, Ruleset, Transaction, format_ruleset, format_transaction
 
 _NETLINK_GROUP: Final = 7
 """NFNLGRP_NFTABLES of linux/netfilter/nfnetlink.h."""

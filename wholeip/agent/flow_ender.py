@@ -12,10 +12,10 @@ from typing import Final, NoReturn
 import structlog
 import trio
 
-from wholeip.nft_errors import NftFailed
-from wholeip.ruleset import Ruleset
-from wholeip.status import AgentStatus
-from wholeip.target import Step
+from wholeip.agent.status import AgentStatus
+from wholeip.agent.target import Step
+from wholeip.ruleset.errors import NftFailed
+from wholeip.ruleset.ruleset import Ruleset
 
 RETRY_SECONDS: Final = 10.0
 _REST: Final = 4

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import ip_address
 
-from wholeip.plan import NOTHING_IN_USE, InUse
-from wholeip.ruleset import Ruleset
+from wholeip.mappings.plan import NOTHING_IN_USE, InUse
+from wholeip.ruleset.ruleset import Ruleset
 
 _VERSIONS = ("v4", "v6")
 

@@ -13,7 +13,7 @@ from sidecar.asking import ask
 from sidecar.errors import StartError
 from sidecar.options import Endpoint
 from sidecar.text import align_columns, one_line
-from wholeip.status import Document, describe_opened, format_json, parse_document
+from wholeip.agent.status import Document, describe_opened, format_json, parse_document
 
 _NOT_SO = 1
 _BAD_ANSWER = 3

@@ -10,10 +10,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 
-from wholeip.addresses import Network
-from wholeip.plan import InUse, Plan
-from wholeip.ruleset import TABLE, Ruleset, make_ruleset
-from wholeip.state import ClusterState
+from wholeip.mappings.addresses import Network
+from wholeip.mappings.plan import InUse, Plan
+from wholeip.mappings.state import ClusterState
+from wholeip.ruleset.ruleset import TABLE, Ruleset, make_ruleset
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,15 +16,15 @@ from sidecar.kubernetes.errors import ApiError, Forbidden
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listing import list_all
 from sidecar.text import one_line
-from wholeip.endpoints import slice_collection
-from wholeip.following import open_client
-from wholeip.nodes import NODES
-from wholeip.plan import Plan
-from wholeip.ruleset import Ruleset, format_ruleset, make_ruleset
-from wholeip.services import service_collection
+from wholeip.agent.following import open_client
+from wholeip.agent.status import Document, format_json, show_mapping, show_report
+from wholeip.mappings.endpoints import slice_collection
+from wholeip.mappings.nodes import NODES
+from wholeip.mappings.plan import Plan
+from wholeip.mappings.services import service_collection
+from wholeip.mappings.state import ClusterState
+from wholeip.ruleset.ruleset import Ruleset, format_ruleset, make_ruleset
 from wholeip.settings import ClusterSettings
-from wholeip.state import ClusterState
-from wholeip.status import Document, format_json, show_mapping, show_report
 
 READ_SECONDS: Final = 60.0
 _COULD_NOT: Final = 3

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 
-from wholeip.ruleset import Ruleset
+from wholeip.ruleset.ruleset import Ruleset
 
 DONE: Final = 3  # NLMSG_DONE
 ERROR: Final = 2  # NLMSG_ERROR

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
-from wholeip.addresses import Address, Network, parse_mappable, parse_network
+from wholeip.mappings.addresses import Address, Network, parse_mappable, parse_network
 
 
 class _NodeAddress(msgspec.Struct, frozen=True, gc=False):

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from wholeip.addresses import Address, Protected
-from wholeip.endpoints import Candidates, Pod
-from wholeip.mapping import Mapping, OpenPort
-from wholeip.reports import Reason, Report
-from wholeip.services import ManagedService
+from wholeip.mappings.addresses import Address, Protected
+from wholeip.mappings.endpoints import Candidates, Pod
+from wholeip.mappings.mapping import Mapping, OpenPort
+from wholeip.mappings.reports import Reason, Report
+from wholeip.mappings.services import ManagedService
 
 Pods = AbstractMapping[int, Candidates]
 """The pods behind one Service, by family (4, 6)."""

@@ -10,10 +10,10 @@ from typing import Final
 import click
 
 from sidecar.errors import StartError
-from wholeip.nft import Nft, Table
-from wholeip.nft_errors import NftFailed
-from wholeip.present import address_count
-from wholeip.ruleset import TABLE
+from wholeip.agent.present import address_count
+from wholeip.kernel.nft import Nft, Table
+from wholeip.ruleset.errors import NftFailed
+from wholeip.ruleset.ruleset import TABLE
 
 _COULD_NOT: Final = 3
 

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
-from wholeip.addresses import Address
+from wholeip.mappings.addresses import Address
 
 
 class Sharing:

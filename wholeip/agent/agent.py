@@ -17,16 +17,16 @@ import structlog
 import trio
 
 from sidecar.errors import StartError
-from wholeip.nft import Table
-from wholeip.nft_errors import NftFailed
-from wholeip.plan import Plan
-from wholeip.present import address_count, in_use_of
-from wholeip.reports import NOTES
-from wholeip.ruleset import TABLE, BadMapping, Transaction, changes
-from wholeip.state import ClusterState
-from wholeip.status import APPLIED, FAILED, AgentStatus
-from wholeip.sysctls import advise
-from wholeip.target import Step, Target, step_from, whole_step
+from wholeip.agent.present import address_count, in_use_of
+from wholeip.agent.status import APPLIED, FAILED, AgentStatus
+from wholeip.agent.target import Step, Target, step_from, whole_step
+from wholeip.kernel.nft import Table
+from wholeip.kernel.sysctls import advise
+from wholeip.mappings.plan import Plan
+from wholeip.mappings.reports import NOTES
+from wholeip.mappings.state import ClusterState
+from wholeip.ruleset.errors import NftFailed
+from wholeip.ruleset.ruleset import TABLE, BadMapping, Transaction, changes
 
 _COULD_NOT: Final = 3
 

@@ -14,9 +14,9 @@ from sidecar.page.charts import format_charts
 from sidecar.page.document import Fact, Frame, Level, document, facts, notes, section, table, text
 from sidecar.page.history import Chart, History, level, mean, rate
 from sidecar.page.markup import html, joined
-from wholeip.mapping import Mapping as PodMapping
-from wholeip.reports import NOTES, skipped
-from wholeip.status import APPLIED, FAILED, AgentStatus, describe_opened, show_mapping
+from wholeip.agent.status import APPLIED, FAILED, AgentStatus, describe_opened, show_mapping
+from wholeip.mappings.mapping import Mapping as PodMapping
+from wholeip.mappings.reports import NOTES, skipped
 
 SHOWN: Final = 1_000
 """Rows of a table; `wholeip status` has all."""

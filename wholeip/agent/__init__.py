@@ -1,0 +1,1 @@
+"""Keeps the kernel's table as the cluster wants it, and reports on it."""

@@ -1,0 +1,1 @@
+"""The node's kernel: nft, conntrack, netlink and sysctls."""

@@ -1,0 +1,1 @@
+"""Services, EndpointSlices and nodes in, the mappings of a node out. Pure."""
