@@ -22,7 +22,7 @@ from dnsproxy.serve.metrics import ServerCollector
 from dnsproxy.server.dns_server import DnsServer
 from proxy.admin.metrics import Counters, RelayCollector
 from proxy.serve.supervisor import Fleet
-from sidecar.kubernetes.status import Status
+from sidecar.kubernetes.follower_status import Status
 from wholeip.agent.metrics import AgentCollector
 from wholeip.agent.status import AgentStatus
 

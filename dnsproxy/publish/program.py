@@ -25,7 +25,7 @@ from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
 from sidecar.listeners import bound_endpoint, listen_tcp
 from sidecar.registries import make_registry
-from sidecar.shutdown import run_until_signal
+from sidecar.signals import run_until_signal
 
 GRACE: Final = 20.0
 """Seconds after a signal, for taking out what is published."""

@@ -16,7 +16,7 @@ from dnsproxy.answers.counters import BUCKETS, Counters, Durations
 from dnsproxy.dns.wire import Rcode
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.server.dns_server import DnsServer
-from sidecar.kubernetes.status import Status
+from sidecar.kubernetes.follower_status import Status
 
 _HEADER_RCODES = 16
 

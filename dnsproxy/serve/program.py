@@ -40,7 +40,7 @@ from sidecar.inherited import Inherited, take_inherited
 from sidecar.kubernetes.config import Cluster
 from sidecar.kubernetes.opening import find_cluster
 from sidecar.listeners import bound_endpoint, listen_tcp, listen_udp
-from sidecar.shutdown import run_until_signal
+from sidecar.signals import run_until_signal
 from sidecar.slices import in_slices
 
 STATIC = "static"

@@ -25,7 +25,7 @@ from dnsproxy.snapshot.file import SnapshotStatus
 from dnsproxy.snapshot.format import format_restored
 from dnsproxy.sources.cluster_sources import ClusterSources
 from sidecar.admin import Readiness, serve_admin
-from sidecar.kubernetes.status import Status
+from sidecar.kubernetes.follower_status import Status
 from sidecar.page.document import Fact, Level
 from sidecar.page.history import History
 from sidecar.page.sampling import keep_sampling

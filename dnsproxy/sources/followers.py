@@ -18,10 +18,10 @@ from dnsproxy.sources.ingress_source import SOURCE as INGRESS
 from dnsproxy.sources.ingress_source import IngressOptions, IngressSource
 from dnsproxy.sources.service_source import SERVICES, ServiceSource
 from dnsproxy.sources.service_source import SOURCE as SERVICE
+from sidecar.kubernetes.follower_status import Status
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import follow
-from sidecar.kubernetes.status import Status
-from sidecar.kubernetes.steps import DEFAULT_PACE, Pace
+from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
 
 
 @dataclass(slots=True)

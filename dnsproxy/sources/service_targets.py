@@ -16,11 +16,11 @@ import structlog
 import trio
 
 from dnsproxy.sources.target_service import Service, addresses_of, fault_of, service_collection
+from sidecar.kubernetes.follower_status import Status
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import follow
 from sidecar.kubernetes.objects import Unreadable
-from sidecar.kubernetes.status import Status
-from sidecar.kubernetes.steps import DEFAULT_PACE, Pace
+from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
 
 Addresses = Mapping[str, tuple[str, ...]]
 """By `NAMESPACE/NAME`."""

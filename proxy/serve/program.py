@@ -18,7 +18,7 @@ from proxy.relay.relay import Relay, open_listeners
 from proxy.settings import Settings
 from sidecar.endpoints import Endpoint
 from sidecar.listeners import listen_tcp
-from sidecar.shutdown import run_until_signal
+from sidecar.signals import run_until_signal
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 

@@ -33,7 +33,7 @@ from proxy.settings import Settings
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
 from sidecar.listeners import bound_endpoint, claim_tcp, listen_tcp
-from sidecar.shutdown import run_until_signal
+from sidecar.signals import run_until_signal
 
 LONG_LIFE: Final = 10.0
 """Seconds after which the end of a worker counts as its first one again."""

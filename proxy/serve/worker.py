@@ -25,7 +25,7 @@ from proxy.serve.program import spare_garbage_search
 from proxy.serve.worker_settings import Orders, receive_orders
 from sidecar.logs import configure_logging
 from sidecar.program import run_program
-from sidecar.shutdown import run_until_signal
+from sidecar.signals import run_until_signal
 
 REPORT_SECONDS: Final = 1.0
 """Between two reports; so old the figures of the supervisor may be."""

@@ -14,7 +14,7 @@ from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection, Resource, Unreadable
 from sidecar.kubernetes.protocol import Decoder, Entry, Page
 from sidecar.kubernetes.reading import read_pages
-from sidecar.kubernetes.steps import DEFAULT_PACE, Pace
+from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
 
 T = TypeVar("T", bound=Resource)
 

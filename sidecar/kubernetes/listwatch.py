@@ -16,15 +16,15 @@ from typing import Final, Generic, NoReturn, TypeVar
 import structlog
 import trio
 
-from sidecar.kubernetes import steps
+from sidecar.kubernetes import watch_policy as steps
 from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound, ServerTrouble
+from sidecar.kubernetes.follower_status import State, Status
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection, Resource, Unreadable
 from sidecar.kubernetes.protocol import Decoder, Page
 from sidecar.kubernetes.reading import read_pages, read_watch
-from sidecar.kubernetes.status import State, Status
-from sidecar.kubernetes.steps import DEFAULT_PACE, Pace, Position
 from sidecar.kubernetes.store import Relist, Store
+from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace, Position
 
 T = TypeVar("T", bound=Resource)
 

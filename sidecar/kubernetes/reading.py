@@ -16,7 +16,7 @@ from sidecar.kubernetes.errors import ApiError
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection, Resource
 from sidecar.kubernetes.protocol import Decoder, LineSplitter, Page
-from sidecar.kubernetes.steps import Pace, next_page_size
+from sidecar.kubernetes.watch_policy import Pace, next_page_size
 
 T = TypeVar("T", bound=Resource)
 

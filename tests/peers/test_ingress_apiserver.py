@@ -22,10 +22,10 @@ from dnsproxy.sources.ingress import INGRESSES, Ingress
 from dnsproxy.sources.ingress_source import IngressOptions
 from sidecar.kubernetes.config import Tls, load_cluster
 from sidecar.kubernetes.errors import ApiError, Forbidden, Gone, NotFound, ServerTrouble, Unauthorized
+from sidecar.kubernetes.follower_status import State, Status
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.protocol import Decoder
-from sidecar.kubernetes.status import State, Status
-from sidecar.kubernetes.steps import Pace
+from sidecar.kubernetes.watch_policy import Pace
 from tests.peers.apiserver import ApiServer, apiserver, collection_path, ingress, running_apiserver, send
 
 __all__ = ["apiserver"]

@@ -23,7 +23,7 @@ from proxy.routes import Route, ServicePort
 from proxy.settings import Settings
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
-from sidecar.kubernetes.steps import Pace
+from sidecar.kubernetes.watch_policy import Pace
 from tests.peers.apiserver import ApiServer, apiserver, running_apiserver
 from tests.proxy.relaying import read_header, until
 

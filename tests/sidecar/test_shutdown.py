@@ -8,7 +8,7 @@ import signal
 import pytest
 import trio
 
-from sidecar.shutdown import run_until_signal
+from sidecar.signals import run_until_signal
 
 
 def send(number: int) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.kubernetes.errors import ServerTrouble
-from sidecar.kubernetes.status import State, Status
+from sidecar.kubernetes.follower_status import State, Status
 from sidecar.page.document import Level, as_levels
 from sidecar.page.history import History
 from tests.wholeip.test_status import MAPPING, status

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.kubernetes.errors import Forbidden, ServerTrouble
-from sidecar.kubernetes.status import State, Status
+from sidecar.kubernetes.follower_status import State, Status
 from tests.wholeip.objects import ip, tcp
 from wholeip.agent.status import (
     DURATION_BOUNDS,

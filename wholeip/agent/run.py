@@ -17,13 +17,13 @@ from sidecar.admin import Readiness, serve_admin
 from sidecar.answers import JSON, Answer
 from sidecar.endpoints import Endpoint
 from sidecar.kubernetes.http import ApiClient
-from sidecar.kubernetes.steps import DEFAULT_PACE, Pace
+from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
 from sidecar.listeners import bound_endpoint, listen_tcp
 from sidecar.page.history import History
 from sidecar.page.live import live_route
 from sidecar.page.sampling import keep_sampling
 from sidecar.registries import make_registry
-from sidecar.shutdown import run_until_signal
+from sidecar.signals import run_until_signal
 from wholeip.agent.agent import Agent, AgentPace
 from wholeip.agent.flow_ender import EndFlows, FlowEnder
 from wholeip.agent.following import ClusterFollower, open_client

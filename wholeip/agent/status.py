@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sidecar.kubernetes.status import Status
+from sidecar.kubernetes.follower_status import Status
 from wholeip.mappings.mapping import Mapping
 from wholeip.mappings.plan import Plan
 from wholeip.mappings.reports import Report

@@ -12,7 +12,7 @@ from typing import Final
 from markupsafe import Markup
 
 from dnsproxy.answers.counters import Counters
-from sidecar.kubernetes.status import State, Status
+from sidecar.kubernetes.follower_status import State, Status
 from sidecar.page.charts import format_charts, format_number
 from sidecar.page.document import Fact, Level, facts, notes, search_form, section, table, text, value
 from sidecar.page.history import EVERY, History

@@ -23,7 +23,7 @@ from sidecar.admin import Readiness, serve_admin
 from sidecar.endpoints import Endpoint
 from sidecar.listeners import bound_endpoint, listen_tcp
 from sidecar.registries import make_registry
-from sidecar.shutdown import run_until_signal
+from sidecar.signals import run_until_signal
 
 GRACE: Final = 1.0
 """Seconds after a signal: there is nothing to finish, for a write is whole or not at all."""

@@ -26,10 +26,10 @@ from dnsproxy.sources.gateway.versions import (
     parse_resources,
 )
 from sidecar.kubernetes.errors import ApiError, NotFound
+from sidecar.kubernetes.follower_status import Status
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import follow
-from sidecar.kubernetes.status import Status
-from sidecar.kubernetes.steps import DEFAULT_PACE, Pace, backoff
+from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace, backoff
 from sidecar.slices import in_slices
 
 DISCOVER_EVERY: Final = 10.0

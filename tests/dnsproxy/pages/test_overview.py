@@ -13,7 +13,7 @@ from dnsproxy.admin.pages.overview import Overview, UpstreamState, format_age, f
 from dnsproxy.admin.pages.rates import CHARTS, read_counters
 from dnsproxy.answers.counters import Counters
 from sidecar.kubernetes.errors import Forbidden, ServerTrouble
-from sidecar.kubernetes.status import State, Status
+from sidecar.kubernetes.follower_status import State, Status
 from sidecar.page.document import Fact, Level
 from sidecar.page.history import History
 

@@ -18,7 +18,7 @@ from dnsproxy.hostnames.claims import Claim, Origin, Reach
 from dnsproxy.sources.annotations import HOSTNAME
 from dnsproxy.sources.followers import IngressStatus, follow_ingresses, follow_services
 from dnsproxy.sources.ingress_source import IngressOptions
-from sidecar.kubernetes.status import Status
+from sidecar.kubernetes.follower_status import Status
 from tests.sidecar.kubernetes.faulty_api import Answer, FaultyApi, client_in_memory, event, failure, page, watch
 
 

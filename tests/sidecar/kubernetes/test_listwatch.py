@@ -16,10 +16,10 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
+from sidecar.kubernetes.follower_status import State, Status
 from sidecar.kubernetes.listwatch import Changes, follow
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
-from sidecar.kubernetes.status import State, Status
-from sidecar.kubernetes.steps import DEFAULT_PACE, Pace
+from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
 from tests.sidecar.kubernetes.faulty_api import (
     CUT,
     SILENCE,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.kubernetes.errors import ApiError, Forbidden, Garbled, Gone, NotFound, ServerTrouble, TooManyRequests
-from sidecar.kubernetes.steps import (
+from sidecar.kubernetes.watch_policy import (
     DEFAULT_PACE,
     Pace,
     Position,
