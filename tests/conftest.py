@@ -13,7 +13,7 @@ import hypothesis
 import pytest
 import trio
 
-from tests.peers.programs import find_program
+from tests.kit.programs import find_program
 
 DEADLINE_SECONDS = 60
 """A test that waits longer has hung; failing inside trio shows where it waits."""

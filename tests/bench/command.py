@@ -15,7 +15,7 @@ from typing import Any, Final
 import click
 
 from sidecar.options import StartError
-from tests.peers.programs import find_program
+from tests.kit.programs import find_program
 
 COULD_NOT: Final = 3
 """The exit status where nothing was found out."""

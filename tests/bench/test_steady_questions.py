@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.bench.steady_questions import Heard, ask_steadily
-from tests.dnsproxy.messages import query
+from tests.kit.messages import query
 
 QUESTIONS = [query(f"h{number}.example.org") for number in range(10)]
 PATIENCE = 1.0

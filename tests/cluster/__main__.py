@@ -15,7 +15,7 @@ from tests.cluster.images import save_images
 from tests.cluster.node import BRIDGE, CILIUM, Node, NodeFailed, missing, running_node
 from tests.cluster.stage import Fell, Stage
 from tests.cluster.steps import STEPS
-from tests.peers.programs import program
+from tests.kit.programs import program
 
 
 def main() -> int:

@@ -15,7 +15,7 @@ from typing import Final
 
 from tests.cluster.stage import Stage
 from tests.deploy.manifests import DEPLOY, compose
-from tests.peers.programs import program
+from tests.kit.programs import program
 
 OVERLAY: Final = DEPLOY / "overlays" / "kubeadm"
 PLAIN: Final = """

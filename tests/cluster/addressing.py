@@ -19,7 +19,7 @@ from tests.cluster.node import children_of
 from tests.cluster.stage import Fell, Stage
 from tests.cluster.texts import POD_RANGE, SERVICE_RANGE
 from tests.deploy.manifests import DEPLOY
-from tests.peers.programs import program
+from tests.kit.programs import program
 
 ADDRESS: Final = "198.18.9.10"
 """Of the load balancer, and the pod's alone."""

@@ -13,7 +13,7 @@ from typing import Final
 
 from tests.cluster.texts import PAUSE
 from tests.deploy.image import BASE, Image, build_image, buildah, command_in, copy_sources, make_base
-from tests.peers.programs import program
+from tests.kit.programs import program
 
 PROJECT_IMAGE: Final = "localhost/switchback:0.1.0"
 WITH_NFTABLES: Final = "localhost/switchback-nftables:0.1.0"

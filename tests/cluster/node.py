@@ -21,8 +21,8 @@ from typing import Any, Final
 
 from tests.cluster import cilium, texts
 from tests.deploy.image import PROJECT
-from tests.peers.apiserver import write_keys
-from tests.peers.programs import find_program, program
+from tests.kit.apiserver import write_keys
+from tests.kit.programs import find_program, program
 
 PROGRAMS: Final = (
     *("coredns", "etcd", "kube-apiserver", "containerd", "kube-controller-manager", "kube-scheduler"),

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from tests.cluster.node import Node
 from tests.cluster.texts import CLUSTER_DNS
-from tests.peers.programs import program
+from tests.kit.programs import program
 
 PATIENCE: Final = 180.0
 COREDNS_MAP: Final = "configmap/coredns"

@@ -28,7 +28,7 @@ from tests.cluster.refusing import strangers_are_refused
 from tests.cluster.stage import Fell, Stage
 from tests.cluster.texts import CLUSTER_DNS, PUBLIC_ADDRESS
 from tests.deploy.manifests import DEPLOY
-from tests.peers.programs import program
+from tests.kit.programs import program
 
 MANIFESTS: Final = Path(__file__).parent / "manifests"
 

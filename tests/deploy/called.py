@@ -13,8 +13,8 @@ from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from tests.peers.ports import free_ports
-from tests.peers.processes import end_process, wait_for
+from tests.kit.ports import free_ports
+from tests.kit.processes import end_process, wait_for
 
 DNSPROXY = """
 list ingresses

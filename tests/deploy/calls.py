@@ -15,7 +15,7 @@ from typing import Final
 
 import yaml
 
-from tests.peers.apiserver import ApiServer
+from tests.kit.apiserver import ApiServer
 
 ALLOWED: Final = "allowed"
 FORBIDDEN: Final = "forbidden"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.deploy.kubectl import KINDS, LABEL, kubectl
-from tests.peers.apiserver import ApiServer, running_apiserver
-from tests.peers.programs import program
+from tests.kit.apiserver import ApiServer, running_apiserver
+from tests.kit.programs import program
 
 
 @pytest.fixture(scope="session")

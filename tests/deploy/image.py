@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tests.peers.programs import peers_cache, program
+from tests.kit.programs import peers_cache, program
 
 PROJECT: Final = Path(__file__).parents[2]
 BASE: Final = "localhost/switchback-base:v12"

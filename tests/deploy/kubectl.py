@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from tests.deploy.manifests import Manifest
-from tests.peers.apiserver import ApiServer
-from tests.peers.programs import program
+from tests.kit.apiserver import ApiServer
+from tests.kit.programs import program
 
 LABEL: Final = "app.kubernetes.io/part-of=switchback"
 KINDS: Final = (

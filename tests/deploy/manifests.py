@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import yaml
 
-from tests.peers.programs import program
+from tests.kit.programs import program
 
 DEPLOY: Final = Path(__file__).parents[2] / "deploy"
 BASE: Final = DEPLOY / "base"

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from tests.deploy.manifests import Manifest
-from tests.peers.apiserver import ApiServer, send
+from tests.kit.apiserver import ApiServer, send
 
 _PLURALS: Final = {"NetworkPolicy": "networkpolicies"}
 _APPLY: Final = "application/apply-patch+yaml"

@@ -20,7 +20,7 @@ from tests.deploy.manifests import (
     pod_templates,
     render,
 )
-from tests.peers.apiserver import ApiServer
+from tests.kit.apiserver import ApiServer
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api", "prometheus-operator", "dnsendpoint")
 

@@ -19,10 +19,10 @@ from tests.deploy.kubectl import kubectl
 from tests.deploy.manifests import DEPLOY, compose, find, kustomizations
 from tests.deploy.putting import put, take_away
 from tests.deploy.test_installer_rights import without_addresses
-from tests.dnsproxy.install.discover.cluster import manifests as objects_of
-from tests.peers.apiserver import ApiServer, collection_path
-from tests.peers.ports import free_port
-from tests.peers.programs import program
+from tests.kit.apiserver import ApiServer, collection_path
+from tests.kit.manifest_cluster import manifests as objects_of
+from tests.kit.ports import free_port
+from tests.kit.programs import program
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api", "prometheus-operator", "dnsendpoint")
 

@@ -14,9 +14,9 @@ import pytest
 
 from tests.conftest import refuse
 from tests.deploy.image import BASE, PROJECT, Image, build_image, command_in, copy_sources
-from tests.peers.ports import free_ports
-from tests.peers.processes import wait_for
-from tests.peers.programs import program
+from tests.kit.ports import free_ports
+from tests.kit.processes import wait_for
+from tests.kit.programs import program
 
 pytestmark = [
     pytest.mark.peer("buildah", "debian-base", "dig"),

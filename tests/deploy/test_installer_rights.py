@@ -20,9 +20,9 @@ import pytest
 from tests.deploy.calls import ALLOWED, account, parse_call
 from tests.deploy.manifests import DEPLOY, Manifest, compose, pod_templates, render, settings_of
 from tests.deploy.putting import put, take_away
-from tests.dnsproxy.install.discover.cluster import manifests as objects_of
-from tests.peers.apiserver import ApiServer
-from tests.peers.watching import watching
+from tests.kit.apiserver import ApiServer
+from tests.kit.manifest_cluster import manifests as objects_of
+from tests.kit.watching import watching
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api", "prometheus-operator", "dnsendpoint")
 

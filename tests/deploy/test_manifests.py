@@ -32,7 +32,7 @@ from tests.deploy.manifests import (
     render,
     settings_of,
 )
-from tests.peers.programs import program
+from tests.kit.programs import program
 
 pytestmark = pytest.mark.peer("kubectl")
 

@@ -17,9 +17,9 @@ import yaml
 
 from dnsproxy.install.watch.watcher_status import WatchCollector, WatchStatus
 from tests.deploy.manifests import DEPLOY
-from tests.peers.ports import free_ports
-from tests.peers.processes import end_process, is_listening, wait_for
-from tests.peers.programs import program
+from tests.kit.ports import free_ports
+from tests.kit.processes import end_process, is_listening, wait_for
+from tests.kit.programs import program
 from wholeip.agent.metrics import AgentCollector
 from wholeip.agent.status import AgentStatus
 

@@ -10,7 +10,7 @@ from tests.deploy.called import DNSPROXY, GATEWAYS, NOBODY, rows, serving
 from tests.deploy.calls import ALLOWED, FORBIDDEN, Caller, account, parse_call
 from tests.deploy.kubectl import kubectl
 from tests.deploy.manifests import BASE
-from tests.peers.apiserver import ApiServer
+from tests.kit.apiserver import ApiServer
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api", "prometheus-operator", "dnsendpoint")
 

@@ -17,8 +17,8 @@ import yaml
 from docs.build import HERE
 from docs.fences import Fence, Mode, find_fences
 from docs.generated import PROGRAMS, fill_in
-from tests.peers.ports import free_ports
-from tests.peers.processes import end_process, wait_for
+from tests.kit.ports import free_ports
+from tests.kit.processes import end_process, wait_for
 
 PAGES = {page.stem: page for page in sorted((HERE / "pages").rglob("*.md"))}
 FENCES = {name: list(find_fences(page.read_text())) for name, page in PAGES.items()}

@@ -12,11 +12,11 @@ from typing import Final
 import pytest
 
 from docs.build import HERE
-from tests.peers.nginx import nginx_expecting_proxy
-from tests.peers.ports import free_port
-from tests.peers.processes import end_process, is_listening, wait_for
-from tests.peers.programs import program
-from tests.peers.relays import relay_to
+from tests.kit.nginx import nginx_expecting_proxy
+from tests.kit.ports import free_port
+from tests.kit.processes import end_process, is_listening, wait_for
+from tests.kit.programs import program
+from tests.kit.relays import relay_to
 
 PAGE: Final = (HERE / "pages" / "troubleshooting.md").read_text(encoding="utf-8")
 MESSAGES: Final = [

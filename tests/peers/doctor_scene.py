@@ -21,13 +21,13 @@ from click.testing import CliRunner
 from dnsproxy.cli import main
 from dnsproxy.corefile.plan import plan_install
 from sidecar.endpoints import Endpoint
-from tests.dnsproxy.install.discover.cluster import manifests, pick
-from tests.peers.apiserver import ApiServer, running_apiserver
-from tests.peers.coredns import answering, running_coredns
-from tests.peers.nginx import nginx_expecting_proxy
-from tests.peers.ports import free_port, free_ports
-from tests.peers.relays import relay_to
-from tests.peers.serving import Serving, serving
+from tests.kit.apiserver import ApiServer, running_apiserver
+from tests.kit.coredns import answering, running_coredns
+from tests.kit.manifest_cluster import manifests, pick
+from tests.kit.nginx import nginx_expecting_proxy
+from tests.kit.ports import free_port, free_ports
+from tests.kit.relays import relay_to
+from tests.kit.serve_process import Serving, serving
 
 HOST: Final = "app.example.org"
 PLAIN_HOST: Final = "plain.example.org"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.peers.dig import DigEdns, DigReply
+from tests.kit.dig import DigEdns, DigReply
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import sys
 
 import trio
 
-from tests.proxy.relaying import relaying
+from tests.kit.relaying import relaying
 
 DIALLED = 9000
 RULES = """\

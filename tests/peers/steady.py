@@ -16,9 +16,9 @@ from typing import Final
 
 import trio
 
-from tests.dnsproxy.messages import query, read_dnspython
-from tests.dnsproxy.running import read_message
-from tests.dnsproxy.upstream_replies import framed
+from tests.kit.dns_server import read_message
+from tests.kit.messages import query, read_dnspython
+from tests.kit.upstream_replies import framed
 
 RATE: Final = 200
 """Questions a second."""

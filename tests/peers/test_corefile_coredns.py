@@ -13,10 +13,10 @@ from dnsproxy.corefile.edits import replace_word
 from dnsproxy.corefile.model import Corefile, Directive, Key, format_corefile
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.plan import plan_uninstall
-from tests.dnsproxy.install.shapes import NEWEST, SHAPES, golden_path, installed, read, stock
-from tests.dnsproxy.install.verdicts import ACCEPTED, REFUSED, REFUSED_SINCE
-from tests.peers.coredns import CoreDns, Refused, answering, running_coredns
-from tests.peers.ports import free_port
+from tests.dnsproxy.corefile.shapes import NEWEST, SHAPES, golden_path, installed, read, stock
+from tests.dnsproxy.corefile.verdicts import ACCEPTED, REFUSED, REFUSED_SINCE
+from tests.kit.coredns import CoreDns, Refused, answering, running_coredns
+from tests.kit.ports import free_port
 
 pytestmark = pytest.mark.peer("coredns")
 

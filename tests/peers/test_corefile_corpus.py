@@ -20,13 +20,13 @@ from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import find_root_block, root_port
 from dnsproxy.corefile.plan import Change, plan_install, plan_uninstall
 from sidecar.endpoints import Endpoint
-from tests.dnsproxy.install.corpus import Shape, load_corpus
-from tests.peers.apiserver import ApiServer, running_apiserver
-from tests.peers.coredns import coredns_version
-from tests.peers.networks import NODE_ADDRESS, Networks, joined_networks, root
-from tests.peers.nsd import running_nsd
-from tests.peers.pods import make_pod
-from tests.peers.serving import serving
+from tests.dnsproxy.corefile.corpus import Shape, load_corpus
+from tests.kit.apiserver import ApiServer, running_apiserver
+from tests.kit.coredns import coredns_version
+from tests.kit.networks import NODE_ADDRESS, Networks, joined_networks, root
+from tests.kit.nsd import running_nsd
+from tests.kit.pods import make_pod
+from tests.kit.serve_process import serving
 
 __all__ = ["root"]
 

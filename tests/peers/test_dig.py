@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.peers.dig import DigEdns, DigReply, NotRead, parse_dig
+from tests.kit.dig import DigEdns, DigReply, NotRead, parse_dig
 from tests.peers.ednscomp import Expected, find_faults
 
 PLAIN = """

@@ -21,13 +21,13 @@ from dnsproxy.cluster_dns.owner import Form
 from dnsproxy.cluster_dns.read import discover
 from sidecar.kubernetes.config import load_cluster
 from sidecar.kubernetes.http import ApiClient
-from tests.dnsproxy.install.discover.cluster import NAMES, Manifest, faults_of, manifests, pick
-from tests.dnsproxy.install.discover.cluster import discover as discover_offline
-from tests.dnsproxy.install.shapes import installed
-from tests.peers.apiserver import ApiServer, apiserver
-from tests.peers.coredns import running_coredns
-from tests.peers.ports import free_port
-from tests.peers.serving import serving
+from tests.dnsproxy.corefile.shapes import installed
+from tests.kit.apiserver import ApiServer, apiserver
+from tests.kit.coredns import running_coredns
+from tests.kit.manifest_cluster import NAMES, Manifest, faults_of, manifests, pick
+from tests.kit.manifest_cluster import discover as discover_offline
+from tests.kit.ports import free_port
+from tests.kit.serve_process import serving
 from tests.peers.test_corefile_coredns import localized
 
 __all__ = ["apiserver"]

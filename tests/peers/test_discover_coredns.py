@@ -9,9 +9,9 @@ import pytest
 from dnsproxy.cluster_dns.choice import KEY_STEM
 from dnsproxy.cluster_dns.found import Hook
 from dnsproxy.cluster_dns.fragments import Scope
-from tests.dnsproxy.install.discover.cluster import discover, manifests
-from tests.peers.coredns import Refused, running_coredns
-from tests.peers.ports import free_port
+from tests.kit.coredns import Refused, running_coredns
+from tests.kit.manifest_cluster import discover, manifests
+from tests.kit.ports import free_port
 from tests.peers.test_corefile_coredns import BY_DNSPROXY, BY_UPSTREAM, NAME, Servers, endpoint_of, localized, servers
 
 __all__ = ["servers"]

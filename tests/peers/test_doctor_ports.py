@@ -21,10 +21,10 @@ from dnsproxy.doctor.facts_file import format_facts, parse_facts
 from dnsproxy.doctor.proxy_header import Speech, speech_of, versions_of
 from dnsproxy.doctor.targets import Target
 from sidecar.endpoints import Endpoint
-from tests.peers.coredns import answering, running_coredns
-from tests.peers.ports import free_ports
-from tests.peers.processes import end_process, is_listening, wait_for
-from tests.peers.programs import program
+from tests.kit.coredns import answering, running_coredns
+from tests.kit.ports import free_ports
+from tests.kit.processes import end_process, is_listening, wait_for
+from tests.kit.programs import program
 
 HOST: Final = "app.example.org"
 KINDS: Final = ("http", "http-proxy", "https", "https-proxy")

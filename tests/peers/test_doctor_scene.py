@@ -15,8 +15,8 @@ import yaml
 from dnsproxy.corefile.plan import plan_install
 from dnsproxy.doctor import judge_dns
 from sidecar.endpoints import Endpoint
-from tests.dnsproxy.install.discover.cluster import manifests, pick
-from tests.peers.apiserver import ApiServer
+from tests.kit.apiserver import ApiServer
+from tests.kit.manifest_cluster import manifests, pick
 from tests.peers.doctor_scene import (
     BALANCER,
     HOST,

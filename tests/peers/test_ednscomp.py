@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from tests.peers.dig import dig
+from tests.kit.dig import dig
+from tests.kit.nsd import NSID, running_nsd
+from tests.kit.serve_process import Serving, serving
 from tests.peers.ednscomp import Expected, find_faults
-from tests.peers.nsd import NSID, running_nsd
-from tests.peers.serving import Serving, serving
 
 pytestmark = pytest.mark.peer("dig", "nsd")
 

@@ -10,12 +10,12 @@ import pytest
 import trio
 
 from sidecar.endpoints import Endpoint
-from tests.dnsproxy import upstream_replies
-from tests.dnsproxy.faulty_upstream import faulty_upstream, silence
-from tests.dnsproxy.messages import NS, question
-from tests.dnsproxy.running import OURS, OURS_AT, running, wait_until
-from tests.peers.coredns import running_coredns
-from tests.peers.programs import program
+from tests.kit import upstream_replies
+from tests.kit.coredns import running_coredns
+from tests.kit.dns_server import OURS, OURS_AT, running, wait_until
+from tests.kit.faulty_upstream import faulty_upstream, silence
+from tests.kit.messages import NS, question
+from tests.kit.programs import program
 
 pytestmark = pytest.mark.peer("coredns", "dig")
 

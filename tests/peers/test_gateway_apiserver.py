@@ -16,10 +16,10 @@ import trio
 import yaml
 
 from dnsproxy.sources.annotations import TARGET
-from tests.dnsproxy.serving import addresses_in, ask, get
-from tests.peers import gateway_api as api
-from tests.peers.apiserver import ApiServer, running_apiserver
-from tests.peers.serving import Serving, serving
+from tests.kit import gateway_api as api
+from tests.kit.apiserver import ApiServer, running_apiserver
+from tests.kit.serve_inside import addresses_in, ask, get
+from tests.kit.serve_process import Serving, serving
 from tests.peers.steady import TABLE_SUFFIX, Outcome, asking
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "gateway-api")

@@ -26,7 +26,7 @@ from sidecar.kubernetes.follower_status import State, Status
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.protocol import Decoder
 from sidecar.kubernetes.watch_policy import Pace
-from tests.peers.apiserver import ApiServer, apiserver, collection_path, ingress, running_apiserver, send
+from tests.kit.apiserver import ApiServer, apiserver, collection_path, ingress, running_apiserver, send
 
 __all__ = ["apiserver"]
 

@@ -18,12 +18,12 @@ from typing import Any, Final
 import dns.exception
 import pytest
 
-from tests.dnsproxy.install.discover.cluster import Manifest, manifests, pick
-from tests.peers.apiserver import ApiServer, apiserver
-from tests.peers.coredns import CoreDns, answering, running_coredns
-from tests.peers.living_dns import Data, LivingCluster, following, living_cluster, localize
-from tests.peers.ports import free_port
-from tests.peers.serving import Serving, serving
+from tests.kit.apiserver import ApiServer, apiserver
+from tests.kit.coredns import CoreDns, answering, running_coredns
+from tests.kit.living_dns import Data, LivingCluster, following, living_cluster, localize
+from tests.kit.manifest_cluster import Manifest, manifests, pick
+from tests.kit.ports import free_port
+from tests.kit.serve_process import Serving, serving
 
 __all__ = ["apiserver"]
 

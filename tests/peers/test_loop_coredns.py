@@ -10,10 +10,10 @@ import pytest
 import trio
 
 from sidecar.endpoints import Endpoint
-from tests.dnsproxy import messages
-from tests.dnsproxy.faulty_upstream import faulty_upstream
-from tests.dnsproxy.running import OURS, OURS_AT, TRUSTING, Running, running, wait_until
-from tests.peers.coredns import CoreDns, running_coredns
+from tests.kit import messages
+from tests.kit.coredns import CoreDns, running_coredns
+from tests.kit.dns_server import OURS, OURS_AT, TRUSTING, Running, running, wait_until
+from tests.kit.faulty_upstream import faulty_upstream
 
 pytestmark = pytest.mark.peer("coredns")
 

@@ -19,9 +19,9 @@ from dnsproxy.serve.settings import ClusterSettings
 from dnsproxy.sources.annotations import HOSTNAME, IGNORE, TARGET
 from dnsproxy.sources.ingress_source import IngressOptions
 from sidecar.endpoints import Endpoint
-from tests.dnsproxy.serving import addresses_in, ask, get, serving, settings
-from tests.peers.apiserver import ApiServer, collection_path, running_apiserver
-from tests.peers.nsd import running_nsd
+from tests.kit.apiserver import ApiServer, collection_path, running_apiserver
+from tests.kit.nsd import running_nsd
+from tests.kit.serve_inside import addresses_in, ask, get, serving, settings
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "nsd")
 

@@ -16,11 +16,11 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from tests.dnsproxy import messages
-from tests.peers.ports import free_ports
-from tests.peers.processes import end_process, wait_for
-from tests.peers.programs import program
-from tests.peers.serving import Serving, serving
+from tests.kit import messages
+from tests.kit.ports import free_ports
+from tests.kit.processes import end_process, wait_for
+from tests.kit.programs import program
+from tests.kit.serve_process import Serving, serving
 
 pytestmark = pytest.mark.peer("chromium")
 

@@ -13,10 +13,10 @@ from dnsproxy.corefile.placing import find_root_block, root_port
 from dnsproxy.install.change.edits import Wanted
 from dnsproxy.install.printing import print_for
 from sidecar.endpoints import Endpoint
-from tests.dnsproxy.install.discover.cluster import discover, manifests
 from tests.dnsproxy.install.rendered import RENDERERS
-from tests.peers.networks import NODE_ADDRESS, root
-from tests.peers.pods import make_pod
+from tests.kit.manifest_cluster import discover, manifests
+from tests.kit.networks import NODE_ADDRESS, root
+from tests.kit.pods import make_pod
 from tests.peers.test_corefile_corpus import (
     ALSO_OUTSIDE,
     DNSPROXY,

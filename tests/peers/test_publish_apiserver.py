@@ -15,9 +15,9 @@ import pytest
 
 from dnsproxy.publish.config_maps import MANAGED_BY, MANAGER
 from dnsproxy.publish.externaldns.manifests import INSTANCE, Kind
-from tests.bench.launched import ROOT
-from tests.peers.apiserver import ApiServer, running_apiserver
-from tests.peers.publishers import ENDPOINT_RIGHTS, MAP_RIGHTS, SERVICE_RIGHTS, Place, define_dnsendpoint
+from tests.kit.apiserver import ApiServer, running_apiserver
+from tests.kit.launched import ROOT
+from tests.kit.publishers import ENDPOINT_RIGHTS, MAP_RIGHTS, SERVICE_RIGHTS, Place, define_dnsendpoint
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "dnsendpoint")
 

@@ -10,10 +10,10 @@ from typing import Final
 import pytest
 
 from dnsproxy.publish.externaldns.manifests import Kind
-from tests.peers.apiserver import ApiServer, running_apiserver
-from tests.peers.external_dns import Bind, running_bind, sync_once
-from tests.peers.programs import program
-from tests.peers.publishers import ENDPOINT_RIGHTS, SERVICE_RIGHTS, Place, define_dnsendpoint
+from tests.kit.apiserver import ApiServer, running_apiserver
+from tests.kit.external_dns import Bind, running_bind, sync_once
+from tests.kit.programs import program
+from tests.kit.publishers import ENDPOINT_RIGHTS, SERVICE_RIGHTS, Place, define_dnsendpoint
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "dnsendpoint", "external-dns", "named", "dig")
 

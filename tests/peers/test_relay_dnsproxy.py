@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from proxy.backends.name_resolver import Found, NameResolver
-from tests.peers.coredns import running_coredns
-from tests.peers.serving import serving
+from tests.kit.coredns import running_coredns
+from tests.kit.serve_process import serving
 
 NAME = "app.example.org"
 TABLE = ["--host", f"{NAME}=192.0.2.1", "--upstream", "127.0.0.1:9"]

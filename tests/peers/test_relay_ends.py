@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 import trio
 
-from tests.peers.processes import end_process
-from tests.peers.programs import program
-from tests.peers.relays import start_relay
-from tests.peers.scraping import scrape
-from tests.proxy.relaying import read_header, read_to_end, send_all, until
+from tests.kit.processes import end_process
+from tests.kit.programs import program
+from tests.kit.relaying import read_header, read_to_end, send_all, until
+from tests.kit.relays import start_relay
+from tests.kit.scraping import scrape
 
 V4 = "127.0.0.1"
 BLOCK = bytes(range(256)) * 1024

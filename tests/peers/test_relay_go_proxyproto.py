@@ -14,10 +14,10 @@ import pytest
 
 from proxy.header.header import LOCAL
 from proxy.header.protocol import ProxyProtocol, formatter
-from tests.peers.ports import free_ports
-from tests.peers.processes import end_process, is_listening, wait_for
-from tests.peers.programs import program
-from tests.peers.relays import curl, relay_to
+from tests.kit.ports import free_ports
+from tests.kit.processes import end_process, is_listening, wait_for
+from tests.kit.programs import program
+from tests.kit.relays import curl, relay_to
 
 pytestmark = pytest.mark.peer("go-proxyproto", "curl")
 

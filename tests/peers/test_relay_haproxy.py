@@ -13,10 +13,10 @@ import pytest
 from proxy.header.header import Header
 from proxy.header.v2 import format_v2
 from sidecar.endpoints import Endpoint
-from tests.peers.ports import free_ports
-from tests.peers.processes import end_process, is_listening, wait_for
-from tests.peers.programs import program
-from tests.peers.relays import curl, relay_to
+from tests.kit.ports import free_ports
+from tests.kit.processes import end_process, is_listening, wait_for
+from tests.kit.programs import program
+from tests.kit.relays import curl, relay_to
 
 pytestmark = pytest.mark.peer("haproxy", "curl")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.peers.nginx import BODY, Nginx, nginx_expecting_proxy
-from tests.peers.ports import free_ports
-from tests.peers.relays import curl, relay_to
+from tests.kit.nginx import BODY, Nginx, nginx_expecting_proxy
+from tests.kit.ports import free_ports
+from tests.kit.relays import curl, relay_to
 
 pytestmark = pytest.mark.peer("nginx", "curl")
 

@@ -20,11 +20,11 @@ import pytest
 from dnsproxy.corefile.plan import plan_install, plan_uninstall
 from sidecar.endpoints import Endpoint
 from tests.conftest import refuse
-from tests.peers.apiserver import ApiServer, apiserver
-from tests.peers.coredns import CoreDns, running_coredns
-from tests.peers.nginx import Nginx, nginx_expecting_proxy
-from tests.peers.ports import free_port
-from tests.peers.programs import program
+from tests.kit.apiserver import ApiServer, apiserver
+from tests.kit.coredns import CoreDns, running_coredns
+from tests.kit.nginx import Nginx, nginx_expecting_proxy
+from tests.kit.ports import free_port
+from tests.kit.programs import program
 
 __all__ = ["apiserver"]
 

@@ -24,8 +24,8 @@ from proxy.settings import Settings
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
 from sidecar.kubernetes.watch_policy import Pace
-from tests.peers.apiserver import ApiServer, apiserver, running_apiserver
-from tests.proxy.relaying import read_header, until
+from tests.kit.apiserver import ApiServer, apiserver, running_apiserver
+from tests.kit.relaying import read_header, until
 
 __all__ = ["apiserver"]
 

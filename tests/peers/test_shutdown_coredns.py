@@ -17,10 +17,10 @@ import pytest
 import trio
 
 from sidecar.endpoints import Endpoint
-from tests.dnsproxy.install.shapes import NEWEST, installed
-from tests.peers.coredns import CoreDns, answering, running_coredns
-from tests.peers.ports import free_port
-from tests.peers.serving import Serving, serving
+from tests.dnsproxy.corefile.shapes import NEWEST, installed
+from tests.kit.coredns import CoreDns, answering, running_coredns
+from tests.kit.ports import free_port
+from tests.kit.serve_process import Serving, serving
 from tests.peers.steady import TABLE_SUFFIX, Outcome, Tally, asking
 
 pytestmark = pytest.mark.peer("coredns")

@@ -14,9 +14,9 @@ import pytest
 import trio
 
 from sidecar.endpoints import Endpoint, parse_endpoint
-from tests.dnsproxy.running import wait_until
-from tests.dnsproxy.serving import addresses_in, ask, get
-from tests.peers.apiserver import ApiServer, running_apiserver
+from tests.kit.apiserver import ApiServer, running_apiserver
+from tests.kit.dns_server import wait_until
+from tests.kit.serve_inside import addresses_in, ask, get
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver")
 

@@ -17,12 +17,12 @@ from dnsproxy.install.change.once import ONCE
 from dnsproxy.install.change.refusal import Refusal
 from dnsproxy.install.change.trial import Trial, make_trial
 from dnsproxy.install.trying import try_change
-from tests.dnsproxy.install.change.playing import plan, where_of
 from tests.dnsproxy.install.change.test_planning import WAYS
-from tests.dnsproxy.install.discover.cluster import Manifest, discover, manifests, pick
-from tests.peers.coredns import Refused, running_coredns
-from tests.peers.ports import free_port
-from tests.peers.programs import program
+from tests.kit.coredns import Refused, running_coredns
+from tests.kit.manifest_cluster import Manifest, discover, manifests, pick
+from tests.kit.manifest_edits import plan, where_of
+from tests.kit.ports import free_port
+from tests.kit.programs import program
 
 pytestmark = pytest.mark.peer("coredns")
 

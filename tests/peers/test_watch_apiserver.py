@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from tests.peers.apiserver import apiserver, running_apiserver
-from tests.peers.coredns import answering, running_coredns
-from tests.peers.living_dns import LivingCluster, living_cluster
-from tests.peers.ports import free_port
-from tests.peers.serving import serving
+from tests.kit.apiserver import apiserver, running_apiserver
+from tests.kit.coredns import answering, running_coredns
+from tests.kit.living_dns import LivingCluster, living_cluster
+from tests.kit.ports import free_port
+from tests.kit.serve_process import serving
+from tests.kit.watching import Watching, watching
 from tests.peers.test_install_apiserver import (
     BY_DNSPROXY,
     BY_UPSTREAM,
@@ -29,7 +30,6 @@ from tests.peers.test_install_apiserver import (
     rendering_again,
     scene,
 )
-from tests.peers.watching import Watching, watching
 
 __all__ = ["apiserver", "cluster", "scene"]
 

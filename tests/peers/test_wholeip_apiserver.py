@@ -16,10 +16,10 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.peers.networks import root
-from tests.peers.programs import program
-from tests.peers.wholeip_world import MERGE, NODE, NODES, PATIENCE, SERVICES, SLICES, World, running_world
-from tests.wholeip.objects import LEAVING, NOT_READY, READY, port
+from tests.kit.networks import root
+from tests.kit.programs import program
+from tests.kit.wholeip_objects import LEAVING, NOT_READY, READY, port
+from tests.kit.wholeip_world import MERGE, NODE, NODES, PATIENCE, SERVICES, SLICES, World, running_world
 from wholeip.kernel.nft import Nft
 from wholeip.mappings.services import LABEL
 

@@ -18,8 +18,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from proxy.cli import main
-from tests.peers.ports import free_ports
-from tests.peers.processes import end_process, is_listening, wait_for
+from tests.kit.ports import free_ports
+from tests.kit.processes import end_process, is_listening, wait_for
 
 V4 = "127.0.0.1"
 STARTED = b'"limits"'

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 import pytest
 
 from sidecar.inherited import inherited_count
-from tests.sidecar.handing_over import HasDescriptor, started_with
+from tests.kit.handing_over import HasDescriptor, started_with
 
 US = 4321
 

@@ -14,7 +14,7 @@ import trio
 
 from sidecar.options import Command, StartError, run_program
 from tests.bench.command import COULD_NOT, look_around, write_json
-from tests.bench.progress import Progress
+from tests.kit.progress import Progress
 from tests.soak.figures import judge_samples
 from tests.soak.flatness import TooFew
 from tests.soak.report import find_problems, format_report, to_json

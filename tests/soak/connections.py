@@ -13,7 +13,7 @@ from typing import Final
 
 import trio
 
-from tests.dnsproxy.upstream_replies import framed
+from tests.kit.upstream_replies import framed
 from tests.soak.datagrams import random_loopback
 from tests.soak.questions import Question, stream_question, table_question
 from tests.soak.tally import Kind, Result, Tally

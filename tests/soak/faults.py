@@ -1,4 +1,4 @@
-"""What goes wrong at the upstream, by chance: scripts for tests.dnsproxy.faulty_upstream. Pure, given the chance.
+"""What goes wrong at the upstream, by chance: scripts for tests.kit.faulty_upstream. Pure, given the chance.
 
 The law: most replies are right and in time; of the faults, each has its turn.
 """
@@ -9,8 +9,8 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from tests.dnsproxy import upstream_replies
-from tests.dnsproxy.faulty_upstream import Close, Elsewhere, Part, Pause, Reset, Script, Step, answer, silence
+from tests.kit import upstream_replies
+from tests.kit.faulty_upstream import Close, Elsewhere, Part, Pause, Reset, Script, Step, answer, silence
 
 _LONGEST_PAUSE: Final = 2.5
 """Seconds: more than we give an upstream."""

@@ -15,7 +15,7 @@ import dns.exception
 
 from tests.bench.dns import bombs
 from tests.bench.dns.workloads import mix_case
-from tests.dnsproxy.messages import AAAA, ANY, HTTPS, TXT, A, Reading, opt_record, option, query, read_dnspython
+from tests.kit.messages import AAAA, ANY, HTTPS, TXT, A, Reading, opt_record, option, query, read_dnspython
 from tests.soak.tally import Kind, Result
 
 NAMES: Final = 2_000
@@ -26,7 +26,7 @@ SUFFIX: Final = "apps.example.org"
 WILDCARD: Final = "wild.example.org"
 OUTSIDE: Final = "example.net"
 UPSTREAM_AT: Final = "198.51.100.7"
-"""What tests.dnsproxy.upstream_replies answers."""
+"""What tests.kit.upstream_replies answers."""
 _TC: Final = 0x0200
 _NOERROR, _SERVFAIL, _REFUSED = 0, 2, 5
 

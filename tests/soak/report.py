@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from tests.bench.grid import format_grid
+from tests.kit.grid import format_grid
 from tests.soak.figures import Judged, Sample
 from tests.soak.run import Found
 from tests.soak.tally import Kind, Result

@@ -15,10 +15,10 @@ import trio
 
 from sidecar.options import StartError
 from tests.bench.command import COULD_NOT
-from tests.bench.progress import Progress
-from tests.dnsproxy.faulty_upstream import FaultyUpstream, faulty_upstream, refusing_upstream
-from tests.peers.processes import StartFailed
-from tests.peers.serving import Serving, serving
+from tests.kit.faulty_upstream import FaultyUpstream, faulty_upstream, refusing_upstream
+from tests.kit.processes import StartFailed
+from tests.kit.progress import Progress
+from tests.kit.serve_process import Serving, serving
 from tests.soak.chances import chance_of
 from tests.soak.faults import DATAGRAM_FAULTS, STREAM_FAULTS, faulty
 from tests.soak.figures import FIGURES, Sample

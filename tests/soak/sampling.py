@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from tests.peers.scraping import scrape
+from tests.kit.scraping import scrape
 from tests.soak.figures import COUNTERS, FIGURES, Sample
 
 _KIB_PER_MIB: Final = 1024

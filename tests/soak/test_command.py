@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tests.bench.launched import ROOT
+from tests.kit.launched import ROOT
 from tests.soak import __main__ as command
 from tests.soak.figures import FIGURES
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.dnsproxy.faulty_upstream import Close, Elsewhere, Part, Pause, Reset, Step, answer
-from tests.dnsproxy.messages import query
+from tests.kit.faulty_upstream import Close, Elsewhere, Part, Pause, Reset, Step, answer
+from tests.kit.messages import query
 from tests.soak.chances import chance_of
 from tests.soak.faults import DATAGRAM_FAULTS, SHARE, STREAM_FAULTS, Fault, faulty
 

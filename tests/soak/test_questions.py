@@ -5,9 +5,9 @@ import struct
 import pytest
 
 from dnsproxy.answers.decide import Answer, Forward, decide
-from tests.dnsproxy import upstream_replies
-from tests.dnsproxy.messages import A, record, scanned, table_of
-from tests.dnsproxy.stepping import parse_hosts
+from tests.kit import upstream_replies
+from tests.kit.messages import A, record, scanned, table_of
+from tests.kit.stepping import parse_hosts
 from tests.soak import questions
 from tests.soak.chances import chance_of
 from tests.soak.questions import Question, format_hosts, malformed_message, outside_question, table_question

@@ -18,8 +18,8 @@ import trio
 
 from tests.bench.dns import abuse
 from tests.bench.dns.crowd import Crowd
-from tests.dnsproxy.faulty_upstream import FaultyUpstream, silence
-from tests.dnsproxy.upstream_replies import framed
+from tests.kit.faulty_upstream import FaultyUpstream, silence
+from tests.kit.upstream_replies import framed
 from tests.soak.connections import MOST_PIPELINED, Connections
 from tests.soak.datagrams import Datagrams
 from tests.soak.questions import format_hosts, malformed_message, outside_question, table_question

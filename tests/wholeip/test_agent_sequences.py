@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
-from tests.wholeip.kernel import FakeKernel
-from tests.wholeip.objects import (
+from tests.kit.wholeip_objects import (
     LEAVING,
     NEW,
     NOT_READY,
@@ -29,7 +28,8 @@ from tests.wholeip.objects import (
     service_manifest,
     slice_manifest,
 )
-from tests.wholeip.test_agent import SLICE_GROUP, Node, make_api
+from tests.wholeip.agent.test_agent import SLICE_GROUP, Node, make_api
+from tests.wholeip.kernel.kernel import FakeKernel
 from wholeip.mappings.state import ClusterState
 from wholeip.ruleset.errors import Busy, NftFailed, NoAnswer, Refused
 from wholeip.ruleset.ruleset import Ruleset, make_ruleset

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import trio
 
-from tests.peers.networks import Network, root
+from tests.kit.networks import Network, root
 from tests.wholeip.scene.cluster import CLUSTER, OPEN_PORT, Cluster, address, balanced, cluster, install, mappings
 from tests.wholeip.scene.cozy_proxy import COZY_PROXY
 from wholeip.kernel.conntrack import end_flows

@@ -11,9 +11,9 @@ import hypothesis
 import pytest
 import trio
 
-from tests.peers.networks import Network, root
-from tests.wholeip.kernel import FakeKernel
-from tests.wholeip.rulesets import rulesets
+from tests.kit.networks import Network, root
+from tests.wholeip.kernel.kernel import FakeKernel
+from tests.wholeip.ruleset.rulesets import rulesets
 from tests.wholeip.scene.place import Place, place
 from wholeip.kernel.nft import Nft, Table
 from wholeip.mappings.mapping import Mapping, OpenPort

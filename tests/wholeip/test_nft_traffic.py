@@ -11,7 +11,7 @@ from ipaddress import ip_address, ip_network
 import pytest
 
 from proxy.header.crc32c import crc32c
-from tests.peers.networks import root
+from tests.kit.networks import root
 from tests.wholeip.scene.cluster import (
     CLOSED_PORT,
     CLUSTER,

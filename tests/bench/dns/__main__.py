@@ -20,7 +20,7 @@ from tests.bench.dns.peers import missing_programs
 from tests.bench.dns.report import format_table, to_json
 from tests.bench.dns.run import Options, run_bench
 from tests.bench.dns.workloads import WORKLOADS, Workload
-from tests.peers.programs import find_program
+from tests.kit.programs import find_program
 
 EPILOG = """\b
 Workloads:

@@ -23,7 +23,7 @@ from typing import Final
 from tests.bench.dns import bombs
 from tests.bench.dns.crowd import Crowd
 from tests.bench.dns.workloads import SUFFIX
-from tests.dnsproxy.messages import query, question
+from tests.kit.messages import query, question
 
 TORTURE_RATE: Final = 10_000
 """Forwarded queries a second: in two seconds more than may be under way."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 import dns.exception
 
 from tests.bench.dns.workloads import Question
-from tests.dnsproxy.messages import Reading, question, read_dnspython
+from tests.kit.messages import Reading, question, read_dnspython
 
 _START_SECONDS: Final = 60.0
 _REPLY_SECONDS: Final = 0.5

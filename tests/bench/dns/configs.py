@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.bench.dns.workloads import Zone
-from tests.bench.launched import ROOT
+from tests.kit.launched import ROOT
 
 TTL: Final = 5
 OPEN_FORWARDS: Final = 10_000

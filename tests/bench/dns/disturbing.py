@@ -25,9 +25,9 @@ from tests.bench.dns.peers import PEERS
 from tests.bench.dns.prober import Probe
 from tests.bench.dns.rig import Rig, Server
 from tests.bench.dns.workloads import WORKLOADS
-from tests.bench.launched import ROOT, launched
-from tests.bench.progress import Progress
-from tests.peers.ports import free_port
+from tests.kit.launched import ROOT, launched
+from tests.kit.ports import free_port
+from tests.kit.progress import Progress
 
 _LEAD_SECONDS: Final = 1.0
 """For the abuse to be under way before the first question."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.bench.cpus import Cpus
-from tests.bench.launched import launched
+from tests.kit.launched import launched
 
 CLIENTS: Final = 8
 """Sockets that ask."""

@@ -22,8 +22,8 @@ from tests.bench.dns.prober import RATE, Probe, parse_probe
 from tests.bench.dns.rig import Rig, Server
 from tests.bench.dns.samples import Sample
 from tests.bench.dns.workloads import Workload
-from tests.bench.launched import ROOT, launched
-from tests.bench.progress import Progress
+from tests.kit.launched import ROOT, launched
+from tests.kit.progress import Progress
 
 _PROBE_SECONDS: Final = 1.0
 _WARM_UP_SECONDS: Final = 1.0

@@ -12,7 +12,7 @@ from typing import Final
 
 from tests.bench.dns import configs
 from tests.bench.dns.configs import Setup, Site
-from tests.peers.programs import find_program
+from tests.kit.programs import find_program
 
 OURS: Final = "ours"
 NSD: Final = "nsd"

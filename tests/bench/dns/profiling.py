@@ -16,8 +16,8 @@ from tests.bench.dns.dnsperf import run_dnsperf
 from tests.bench.dns.peers import PEERS
 from tests.bench.dns.rig import Rig, Server
 from tests.bench.dns.workloads import Workload
-from tests.bench.launched import end_session, launched
-from tests.peers.programs import find_program
+from tests.kit.launched import end_session, launched
+from tests.kit.programs import find_program
 
 _PERF_RATE: Final = "1999"
 _LEAST_SHARE: Final = "0.8"

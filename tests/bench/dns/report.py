@@ -16,7 +16,7 @@ from tests.bench.dns.measuring import Key, Measured
 from tests.bench.dns.peers import OURS
 from tests.bench.dns.samples import Summary, summarise_samples
 from tests.bench.figures import Spread, ratio, spread
-from tests.bench.grid import format_grid
+from tests.kit.grid import format_grid
 
 HEAD: Final = (
     *("workload", "server", "q/s", "(min-max)", "CPU us", "user", "busy", "queued", "lost", "p50 ms", "p99", "max"),

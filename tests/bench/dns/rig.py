@@ -29,8 +29,8 @@ from tests.bench.dns.workloads import (
     make_questions,
     make_zone,
 )
-from tests.bench.launched import launched
-from tests.peers.ports import free_port
+from tests.kit.launched import launched
+from tests.kit.ports import free_port
 
 _CHECKED: Final = 5
 _LOG_END: Final = 300

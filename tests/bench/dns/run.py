@@ -16,7 +16,7 @@ from tests.bench.dns.profiling import profile
 from tests.bench.dns.report import Row, make_rows
 from tests.bench.dns.rig import Rig
 from tests.bench.dns.workloads import Workload
-from tests.bench.progress import Progress
+from tests.kit.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)

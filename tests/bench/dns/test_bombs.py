@@ -6,7 +6,7 @@ import pytest
 
 from dnsproxy.answers.decide import Drop, Refuse, decide
 from tests.bench.dns import bombs
-from tests.dnsproxy.messages import query, question, table_of
+from tests.kit.messages import query, question, table_of
 
 OURS = "app.example.org"
 SIZES = pytest.mark.parametrize("size", [*bombs.SIZES, bombs.STREAM_SIZE])

@@ -6,8 +6,8 @@ import pytest
 
 from tests.bench.dns.checking import NO_REPLY, find_fault, find_fault_at
 from tests.bench.dns.workloads import Question
-from tests.dnsproxy.messages import AAAA, opt_record, query, record, reply_to
-from tests.peers.ports import free_port
+from tests.kit.messages import AAAA, opt_record, query, record, reply_to
+from tests.kit.ports import free_port
 
 ASKED = Question("App.example.org", "192.0.2.80")
 RIGHT = record(1, socket.inet_aton("192.0.2.80"))

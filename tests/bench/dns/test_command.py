@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from tests.bench.dns import __main__ as command
 from tests.bench.dns.disturbing import DISTURBANCES
 from tests.bench.dns.workloads import WORKLOADS
-from tests.bench.launched import ROOT
+from tests.kit.launched import ROOT
 
 
 def run(*arguments: str, **environment: str) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import pytest
 
 from tests.bench.dns.prober import LOST_MS, Probe, is_answer, parse_probe, probe, summarise
-from tests.dnsproxy.messages import query, record, reply_to
+from tests.kit.messages import query, record, reply_to
 
 QUERY = query("app.example.org")
 ANSWER = reply_to(QUERY, records=record(1, bytes(4)), answers=1)

@@ -13,8 +13,8 @@ from tests.bench.dns.workloads import (
     make_questions,
     make_zone,
 )
-from tests.dnsproxy.messages import scanned
-from tests.dnsproxy.stepping import parse_hosts
+from tests.kit.messages import scanned
+from tests.kit.stepping import parse_hosts
 
 ALL = pytest.mark.parametrize("workload", [*WORKLOADS, BEHIND_FORWARD], ids=lambda workload: workload.name)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tests.dnsproxy.messages import opt_record, query
+from tests.kit.messages import opt_record, query
 
 SUFFIX: Final = "apps.example.org"
 WILDCARD_SUFFIX: Final = "wild.example.org"

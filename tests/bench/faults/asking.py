@@ -15,7 +15,7 @@ from dataclasses import astuple, dataclass
 from typing import Any, Final
 
 from tests.bench.steady_questions import ask_steadily
-from tests.dnsproxy.messages import query
+from tests.kit.messages import query
 
 TABLE_SUFFIX: Final = "apps.example.org"
 """Every second question is for a name below this one, the others are for names outside the table."""

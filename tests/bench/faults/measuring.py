@@ -18,7 +18,7 @@ from typing import Final
 from tests.bench.dns.checking import CannotServe
 from tests.bench.faults.asking import PATIENCE, Asked, parse_asked
 from tests.bench.faults.scene import Scene, running_scene
-from tests.bench.launched import ROOT, launched
+from tests.kit.launched import ROOT, launched
 
 _LEAD_SECONDS: Final = 3.0
 _AFTER_SECONDS: Final = 6.0

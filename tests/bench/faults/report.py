@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from tests.bench.faults.outcome import SLOW, WELL, WELL_AGAIN, Outcome
-from tests.bench.grid import format_grid
+from tests.kit.grid import format_grid
 
 HEAD: Final = (
     *(

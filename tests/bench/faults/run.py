@@ -15,9 +15,9 @@ from tests.bench.faults.measuring import Fault, Round, measure
 from tests.bench.faults.outcome import judge
 from tests.bench.faults.report import Row
 from tests.bench.faults.scene import RELAY
-from tests.bench.progress import Progress
-from tests.peers.coredns import coredns_version
-from tests.peers.processes import StartFailed
+from tests.kit.coredns import coredns_version
+from tests.kit.processes import StartFailed
+from tests.kit.progress import Progress
 
 _TRIES: Final = 3
 """Datagrams that the kernel drops say more about the machine than about a fault."""

@@ -19,11 +19,11 @@ from dnsproxy.corefile.plan import plan_install
 from dnsproxy.corefile.zones import DNS_PORT
 from sidecar.endpoints import Endpoint
 from tests.bench.faults.asking import OUTSIDE_SUFFIX, TABLE_SUFFIX
-from tests.peers.coredns import CoreDns, coredns_version, running_coredns
-from tests.peers.networks import POD_ADDRESS, Networks, joined_networks
-from tests.peers.nsd import running_nsd
-from tests.peers.ports import free_port
-from tests.peers.serving import Serving, serving
+from tests.kit.coredns import CoreDns, coredns_version, running_coredns
+from tests.kit.networks import POD_ADDRESS, Networks, joined_networks
+from tests.kit.nsd import running_nsd
+from tests.kit.ports import free_port
+from tests.kit.serve_process import Serving, serving
 
 RELAY: Final = "192.0.2.81"
 """What dnsproxy answers for names of its table."""

@@ -7,7 +7,7 @@ import pytest
 from tests.bench.faults.asking import NOTHING, PATIENCE, Asked, parse_asked, read_reply
 from tests.bench.faults.outcome import Outcome, judge
 from tests.bench.faults.report import Row, format_table, to_json
-from tests.dnsproxy.messages import header, question, record
+from tests.kit.messages import header, question, record
 
 OURS, PUBLIC = "192.0.2.81", "198.51.100.7"
 

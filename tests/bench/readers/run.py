@@ -19,11 +19,11 @@ from typing import Final
 from tests.bench.clock import read_clock
 from tests.bench.cpus import Cpus, pinned, split_cpus
 from tests.bench.dns.prober import RATE, Probe, parse_probe
-from tests.bench.launched import ROOT, launched
 from tests.bench.readers.pollers import Summary, parse_summary
-from tests.dnsproxy.messages import query
-from tests.peers.ports import free_port
-from tests.peers.processes import end_process, is_listening, wait_for
+from tests.kit.launched import ROOT, launched
+from tests.kit.messages import query
+from tests.kit.ports import free_port
+from tests.kit.processes import end_process, is_listening, wait_for
 
 _SETTLE: Final = 2.0
 """Seconds for the server to come to rest."""

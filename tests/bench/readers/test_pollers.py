@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.bench.readers.pollers import Summary, parse_summary, poll
-from tests.dnsproxy.messages import table_of
 from tests.dnsproxy.publish.test_source import Server, serving
+from tests.kit.messages import table_of
 
 
 async def test_each_reader_is_sent_a_table_once_and_then_told_that_it_is_the_same() -> None:

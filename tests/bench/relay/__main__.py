@@ -16,7 +16,6 @@ from sidecar.options import Command, StartError
 from sidecar.program import INTERRUPTED
 from tests.bench.command import COULD_NOT, ending_on_sigterm, look_around, write_json
 from tests.bench.cpus import split_cpus
-from tests.bench.progress import Progress
 from tests.bench.relay.interpreters import CannotUse, describe, find_optimised, prepare
 from tests.bench.relay.measuring import Measured, Plan, count_steps, measure_rounds
 from tests.bench.relay.network import describe_network, enter_own_network
@@ -25,7 +24,8 @@ from tests.bench.relay.profiling import make_profiles
 from tests.bench.relay.report import format_others, format_table, make_rows, to_json
 from tests.bench.relay.rig import Rig
 from tests.bench.relay.workloads import WORKLOADS, Workload
-from tests.peers.programs import find_program
+from tests.kit.programs import find_program
+from tests.kit.progress import Progress
 
 MODULE = "tests.bench.relay"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tests.bench.launched import ROOT
+from tests.kit.launched import ROOT
 
 BODY: Final = (
     "an answer of the usual size for a health check or a small page, which is to say a few hundred octets. " * 4

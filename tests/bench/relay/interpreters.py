@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.bench.launched import ROOT
-from tests.peers.programs import peers_cache
+from tests.kit.launched import ROOT
+from tests.kit.programs import peers_cache
 
 _LEAST: Final = (3, 11)
 _ASK: Final = (

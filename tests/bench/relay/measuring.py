@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Final
 
 from tests.bench.clock import CpuTime, read_clock
-from tests.bench.launched import ROOT, launched
-from tests.bench.progress import Progress
 from tests.bench.relay import asking, bulk, crowd
 from tests.bench.relay.peers import Peer
 from tests.bench.relay.rig import CannotServe, Rig, Server
 from tests.bench.relay.samples import Sample
 from tests.bench.relay.workloads import Kind, Workload
 from tests.bench.relay.wrk import BadReport, run_wrk
-from tests.peers.programs import find_program
+from tests.kit.launched import ROOT, launched
+from tests.kit.programs import find_program
+from tests.kit.progress import Progress
 
 _WARM_UP_SECONDS: Final = 1.0
 _SPARE_SECONDS: Final = 60.0

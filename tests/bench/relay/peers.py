@@ -15,7 +15,7 @@ from typing import Final
 from tests.bench.relay import configs
 from tests.bench.relay.configs import Setup, Site
 from tests.bench.relay.workloads import Kind, Workload
-from tests.peers.programs import find_program, peers_cache
+from tests.kit.programs import find_program, peers_cache
 
 OURS: Final = "ours"
 HAPROXY: Final = "haproxy"

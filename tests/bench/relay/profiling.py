@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Final
 
-from tests.bench.launched import end_session, launched
-from tests.bench.progress import Progress
 from tests.bench.relay.measuring import load
 from tests.bench.relay.peers import PEERS
 from tests.bench.relay.rig import CannotServe, Rig, Server
 from tests.bench.relay.workloads import Kind, Workload
 from tests.bench.relay.wrk import BadReport
-from tests.peers.programs import find_program
+from tests.kit.launched import end_session, launched
+from tests.kit.programs import find_program
+from tests.kit.progress import Progress
 
 _PERF_RATE: Final = "1999"
 _LEAST_SHARE: Final = "0.8"

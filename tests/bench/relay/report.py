@@ -11,12 +11,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from tests.bench.figures import Spread, ratio
-from tests.bench.grid import format_grid
 from tests.bench.relay.goals import Goal, goals_for
 from tests.bench.relay.measuring import Measured
 from tests.bench.relay.peers import DIRECT, OURS
 from tests.bench.relay.samples import Summary, summarise_samples
 from tests.bench.relay.workloads import Kind, Workload
+from tests.kit.grid import format_grid
 
 HEAD: Final = (
     *(

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Final, Self
 
 from tests.bench.cpus import Cpus
-from tests.bench.launched import ROOT, launched
 from tests.bench.relay import bulk
 from tests.bench.relay.configs import BODY, OPEN_FILES, Site, setup_backend
 from tests.bench.relay.crowd import open_client
 from tests.bench.relay.peers import Peer, find_peer
 from tests.bench.relay.workloads import Kind, Workload
-from tests.peers.ports import free_port
-from tests.peers.programs import find_program
+from tests.kit.launched import ROOT, launched
+from tests.kit.ports import free_port
+from tests.kit.programs import find_program
 
 _START_SECONDS: Final = 30.0
 _LOG_END: Final = 300

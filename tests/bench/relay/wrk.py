@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.bench.cpus import Cpus
-from tests.bench.launched import launched
+from tests.kit.launched import launched
 
 SCRIPT: Final = """\
 done = function(summary, latency, requests)

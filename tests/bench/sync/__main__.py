@@ -18,7 +18,7 @@ from tests.bench.sync.filling import MOST
 from tests.bench.sync.measuring import MEASUREMENTS
 from tests.bench.sync.report import SIZES, format_table, to_json
 from tests.bench.sync.run import Found, Options, run_bench
-from tests.peers.processes import StartFailed
+from tests.kit.processes import StartFailed
 
 _NAMES = [one.name for one in MEASUREMENTS]
 _MEASUREMENTS = "\n".join(f"  {one.name:<12} {one.about}" for one in MEASUREMENTS)

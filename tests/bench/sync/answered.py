@@ -19,8 +19,8 @@ from typing import Final
 from tests.bench.dns.prober import is_answer
 from tests.bench.sync.filling import MOST, hostname_of, manifest_of, name_of, namespace_of
 from tests.bench.sync.samples import Creation
-from tests.dnsproxy.messages import query
-from tests.peers.apiserver import ApiServer, collection_path, send
+from tests.kit.apiserver import ApiServer, collection_path, send
+from tests.kit.messages import query
 
 PATIENCE: Final = 5.0
 _LOOK_SECONDS: Final = 0.001

@@ -15,7 +15,7 @@ from typing import Any
 from tests.bench.cpus import Cpus
 from tests.bench.sync.ours import POD, Ours, Way, serving
 from tests.bench.sync.samples import S, take_rounds
-from tests.peers.apiserver import ApiServer
+from tests.kit.apiserver import ApiServer
 
 
 @dataclass(frozen=True, slots=True)

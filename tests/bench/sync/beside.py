@@ -18,10 +18,10 @@ from tests.bench.dns.checking import CannotServe, find_fault_at
 from tests.bench.dns.dnsperf import BadReport
 from tests.bench.dns.prober import RATE, Probe, parse_probe
 from tests.bench.dns.workloads import Question
-from tests.bench.launched import ROOT, launched
 from tests.bench.sync.changing import BEGUN, Changes
 from tests.bench.sync.ours import ADDRESS, STATIC, Ours
-from tests.dnsproxy.messages import query
+from tests.kit.launched import ROOT, launched
+from tests.kit.messages import query
 
 CHANGES: Final = 1000.0
 """A second."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.bench.cpus import pinned
-from tests.peers.apiserver import ApiServer, collection_path, ingress, running_apiserver, send
+from tests.kit.apiserver import ApiServer, collection_path, ingress, running_apiserver, send
 
 ZONE: Final = "bench.example.org"
 NAMESPACES: Final = 100

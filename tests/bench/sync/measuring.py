@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from tests.bench.dns.checking import CannotServe
-from tests.bench.launched import ROOT, launched
 from tests.bench.sync import report
 from tests.bench.sync.answered import create_and_ask
 from tests.bench.sync.bench import Bench
@@ -24,6 +23,7 @@ from tests.bench.sync.ours import KUBECONFIG, POD, Way
 from tests.bench.sync.report import Row
 from tests.bench.sync.rows import changed_rows, created_rows, informer_rows, probed_rows, start_rows
 from tests.bench.sync.samples import Changed, Created, Probed, Start, Use
+from tests.kit.launched import ROOT, launched
 
 CREATIONS: Final = 10.0
 """A second."""

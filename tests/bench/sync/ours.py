@@ -17,12 +17,12 @@ from typing import Final
 
 from tests.bench.clock import CpuTime, read_clock
 from tests.bench.dns.checking import CannotServe
-from tests.bench.launched import ROOT, launched
 from tests.bench.sync.log import Event, Log, is_ready, is_serving
 from tests.bench.sync.memory import Memory, read_memory
 from tests.bench.sync.samples import Use
-from tests.peers.apiserver import ApiServer
-from tests.peers.ports import free_port
+from tests.kit.apiserver import ApiServer
+from tests.kit.launched import ROOT, launched
+from tests.kit.ports import free_port
 
 ADDRESS: Final = "192.0.2.10"
 """What the names of Ingresses are answered with."""

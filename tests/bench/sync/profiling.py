@@ -10,8 +10,8 @@ import pstats
 import re
 from typing import Final
 
-from tests.bench.launched import ROOT, end_session
 from tests.bench.sync.bench import Bench
+from tests.kit.launched import ROOT, end_session
 
 _ROWS: Final = 30
 _PLACES: Final = re.compile(rf"{re.escape(str(ROOT))}/|\S*/site-packages/|\S*/lib/python3\.\d+/")

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from tests.bench.figures import Spread
-from tests.bench.grid import format_grid
+from tests.kit.grid import format_grid
 
 HEAD: Final = ("Ingresses", "what", "figure", "(min-max)", "unit", "goal", "reached")
 _WORDS: Final = (1, 4)

@@ -14,7 +14,6 @@ from typing import Final
 from tests.bench.cpus import Cpus, pinned, split_cpus
 from tests.bench.dns.checking import CannotServe
 from tests.bench.dns.dnsperf import BadReport
-from tests.bench.progress import Progress
 from tests.bench.sync.bench import Bench
 from tests.bench.sync.changing import restore
 from tests.bench.sync.filling import api_server, fill
@@ -22,6 +21,7 @@ from tests.bench.sync.measuring import Measurement
 from tests.bench.sync.profiling import profile
 from tests.bench.sync.report import Row
 from tests.bench.sync.upstream import knowing_nothing
+from tests.kit.progress import Progress
 
 _TOLD: Final = 10_000
 

@@ -7,9 +7,9 @@ import pytest
 
 from tests.bench.sync.changing import Etcd, change, flipped, key_of, restore
 from tests.bench.sync.filling import hostname_of
-from tests.peers.apiserver import start_etcd
-from tests.peers.ports import free_ports
-from tests.peers.processes import end_process, is_listening, wait_for
+from tests.kit.apiserver import start_etcd
+from tests.kit.ports import free_ports
+from tests.kit.processes import end_process, is_listening, wait_for
 
 
 def value_of(number: int) -> bytes:

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tests.bench.launched import ROOT
 from tests.bench.sync import __main__ as command
 from tests.bench.sync.measuring import MEASUREMENTS
 from tests.bench.sync.report import GOALS
 from tests.bench.sync.run import Found
-from tests.peers.processes import StartFailed
+from tests.kit.launched import ROOT
+from tests.kit.processes import StartFailed
 
 NAMES = [one.name for one in MEASUREMENTS]
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.bench.sync.answered import ask_until_answered
 from tests.bench.sync.probing import wait_for_answer
-from tests.dnsproxy.messages import query, record, reply_to
+from tests.kit.messages import query, record, reply_to
 
 QUERY = query("app.example.org")
 ANSWER = reply_to(QUERY, records=record(1, bytes(4)), answers=1)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import socket
 
 from tests.bench.sync.upstream import knowing_nothing
-from tests.dnsproxy.messages import query, read_dnspython
+from tests.kit.messages import query, read_dnspython
 
 
 def test_every_question_gets_nxdomain() -> None:

@@ -13,11 +13,11 @@ import click
 from sidecar.options import Command
 from sidecar.program import INTERRUPTED
 from tests.bench.command import demand, ending_on_sigterm, look_around, write_json
-from tests.bench.progress import Progress
 from tests.bench.wholeip.applying import Applied, Ended, measure_applying, measure_ending
 from tests.bench.wholeip.report import format_applied, format_ended, format_traffic, to_json
 from tests.bench.wholeip.traffic import Traffic, measure_traffic
 from tests.bench.wholeip.ways import WAYS
+from tests.kit.progress import Progress
 from tests.wholeip.scene.cluster import cluster
 
 _PARTS: Final = ("traffic", "applying", "ending")

@@ -13,9 +13,9 @@ from typing import Final
 
 import trio
 
-from tests.bench.progress import Progress
 from tests.bench.wholeip.ways import make_mappings
-from tests.peers.networks import Network
+from tests.kit.networks import Network
+from tests.kit.progress import Progress
 from tests.wholeip.scene.cluster import CLUSTER, OPEN_PORT, Cluster, address
 from wholeip.kernel.conntrack import end_flows
 from wholeip.kernel.nft import Nft

@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from tests.bench.figures import percentile, ratio, spread
-from tests.bench.grid import format_grid
 from tests.bench.wholeip.applying import Applied, Ended
 from tests.bench.wholeip.traffic import Traffic
+from tests.kit.grid import format_grid
 
 _TRAFFIC_HEAD: Final = (
     *("way", "Gbit/s (low-high)", "CPU s/Gbit (low-high)"),

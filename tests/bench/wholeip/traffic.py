@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from tests.bench.progress import Progress
 from tests.bench.wholeip.ways import WAYS, Way, take
-from tests.peers.processes import end_process
+from tests.kit.processes import end_process
+from tests.kit.progress import Progress
 from tests.wholeip.scene.cluster import Cluster, wait_until
 
 _BULK_PORT: Final = 5201

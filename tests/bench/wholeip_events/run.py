@@ -19,9 +19,9 @@ from typing import Any, Final
 import trio
 
 from tests.bench.wholeip_events.report import Figures
-from tests.peers.apiserver import send
-from tests.peers.wholeip_world import MERGE, NODE, SERVICES, SLICES, World, running_world
-from tests.wholeip.objects import READY, WHOLE, slice_manifest
+from tests.kit.apiserver import send
+from tests.kit.wholeip_objects import READY, WHOLE, slice_manifest
+from tests.kit.wholeip_world import MERGE, NODE, SERVICES, SLICES, World, running_world
 from wholeip.kernel.nft import Nft
 from wholeip.mappings.services import LABEL
 

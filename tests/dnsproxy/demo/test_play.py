@@ -16,7 +16,7 @@ import pytest
 from dnsproxy.demo.play import Stage, play, set_stage
 from dnsproxy.demo.story import Step, format_step, format_verdict, succeeded
 from sidecar.endpoints import Endpoint
-from tests.peers.programs import program
+from tests.kit.programs import program
 
 DEMO = [sys.executable, "-m", "dnsproxy", "demo"]
 

@@ -21,8 +21,8 @@ from dnsproxy.doctor.reader import Reader
 from dnsproxy.doctor.structs import Service
 from sidecar.errors import StartError
 from sidecar.kubernetes.http import ApiClient
-from tests.dnsproxy.install.api import respond
-from tests.sidecar.kubernetes.faulty_api import cluster_at
+from tests.kit.faulty_api import cluster_at
+from tests.kit.manifest_api import respond
 
 GATEWAY_API: Final = "/apis/gateway.networking.k8s.io/v1"
 PLACES: Final = Places(Where(), ObjectRef("switchback", "dnsproxy"))

@@ -10,7 +10,7 @@ from dnsproxy.datagrams.open import Sender
 from dnsproxy.forward.flight import Flight
 from dnsproxy.forward.upstream import Upstream
 from dnsproxy.forward.upstream_socket import UpstreamSocket
-from tests.dnsproxy import messages
+from tests.kit import messages
 
 SENDER: Sender = (("192.0.2.9", 5353), (), "192.0.2.9")
 

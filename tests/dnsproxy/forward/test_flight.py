@@ -21,7 +21,7 @@ from dnsproxy.forward.upstream import Upstream
 from sidecar.endpoints import Endpoint
 from sidecar.poller import Poller
 from tests.dnsproxy.forward.flights import SENDER, Noted, NotedPort, flight
-from tests.dnsproxy.messages import MX, NS, opt_record, query
+from tests.kit.messages import MX, NS, opt_record, query
 
 PROBE = query("", NS)
 

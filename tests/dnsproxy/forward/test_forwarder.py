@@ -12,8 +12,9 @@ from dnsproxy.dns.wire import Rcode
 from dnsproxy.forward import replies, source_ports
 from dnsproxy.forward.flight import GIVE_UP, RETRY, Flight
 from sidecar.endpoints import Endpoint
-from tests.dnsproxy import upstream_replies as upstream
-from tests.dnsproxy.faulty_upstream import (
+from tests.kit import upstream_replies as upstream
+from tests.kit.dns_server import Running, running, wait_until
+from tests.kit.faulty_upstream import (
     Close,
     Elsewhere,
     Pause,
@@ -26,8 +27,7 @@ from tests.dnsproxy.faulty_upstream import (
     refusing_upstream,
     silence,
 )
-from tests.dnsproxy.messages import MX, NS, TXT, opt_record, query, read_dnspython
-from tests.dnsproxy.running import Running, running, wait_until
+from tests.kit.messages import MX, NS, TXT, opt_record, query, read_dnspython
 
 ASKED = query("www.example.net")
 ASKED_EDNS = query("www.example.net", additional=(opt_record(),))

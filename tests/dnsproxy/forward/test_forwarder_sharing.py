@@ -22,11 +22,11 @@ from dnsproxy.forward.flight import GIVE_UP, IMPATIENT, PROBE_GIVE_UP, RETRY, TI
 from dnsproxy.forward.forwarder import Forwarder
 from dnsproxy.forward.settings import ForwardSettings
 from sidecar.poller import Poller
-from tests.dnsproxy import upstream_replies as upstream
-from tests.dnsproxy.faulty_upstream import FaultyUpstream, Script, Until, answer, faulty_upstream, silence
 from tests.dnsproxy.forward.flights import NotedPort
-from tests.dnsproxy.messages import AAAA, NS, opt_record, option, query, read_dnspython, scanned
-from tests.dnsproxy.running import OURS, TRUSTING, Running, running, wait_until
+from tests.kit import upstream_replies as upstream
+from tests.kit.dns_server import OURS, TRUSTING, Running, running, wait_until
+from tests.kit.faulty_upstream import FaultyUpstream, Script, Until, answer, faulty_upstream, silence
+from tests.kit.messages import AAAA, NS, opt_record, option, query, read_dnspython, scanned
 
 ASKED = query("www.example.net")
 ASKED_EDNS = query("www.example.net", additional=(opt_record(),))

@@ -20,8 +20,11 @@ from dnsproxy.forward.flight import GIVE_UP, RETRY, TICK
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.settings import ForwardSettings
 from sidecar.endpoints import Endpoint
-from tests.dnsproxy import upstream_replies as upstream
-from tests.dnsproxy.faulty_upstream import (
+from tests.dnsproxy.forward import certificates
+from tests.dnsproxy.forward.certificates import NAME
+from tests.kit import upstream_replies as upstream
+from tests.kit.dns_server import OURS, TRUSTING, Running, running, wait_until
+from tests.kit.faulty_upstream import (
     Close,
     Pause,
     Reset,
@@ -32,10 +35,7 @@ from tests.dnsproxy.faulty_upstream import (
     refusing_upstream,
     silence,
 )
-from tests.dnsproxy.forward import certificates
-from tests.dnsproxy.forward.certificates import NAME
-from tests.dnsproxy.messages import TXT, opt_record, query, read_dnspython
-from tests.dnsproxy.running import OURS, TRUSTING, Running, running, wait_until
+from tests.kit.messages import TXT, opt_record, query, read_dnspython
 
 ASKED = query("www.example.net")
 ASKED_EDNS = query("www.example.net", additional=(opt_record(),))

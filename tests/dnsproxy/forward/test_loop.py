@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnsproxy.forward.loop import LoopProbes
-from tests.dnsproxy.messages import TXT, read_dnspython, scanned, wire_name
-from tests.dnsproxy.strategies import case_of
+from tests.kit.messages import TXT, read_dnspython, scanned, wire_name
+from tests.kit.strategies import case_of
 
 
 class News:

@@ -20,8 +20,11 @@ from dnsproxy.forward.address import TlsEndpoint
 from dnsproxy.forward.flight import GIVE_UP
 from dnsproxy.forward.pipeline import CONNECT, IDLE, Pipeline, default_context
 from sidecar.endpoints import Endpoint
-from tests.dnsproxy import upstream_replies as upstream
-from tests.dnsproxy.faulty_upstream import (
+from tests.dnsproxy.forward import certificates
+from tests.dnsproxy.forward.certificates import NAME, trusting_context
+from tests.kit import upstream_replies as upstream
+from tests.kit.dns_server import open_descriptors
+from tests.kit.faulty_upstream import (
     Close,
     FaultyUpstream,
     Part,
@@ -35,10 +38,7 @@ from tests.dnsproxy.faulty_upstream import (
     refusing_upstream,
     silence,
 )
-from tests.dnsproxy.forward import certificates
-from tests.dnsproxy.forward.certificates import NAME, trusting_context
-from tests.dnsproxy.messages import query, scanned
-from tests.dnsproxy.running import open_descriptors
+from tests.kit.messages import query, scanned
 
 ASKED = query("www.example.net")
 RIGHT = upstream.right(ASKED)[2:]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dnsproxy.dns.wire import Rcode
 from dnsproxy.forward.replies import belongs, client_limit, is_bare_error, is_truncated, pass_on
-from tests.dnsproxy.messages import (
+from tests.kit.messages import (
     AAAA,
     MX,
     SOA,
@@ -29,7 +29,7 @@ from tests.dnsproxy.messages import (
     scanned,
     wire_name,
 )
-from tests.dnsproxy.strategies import mutate
+from tests.kit.strategies import mutate
 
 ASKED: Final = query("app.example.org", MX)
 QUESTION: Final = question("app.example.org", MX)

@@ -21,8 +21,8 @@ from dnsproxy.forward.flight import GIVE_UP
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.stream_forwarder import StreamForwarder
 from dnsproxy.forward.upstreams import Upstreams
-from tests.dnsproxy import upstream_replies
-from tests.dnsproxy.messages import TXT, opt_record, query, read_dnspython, scanned
+from tests.kit import upstream_replies
+from tests.kit.messages import TXT, opt_record, query, read_dnspython, scanned
 
 ASKED = query("www.example.net")
 ASKED_EDNS = query("www.example.net", additional=(opt_record(),))

@@ -23,9 +23,9 @@ from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.upstream import LOOP_EVERY, LOOPING_EVERY, PROBE_EVERY, Upstream
 from sidecar.endpoints import Endpoint
 from sidecar.poller import Poller
-from tests.dnsproxy import messages, upstream_replies
-from tests.dnsproxy.faulty_upstream import Elsewhere, Script, Step, answer, faulty_upstream, refusing_upstream, silence
 from tests.dnsproxy.forward.flights import Noted
+from tests.kit import messages, upstream_replies
+from tests.kit.faulty_upstream import Elsewhere, Script, Step, answer, faulty_upstream, refusing_upstream, silence
 
 ASKED = messages.scanned(messages.query("www.example.net"))
 

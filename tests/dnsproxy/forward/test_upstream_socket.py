@@ -17,9 +17,9 @@ from dnsproxy.forward.upstream_socket import UpstreamSocket, random_ids
 from sidecar.endpoints import Endpoint
 from sidecar.listeners import bound_endpoint, listen_udp
 from sidecar.poller import BROKEN, READABLE, Poller
-from tests.dnsproxy import messages, upstream_replies
-from tests.dnsproxy.faulty_upstream import refusing_upstream
 from tests.dnsproxy.forward.flights import Noted, flight, large_flight
+from tests.kit import messages, upstream_replies
+from tests.kit.faulty_upstream import refusing_upstream
 
 LARGEST = {socket.AF_INET: 65_507, socket.AF_INET6: 65_527}
 

@@ -23,8 +23,10 @@ from dnsproxy.forward.upstream import Upstream
 from dnsproxy.forward.upstreams import Upstreams, ask_streams
 from sidecar.endpoints import Endpoint
 from sidecar.poller import Poller
-from tests.dnsproxy import messages, upstream_replies
-from tests.dnsproxy.faulty_upstream import (
+from tests.dnsproxy.forward.flights import Noted, flight
+from tests.kit import messages, upstream_replies
+from tests.kit.dns_server import TRUSTING
+from tests.kit.faulty_upstream import (
     Close,
     Pause,
     Reset,
@@ -34,8 +36,6 @@ from tests.dnsproxy.faulty_upstream import (
     refusing_upstream,
     silence,
 )
-from tests.dnsproxy.forward.flights import Noted, flight
-from tests.dnsproxy.running import TRUSTING
 
 ASKED = messages.scanned(messages.query("www.example.net"))
 ENDPOINTS = tuple(Endpoint(f"192.0.2.{number}", 53) for number in range(1, 6))

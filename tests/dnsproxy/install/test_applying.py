@@ -26,13 +26,13 @@ from dnsproxy.install.surveying import Order
 from sidecar.errors import StartError
 from sidecar.kubernetes.config import Tls
 from sidecar.kubernetes.http import ApiClient
-from tests.dnsproxy.install.api import FakeApi
-from tests.dnsproxy.install.change.playing import plan_out, play, without_versions
-from tests.dnsproxy.install.discover.cluster import Manifest, discover, manifests, pick
-from tests.dnsproxy.install.discover.test_own_service import deployment, pods, service
-from tests.dnsproxy.install.shapes import address
-from tests.sidecar.kubernetes import faulty_api
-from tests.sidecar.kubernetes.faulty_api import cluster_at
+from tests.dnsproxy.cluster_dns.test_own_service import deployment, pods, service
+from tests.dnsproxy.corefile.shapes import address
+from tests.kit import faulty_api
+from tests.kit.faulty_api import cluster_at
+from tests.kit.manifest_api import FakeApi
+from tests.kit.manifest_cluster import Manifest, discover, manifests, pick
+from tests.kit.manifest_edits import plan_out, play, without_versions
 
 Before = Callable[[FakeApi, httpx2.Request], None]
 WHERE = Where()

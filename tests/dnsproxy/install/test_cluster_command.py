@@ -14,14 +14,14 @@ import yaml
 from click.testing import CliRunner
 
 from dnsproxy.cli import main
-from tests.dnsproxy.faulty_upstream import FaultyUpstream, faulty_upstream, silence
-from tests.dnsproxy.install.api import FakeApi, serving
-from tests.dnsproxy.install.change.playing import plan, play, without_versions
-from tests.dnsproxy.install.discover.cluster import Manifest, manifests, pick
+from tests.dnsproxy.cluster_dns.test_probing import dnsproxy, with_rcode
 from tests.dnsproxy.install.test_applying import cluster, corefile
-from tests.dnsproxy.install.test_probing import dnsproxy, with_rcode
 from tests.dnsproxy.install.test_status_command import COLOURLESS
-from tests.dnsproxy.upstream_replies import NXDOMAIN
+from tests.kit.faulty_upstream import FaultyUpstream, faulty_upstream, silence
+from tests.kit.manifest_api import FakeApi, serving
+from tests.kit.manifest_cluster import Manifest, manifests, pick
+from tests.kit.manifest_edits import plan, play, without_versions
+from tests.kit.upstream_replies import NXDOMAIN
 
 other = with_rcode(NXDOMAIN)
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from dnsproxy.install.command import install, uninstall
 from sidecar.usage import Group
-from tests.dnsproxy.install.shapes import stock
+from tests.dnsproxy.corefile.shapes import stock
 
 group = Group("dnsproxy", context_settings={"auto_envvar_prefix": "DNSPROXY"})
 group.add_command(install)

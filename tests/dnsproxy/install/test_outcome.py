@@ -13,10 +13,10 @@ from dnsproxy.install.change.edits import Edits
 from dnsproxy.install.change.rights import grants_of
 from dnsproxy.install.outcome import Told, format_document, format_lines, judge_install, judge_uninstall
 from dnsproxy.install.status import Asked, Verdict
-from tests.dnsproxy.install.change.playing import plan, play
-from tests.dnsproxy.install.discover.cluster import Manifest, discover, manifests, pick
-from tests.dnsproxy.install.shapes import address
+from tests.dnsproxy.corefile.shapes import address
 from tests.dnsproxy.install.test_status import OTHER, OURS, SILENT, asked, report
+from tests.kit.manifest_cluster import Manifest, discover, manifests, pick
+from tests.kit.manifest_edits import plan, play
 
 NOTHING = Edits(None, ())
 WROTE: dict[str, bool] = {"wrote": True, "reverted": False, "asked": True}

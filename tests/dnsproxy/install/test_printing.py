@@ -22,10 +22,10 @@ from dnsproxy.install.change.refusal import Refusal
 from dnsproxy.install.printing import Printed, print_for
 from dnsproxy.install.printing_values import chart_values
 from dnsproxy.install.printing_yaml import format_json, format_yaml
-from tests.dnsproxy.install.corpus import load_corpus
-from tests.dnsproxy.install.discover.cluster import NAMES, discover, manifests, pick
+from tests.dnsproxy.corefile.corpus import load_corpus
+from tests.dnsproxy.corefile.shapes import address, corefiles, installed
 from tests.dnsproxy.install.rendered import RENDERERS, render_chart
-from tests.dnsproxy.install.shapes import address, corefiles, installed
+from tests.kit.manifest_cluster import NAMES, discover, manifests, pick
 
 ZONE = "example.org"
 WANTED = Wanted((address(),))

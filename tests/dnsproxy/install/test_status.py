@@ -21,9 +21,9 @@ from dnsproxy.install.status import (
     zones_to_ask,
 )
 from sidecar.endpoints import Endpoint
-from tests.dnsproxy.install.discover.cluster import Manifest, discover, manifests, pick
-from tests.dnsproxy.install.discover.test_traces import custom, marked
-from tests.dnsproxy.install.shapes import installed
+from tests.dnsproxy.cluster_dns.test_traces import custom, marked
+from tests.dnsproxy.corefile.shapes import installed
+from tests.kit.manifest_cluster import Manifest, discover, manifests, pick
 
 OURS, OTHER = Outcome(ours=True, rcode=0), Outcome(rcode=3)
 SILENT = Outcome(fault="no answer")

@@ -16,12 +16,12 @@ import trio
 from click.testing import CliRunner
 
 from dnsproxy.cli import main
-from tests.dnsproxy.faulty_upstream import FaultyUpstream, faulty_upstream
-from tests.dnsproxy.install.api import FakeApi, serving
-from tests.dnsproxy.install.discover.cluster import Manifest, manifests
-from tests.dnsproxy.install.test_probing import dnsproxy, with_rcode
+from tests.dnsproxy.cluster_dns.test_probing import dnsproxy, with_rcode
 from tests.dnsproxy.install.test_status import with_stanza
-from tests.dnsproxy.upstream_replies import NXDOMAIN
+from tests.kit.faulty_upstream import FaultyUpstream, faulty_upstream
+from tests.kit.manifest_api import FakeApi, serving
+from tests.kit.manifest_cluster import Manifest, manifests
+from tests.kit.upstream_replies import NXDOMAIN
 
 COLOURLESS: Final = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
 

@@ -8,8 +8,8 @@ import pytest
 
 from dnsproxy.install.status import judge
 from dnsproxy.install.status_report import format_document, format_rows
-from tests.dnsproxy.install.discover.cluster import NAMES, discover, manifests, pick
 from tests.dnsproxy.install.test_status import DNSPROXY, NO, NOTHING, YES, asked, report, report_of, with_stanza
+from tests.kit.manifest_cluster import NAMES, discover, manifests, pick
 
 
 def lines(objects: list[dict[str, object]], *rest: object) -> list[str]:

@@ -19,7 +19,7 @@ import httpx2
 
 from sidecar.kubernetes.config import Cluster
 from sidecar.kubernetes.http import ApiClient
-from tests.dnsproxy.install.api import respond
+from tests.kit.manifest_api import respond
 
 Object = dict[str, Any]
 

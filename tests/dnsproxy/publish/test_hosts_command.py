@@ -14,12 +14,12 @@ from typing import Final
 import pytest
 
 from dnsproxy.admin.publication import format_document
-from tests.bench.launched import ROOT
 from tests.dnsproxy.publish.publishing import many, publication
-from tests.peers.ports import free_ports
-from tests.peers.processes import end_process, wait_for
-from tests.peers.scraping import scrape
-from tests.peers.serving import serving
+from tests.kit.launched import ROOT
+from tests.kit.ports import free_ports
+from tests.kit.processes import end_process, wait_for
+from tests.kit.scraping import scrape
+from tests.kit.serve_process import serving
 
 FOREIGN: Final = "127.0.0.1 localhost"
 SECONDS: Final = 60

@@ -15,8 +15,8 @@ import trio
 from trio.testing import MockClock
 
 from dnsproxy.sources.service_targets import Addresses, ServiceTargets
-from tests.sidecar.kubernetes.faulty_api import SILENCE, Answer, client_in_memory, failure
-from tests.sidecar.kubernetes.live_api import LiveApi
+from tests.kit.faulty_api import SILENCE, Answer, client_in_memory, failure
+from tests.kit.live_api import LiveApi
 
 RELAY: Final = "edge/relay"
 PATH: Final = "/api/v1/namespaces/edge/services"

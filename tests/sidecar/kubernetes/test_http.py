@@ -30,8 +30,7 @@ from sidecar.kubernetes.errors import (
     Unauthorized,
 )
 from sidecar.kubernetes.http import ApiClient
-from tests.dnsproxy.install.api import respond
-from tests.sidecar.kubernetes.faulty_api import (
+from tests.kit.faulty_api import (
     SILENCE,
     Answer,
     FaultyApi,
@@ -43,6 +42,7 @@ from tests.sidecar.kubernetes.faulty_api import (
     thing,
     watch,
 )
+from tests.kit.manifest_api import respond
 
 PATH = "/apis/example.org/v1/things"
 

@@ -12,7 +12,7 @@ from trio.testing import MockClock
 from sidecar.kubernetes.errors import ApiError, Forbidden, Garbled, NotFound, ServerTrouble
 from sidecar.kubernetes.listing import list_all
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
-from tests.sidecar.kubernetes.faulty_api import CUT, Answer, FaultyApi, client_in_memory, failure, page, thing
+from tests.kit.faulty_api import CUT, Answer, FaultyApi, client_in_memory, failure, page, thing
 
 
 class _Spec(msgspec.Struct):

@@ -20,7 +20,7 @@ from sidecar.kubernetes.follower_status import State, Status
 from sidecar.kubernetes.listwatch import Changes, follow
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
-from tests.sidecar.kubernetes.faulty_api import (
+from tests.kit.faulty_api import (
     CUT,
     SILENCE,
     Answer,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sidecar.kubernetes.errors import Forbidden, Garbled, Gone, ServerTrouble
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from sidecar.kubernetes.protocol import Decoder, Entry, LineSplitter
-from tests.sidecar.kubernetes.faulty_api import bookmark, event, status_object, thing
+from tests.kit.faulty_api import bookmark, event, status_object, thing
 
 
 class Thing(msgspec.Struct):

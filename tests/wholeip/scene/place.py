@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tests.peers.processes import end_process
-from tests.peers.programs import program
+from tests.kit.processes import end_process
+from tests.kit.programs import program
 
 _INSIDE: Final = Path(__file__).with_name("inside.py")
 

@@ -9,9 +9,9 @@ from dnsproxy.corefile.model import Directive
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.install.change.block import format_directive
 from dnsproxy.install.change.refusal import Refusal
-from tests.dnsproxy.install.change.playing import plan, wanted
-from tests.dnsproxy.install.discover.cluster import manifests, pick
-from tests.dnsproxy.install.shapes import corefiles
+from tests.dnsproxy.corefile.shapes import corefiles
+from tests.kit.manifest_cluster import manifests, pick
+from tests.kit.manifest_edits import plan, wanted
 
 
 def block_of(root: str, *zones: str) -> str:

@@ -13,9 +13,9 @@ from dnsproxy.cluster_dns.choice import Method, choose_method
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.install.change.edits import format_diffs
 from dnsproxy.install.change.refusal import Refusal
-from tests.dnsproxy.install.change.playing import plan, plan_out, play, wanted, where_of, without_versions
-from tests.dnsproxy.install.discover.cluster import NAMES, Manifest, discover, manifests, pick
-from tests.dnsproxy.install.shapes import corefiles
+from tests.dnsproxy.corefile.shapes import corefiles
+from tests.kit.manifest_cluster import NAMES, Manifest, discover, manifests, pick
+from tests.kit.manifest_edits import plan, plan_out, play, wanted, where_of, without_versions
 
 WAYS = [
     pytest.param(name, method, id=f"{name}-{method.value}")

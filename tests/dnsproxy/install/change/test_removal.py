@@ -10,8 +10,8 @@ import pytest
 from dnsproxy.cluster_dns.choice import Method
 from dnsproxy.cluster_dns.traces import ANNOTATION
 from dnsproxy.install.change.config_map import MADE
-from tests.dnsproxy.install.change.playing import plan, plan_out, play, without_versions
-from tests.dnsproxy.install.discover.cluster import Manifest, manifests, pick
+from tests.kit.manifest_cluster import Manifest, manifests, pick
+from tests.kit.manifest_edits import plan, plan_out, play, without_versions
 
 
 def custom(objects: list[Manifest]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dnsproxy.cluster_dns.choice import Target
 from dnsproxy.install.change.refusal import Refusal
 from dnsproxy.install.change.routes import Routes, find_routes
 from tests.dnsproxy.install.change.test_trial import corefile_of
-from tests.dnsproxy.install.discover.cluster import manifests, pick
+from tests.kit.manifest_cluster import manifests, pick
 
 FOLDER = "/etc/coredns/custom"
 

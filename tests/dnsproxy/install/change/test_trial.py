@@ -10,9 +10,9 @@ from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.install.change.edits import Edits
 from dnsproxy.install.change.trial import after, make_trial
-from tests.dnsproxy.install.change.playing import plan, where_of
 from tests.dnsproxy.install.change.test_planning import WAYS
-from tests.dnsproxy.install.discover.cluster import Manifest, discover, manifests, pick
+from tests.kit.manifest_cluster import Manifest, discover, manifests, pick
+from tests.kit.manifest_edits import plan, where_of
 
 OUTSIDE = {"kubernetes", "health", "ready", "prometheus", "loop", "reload", "pprof", "etcd", "import", "trace"}
 """Plugins that open something, ask somebody, or need a cluster."""

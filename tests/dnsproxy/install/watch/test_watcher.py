@@ -16,9 +16,9 @@ import trio.testing
 from dnsproxy.install.watch.step import Standing
 from dnsproxy.install.watch.watcher import Watcher
 from dnsproxy.install.watch.watcher_status import WatchStatus
-from tests.dnsproxy.install.api import FakeApi, respond
-from tests.dnsproxy.install.discover.cluster import pick
 from tests.dnsproxy.install.test_applying import Meddling, client_of, cluster, corefile, order, touch
+from tests.kit.manifest_api import FakeApi, respond
+from tests.kit.manifest_cluster import pick
 
 FORBIDDEN = json.dumps({"kind": "Status", "code": 403, "reason": "Forbidden", "message": "no rule"}).encode()
 

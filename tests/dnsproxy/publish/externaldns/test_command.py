@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dnsproxy.admin.publication import format_document
-from tests.bench.launched import ROOT
 from tests.dnsproxy.publish.publishing import many
+from tests.kit.launched import ROOT
 
 
 def run(folder: Path, *arguments: str, **environment: str) -> tuple[int, str, str]:

@@ -22,8 +22,8 @@ from dnsproxy.sources.gateway.follower import GatewayFollower
 from dnsproxy.sources.gateway.kinds import GROUP
 from dnsproxy.sources.gateway.source import GatewayOptions
 from tests.dnsproxy.sources.gateway.objects import SELECTED, gateway, listener, namespace, route
-from tests.sidecar.kubernetes.faulty_api import SILENCE, Answer, client_in_memory, failure
-from tests.sidecar.kubernetes.live_api import LiveApi
+from tests.kit.faulty_api import SILENCE, Answer, client_in_memory, failure
+from tests.kit.live_api import LiveApi
 
 V1, BETA, ALPHA2, ALPHA3 = (f"{GROUP}/{version}" for version in ("v1", "v1beta1", "v1alpha2", "v1alpha3"))
 BASIC: Final = ("gateways", "httproutes")

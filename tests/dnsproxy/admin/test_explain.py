@@ -1,0 +1,324 @@
+"""Explanations: what the table does with a name, who lost, and why there is nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dnsproxy.admin.explain import (
+    Explanation,
+    explain,
+    format_document,
+    format_explanation,
+    format_explanation_json,
+    parse_explanation,
+)
+from dnsproxy.hostnames.claims import Claim, Origin, Reach, Rejection
+from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.ownership import Finding
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.verdict import Targets
+from tests.dnsproxy.hostnames.test_registry import Following, object_claims
+from tests.kit.messages import addresses_of
+
+RELAY: Final = "192.0.2.10"
+OLD, YOUNG = "2025-01-01T00:00:00Z", "2026-01-01T00:00:00Z"
+
+
+def ingress(hostname: str, name: str = "web", created: str = OLD, **rest: object) -> Claim:
+    reach = Reach.ONE_LABEL if hostname.startswith("*.") else Reach.NAME
+    origin = Origin("Ingress", name, "shop", created)
+    return Claim(hostname, reach, origin, **rest)  # type: ignore[arg-type]
+
+
+def static(hostname: str, address: str = "192.0.2.99") -> Claim:
+    reach = Reach.ANY_LABELS if hostname.startswith("*.") else Reach.NAME
+    return Claim(hostname, reach, Origin("flag", f"--host {hostname}={address}"), (address,))
+
+
+def registry_of(*claims: Claim, targets: Targets | None = None, guards: Guards | None = None) -> Registry:
+    registry = Registry(targets=targets or Targets((RELAY,)), guards=guards or Guards())
+    for number, one in enumerate(claims):
+        registry.replace("test", str(number), [one])
+    return registry
+
+
+def explained(registry: Registry, name: str) -> Explanation:
+    return parse_explanation(b"".join(format_explanation_json(registry, name, ttl=5, notes=())))
+
+
+def text_of(registry: Registry, name: str) -> str:
+    return "\n".join(format_explanation(explained(registry, name)))
+
+
+labels = st.lists(st.sampled_from(["x", "app", "intern", "y"]), max_size=3)
+bases = st.sampled_from(["example.org", "app.example.org", "intern.example.org", "a.cluster.local", "org"])
+
+
+@given(st.lists(object_claims(), max_size=8), labels, bases)
+def test_it_says_what_the_table_does(
+    steps: list[tuple[tuple[str, str], tuple[Claim, ...]]], labels: list[str], base: str
+) -> None:
+    following = Following()
+    for key, claims in steps:
+        following.replace(key, *claims)
+    name = ".".join([*labels, base])
+    explanation = explain(following.registry, name, ttl=5)
+    answer = explanation.answer
+    assert (answer.addresses if answer else None) == addresses_of(following.table(), name)
+    assert bool(explanation.reasons or explanation.left_out) or answer is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "address"),
+    [
+        pytest.param("app.example.org", "the exact name", RELAY, id="exact"),
+        pytest.param("APP.Example.ORG.", "the exact name", RELAY, id="case and final dot"),
+        pytest.param("x.example.org", "the wildcard *.example.org, which covers one label", RELAY, id="one label"),
+        pytest.param(
+            "a.b.example.net", "the wildcard *.example.net, which covers one or more labels", "192.0.2.99", id="any"
+        ),
+        pytest.param("*.example.org", "the wildcard *.example.org, which covers one label", RELAY, id="itself"),
+        pytest.param("bücher.example.com", "the exact name", RELAY, id="other letters"),
+    ],
+)
+def test_the_rule_that_matched_is_named(name: str, rule: str, address: str) -> None:
+    registry = registry_of(
+        ingress("app.example.org"),
+        ingress("*.example.org"),
+        static("*.example.net"),
+        ingress("xn--bcher-kva.example.com"),
+    )
+    text = text_of(registry, name)
+    assert f"is answered with {address}\n  rule    {rule}\n" in text
+    assert text.endswith("TTL     5 s") or "left out" in text
+
+
+@pytest.mark.parametrize(
+    ("claim", "target"),
+    [
+        pytest.param(ingress("a.example.org"), f"--target {RELAY}", id="default"),
+        pytest.param(
+            ingress("a.example.org", ingress_class="inner"), "--target-for inner=192.0.2.20", id="of the class"
+        ),
+        pytest.param(ingress("a.example.org", ingress_class="other"), f"--target {RELAY}", id="of no known class"),
+        pytest.param(ingress("a.example.org", target="192.0.2.7"), "192.0.2.7, which the object chose", id="its own"),
+        pytest.param(
+            ingress("a.example.org", target="service:edge/relay"),
+            "service:edge/relay, which the object chose",
+            id="a Service",
+        ),
+        pytest.param(static("a.example.org"), "its own addresses", id="static"),
+    ],
+)
+def test_the_target_is_named_as_it_was_set(claim: Claim, target: str) -> None:
+    services = {"edge/relay": ("192.0.2.30",)}
+    registry = registry_of(claim, targets=Targets((RELAY,), {"inner": ("192.0.2.20",)}, services))
+    assert explained(registry, "a.example.org").target == target
+    assert f"  target  {target}\n" in text_of(registry, "a.example.org")
+
+
+@pytest.mark.parametrize(
+    ("claims", "name", "left_out"),
+    [
+        pytest.param(
+            [ingress("a.example.org", "old"), ingress("a.example.org", "young", YOUNG)],
+            "a.example.org",
+            ["Ingress shop/young claims it: Ingress shop/old has it"],
+            id="the older object",
+        ),
+        pytest.param(
+            [ingress("a.example.org"), static("a.example.org")],
+            "a.example.org",
+            ["Ingress shop/web claims it: flag --host a.example.org=192.0.2.99 has it"],
+            id="static wins",
+        ),
+        pytest.param(
+            [ingress("a.example.org"), ingress("*.example.org", "wild")],
+            "a.example.org",
+            ["Ingress shop/wild claims *.example.org: a.example.org of Ingress shop/web comes first"],
+            id="exact beats wildcard",
+        ),
+        pytest.param(
+            [static("*.a.example.org"), static("*.example.org", "192.0.2.98")],
+            "x.a.example.org",
+            [
+                "flag --host *.example.org=192.0.2.98 claims *.example.org: "
+                "*.a.example.org of flag --host *.a.example.org=192.0.2.99 comes first"
+            ],
+            id="longer beats shorter",
+        ),
+        pytest.param(
+            [ingress("*.example.org")],
+            "x.a.example.org",
+            ["Ingress shop/web claims *.example.org: an Ingress wildcard covers one label only"],
+            id="a wildcard that reaches less far",
+        ),
+        pytest.param(
+            [ingress("*.example.org")],
+            "no.example.org",
+            ["Ingress shop/web claims *.example.org: it is denied (--deny)"],
+            id="denied below a wildcard",
+        ),
+        pytest.param(
+            [ingress("no.example.org")],
+            "no.example.org",
+            ["Ingress shop/web claims it: it is denied (--deny)"],
+            id="denied",
+        ),
+        pytest.param(
+            [ingress("a.svc.cluster.local")],
+            "a.svc.cluster.local",
+            ["Ingress shop/web claims it: it is inside the cluster domain cluster.local"],
+            id="cluster domain",
+        ),
+        pytest.param(
+            [ingress("a.example.org", target="service:shop/gone")],
+            "a.example.org",
+            ["Ingress shop/web claims it: its target has no address (service:shop/gone)"],
+            id="a target without an address",
+        ),
+    ],
+)
+def test_who_lost_and_why(claims: list[Claim], name: str, left_out: list[str]) -> None:
+    registry = registry_of(*claims, guards=Guards(deny=("no.example.org",)))
+    lines = text_of(registry, name).splitlines()
+    assert [line.removeprefix("  left out  ") for line in lines if line.startswith("  left out")] == left_out
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        pytest.param("a.example.org", "no object claims it", id="claimed by nobody"),
+        pytest.param("a.example.net", "it is outside the zones example.org (--zone)", id="outside the zones"),
+        pytest.param("x.localhost", "localhost names belong to each host itself", id="localhost"),
+        pytest.param("kubernetes.default.svc.cluster.local", "it is inside the cluster domain", id="cluster domain"),
+        pytest.param("192.0.2.1", "is an IP address, not a hostname", id="an address"),
+        pytest.param("*", "is not a hostname", id="a bare star"),
+        pytest.param("a..b", "a label is empty", id="an empty label"),
+        pytest.param("a b.example.org", "is no host label", id="a blank inside"),
+        pytest.param("a." * 200, "is longer than 255 octets", id="too long"),
+        pytest.param("\x1b[31mred", "is no host label", id="escapes"),
+    ],
+)
+def test_why_there_is_nothing(name: str, reason: str) -> None:
+    registry = registry_of(ingress("other.example.org"), guards=Guards(zones=("example.org",)))
+    explanation = explained(registry, name)
+    assert explanation.answer is None
+    assert any(reason in one for one in explanation.reasons), explanation.reasons
+    text = text_of(registry, name)
+    assert "is not in the table: queries for it are forwarded\n  because  " in text
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "reason", "found"),
+    [
+        pytest.param("-bad-.example.org", "'-bad-.example.org': a label is no host label", True, id="a bad host"),
+        pytest.param("a.example.org", "a.example.org: Gateway edge/main is not there", True, id="a route's host"),
+        pytest.param("A.example.org.", "'a.Example.ORG.' is out", True, id="case and final dot"),
+        pytest.param("a.example.org", "*.example.org: Gateway edge/main is ignored", True, id="a wildcard above it"),
+        pytest.param("a.example.org", "a.example.org.", True, id="at the end of a sentence"),
+        pytest.param("a.example.org", "ba.example.org: x", False, id="the end of a longer label"),
+        pytest.param("a.example.org", "b.a.example.org: x", False, id="the end of a longer name"),
+        pytest.param("a.example.org", "a.example.org.uk: x", False, id="the beginning of a longer name"),
+        pytest.param("a.example.org", "*.a.example.org: x", False, id="a wildcard below it"),
+        pytest.param("a.example.org", "an Ingress without a host", False, id="something else"),
+    ],
+)
+def test_rejections_that_speak_of_the_name_are_told(name: str, reason: str, found: bool) -> None:
+    registry = registry_of()
+    registry.replace("HTTPRoute", "shop/x", [], [Rejection(Origin("HTTPRoute", "x", "shop"), reason)])
+    assert explained(registry, name).rejected == ((f"HTTPRoute shop/x: {reason}",) if found else ())
+    assert ("  rejected  HTTPRoute shop/x" in text_of(registry, name)) is found
+
+
+def test_losers_and_rejections_without_number_are_cut() -> None:
+    claims = [ingress("a.example.org", f"i{number}") for number in range(200)]
+    registry = registry_of(*claims)
+    faults = [Rejection(Origin("Ingress", "x"), f"a.example.org: {number}") for number in range(5000)]
+    registry.replace("test", "faults", [], faults)
+    pieces = list(format_explanation_json(registry, "a.example.org", ttl=5, notes=()))
+    assert pieces.count(b"") >= 10
+    explanation = parse_explanation(pieces[-1])
+    assert (len(explanation.left_out), len(explanation.rejected)) == (50, 50)
+
+
+def test_notes_come_with_every_explanation() -> None:
+    for name in ("a.example.org", "b.example.org", "*"):
+        explanation = explain(registry_of(ingress("a.example.org")), name, ttl=5, notes=["Ingress is not synced yet"])
+        assert list(format_explanation(explanation))[-1] == "  note  Ingress is not synced yet"
+
+
+FINDING: Final = Finding(("198.51.100.9",), balancers={None: ("192.0.2.1",)})
+
+
+def test_a_doubt_is_told_with_what_to_do_about_it() -> None:
+    registry = registry_of(ingress("a.example.org"), ingress("a.example.org", "young", YOUNG))
+    registry.set_finding("a.example.org", FINDING)
+    text = text_of(registry, "a.example.org")
+    assert f"is answered with {RELAY}" in text
+    assert "  doubt   its public record leads elsewhere (198.51.100.9); if that is meant" in text
+    assert "--trust ZONE" in text
+
+
+def test_a_claim_that_ownership_keeps_out_is_named_with_the_reason() -> None:
+    registry = Registry(targets=Targets((RELAY,)), guards=Guards(), enforce_ownership=True)
+    registry.replace("test", "a", [ingress("a.example.org")])
+    registry.set_finding("a.example.org", FINDING)
+    text = text_of(registry, "a.example.org")
+    assert "a.example.org is not in the table" in text
+    reason = "its public record leads elsewhere (198.51.100.9), --ownership enforce"
+    assert f"left out  Ingress shop/web claims it: {reason}" in text
+    registry.replace("test", "b", [ingress("a.example.org", "own", YOUNG, status=("198.51.100.9",))])
+    text = text_of(registry, "a.example.org")
+    assert "origin  Ingress shop/own" in text
+    assert f"left out  Ingress shop/web claims it: {reason}" in text
+
+
+def test_nothing_from_outside_reaches_a_terminal_as_it_is() -> None:
+    evil = "\x1b[2J\x7f\u202e\n"
+    claim = Claim("a.example.org", Reach.NAME, Origin("Ingress", evil, evil, evil), (), evil, evil, (evil,))
+    registry = registry_of(static("a.example.org", "192.0.2.1"), claim)
+    registry.replace("test", "fault", [], [Rejection(Origin("Ingress", evil), f"a.example.org: {evil}")])
+    for name in ("a.example.org", f"a.example.org{evil}"):
+        explanation = explain(registry, name, ttl=5, notes=[evil])
+        for text in (*format_explanation(explanation), *format_document(explanation).split("\n")):
+            assert text.isprintable(), text
+    only = explain(registry_of(claim, targets=Targets(services={})), "a.example.org", ttl=5)
+    assert all(line.isprintable() for line in format_explanation(only))
+
+
+def test_the_document_is_json_of_all_that_is_known() -> None:
+    explanation = explain(registry_of(ingress("a.example.org", ingress_class="nginx")), "a.example.org", ttl=5)
+    document = json.loads(format_document(explanation))
+    assert document["answer"] == {
+        "hostname": "a.example.org",
+        "reach": "exact",
+        "addresses": [RELAY],
+        "origin": {"kind": "Ingress", "name": "web", "namespace": "shop", "created": OLD},
+        "class_name": "nginx",
+        "doubt": "",
+    }
+    assert (document["target"], document["ttl"], document["left_out"]) == (f"--target {RELAY}", 5, [])
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"{}", id="no field"),
+        pytest.param(b"[]", id="a list"),
+        pytest.param(b'"\xff"', id="no UTF-8"),
+        pytest.param(b"[" * 1_000_000, id="too deep"),
+        pytest.param(b'{"x":' * 100_000, id="an unknown field too deep"),
+        pytest.param(b'{"name":"a","answer":{"hostname":"a"}}', id="half an answer"),
+    ],
+)
+def test_what_is_no_explanation_is_a_value_error(octets: bytes) -> None:
+    with pytest.raises(ValueError, match=r"\S"):
+        parse_explanation(octets)

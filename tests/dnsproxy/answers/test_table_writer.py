@@ -1,0 +1,161 @@
+"""The writer: what was put comes out, what was taken out leaves nothing, and what is published stays as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dnsproxy.answers.table import Host, HostTable
+from dnsproxy.answers.table_writer import TableWriter
+from dnsproxy.dns.names import ancestors, to_wire
+from dnsproxy.hostnames.claims import Reach
+from tests.kit.messages import addresses_of, parse_host, table_of, wire_name
+
+Contents = tuple[dict[bytes, tuple[str, ...]], dict[tuple[bytes, Reach], tuple[str, ...]], dict[bytes, int]]
+
+NAMES = ("example.org", "app.example.org", "x.app.example.org", "org", "example.net")
+
+
+def contents(table: HostTable) -> Contents:
+    """All that a table says, to be compared."""
+    exact = {name: answers.addresses for name, answers in table.exact.items()}
+    wildcards = {}
+    for name, (one_label, any_labels) in table.wildcards.items():
+        if one_label is not None:
+            wildcards[name, Reach.ONE_LABEL] = one_label.addresses
+        if any_labels is not None:
+            wildcards[name, Reach.ANY_LABELS] = any_labels.addresses
+    return exact, wildcards, dict(table.above)
+
+
+def write(hosts: Sequence[Host]) -> HostTable:
+    writer = TableWriter(ttl=5)
+    for host in hosts:
+        writer.put(host)
+    return writer.publish()
+
+
+@st.composite
+def any_hosts(draw: st.DrawFn) -> Host:
+    reach = draw(st.sampled_from(Reach))
+    name = draw(st.sampled_from(NAMES))
+    addresses = draw(st.sampled_from([(), ("192.0.2.1",), ("192.0.2.2", "2001:db8::2")]))
+    return Host(name if reach is Reach.NAME else f"*.{name}", reach, addresses)
+
+
+@given(st.lists(any_hosts(), max_size=30))
+def test_a_table_depends_on_the_last_state_of_each_host_alone(hosts: list[Host]) -> None:
+    last = {(host.hostname, host.reach): host for host in hosts}
+    wanted = [host for host in last.values() if host.addresses]
+    assert contents(write(hosts)) == contents(write(wanted)) == contents(write(wanted[::-1]))
+
+
+@given(st.lists(any_hosts(), max_size=30))
+def test_above_counts_the_rows_below_each_ancestor(hosts: list[Host]) -> None:
+    table = write(hosts)
+    expected: dict[bytes, int] = {}
+    below = [above for name in table.exact for above in ancestors(name)]
+    below += [above for name in table.wildcards for above in (name, *ancestors(name))]
+    for name in below:
+        expected[name] = expected.get(name, 0) + 1
+    assert table.above == expected
+
+
+@given(st.lists(any_hosts(), max_size=30))
+def test_taking_all_out_leaves_nothing(hosts: list[Host]) -> None:
+    gone = [Host(host.hostname, host.reach, ()) for host in hosts]
+    assert contents(write([*hosts, *gone])) == ({}, {}, {})
+
+
+@given(st.lists(any_hosts(), max_size=10), st.lists(any_hosts(), max_size=10))
+def test_what_is_published_never_changes(before: list[Host], after: list[Host]) -> None:
+    writer = TableWriter(ttl=5)
+    for host in before:
+        writer.put(host)
+    table = writer.publish()
+    kept = contents(table)
+    for host in after:
+        writer.put(host)
+    assert contents(table) == kept
+
+
+@given(st.lists(st.tuples(st.lists(any_hosts(), max_size=4), st.booleans()), max_size=20))
+def test_tables_that_come_and_go_are_what_was_put_and_those_that_stay_do_not_change(
+    rounds: list[tuple[list[Host], bool]],
+) -> None:
+    writer = TableWriter(ttl=5)
+    put = [Host(f"h{number}.example.org", Reach.NAME, ("192.0.2.1",)) for number in range(50)]
+    kept = []
+    for host in put:
+        writer.put(host)
+    for hosts, is_kept in rounds:
+        for host in hosts:
+            writer.put(host)
+        put += hosts
+        table = writer.publish()
+        assert contents(table) == contents(write(put))
+        if is_kept:
+            kept.append((table, contents(table)))
+        assert all(contents(table) == before for table, before in kept)
+
+
+def test_a_table_without_changes_is_the_last_one() -> None:
+    writer = TableWriter(ttl=5)
+    table = writer.publish()
+    assert writer.publish() is table
+    writer.open()
+    assert writer.publish() == table
+
+
+def test_a_table_that_nobody_has_any_more_gives_its_rows_to_the_next_but_one() -> None:
+    """It saves a copy of 100,000 rows for each change."""
+    writer = TableWriter(ttl=5)
+    for number in range(50):
+        writer.put(parse_host(f"h{number}.example.org 192.0.2.1"))
+
+    def publish(number: int) -> int:
+        writer.put(parse_host(f"h{number}.example.org 192.0.2.{number + 2}"))
+        return id(writer.publish().exact)
+
+    assert len({publish(number) for number in range(20)}) == 2
+
+
+def test_taking_out_what_was_never_there_changes_nothing() -> None:
+    assert contents(table_of("app.example.org", "*.example.org", "**.example.org")) == ({}, {}, {})
+
+
+def test_one_kind_of_wildcard_goes_and_the_other_stays() -> None:
+    table = table_of("*.example.org 192.0.2.1", "**.example.org 192.0.2.2", "*.example.org")
+    assert addresses_of(table, "a.example.org") == ("192.0.2.2",)
+    assert table.above == {to_wire("example.org"): 1, to_wire("org"): 1, to_wire(""): 1}
+
+
+def test_names_with_the_same_addresses_share_one_answer() -> None:
+    table = table_of("a.example.org 192.0.2.1", "b.example.org 192.0.2.1", "c.example.org 192.0.2.2")
+    assert table.exact[wire_name("a.example.org")] is table.exact[wire_name("b.example.org")]
+    assert table.exact[wire_name("a.example.org")] is not table.exact[wire_name("c.example.org")]
+
+
+@given(st.lists(any_hosts(), max_size=30))
+def test_answers_that_no_name_has_any_more_are_forgotten(hosts: list[Host]) -> None:
+    writer = TableWriter(ttl=5)
+    for host in hosts:
+        writer.put(host)
+    exact, wildcards, _ = contents(writer.publish())
+    assert set(writer._shared) == set(writer._uses) == {*exact.values(), *wildcards.values()}
+
+
+def test_a_denied_wildcard_is_no_denied_name() -> None:
+    table = table_of("**.example.org 192.0.2.1", never=("*.dev.example.org", "intern.example.org"))
+    assert table.never == {wire_name("intern.example.org")}
+    assert addresses_of(table, "dev.example.org") == ("192.0.2.1",)
+
+
+def test_the_ttl_is_the_writers() -> None:
+    one, other = (
+        table_of("app.example.org 192.0.2.1", ttl=ttl).exact[wire_name("app.example.org")] for ttl in (5, 300)
+    )
+    assert one.by_type[1].octets[6:10] == (5).to_bytes(4, "big")
+    assert other.by_type[1].octets[6:10] == (300).to_bytes(4, "big")

@@ -1,0 +1,110 @@
+"""From a workload to what answers DNS in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from dnsproxy.cluster_dns.found import Server
+from dnsproxy.cluster_dns.image import Program
+from dnsproxy.cluster_dns.owner import Habit
+from dnsproxy.cluster_dns.servers import labels_of, pod_of, pods_of
+from dnsproxy.cluster_dns.structs import PodSpec, Workload
+from tests.kit.manifest_cluster import Manifest, discover, faults_of, manifests, pick
+
+
+def server_of(objects: list[Manifest]) -> Server:
+    server = discover(objects).server
+    assert server is not None
+    return server
+
+
+def workload(**fields: Any) -> Workload:
+    return msgspec.convert({"metadata": {"name": "coredns"}, **fields}, Workload)
+
+
+@pytest.mark.parametrize(
+    ("fields", "pods"),
+    [
+        ({}, (0, 1)),
+        ({"spec": {"replicas": 3}}, (0, 3)),
+        ({"spec": {"replicas": 0}, "status": {}}, (0, 0)),
+        ({"spec": {"replicas": 2}, "status": {"readyReplicas": 1}}, (1, 2)),
+        ({"spec": {}, "status": {"desiredNumberScheduled": 5, "numberReady": 4}}, (4, 5)),
+        ({"status": {"desiredNumberScheduled": 0}}, (0, 0)),
+        ({"spec": None, "status": None}, (0, 1)),
+    ],
+    ids=str,
+)
+def test_pods_are_counted_for_both_kinds(fields: dict[str, Any], pods: tuple[int, int]) -> None:
+    assert pods_of(workload(**fields)) == pods
+
+
+def test_a_workload_that_says_nothing_has_no_pods_and_no_labels() -> None:
+    for fields in ({}, {"spec": None}, {"spec": {"template": None}}, {"spec": {"template": {"spec": None}}}):
+        assert pod_of(workload(**fields)) == PodSpec()
+        assert labels_of(workload(**fields)) == {}
+
+
+def test_the_container_that_answers_is_found_among_others() -> None:
+    objects = manifests("kubeadm")
+    containers = pick(objects, "Deployment", "coredns")["spec"]["template"]["spec"]["containers"]
+    containers.insert(0, {"name": "proxy", "image": "example.org/kube-rbac-proxy:1.0.0"})
+    server = server_of(objects)
+    assert (server.container, server.program, server.version) == ("coredns", Program.COREDNS, (1, 12, 1))
+
+
+def test_a_program_is_known_by_what_is_started_where_the_image_has_no_name() -> None:
+    server = server_of(manifests("openshift"))
+    assert (server.container, server.program, server.version) == ("dns", Program.COREDNS, None)
+
+
+def test_the_owner_is_the_config_maps_own_before_the_workloads() -> None:
+    objects = manifests("kubeadm")
+    pick(objects, "Deployment", "coredns")["metadata"]["labels"] = {"doks.digitalocean.com/managed": "true"}
+    corefile = server_of(objects).corefile
+    assert corefile is not None
+    assert corefile.owner.name == "kubeadm"
+    pick(objects, "ConfigMap", "coredns")["metadata"]["managedFields"] = [{"manager": "kubectl-edit"}]
+    corefile = server_of(objects).corefile
+    assert corefile is not None
+    assert corefile.owner.name == "DigitalOcean"
+    pick(objects, "Deployment", "coredns")["metadata"] |= {"labels": {}, "managedFields": None}
+    corefile = server_of(objects).corefile
+    assert corefile is not None
+    assert (corefile.owner.name, corefile.owner.habit) == ("kubectl-edit, who wrote last", Habit.UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("data", "key"),
+    [
+        ({"stubDomains": "{"}, "stubDomains"),
+        ({"stubDomains": "[]"}, "stubDomains"),
+        ({"stubDomains": '{"a": "192.0.2.1"}'}, "stubDomains"),
+        ({"stubDomains": '{"a": [1]}'}, "stubDomains"),
+        ({"stubDomains": "[" * 100_000}, "stubDomains"),
+        ({"upstreamNameservers": "{}"}, "upstreamNameservers"),
+        ({"upstreamNameservers": "192.0.2.1"}, "upstreamNameservers"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_stub_domains_of_another_shape_are_a_fault(data: dict[str, str], key: str) -> None:
+    objects = manifests("gke-kube-dns")
+    pick(objects, "ConfigMap", "kube-dns")["data"] = data
+    (fault,) = faults_of(discover(objects))
+    assert fault.startswith(f"{key} in ConfigMap kube-system/kube-dns is not what kube-dns reads: ")
+    stub = server_of(objects).stub_domains
+    assert stub is not None
+    assert (stub.readable, stub.zones, stub.upstreams) == (False, {}, ())
+
+
+def test_a_kube_dns_without_a_config_map_reads_no_stub_domains() -> None:
+    objects = manifests("gke-kube-dns")
+    pick(objects, "Deployment", "kube-dns")["spec"]["template"]["spec"]["volumes"] = [{"name": "other"}]
+    assert server_of(objects).stub_domains is None
+    pick(objects, "Deployment", "kube-dns")["spec"]["template"]["spec"]["volumes"] = [
+        {"name": "kube-dns-config", "emptyDir": {}}
+    ]
+    assert server_of(objects).stub_domains is None

@@ -1,0 +1,175 @@
+"""What an install and an uninstall make of a Corefile, and the laws between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dnsproxy.corefile.markers import BEGIN, END
+from dnsproxy.corefile.model import CorefileError
+from dnsproxy.corefile.parser import parse_corefile
+from dnsproxy.corefile.plan import Change, plan_install, plan_uninstall
+from dnsproxy.corefile.stanza import Version
+from tests.dnsproxy.corefile.shapes import NEWEST, SHAPES, address, corefiles, garbage, installed, stock
+
+versions = st.sampled_from([None, (1, 9, 4), (1, 13, 0), NEWEST])
+ROOT_BLOCK = ".:53 {\n    errors\n    forward . /etc/resolv.conf\n    reload\n}\n"
+
+
+@given(corefiles(), versions)
+def test_an_uninstall_gives_back_the_text_from_before(text: str, version: Version | None) -> None:
+    change = installed(text, version=version)
+    assert change.changed
+    assert plan_uninstall(change.new).new == text
+
+
+@given(corefiles(), versions)
+def test_installing_twice_is_installing_once(text: str, version: Version | None) -> None:
+    once = installed(text, version=version).new
+    assert not installed(once, version=version).changed
+
+
+@given(corefiles())
+def test_another_address_takes_the_place_of_the_old_one(text: str) -> None:
+    first = installed(text, "192.0.2.1").new
+    assert installed(first, "192.0.2.2", "2001:db8::2").new == installed(text, "192.0.2.2", "2001:db8::2").new
+
+
+@given(corefiles())
+def test_everything_outside_the_markers_stays(text: str) -> None:
+    change = installed(text)
+    before, _, rest = change.new.partition(BEGIN)
+    after = rest.partition(END)[2]
+    assert text.startswith(before)
+    assert text.endswith(after.lstrip("\r\n"))
+    assert len(before) + len(after) >= len(text)
+
+
+@given(corefiles())
+def test_what_is_written_holds_the_stanza_before_the_original(text: str) -> None:
+    (root,) = [block for block in parse_corefile(installed(text).new).blocks if block.named("forward")][-1:]
+    ours, theirs = root.named("forward")
+    assert [word.text for word in ours.arguments] == [".", "10.96.0.53", *(word.text for word in theirs.arguments[1:])]
+    assert [word.text for word in ours.options][:2] == ["policy", "sequential"]
+
+
+@given(garbage)
+def test_garbage_is_planned_or_refused(text: str) -> None:
+    for plan in (installed, plan_uninstall):
+        assert outcome(plan, text)
+
+
+def outcome(plan: object, text: str) -> Change | str:
+    try:
+        return plan(text) if callable(plan) else ""
+    except CorefileError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_stock_corefile_comes_back_from_a_round_trip(shape: str) -> None:
+    change = installed(stock(shape), version=NEWEST)
+    assert change.changed
+    assert not installed(change.new, version=NEWEST).changed
+    back = plan_uninstall(change.new)
+    assert back.new == stock(shape)
+    assert not plan_uninstall(back.new).changed
+
+
+def test_without_a_stanza_an_uninstall_changes_nothing() -> None:
+    change = plan_uninstall(ROOT_BLOCK)
+    assert (change.changed, change.notes) == (False, ())
+
+
+def test_what_the_owner_changes_outside_the_markers_is_kept_and_followed() -> None:
+    edited = installed(ROOT_BLOCK).new.replace(
+        "forward . /etc/resolv.conf\n    reload", "forward . 192.0.2.53\n    log"
+    )
+    again = installed(edited)
+    assert "forward . 10.96.0.53 192.0.2.53 {" in again.new
+    assert plan_uninstall(again.new).new == ROOT_BLOCK.replace("/etc/resolv.conf\n    reload", "192.0.2.53\n    log")
+
+
+def test_a_stanza_that_somebody_moved_goes_back_to_its_place() -> None:
+    good = installed(ROOT_BLOCK).new
+    region = good[good.index("    # BEGIN") : good.index(END) + len(END) + 1]
+    moved = good.replace(region, "").replace("    reload\n", "    reload\n" + region)
+    assert installed(moved).new == good
+
+
+def test_an_address_given_twice_is_written_once() -> None:
+    assert "forward . 192.0.2.1 /etc/resolv.conf {" in installed(ROOT_BLOCK, "192.0.2.1", "192.0.2.1:53").new
+
+
+def test_zones_are_written_inner_first() -> None:
+    new = installed(ROOT_BLOCK, zones=("org", "a.example.org", ".")).new
+    assert [word.arguments[0].text for word in parse_corefile(new).blocks[0].named("forward")] == [
+        "a.example.org",
+        "org",
+        ".",
+        ".",
+    ]
+
+
+@pytest.mark.parametrize("version", [(1, 9, 3), (1, 8, 7), (0, 9, 9)])
+def test_a_coredns_that_takes_one_forward_is_refused(version: Version) -> None:
+    with pytest.raises(CorefileError, match="takes one forward per server block") as caught:
+        installed(ROOT_BLOCK, version=version)
+    assert caught.value.line == 3
+
+
+@pytest.mark.parametrize("arguments", [((), (".",)), (("192.0.2.1",), ())], ids=["no address", "no zone"])
+def test_an_install_of_nothing_is_a_mistake_of_the_caller(arguments: tuple[Sequence[str], Sequence[str]]) -> None:
+    addresses, zones = arguments
+    with pytest.raises(ValueError, match="takes an address and a zone"):
+        plan_install(ROOT_BLOCK, addresses=[address(one) for one in addresses], zones=zones)
+
+
+NOTES = [
+    pytest.param("", "1.9.4 or newer", id="the version is unknown"),
+    pytest.param("loop", "`loop` is on", id="loop"),
+    pytest.param("import custom/*.override", "imported files were not read: custom/*.override", id="imports"),
+    pytest.param("forward a.org 192.0.2.9", "`forward a.org` (line 2) never come to dnsproxy", id="an inner forward"),
+    pytest.param("}\na.org {", "never come to dnsproxy: a.org (line 4)", id="another server block"),
+]
+
+
+@pytest.mark.parametrize(("line", "note"), NOTES)
+def test_what_works_differently_than_one_may_think_is_noted(line: str, note: str) -> None:
+    text = f". {{\n{line}\n forward . /etc/resolv.conf\n reload\n}}\n"
+    if line.startswith("}"):
+        text = f". {{\n forward . /etc/resolv.conf\n{line}\n}}\n"
+    assert any(note in one for one in installed(text).notes)
+
+
+def test_a_missing_reload_is_noted_both_ways() -> None:
+    text = ". {\n hosts {\n  reload 5s\n }\n # reload\n forward . /etc/resolv.conf\n}\n"
+    change = installed(text)
+    assert any("no `reload`" in note for note in change.notes)
+    assert any("no `reload`" in note for note in plan_uninstall(change.new).notes)
+    assert not any("no `reload`" in note for note in installed(ROOT_BLOCK).notes)
+
+
+def test_names_under_except_and_a_root_on_another_port_are_noted() -> None:
+    notes = installed(".:5353 {\n forward . /etc/resolv.conf {\n  except a.org\n }\n reload\n}\n", version=NEWEST).notes
+    assert notes == (
+        "the server block of . listens on port 5353",
+        "names under `except` (line 2) never come to dnsproxy",
+    )
+
+
+def test_a_loopback_address_is_noted() -> None:
+    assert any("own pod" in note for note in installed(ROOT_BLOCK, "::1").notes)
+    assert not any("own pod" in note for note in installed(ROOT_BLOCK, "2001:db8::1").notes)
+
+
+def test_an_uninstall_that_would_leave_no_upstream_is_refused() -> None:
+    text = installed(ROOT_BLOCK).new.replace(f"{END}\n    forward . /etc/resolv.conf", END)
+    with pytest.raises(CorefileError, match="has no forward") as caught:
+        plan_uninstall(text)
+    assert caught.value.line == 3
+    with pytest.raises(CorefileError, match="has no forward"):
+        installed(text)

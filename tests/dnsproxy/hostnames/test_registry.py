@@ -1,0 +1,260 @@
+"""The registry: changes in any order and any slices come to the table that the final claims make."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dnsproxy.answers.table import HostTable
+from dnsproxy.answers.table_writer import TableWriter
+from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.ownership import Finding
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.verdict import Targets
+from tests.dnsproxy.answers.test_table_writer import contents
+from tests.kit.messages import addresses_of
+
+TARGETS: Final = Targets(default=("192.0.2.1",), by_class={"inner": ("192.0.2.2",), "empty": ()})
+GUARDS: Final = Guards(deny=("intern.example.org",))
+
+Key = tuple[str, str]
+State = dict[Key, tuple[Claim, ...]]
+
+HOSTNAMES: Final = ("example.org", "app.example.org", "x.app.example.org", "intern.example.org", "a.cluster.local")
+
+
+class Following:
+    """A registry and the table that follows it."""
+
+    def __init__(self, *, enforce_ownership: bool = False) -> None:
+        self.registry = Registry(targets=TARGETS, guards=GUARDS, enforce_ownership=enforce_ownership)
+        self.writer = TableWriter(ttl=5, never=self.registry.denied)
+
+    def replace(self, key: Key, *claims: Claim) -> None:
+        self.registry.replace(*key, claims)
+
+    def table(self) -> HostTable:
+        for host in self.registry.changes():
+            self.writer.put(host)
+        return self.writer.publish()
+
+
+def claim(
+    hostname: str,
+    name: str = "app",
+    *,
+    created: str = "2026-01-01T00:00:00Z",
+    reach: Reach = Reach.ONE_LABEL,
+    ingress_class: str | None = None,
+    addresses: tuple[str, ...] = (),
+) -> Claim:
+    """A claim of an Ingress, or of a line of a hosts file; `reach` counts for a wildcard."""
+    origin = Origin("hosts file", name) if addresses else Origin("Ingress", name, "shop", created)
+    reach = reach if hostname.startswith("*.") else Reach.NAME
+    return Claim(hostname, reach, origin, addresses, ingress_class)
+
+
+@st.composite
+def object_claims(draw: st.DrawFn) -> tuple[Key, tuple[Claim, ...]]:
+    """What one object of one source claims: each row once, as every source has it."""
+    source, name = draw(st.sampled_from(["ingress", "hosts"])), draw(st.sampled_from("abc"))
+    created = draw(st.sampled_from(["2026-01-01T00:00:00Z", "2026-06-01T00:00:00Z"]))
+    ingress_class = draw(st.sampled_from([None, "inner", "empty"]))
+    wildcard = st.sampled_from([Reach.ONE_LABEL, Reach.ANY_LABELS])
+    rows = draw(st.lists(st.tuples(st.sampled_from(HOSTNAMES), st.booleans(), wildcard), max_size=4))
+    claims = {}
+    for hostname, wild, reach in rows:
+        row = claim(
+            f"*.{hostname}" if wild else hostname,
+            name,
+            created=created,
+            reach=reach,
+            ingress_class=ingress_class,
+            addresses=("192.0.2.9",) if source == "hosts" else (),
+        )
+        claims[row.hostname, row.reach] = row
+    return (source, name), tuple(claims.values())
+
+
+changes = st.lists(object_claims(), max_size=8)
+
+
+def final_state(steps: list[tuple[Key, tuple[Claim, ...]]]) -> State:
+    return {key: claims for key, claims in dict(steps).items() if claims}
+
+
+def build(state: State, *, backwards: bool = False) -> Following:
+    following = Following()
+    for key, claims in sorted(state.items(), reverse=backwards):
+        following.replace(key, *(reversed(claims) if backwards else claims))
+    return following
+
+
+@given(changes, st.integers(1, 5))
+def test_following_changes_comes_to_the_table_of_the_final_claims(
+    steps: list[tuple[Key, tuple[Claim, ...]]], slice_size: int
+) -> None:
+    following = Following()
+    for number, (key, claims) in enumerate(steps):
+        following.replace(key, *claims)
+        if number % slice_size == 0:
+            following.table()
+    assert contents(following.table()) == contents(build(final_state(steps)).table())
+
+
+@given(changes)
+def test_the_order_of_objects_and_of_their_claims_does_not_matter(steps: list[tuple[Key, tuple[Claim, ...]]]) -> None:
+    one, other = build(final_state(steps)), build(final_state(steps), backwards=True)
+    assert contents(one.table()) == contents(other.table())
+    assert {repr(lost) for lost in one.registry.lost()} == {repr(lost) for lost in other.registry.lost()}
+
+
+@given(changes)
+def test_every_claim_is_answered_or_lost_for_a_reason(steps: list[tuple[Key, tuple[Claim, ...]]]) -> None:
+    state = final_state(steps)
+    following = build(state)
+    following.table()
+    registry = following.registry
+    lost = registry.lost()
+    claims = [one for claims in state.values() for one in claims]
+    winners = [one for one in claims if registry.verdict(one.hostname, one.reach).winner == one]
+    assert sorted(map(repr, [*winners, *(one.claim for one in lost)])) == sorted(map(repr, claims))
+    assert all(one.reason for one in lost)
+
+
+@given(changes)
+def test_removing_everything_leaves_an_empty_table(steps: list[tuple[Key, tuple[Claim, ...]]]) -> None:
+    following = build(final_state(steps))
+    following.table()
+    for key, _ in steps:
+        following.replace(key)
+    table = following.table()
+    assert contents(table) == ({}, {}, {})
+    assert len(table) == 0
+    assert following.registry.lost() == []
+
+
+@given(changes)
+def test_saying_the_same_again_changes_nothing(steps: list[tuple[Key, tuple[Claim, ...]]]) -> None:
+    state = final_state(steps)
+    following = build(state)
+    following.table()
+    for key, claims in state.items():
+        following.replace(key, *claims)
+    assert list(following.registry.changes()) == []
+
+
+def test_only_what_was_touched_is_told() -> None:
+    following = build({("ingress", "a"): (claim("a.example.org"),), ("ingress", "b"): (claim("b.example.org", "b"),)})
+    following.table()
+    following.replace(("ingress", "b"), claim("c.example.org", "b"))
+    assert {host.hostname for host in following.registry.changes()} == {"b.example.org", "c.example.org"}
+
+
+def test_the_loser_takes_over_when_the_winner_goes() -> None:
+    following = Following()
+    following.replace(("ingress", "old"), claim("app.example.org", "old", ingress_class="inner"))
+    following.replace(("ingress", "new"), claim("app.example.org", "new", created="2026-06-01T00:00:00Z"))
+    assert addresses_of(following.table(), "app.example.org") == ("192.0.2.2",)
+    assert [lost.reason for lost in following.registry.lost()] == ["Ingress shop/old has it"]
+    following.replace(("ingress", "old"))
+    assert addresses_of(following.table(), "app.example.org") == ("192.0.2.1",)
+    assert following.registry.lost() == []
+
+
+def test_names_whose_target_has_no_address_are_counted_until_it_has_one() -> None:
+    following = Following()
+    for number in range(3):
+        key = "ingress", str(number)
+        following.replace(key, claim(f"h{number}.example.org", str(number), ingress_class="empty"))
+    following.replace(("ingress", "denied"), claim("intern.example.org"))
+    following.table()
+    assert following.registry.waiting == 3, "a name that is denied waits for nothing"
+    following.replace(("ingress", "0"), claim("h0.example.org", "0"))
+    following.replace(("ingress", "1"))
+    following.table()
+    assert following.registry.waiting == 1
+
+
+def test_objects_of_one_name_in_two_sources_are_two() -> None:
+    following = Following()
+    following.replace(("ingress", "x"), claim("app.example.org"))
+    following.replace(("hosts", "x"), claim("app.example.org", addresses=("192.0.2.9",)))
+    assert addresses_of(following.table(), "app.example.org") == ("192.0.2.9",)
+    following.replace(("hosts", "x"))
+    assert addresses_of(following.table(), "app.example.org") == ("192.0.2.1",)
+
+
+@pytest.mark.parametrize(
+    ("name", "addresses"),
+    [
+        pytest.param("app.example.org", ("192.0.2.5",), id="exact beats wildcard"),
+        pytest.param("x.example.org", ("192.0.2.1",), id="one label"),
+        pytest.param("x.y.example.org", ("192.0.2.6",), id="two labels go past a wildcard of one"),
+        pytest.param("x.deep.example.org", ("192.0.2.2",), id="longer beats shorter"),
+        pytest.param("intern.example.org", None, id="a denied name below a wildcard"),
+        pytest.param("example.org", None, id="the parent itself"),
+    ],
+)
+def test_the_rows_of_several_objects_stand_by_their_length(name: str, addresses: tuple[str, ...] | None) -> None:
+    following = build(
+        {
+            ("hosts", "a"): (claim("app.example.org", addresses=("192.0.2.5",)),),
+            ("hosts", "b"): (claim("*.example.org", reach=Reach.ANY_LABELS, addresses=("192.0.2.6",)),),
+            ("ingress", "c"): (claim("*.example.org", "c"),),
+            ("ingress", "d"): (claim("*.deep.example.org", "d", ingress_class="inner"),),
+        }
+    )
+    assert addresses_of(following.table(), name) == addresses
+
+
+ELSEWHERE: Final = Finding(("198.51.100.9",), balancers={"inner": ("192.0.2.3",), None: ("192.0.2.4",)})
+NAMES: Final = [name for host in HOSTNAMES for name in (host, f"*.{host}")]
+
+
+@given(
+    changes,
+    st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from([ELSEWHERE, None])), max_size=6),
+    st.integers(1, 3),
+    st.booleans(),
+)
+def test_findings_before_between_or_after_the_claims_come_to_the_same_table(
+    steps: list[tuple[Key, tuple[Claim, ...]]],
+    found: list[tuple[str, Finding | None]],
+    slice_size: int,
+    enforce: bool,
+) -> None:
+    mixed, before = (Following(enforce_ownership=enforce) for _ in range(2))
+    for number in range(max(len(steps), len(found))):
+        for hostname, finding in found[number : number + 1]:
+            mixed.registry.set_finding(hostname, finding)
+        for key, claims in steps[number : number + 1]:
+            mixed.replace(key, *claims)
+        if number % slice_size == 0:
+            mixed.table()
+    for hostname, finding in dict(found).items():
+        before.registry.set_finding(hostname, finding)
+    for key, claims in final_state(steps).items():
+        before.replace(key, *claims)
+    assert contents(mixed.table()) == contents(before.table())
+    assert {repr(one) for one in mixed.registry.doubted()} == {repr(one) for one in before.registry.doubted()}
+    assert {repr(one) for one in mixed.registry.lost()} == {repr(one) for one in before.registry.lost()}
+    assert not (enforce and mixed.registry.doubted())
+
+
+def test_a_finding_touches_its_name_alone_and_the_same_one_nothing() -> None:
+    following = build({("ingress", "x"): (claim("app.example.org", ingress_class="inner"), claim("example.org"))})
+    following.table()
+    assert following.registry.set_finding("app.example.org", ELSEWHERE)
+    assert [host.hostname for host in following.registry.changes()] == ["app.example.org"]
+    assert [one.claim.hostname for one in following.registry.doubted()] == ["app.example.org"]
+    assert not following.registry.set_finding("app.example.org", ELSEWHERE)
+    assert list(following.registry.changes()) == []
+    assert following.registry.set_finding("app.example.org", None)
+    assert not following.registry.set_finding("app.example.org", None)
+    following.table()
+    assert (following.registry.doubted(), following.registry.findings) == ([], {})

@@ -1,0 +1,85 @@
+"""Waiting for the cluster's DNS on real sockets, without waiting for who never answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from dnsproxy.install.proof import GONE, LOADED, is_reachable, prove
+from dnsproxy.install.status import Asked, State
+from tests.dnsproxy.cluster_dns.test_probing import dnsproxy, with_rcode
+from tests.kit import upstream_replies
+from tests.kit.faulty_upstream import FaultyUpstream, Step, faulty_upstream, silence
+from tests.kit.upstream_replies import NXDOMAIN
+
+other = with_rcode(NXDOMAIN)
+
+
+class Turning:
+    """Told of each round, it lets the server change its mind after some."""
+
+    def __init__(self, server: FaultyUpstream, rounds: int, then: object) -> None:
+        self.server = server
+        self.rounds = rounds
+        self.then = then
+        self.seen: list[State] = []
+
+    def __call__(self, passed: float, asked: Sequence[Asked]) -> None:
+        assert passed >= 0
+        self.seen += [one.state for one in asked]
+        if len(self.seen) == self.rounds:
+            self.server.datagrams = self.then  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "hoped", "before"),
+    [(other, dnsproxy, LOADED, State.NO), (dnsproxy, other, GONE, State.YES)],
+    ids=["loaded", "gone"],
+)
+async def test_it_ends_when_the_server_says_what_is_hoped_for(
+    first: object, then: object, hoped: frozenset[State], before: State
+) -> None:
+    async with faulty_upstream(first) as server:  # type: ignore[arg-type]
+        turning = Turning(server, 2, then)
+        (asked,) = await prove([server.endpoint], ["."], hoped, seconds=600, progress=turning)
+    assert asked.state in hoped
+    assert turning.seen == [before, before]
+
+
+async def test_it_ends_with_its_time_and_tells_what_was_said_last() -> None:
+    async with faulty_upstream(other) as server:
+        turning = Turning(server, 0, other)
+        (asked,) = await prove([server.endpoint], ["example.org."], LOADED, seconds=0.5, progress=turning)
+    assert (asked.state, asked.zone) == (State.NO, "example.org.")
+    assert turning.seen
+
+
+async def test_without_time_it_looks_once() -> None:
+    async with faulty_upstream(other) as server:
+        turning = Turning(server, 0, other)
+        await prove([server.endpoint], ["."], LOADED, seconds=0, progress=turning)
+    assert turning.seen == []
+
+
+async def test_an_address_that_leads_nowhere_is_not_waited_for_beside_one_that_does() -> None:
+    async with faulty_upstream(dnsproxy) as server, faulty_upstream(silence, silence) as silent:
+        asked = await prove([silent.endpoint, server.endpoint], ["."], LOADED, seconds=600, progress=lambda *_: None)
+    assert [one.state for one in asked] == [State.SILENT, State.YES]
+
+
+async def test_every_zone_has_to_be_loaded() -> None:
+    def only_org(asked: bytes) -> list[Step]:
+        return dnsproxy(asked) if b"\x03org\0" in asked else [upstream_replies.right(asked, rcode=NXDOMAIN, answers=0)]
+
+    async with faulty_upstream(only_org) as server:
+        zones = ["example.org.", "example.net."]
+        states = [one.state for one in await prove([server.endpoint], zones, LOADED, seconds=0, progress=print)]
+    assert states == [State.YES, State.NO]
+
+
+async def test_who_answers_anything_is_reachable() -> None:
+    async with faulty_upstream(other) as server, faulty_upstream(silence, silence) as silent:
+        assert await is_reachable([silent.endpoint, server.endpoint], ["."])
+        assert not await is_reachable([silent.endpoint], ["."])
+        assert not await is_reachable([], ["."])

@@ -1,0 +1,70 @@
+"""The metrics of a server: what operators and alerts rely on, and nothing that a stranger can make grow."""
+
+from __future__ import annotations
+
+import trio
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import generate_latest
+
+from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.keeper import TableKeeper
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.serve.metrics import ServerCollector
+from sidecar.registries import make_registry
+from tests.kit import messages
+from tests.kit.dns_server import Running, running
+from tests.kit.faulty_upstream import faulty_upstream, refusing_upstream
+
+
+def registry_of(world: Running) -> CollectorRegistry:
+    keeper = TableKeeper(
+        Registry(targets=Targets(), guards=Guards()), ttl=5, publish=lambda _table: None, sources=["static"]
+    )
+    return make_registry(ServerCollector(world.server, keeper))
+
+
+async def test_a_query_is_counted_by_protocol_and_its_reply_by_source_and_rcode() -> None:
+    async with faulty_upstream() as server, running(server.endpoint) as world:
+        registry = registry_of(world)
+        await world.ask(messages.query("app.example.org"))
+        await world.ask_stream(messages.query("elsewhere.example"))
+        value = registry.get_sample_value
+        assert value("dnsproxy_dns_requests_total", {"proto": "udp"}) == 1
+        assert value("dnsproxy_dns_requests_total", {"proto": "tcp"}) == 1
+        assert value("dnsproxy_dns_responses_total", {"rcode": "NOERROR", "source": "table"}) == 1
+        assert value("dnsproxy_dns_responses_total", {"rcode": "NOERROR", "source": "upstream"}) == 1
+
+
+async def test_an_upstream_that_does_not_answer_shows_as_unhealthy() -> None:
+    with refusing_upstream() as refusing:
+        async with faulty_upstream() as server, running(refusing, server.endpoint) as world:
+            registry = registry_of(world)
+            while not world.forwarder.upstreams.used[0].unwell:
+                await world.ask(messages.query("elsewhere.example"))
+                await trio.lowlevel.checkpoint()
+            name = "dnsproxy_forward_upstream_healthy"
+            assert registry.get_sample_value(name, {"upstream": str(refusing)}) == 0
+            assert registry.get_sample_value(name, {"upstream": str(server.endpoint)}) == 1
+
+
+async def test_a_name_whose_target_has_no_address_is_counted() -> None:
+    async with faulty_upstream() as server, running(server.endpoint) as world:
+        claims = Registry(targets=Targets(), guards=Guards())
+        keeper = TableKeeper(claims, ttl=5, publish=lambda _table: None, sources=[])
+        claims.replace("Ingress", "app", [Claim("app.example.org", Reach.NAME, Origin("Ingress", "app"))])
+        await keeper.swap()
+        registry = make_registry(ServerCollector(world.server, keeper))
+        assert registry.get_sample_value("dnsproxy_table_names_without_address") == 1
+        assert registry.get_sample_value("dnsproxy_table_names") == 0
+
+
+async def test_no_name_that_is_asked_for_becomes_a_label() -> None:
+    async with faulty_upstream() as server, running(server.endpoint) as world:
+        registry = registry_of(world)
+        await world.ask(messages.query('evil"\\n.example'))
+        await world.ask(messages.query("app.example.org"))
+        text = generate_latest(registry).decode()
+        assert "evil" not in text
+        assert "app.example.org" not in text

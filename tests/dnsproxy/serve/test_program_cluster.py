@@ -1,0 +1,174 @@
+"""`dnsproxy serve` with a cluster, over loopback: what it says while it waits, and how it starts from a snapshot."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import trio
+
+from dnsproxy.admin.ask import ask as ask_admin
+from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.serve.program import Bound
+from dnsproxy.serve.settings import ClusterSettings
+from dnsproxy.snapshot.file import write_file
+from dnsproxy.snapshot.format import ObjectClaims, format_snapshot
+from dnsproxy.sources.gateway.source import GatewayOptions
+from dnsproxy.sources.ingress_source import IngressOptions
+from tests.dnsproxy.sources.test_cluster_sources import RELAY, RELAYS, claim_of, make_api
+from tests.kit.faulty_api import failure
+from tests.kit.live_api import LiveApi
+from tests.kit.serve_inside import addresses_in, ask, get, serving, settings
+
+ALL: Final = ClusterSettings(ingress=IngressOptions(), gateway=GatewayOptions())
+TAKEN: Final = 1_780_000_000.0
+
+
+@asynccontextmanager
+async def served_over_tcp(api: LiveApi) -> AsyncIterator[str]:
+    """The URL of an API server."""
+
+    async def serve(stream: trio.SocketStream) -> None:
+        if not api.down:
+            await api.serve(stream)
+
+    async with trio.open_nursery() as nursery:
+        (listener,) = await nursery.start(partial(trio.serve_tcp, serve, 0, host="127.0.0.1"))
+        yield f"http://127.0.0.1:{listener.socket.getsockname()[1]}"
+        nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def serving_cluster(
+    url: str, folder: Path, *, cluster: ClusterSettings = ALL, snapshot: Path | None = None
+) -> AsyncIterator[Bound]:
+    kubeconfig = folder / "kubeconfig"
+    kubeconfig.write_text(
+        f"apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{{name: k, cluster: {{server: '{url}'}}}}]\n"
+        "contexts: [{name: c, context: {cluster: k, user: u}}]\nusers: [{name: u, user: {token: t}}]\n"
+    )
+    cluster = replace(cluster, kubeconfig=str(kubeconfig))
+    targets = Targets(("service:edge/relay",))
+    async with serving(settings(cluster=cluster, targets=targets, snapshot=snapshot, hosts=())) as bound:
+        yield bound
+
+
+def write_snapshot(path: Path, *, url: str) -> None:
+    """Two names that are still there, one that is not, and where their target was."""
+    objects = [
+        ObjectClaims(source, f"{namespace}/{name}", (claim_of(source, name),))
+        for source, namespace, name in (
+            ("Ingress", "shop", "app"),
+            ("Ingress", "shop", "gone"),
+            ("HTTPRoute", "web", "web"),
+        )
+    ]
+    services = {"edge/relay": ("10.96.0.9",)}
+    write_file(path, format_snapshot(objects, taken=TAKEN, settings=ALL.shown(url), services=services))
+
+
+async def until_ready(bound: Bound, reason: str) -> None:
+    """Each look waits for its reply."""
+    while await get(bound.admin, "/readyz") != (200, reason):
+        pass
+
+
+async def until_not_ready(bound: Bound, reason: str) -> None:
+    while await get(bound.admin, "/readyz") != (503, reason):
+        pass
+
+
+async def read(bound: Bound, target: str) -> Any:
+    """A page in JSON, as `dnsproxy table` and `dnsproxy explain` read it."""
+    assert bound.admin is not None
+    return json.loads(await ask_admin(bound.admin, target))
+
+
+async def notes(bound: Bound) -> list[str]:
+    """What the table says of its data; an explanation says the same."""
+    table = (await read(bound, "/table"))["notes"]
+    assert (await read(bound, "/explain?name=app.example.org"))["notes"] == table
+    return list(table)
+
+
+async def test_every_source_is_answered_and_nothing_is_noted(tmp_path: Path) -> None:
+    async with served_over_tcp(make_api()) as url, serving_cluster(url, tmp_path) as bound:
+        await until_ready(bound, "ready, 2 names\n")
+        for name in ("app.example.org", "web.example.org"):
+            assert addresses_in(await ask(bound.dns[0], name)) == list(RELAY)
+        assert await notes(bound) == []
+        page = (await get(bound.admin, "/"))[1]
+    for kind in ("Ingress", "IngressClass", "Gateway", "HTTPRoute", "Namespace", "Service edge/relay"):
+        assert re.search(f'<th scope="row">{kind}</th><td><span class="value" data-level="ok"[^>]*>watching<', page)
+
+
+@pytest.mark.parametrize(
+    ("path", "waits_for"),
+    [
+        pytest.param("/apis/networking.k8s.io/v1/ingresses", "Ingress", id="Ingress"),
+        pytest.param("/apis/gateway.networking.k8s.io/v1/gateways", "Gateway API", id="Gateway"),
+        pytest.param(RELAYS, "target Services", id="the target's Service"),
+    ],
+)
+async def test_it_is_not_ready_and_says_what_it_waits_for(tmp_path: Path, path: str, waits_for: str) -> None:
+    api = make_api()
+    api.faults[path] = failure(403, "Forbidden")
+    async with served_over_tcp(api) as url, serving_cluster(url, tmp_path) as bound:
+        waits = f"waiting for the first sync of: {waits_for}"
+        await until_not_ready(bound, f"{waits}\n")
+        assert await notes(bound) == [waits]
+
+
+async def test_a_target_without_an_address_is_noted_and_its_names_are_forwarded(tmp_path: Path) -> None:
+    api = make_api()
+    api.remove("", "services", "edge/relay")
+    async with served_over_tcp(api) as url, serving_cluster(url, tmp_path) as bound:
+        await until_ready(bound, "ready, 0 names\n")
+        assert await notes(bound) == ["target service:edge/relay: there is no such Service"]
+        told = await read(bound, "/explain?name=app.example.org")
+        assert told["answer"] is None
+        assert "service:edge/relay" in told["left_out"][0]["reason"]
+
+
+async def test_a_snapshot_is_answered_at_once_and_its_age_is_told_until_the_cluster_has_spoken(tmp_path: Path) -> None:
+    """Its names, and where the Service of their target was."""
+    api = make_api()
+    api.crash()
+    snapshot = tmp_path / "snapshot"
+    async with served_over_tcp(api) as url:
+        write_snapshot(snapshot, url=url)
+        async with serving_cluster(url, tmp_path, snapshot=snapshot) as bound:
+            for name in ("app.example.org", "gone.example.org", "web.example.org"):
+                assert addresses_in(await ask(bound.dns[0], name)) == ["10.96.0.9"]
+            status, reason = await get(bound.admin, "/readyz")
+            assert status == 200
+            assert reason.startswith("ready, the cluster's names are from a snapshot, ")
+            assert reason.endswith("; waiting for the first sync of: Ingress, Gateway API, target Services\n")
+            waits, age = await notes(bound)
+            assert waits == "waiting for the first sync of: Ingress, Gateway API, target Services"
+            assert "(taken 2026-05-28T20:26:40Z)" in age
+            api.recover()
+            await until_ready(bound, "ready, 2 names\n")
+            assert await notes(bound) == []
+            assert addresses_in(await ask(bound.dns[0], "app.example.org")) == list(RELAY)
+
+
+@pytest.mark.parametrize("other", ["cluster", "filter"])
+async def test_a_snapshot_of_another_cluster_or_with_another_filter_is_not_answered(tmp_path: Path, other: str) -> None:
+    api = make_api()
+    api.crash()
+    snapshot = tmp_path / "snapshot"
+    async with served_over_tcp(api) as url:
+        write_snapshot(snapshot, url="https://192.0.2.1:6443" if other == "cluster" else url)
+        classes = IngressOptions(frozenset({"public"} if other == "filter" else set()))
+        cluster = replace(ALL, ingress=classes)
+        async with serving_cluster(url, tmp_path, cluster=cluster, snapshot=snapshot) as bound:
+            assert (await get(bound.admin, "/readyz"))[0] == 503
+            assert (await read(bound, "/table"))["names"] == []

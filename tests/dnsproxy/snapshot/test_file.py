@@ -1,0 +1,345 @@
+"""The snapshot's file: whole at every moment, and never a reason not to start or not to answer."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import structlog
+import trio
+from structlog.testing import capture_logs
+
+from dnsproxy.hostnames.claim_store import ClaimStore
+from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.snapshot.file import (
+    Services,
+    SnapshotStatus,
+    keep_snapshot,
+    load_snapshot,
+    restore_snapshot,
+    write_file,
+)
+from dnsproxy.snapshot.format import LARGEST, Snapshot, format_snapshot, parse_snapshot, walk_objects
+from dnsproxy.snapshot.schedule import SnapshotPace
+from tests.kit.dns_server import wait_until
+
+SETTINGS: Final = {"ingress classes": "nginx"}
+QUICK: Final = SnapshotPace(interval=0.001, share=1.0, empty=0.001, retry=0.001, refresh=3600)
+Logs = list[Any]
+
+
+@pytest.fixture
+def logs() -> Iterator[Logs]:
+    structlog.reset_defaults()
+    with capture_logs() as captured:
+        yield captured
+
+
+def claim(hostname: str) -> Claim:
+    return Claim(hostname, Reach.NAME, Origin("Ingress", "web", "shop"), (), "nginx")
+
+
+def store_of(*hostnames: str) -> ClaimStore:
+    store = ClaimStore()
+    for hostname in hostnames:
+        store.replace("Ingress", f"shop/{hostname}", [claim(hostname)])
+    return store
+
+
+SERVICES: Final = {"edge/relay": ("192.0.2.30",)}
+
+
+def write_snapshot(path: Path, store: ClaimStore, *, taken: float = 1e9) -> None:
+    objects = walk_objects(store, ["Ingress"])
+    write_file(path, format_snapshot(objects, taken=taken, settings=SETTINGS, services=SERVICES))
+
+
+def read_back(path: Path) -> Snapshot:
+    return parse_snapshot(path.read_bytes(), settings=SETTINGS)
+
+
+def hosts_in(path: Path) -> set[str]:
+    return {one.hostname for row in read_back(path).objects for one in row.claims} if path.exists() else set()
+
+
+class Keeping:
+    """A task that keeps a snapshot, in step or not."""
+
+    def __init__(self, path: Path, store: ClaimStore, *, in_step: bool = True, pace: SnapshotPace = QUICK) -> None:
+        self.path, self.store, self.pace, self.is_in_step = path, store, pace, in_step
+        self.status = SnapshotStatus()
+        self.looks = 0
+        self.services: Services = {}
+
+    def in_step(self) -> bool:
+        self.looks += 1
+        return self.is_in_step
+
+    async def run(self) -> None:
+        await keep_snapshot(
+            self.path,
+            self.store,
+            sources=["Ingress"],
+            settings=SETTINGS,
+            in_step=self.in_step,
+            services=lambda: self.services,
+            status=self.status,
+            pace=self.pace,
+        )
+
+    async def look(self, times: int = 3) -> None:
+        """Wait until it has looked anew; what the last look but one found due has been written then."""
+        after = self.looks + times
+        await wait_until(lambda: self.looks >= after)
+
+
+async def test_claims_are_written_when_they_change_and_not_otherwise(tmp_path: Path, nursery: trio.Nursery) -> None:
+    keeping = Keeping(tmp_path / "snapshot", store_of("a.example.org"))
+    nursery.start_soon(keeping.run)
+    await wait_until(lambda: hosts_in(keeping.path) == {"a.example.org"})
+    inode = keeping.path.stat().st_ino
+    await keeping.look()
+    assert keeping.path.stat().st_ino == inode
+    keeping.store.replace("Ingress", "shop/b", [claim("b.example.org")])
+    await wait_until(lambda: hosts_in(keeping.path) == {"a.example.org", "b.example.org"})
+    await wait_until(lambda: keeping.status.written == read_back(keeping.path).taken)
+
+
+async def test_a_service_that_moved_is_written_too(tmp_path: Path, nursery: trio.Nursery) -> None:
+    keeping = Keeping(tmp_path / "snapshot", store_of("a.example.org"))
+    nursery.start_soon(keeping.run)
+    await wait_until(keeping.path.exists)
+    keeping.services = SERVICES
+    await wait_until(lambda: read_back(keeping.path).services == SERVICES)
+
+
+async def test_unchanged_claims_are_written_again_so_that_their_age_is_known(
+    tmp_path: Path, nursery: trio.Nursery
+) -> None:
+    keeping = Keeping(tmp_path / "snapshot", store_of("a.example.org"), pace=replace(QUICK, refresh=0.01))
+    nursery.start_soon(keeping.run)
+    await wait_until(keeping.path.exists)
+    first = read_back(keeping.path).taken
+    await wait_until(lambda: read_back(keeping.path).taken > first)
+
+
+async def test_nothing_is_written_while_a_source_is_not_in_step(tmp_path: Path, nursery: trio.Nursery) -> None:
+    keeping = Keeping(tmp_path / "snapshot", store_of("a.example.org"), in_step=False)
+    nursery.start_soon(keeping.run)
+    await keeping.look()
+    assert not keeping.path.exists()
+    keeping.is_in_step = True
+    await wait_until(keeping.path.exists)
+
+
+async def test_claims_that_are_suddenly_gone_do_not_cost_the_snapshot(tmp_path: Path, nursery: trio.Nursery) -> None:
+    path = tmp_path / "snapshot"
+    write_snapshot(path, store_of("a.example.org"))
+    keeping = Keeping(path, ClaimStore(), pace=replace(QUICK, empty=3600))
+    nursery.start_soon(keeping.run)
+    await keeping.look()
+    assert hosts_in(path) == {"a.example.org"}
+    keeping.store.replace("hosts file", "", [claim("static.example.org")])
+    await keeping.look()
+    assert hosts_in(path) == {"a.example.org"}
+    keeping.store.replace("Ingress", "shop/b", [claim("b.example.org")])
+    await wait_until(lambda: hosts_in(path) == {"b.example.org"})
+
+
+async def test_claims_that_stay_gone_are_gone(tmp_path: Path, nursery: trio.Nursery) -> None:
+    path = tmp_path / "snapshot"
+    write_snapshot(path, store_of("a.example.org"))
+    nursery.start_soon(Keeping(path, ClaimStore()).run)
+    await wait_until(lambda: not hosts_in(path))
+
+
+async def test_other_tasks_run_while_a_large_snapshot_is_made(tmp_path: Path, nursery: trio.Nursery) -> None:
+    keeping = Keeping(tmp_path / "snapshot", store_of(*(f"h{number}.example.org" for number in range(20_000))))
+    nursery.start_soon(keeping.run)
+    await wait_until(lambda: keeping.looks == 1)
+    turns = 0
+    # Until there is a file, the temporary one: what follows is a thread's work.
+    while not os.listdir(tmp_path):
+        turns += 1
+        await trio.lowlevel.checkpoint()
+    assert turns >= 90
+
+
+async def test_a_folder_that_is_gone_is_one_warning_and_a_line_when_it_is_back(
+    tmp_path: Path, nursery: trio.Nursery, logs: Logs
+) -> None:
+    folder = tmp_path / "later"
+    keeping = Keeping(folder / "snapshot", store_of("a.example.org"))
+    nursery.start_soon(keeping.run)
+    await wait_until(lambda: keeping.status.failures >= 3)
+    folder.mkdir()
+    await wait_until(keeping.path.exists)
+    await wait_until(lambda: keeping.status.written is not None)
+    assert [(line["log_level"], line["event"]) for line in logs] == [
+        ("warning", "cannot write the snapshot"),
+        ("info", "snapshot written again"),
+    ]
+    assert logs[0]["cause"] == "No such file or directory"
+
+
+async def test_a_full_disk_leaves_the_old_file_and_no_litter(
+    tmp_path: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "snapshot"
+    write_snapshot(path, store_of("a.example.org"))
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    keeping = Keeping(path, store_of("b.example.org"))
+    nursery.start_soon(keeping.run)
+    await wait_until(lambda: keeping.status.failures >= 2)
+    nursery.cancel_scope.cancel()
+    monkeypatch.undo()
+    assert hosts_in(path) == {"a.example.org"}
+
+
+def run_python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=30, check=False
+    )
+
+
+LIMITED: Final = """
+import resource, sys
+from pathlib import Path
+from dnsproxy.snapshot_file import write_file
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+try:
+    write_file(Path(sys.argv[1]), [b"x" * 600] * 5)
+except OSError as error:
+    print(error.strerror)
+"""
+
+KILLED: Final = """
+import os, signal, sys
+from pathlib import Path
+from dnsproxy.snapshot_file import write_file
+def pieces():
+    yield b"half"
+    os.kill(os.getpid(), signal.SIGKILL)
+write_file(Path(sys.argv[1]), pieces())
+"""
+
+
+def test_a_write_that_is_cut_leaves_the_old_file_and_no_litter(tmp_path: Path) -> None:
+    path = tmp_path / "snapshot"
+    path.write_bytes(b"old")
+    assert run_python(LIMITED, str(path)).stdout == "File too large\n"
+    assert (path.read_bytes(), os.listdir(tmp_path)) == (b"old", ["snapshot"])
+
+
+async def test_a_process_killed_while_it_writes_leaves_the_old_file_and_its_litter_is_swept(
+    tmp_path: Path, nursery: trio.Nursery
+) -> None:
+    path = tmp_path / "snapshot"
+    path.write_bytes(b"old")
+    assert run_python(KILLED, str(path)).returncode == -signal.SIGKILL
+    assert path.read_bytes() == b"old"
+    (litter,) = (one for one in tmp_path.iterdir() if one != path)
+    fresh = litter.with_name(litter.name + "2")
+    for one in (fresh, tmp_path / "other"):
+        one.touch()
+    for one in (litter, tmp_path / "other"):
+        os.utime(one, (0, 0))
+    nursery.start_soon(Keeping(path, ClaimStore(), in_step=False).run)
+    await wait_until(lambda: not litter.exists())
+    assert fresh.exists()
+    assert (tmp_path / "other").exists()
+
+
+def test_the_file_is_for_its_owner_alone_and_a_link_to_it_stays(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    target, link = tmp_path / "disk" / "snapshot", tmp_path / "link"
+    link.symlink_to(target)
+    for _ in range(2):
+        write_snapshot(link, store_of("a.example.org"))
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert link.is_symlink()
+    assert hosts_in(target) == {"a.example.org"}
+
+
+def test_a_file_system_that_cannot_sync_a_folder_still_gets_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fsync(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(22, "Invalid argument")
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    write_snapshot(tmp_path / "snapshot", store_of("a.example.org"))
+    assert hosts_in(tmp_path / "snapshot") == {"a.example.org"}
+
+
+def make_nothing(_: Path) -> None:
+    """No file at all."""
+
+
+def make_large(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(LARGEST + 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "level", "reason"),
+    [
+        pytest.param(make_nothing, "info", None, id="none yet"),
+        pytest.param(Path.mkdir, "warning", "Is a directory", id="a folder"),
+        pytest.param(os.mkfifo, "warning", "it is no regular file", id="a FIFO that nobody writes into"),
+        pytest.param(lambda path: path.symlink_to(path), "warning", "Too many levels", id="a link to itself"),
+        pytest.param(lambda path: path.symlink_to("/dev/zero"), "warning", "it is no regular file", id="a device"),
+        pytest.param(make_large, "warning", "it is larger than 1024 MiB", id="too large"),
+        pytest.param(Path.touch, "warning", "no snapshot at all", id="empty"),
+        pytest.param(lambda path: path.write_bytes(b"\0" * 9), "warning", "no snapshot at all", id="damaged"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_a_line_in_the_log_and_no_claims(
+    tmp_path: Path, logs: Logs, make: Callable[[Path], object], level: str, reason: str | None
+) -> None:
+    path = tmp_path / "snapshot"
+    make(path)
+    registry = Registry(targets=Targets(), guards=Guards())
+    assert restore_snapshot(path, registry, settings=SETTINGS) == SnapshotStatus()
+    assert list(registry.store.names()) == []
+    (line,) = logs
+    assert line["log_level"] == level
+    assert (reason or "") in line.get("reason", "")
+
+
+def test_a_snapshot_with_other_settings_is_refused_with_the_setting(tmp_path: Path, logs: Logs) -> None:
+    path = tmp_path / "snapshot"
+    write_snapshot(path, store_of("a.example.org"))
+    assert load_snapshot(path, settings={"ingress classes": "traefik"}) is None
+    assert "ingress classes was nginx, and is traefik" in logs[0]["reason"]
+
+
+def test_what_is_restored_is_answered_until_its_source_has_told_all(tmp_path: Path) -> None:
+    path = tmp_path / "snapshot"
+    write_snapshot(path, store_of("a.example.org", "b.example.org"))
+    registry = Registry(targets=Targets(("service:edge/relay",)), guards=Guards(deny=("b.example.org",)))
+    assert restore_snapshot(path, registry, settings=SETTINGS) == SnapshotStatus(restored=1e9)
+    assert {host.hostname: host.addresses for host in registry.changes()} == {
+        "a.example.org": ("192.0.2.30",),
+        "b.example.org": (),
+    }
+    registry.replace("Ingress", "shop/b.example.org", [claim("b.example.org")])
+    for hostnames in registry.store.forget_restored("Ingress"):
+        registry.touch(hostnames)
+    assert {host.hostname: host.addresses for host in registry.changes()} == {"a.example.org": ()}

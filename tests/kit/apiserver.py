@@ -1,0 +1,261 @@
+"""A real etcd and kube-apiserver on free loopback ports, for the length of a `with` block or of a test session.
+
+Synchronous, because pytest-trio has no session-wide fixtures. Only processes started here are ended, by their handle.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import ssl
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pytest
+import yaml
+
+from tests.kit.ports import free_ports
+from tests.kit.processes import end_process, is_listening, wait_for
+from tests.kit.programs import program
+
+TOKEN = "switchback-admin-token"
+_CLIENT_FILES = ("certificate", "key")
+
+
+@dataclass
+class ApiServer:
+    """A running API server; `kill` and `start` keep the port and etcd's data."""
+
+    folder: Path
+    port: int
+    etcd_port: int
+    service_range: str = "10.96.0.0/16"
+    _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self.port}"
+
+    @property
+    def token(self) -> str:
+        """Of a member of system:masters."""
+        return TOKEN
+
+    @property
+    def ca_file(self) -> Path:
+        """The certificate that the server made for itself."""
+        return self.folder / "certs" / "apiserver.crt"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """Written at the start. Its current context `test` uses the token; see `_write_kubeconfig` for the others."""
+        return self.folder / "kubeconfig"
+
+    def start(self) -> None:
+        """Start it and wait for /readyz."""
+        with (self.folder / "kube-apiserver.log").open("ab") as log:
+            self._process = subprocess.Popen(self._command(), stdout=log, stderr=log)
+        wait_for(self._is_ready, process=self._process, log=self.folder / "kube-apiserver.log")
+        self._write_kubeconfig()
+
+    def kill(self) -> None:
+        """SIGKILL, and wait until it is gone."""
+        end_process(self._process)
+        self._process = None
+
+    def request(self, method: str, path: str, body: object = None, *, content_type: str = "application/json") -> Any:
+        """One request over its own connection; the decoded answer. Fails on anything but 2xx."""
+        with self.connection() as connection:
+            return send(connection, method, path, body, content_type=content_type)
+
+    @contextmanager
+    def connection(self) -> Iterator[http.client.HTTPSConnection]:
+        """A connection for many requests with `send`."""
+        context = ssl.create_default_context(cafile=str(self.ca_file))
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=30)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    def create_ingress(self, name: str, hosts: list[str], **options: Any) -> Any:
+        """`options` as for `ingress`."""
+        manifest = ingress(name, hosts, **options)
+        return self.request("POST", collection_path(manifest["metadata"]["namespace"]), manifest)
+
+    def patch_ingress(self, name: str, patch: Mapping[str, Any], *, namespace: str = "default") -> Any:
+        """A JSON merge patch (RFC 7386)."""
+        path = f"{collection_path(namespace)}/{name}"
+        return self.request("PATCH", path, patch, content_type="application/merge-patch+json")
+
+    def delete_ingress(self, name: str, *, namespace: str = "default") -> Any:
+        return self.request("DELETE", f"{collection_path(namespace)}/{name}")
+
+    def create_namespace(self, name: str) -> Any:
+        return self.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+
+    def delete_all_ingresses(self, *, namespace: str = "default") -> Any:
+        return self.request("DELETE", collection_path(namespace))
+
+    def compact(self) -> None:
+        """Have etcd forget every revision but the last, as the API server does every five minutes."""
+        revision = self._ask_etcd("range", {"key": "AA=="})["header"]["revision"]
+        self._ask_etcd("compaction", {"revision": revision, "physical": True})
+
+    def _ask_etcd(self, method: str, body: Mapping[str, Any]) -> Any:
+        connection = http.client.HTTPConnection("127.0.0.1", self.etcd_port, timeout=30)
+        try:
+            connection.request("POST", f"/v3/kv/{method}", json.dumps(body))
+            return json.loads(connection.getresponse().read())
+        finally:
+            connection.close()
+
+    def _command(self) -> list[str]:
+        return [
+            program("kube-apiserver"),
+            f"--etcd-servers=http://127.0.0.1:{self.etcd_port}",
+            f"--secure-port={self.port}",
+            "--bind-address=127.0.0.1",
+            f"--cert-dir={self.folder / 'certs'}",
+            f"--service-account-key-file={self.folder / 'sa.pub'}",
+            f"--service-account-signing-key-file={self.folder / 'sa.key'}",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--token-auth-file={self.folder / 'tokens.csv'}",
+            f"--client-ca-file={self.folder / 'ca.crt'}",
+            "--authorization-mode=RBAC",
+            f"--service-cluster-ip-range={self.service_range}",
+            "--disable-admission-plugins=ServiceAccount",
+        ]
+
+    def _is_ready(self) -> bool:
+        try:
+            with self.connection() as connection:
+                connection.request("GET", "/readyz", headers={"authorization": f"Bearer {TOKEN}"})
+                response = connection.getresponse()
+                response.read()
+                return response.status == http.client.OK
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def _write_kubeconfig(self) -> None:
+        server: dict[str, Any] = {"server": self.url}
+        trusted = server | {"certificate-authority": "certs/apiserver.crt"}
+        certificate = {f"client-{kind}-data": encoded(self.folder / f"client.{kind[:3]}") for kind in _CLIENT_FILES}
+        clusters = {
+            "test": trusted,
+            "certificate": trusted,
+            "named": trusted | {"tls-server-name": "kubernetes.default.svc"},
+            "misnamed": trusted | {"tls-server-name": "other.example.org"},
+            "insecure": server | {"insecure-skip-tls-verify": True},
+            "untrusted": server,
+        }
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": name, "cluster": cluster} for name, cluster in clusters.items()],
+            "users": [{"name": "token", "user": {"token": TOKEN}}, {"name": "certificate", "user": certificate}],
+            "contexts": [{"name": name, "context": {"cluster": name, "user": user_of(name)}} for name in clusters],
+            "current-context": "test",
+        }
+        self.kubeconfig.write_text(yaml.safe_dump(config), encoding="utf-8")
+
+
+def user_of(context: str) -> str:
+    return "certificate" if context == "certificate" else "token"
+
+
+def encoded(path: Path) -> str:
+    return base64.b64encode(path.read_bytes()).decode()
+
+
+def write_keys(folder: Path) -> None:
+    """The key that signs service account tokens, and a client certificate for a member of system:masters."""
+    for command in (
+        "genrsa -out sa.key 2048",
+        "rsa -in sa.key -pubout -out sa.pub",
+        "req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -subj /CN=test-ca -days 30",
+        "req -newkey rsa:2048 -nodes -keyout client.key -out client.csr -subj /O=system:masters/CN=someone",
+        "x509 -req -in client.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out client.cer -days 30",
+    ):
+        subprocess.run(["openssl", *command.split()], cwd=folder, check=True, capture_output=True)
+
+
+@contextmanager
+def running_apiserver(folder: Path, *, service_range: str = ApiServer.service_range) -> Iterator[ApiServer]:
+    """An API server of its own, with everything it writes in `folder`.
+
+    A range of loopback addresses makes Services that a program on this machine can listen at.
+    """
+    write_keys(folder)
+    (folder / "tokens.csv").write_text(f"{TOKEN},admin,1,system:masters\n", encoding="utf-8")
+    with ExitStack() as stack:
+        etcd_port, peer_port, port = free_ports(3)
+        log = stack.enter_context((folder / "etcd.log").open("wb"))
+        etcd = start_etcd(folder, client_port=etcd_port, peer_port=peer_port, log=log)
+        stack.callback(end_process, etcd)
+        wait_for(lambda: is_listening(etcd_port), process=etcd, log=folder / "etcd.log")
+        server = ApiServer(folder, port, etcd_port, service_range)
+        stack.callback(server.kill)
+        server.start()
+        yield server
+
+
+@pytest.fixture(scope="session")
+def apiserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """One API server for the whole session: a test keeps to a namespace of its own. Import it where it is used."""
+    with running_apiserver(tmp_path_factory.mktemp("apiserver")) as server:
+        yield server
+
+
+def start_etcd(folder: Path, *, client_port: int, peer_port: int, log: BinaryIO) -> subprocess.Popen[bytes]:
+    client, peer = f"http://127.0.0.1:{client_port}", f"http://127.0.0.1:{peer_port}"
+    command = [program("etcd"), "--unsafe-no-fsync", f"--data-dir={folder / 'etcd'}", "--name=test"]
+    command += [f"--listen-client-urls={client}", f"--advertise-client-urls={client}"]
+    command += [f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=test={peer}"]
+    return subprocess.Popen(command, stdout=log, stderr=log)
+
+
+def ingress(
+    name: str,
+    hosts: list[str],
+    *,
+    namespace: str = "default",
+    ingress_class: str | None = None,
+    annotations: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """The manifest of an Ingress with one rule for each host and all of them under TLS."""
+    backend = {"service": {"name": "web", "port": {"number": 80}}}
+    rules = [
+        {"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}} for host in hosts
+    ]
+    spec: dict[str, Any] = {"rules": rules, "tls": [{"hosts": hosts, "secretName": "tls"}]}
+    if ingress_class is not None:
+        spec["ingressClassName"] = ingress_class
+    metadata = {"name": name, "namespace": namespace, "annotations": dict(annotations or {})}
+    return {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": metadata, "spec": spec}
+
+
+def collection_path(namespace: str) -> str:
+    return f"/apis/networking.k8s.io/v1/namespaces/{namespace}/ingresses"
+
+
+def send(
+    connection: http.client.HTTPSConnection,
+    method: str,
+    path: str,
+    body: object = None,
+    *,
+    content_type: str = "application/json",
+) -> Any:
+    """One request as the administrator over an open connection."""
+    headers = {"authorization": f"Bearer {TOKEN}", "content-type": content_type}
+    connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+    response = connection.getresponse()
+    answer = json.loads(response.read())
+    assert response.status in range(200, 300), f"{method} {path}: {response.status} {answer}"
+    return answer

@@ -1,0 +1,139 @@
+"""A DnsServer on port 0 for the time of a block, and clients that ask it."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+import trio
+
+from dnsproxy.answers.table import HostTable
+from dnsproxy.datagrams.open import DatagramPort, open_port
+from dnsproxy.forward.forwarder import Forwarder
+from dnsproxy.forward.settings import ForwardSettings
+from dnsproxy.server.dns_server import DnsServer
+from dnsproxy.server.stream_connection import StreamLimits
+from sidecar.endpoints import Endpoint
+from sidecar.errors import StartError
+from sidecar.listeners import bound_endpoint, listen_tcp, listen_udp
+from tests.kit.messages import table_of
+from tests.kit.upstream_replies import framed
+
+OURS = "app.example.org"
+"""The name in the table of a server that is given none."""
+OURS_AT = "192.0.2.80"
+TRUSTING = ForwardSettings((), detect_loops=False)
+"""Upstreams that are asked for nothing but what a test asks."""
+REPLY_SECONDS = 10
+"""More than any reply may take; a test that waits so long has failed."""
+
+
+@dataclass
+class Running:
+    """A server and where it is, over UDP and TCP."""
+
+    server: DnsServer
+    endpoint: Endpoint
+
+    @property
+    def forwarder(self) -> Forwarder:
+        assert self.server.forwarder is not None
+        return self.server.forwarder
+
+    @property
+    def waiting(self) -> int:
+        """Replies that upstream sockets still wait for."""
+        return sum(upstream.ports.waiting for upstream in self.forwarder.upstreams.used)
+
+    async def ask(self, message: bytes) -> bytes:
+        """Ask over UDP and give the first reply."""
+        async with self.client() as client:
+            await client.send(message)
+            with trio.fail_after(REPLY_SECONDS):
+                return await client.recv(65535)
+
+    @asynccontextmanager
+    async def client(self) -> AsyncIterator[trio.socket.SocketType]:
+        """A connected UDP socket."""
+        family = socket.AF_INET6 if ":" in self.endpoint.host else socket.AF_INET
+        with trio.socket.socket(family, socket.SOCK_DGRAM) as client:
+            await client.connect((self.endpoint.host, self.endpoint.port))
+            yield client
+
+    async def connect(self) -> trio.SocketStream:
+        return await trio.open_tcp_stream(self.endpoint.host, self.endpoint.port)
+
+    async def ask_stream(self, message: bytes) -> bytes:
+        """Ask over a fresh TCP connection and give the reply."""
+        async with await self.connect() as stream:
+            await stream.send_all(framed(message))
+            with trio.fail_after(REPLY_SECONDS):
+                return await read_message(stream)
+
+
+@asynccontextmanager
+async def running(
+    *upstreams: Endpoint,
+    table: HostTable | None = None,
+    limits: StreamLimits | None = None,
+    forwarding: ForwardSettings = TRUSTING,
+    port: Callable[[socket.socket], DatagramPort] = open_port,
+    at: Endpoint | None = None,
+) -> AsyncIterator[Running]:
+    """Serve on loopback with these upstreams; `at` binds a known port."""
+    server = DnsServer(forwarding=replace(forwarding, upstreams=upstreams), limits=limits)
+    server.table = table_of(f"{OURS} {OURS_AT}") if table is None else table
+    udp, tcp = _listen_both(at or Endpoint("127.0.0.1", 0))
+    with udp:
+        listener = trio.SocketListener(trio.socket.from_stdlib_socket(tcp))
+        async with listener, trio.open_nursery() as nursery:
+            nursery.start_soon(server.run, [port(udp)], [listener])
+            await wait_until(lambda: server.forwarder is not None)
+            yield Running(server, bound_endpoint(udp))
+            nursery.cancel_scope.cancel()
+
+
+def _listen_both(at: Endpoint) -> tuple[socket.socket, socket.socket]:
+    """UDP and TCP on one port, as every client of DNS expects."""
+    for _ in range(50):
+        udp = listen_udp(at, flag="test")
+        try:
+            return udp, listen_tcp(bound_endpoint(udp), flag="test")
+        except StartError:
+            # Another program has this number for TCP.
+            udp.close()
+            if at.port:
+                raise
+    raise AssertionError("no port is free for both UDP and TCP")
+
+
+async def read_message(stream: trio.SocketStream) -> bytes:
+    """One message from a stream, no octet more; b"" where it ends with FIN before one."""
+    size = await _read_exactly(stream, 2)
+    return await _read_exactly(stream, int.from_bytes(size, "big"))
+
+
+async def _read_exactly(stream: trio.SocketStream, size: int) -> bytes:
+    received = b""
+    while len(received) < size:
+        chunk = await stream.receive_some(size - len(received))
+        if not chunk:
+            assert not received, f"the stream ended inside a message, after {received!r}"
+            return b""
+        received += chunk
+    return received
+
+
+async def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for something that gives no signal; the loop is bounded by a deadline."""
+    with trio.fail_after(REPLY_SECONDS):
+        while not condition():  # noqa: ASYNC110  # what it looks at is plain state of the code under test
+            await trio.sleep(0.002)
+
+
+def open_descriptors() -> int:
+    """How many this process has open, the one that looks into the folder left out."""
+    return len(os.listdir("/proc/self/fd")) - 1

@@ -1,0 +1,198 @@
+"""A cluster's DNS that lives: its objects in a real API server, and a real CoreDNS that follows its ConfigMaps.
+
+The law: what a kubelet does is done here and nothing else: the keys of a ConfigMap become files, whole, soon after they
+change. CoreDNS reads them through its plugin reload; only addresses and ports differ from a cluster's.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from tests.kit.apiserver import ApiServer
+from tests.kit.coredns import CoreDns, running_coredns
+from tests.kit.manifest_cluster import Manifest
+
+_PATHS: Final = {
+    "Service": "/api/v1/namespaces/{}/services",
+    "ConfigMap": "/api/v1/namespaces/{}/configmaps",
+    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
+    "DaemonSet": "/apis/apps/v1/namespaces/{}/daemonsets",
+    "EndpointSlice": "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices",
+    "Ingress": "/apis/networking.k8s.io/v1/namespaces/{}/ingresses",
+}
+_RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
+_SYNC_SECONDS: Final = 0.1
+numbers = itertools.count()
+
+Data = Mapping[str, Mapping[str, str]]
+"""The data of ConfigMaps by their names; empty for one that is not there."""
+Render = Callable[[Data], Mapping[str, str]]
+"""The files of the container, by their names."""
+
+
+@dataclass
+class LivingCluster:
+    """A namespace with a cluster's DNS in it."""
+
+    server: ApiServer
+    namespace: str
+    folder: Path
+    service_address: str = ""
+    """The ClusterIP of dnsproxy's own Service, once there is one."""
+    cluster_roles: list[str] = field(default_factory=list)
+
+    def create(self, objects: Sequence[Manifest], *, manager: str = "kubeadm") -> None:
+        """Objects as some field manager writes them."""
+        for one in objects:
+            made = json.loads(json.dumps(one))
+            made["metadata"] |= {"namespace": self.namespace}
+            for key in ("resourceVersion", "managedFields"):
+                made["metadata"].pop(key, None)
+            made.pop("status", None)
+            for key in ("clusterIP", "clusterIPs"):
+                made.get("spec", {}).pop(key, None)
+            self.server.request("POST", f"{_PATHS[one['kind']].format(self.namespace)}?fieldManager={manager}", made)
+
+    def create_own_service(self, *, ready: bool = True) -> str:
+        """Dnsproxy's own Service with one pod behind it; its ClusterIP."""
+        spec = {"selector": {"app": "dnsproxy"}, "ports": [{"name": "dns", "port": 53, "protocol": "UDP"}]}
+        service = {"metadata": {"name": "dnsproxy"}, "spec": spec}
+        made = self.server.request("POST", _PATHS["Service"].format(self.namespace), service)
+        endpoints = [{"addresses": ["192.0.2.7"], "conditions": {"ready": ready}}]
+        metadata = {"name": "dnsproxy-1", "labels": {"kubernetes.io/service-name": "dnsproxy"}}
+        pods = {"metadata": metadata, "addressType": "IPv4", "endpoints": endpoints, "ports": []}
+        self.server.request("POST", _PATHS["EndpointSlice"].format(self.namespace), pods)
+        self.service_address = str(made["spec"]["clusterIP"])
+        return self.service_address
+
+    def config_map(self, name: str) -> dict[str, Any] | None:
+        """A ConfigMap, or None."""
+        path = _PATHS["ConfigMap"].format(self.namespace)
+        return next((one for one in self.server.request("GET", path)["items"] if one["metadata"]["name"] == name), None)
+
+    def data(self, name: str) -> dict[str, str]:
+        """Its data."""
+        return dict((self.config_map(name) or {}).get("data") or {})
+
+    def patch(self, name: str, patch: Mapping[str, Any], *, manager: str = "somebody") -> None:
+        """A JSON merge patch (RFC 7386) of a ConfigMap, by somebody else."""
+        path = f"{_PATHS['ConfigMap'].format(self.namespace)}/{name}?fieldManager={manager}"
+        self.server.request("PATCH", path, patch, content_type="application/merge-patch+json")
+
+    def dnsproxy(
+        self, command: str, *arguments: str, kubeconfig: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """`dnsproxy COMMAND` as a person runs it."""
+        return subprocess.run(
+            self.command_line(command, *arguments, kubeconfig=kubeconfig),
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "NO_COLOR": "1"},
+        )
+
+    def command_line(self, command: str, *arguments: str, kubeconfig: Path | None = None) -> list[str]:
+        where = ["--kubeconfig", str(kubeconfig or self.server.kubeconfig)]
+        where += ["--dns-service", f"{self.namespace}/kube-dns"]
+        return [sys.executable, "-m", "dnsproxy", command, *where, *arguments]
+
+    def kubeconfig(self, roles: Sequence[Mapping[str, Any]]) -> tuple[Path, str]:
+        """The kubeconfig and token of a service account that is bound to just these roles."""
+        name = f"installer-{next(numbers)}"
+        accounts = f"/api/v1/namespaces/{self.namespace}/serviceaccounts"
+        self.server.request("POST", accounts, {"metadata": {"name": name}})
+        for role in roles:
+            self._bind(name, role)
+        token = str(self.server.request("POST", f"{accounts}/{name}/token", {"spec": {}})["status"]["token"])
+        config = yaml.safe_load(self.server.kubeconfig.read_text(encoding="utf-8"))
+        config["users"] = [{"name": "token", "user": {"token": token}}]
+        config["clusters"][0]["cluster"]["certificate-authority"] = str(self.server.ca_file)
+        path = self.folder / f"{name}.kubeconfig"
+        path.write_text(yaml.safe_dump(config), encoding="utf-8")
+        return path, token
+
+    def _bind(self, account: str, role: Mapping[str, Any]) -> None:
+        kind = role["kind"]
+        inside = "" if kind == "ClusterRole" else f"/namespaces/{role['metadata']['namespace']}"
+        # Its own name: tests share the API server, and a ClusterRole has no namespace.
+        name = f"{account}-{next(numbers)}"
+        metadata = {"name": name, **({"namespace": role["metadata"]["namespace"]} if inside else {})}
+        plural = "clusterroles" if kind == "ClusterRole" else "roles"
+        self.server.request("POST", f"{_RBAC}{inside}/{plural}", {"metadata": metadata, "rules": role["rules"]})
+        subject = {"kind": "ServiceAccount", "name": account, "namespace": self.namespace}
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+        binding = {"metadata": metadata, "subjects": [subject], "roleRef": reference}
+        self.server.request("POST", f"{_RBAC}{inside}/{plural.replace('roles', 'rolebindings')}", binding)
+
+
+@contextmanager
+def living_cluster(server: ApiServer, folder: Path) -> Iterator[LivingCluster]:
+    """A namespace of its own."""
+    namespace = f"install-{next(numbers)}"
+    server.create_namespace(namespace)
+    yield LivingCluster(server, namespace, folder)
+    server.request("DELETE", f"/api/v1/namespaces/{namespace}")
+
+
+def localize(text: str, port: int, words: Mapping[str, str]) -> str:
+    """A Corefile, or a part of one, on a port of loopback, with its plugin reload at its quickest."""
+    for word, other in words.items():
+        text = text.replace(word, other)
+    text = re.sub(r"(?<![0-9]):53\b", f":{port}", text)
+    return re.sub(r"(?m)^(\s*)reload$", r"\1reload 2s 1s", text)
+
+
+@contextmanager
+def following(cluster: LivingCluster, names: Sequence[str], render: Render) -> Iterator[CoreDns]:
+    """A CoreDNS whose files are kept like the ConfigMaps of these names.
+
+    What `render` gives for `Corefile` is its Corefile; it listens where that says, at the port in its name `port`.
+    """
+    folder = cluster.folder / "mounted"
+    folder.mkdir(exist_ok=True)
+    done = threading.Event()
+
+    def look() -> Data:
+        found = cluster.server.request("GET", _PATHS["ConfigMap"].format(cluster.namespace))["items"]
+        data = {one["metadata"]["name"]: one.get("data") or {} for one in found}
+        return {name: data.get(name, {}) for name in names}
+
+    def keep() -> None:
+        while not done.wait(_SYNC_SECONDS):
+            _write(folder, render(look()))
+
+    _write(folder, render(look()))
+    thread = threading.Thread(target=keep)
+    port = int(render(look())["port"])
+    with running_coredns(cluster.folder, f"import {folder}/Corefile\n", port=port) as coredns:
+        thread.start()
+        try:
+            yield coredns
+        finally:
+            done.set()
+            thread.join()
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    """Each file whole or not at all, and none that is no longer there."""
+    for name in {path.name for path in folder.iterdir()} - set(files):
+        (folder / name).unlink()
+    for name, text in files.items():
+        path = folder / name
+        if not path.exists() or path.read_text() != text:
+            part = folder.parent / f"{name}.part"
+            part.write_text(text)
+            part.replace(path)

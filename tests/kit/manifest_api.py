@@ -1,0 +1,168 @@
+"""An API server out of manifests: the GETs of discovery and the writes of an install, as values or over HTTP."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import httpx2
+import yaml
+
+from tests.kit.manifest_cluster import Manifest
+
+_KINDS = {
+    "services": "Service",
+    "configmaps": "ConfigMap",
+    "deployments": "Deployment",
+    "daemonsets": "DaemonSet",
+    "endpointslices": "EndpointSlice",
+    "ingresses": "Ingress",
+}
+
+
+@dataclass
+class FakeApi:
+    """What an API server with these objects answers."""
+
+    objects: Sequence[Manifest]
+    forbidden: Sequence[str] = ()
+    """Ends of paths that RBAC does not allow."""
+    forbidden_writes: Sequence[str] = ()
+    asked: list[tuple[str, str, str]] = field(default_factory=list)
+    """Method, path and label selector of every request."""
+
+    def answer(self, request: httpx2.Request) -> httpx2.Response:
+        """The response to a request."""
+        selector = request.url.params.get("labelSelector", "")
+        self.asked.append((request.method, request.url.path, selector))
+        if request.method != "GET":
+            return respond(*_encoded(self.write(request.method, request.url.path, json.loads(request.content))))
+        return respond(*_encoded(self.decide(request.url.path, selector)))
+
+    def write(self, method: str, path: str, body: Any) -> tuple[int, Any]:
+        """Status and body for a guarded change of a ConfigMap, whose kind of patch its contents tell."""
+        if any(path.endswith(end) for end in self.forbidden_writes):
+            return 403, _failure(403, "Forbidden", "no rule allows it")
+        namespace, _, name = path.partition("/namespaces/")[2].partition("/configmaps/")
+        found = [one for one in self.objects if self._is_in(one, namespace, "ConfigMap", "")]
+        there = next((one for one in found if one["metadata"]["name"] == name), None)
+        version = (body.get("preconditions") or body.get("metadata"))["resourceVersion"]
+        if there is None and method == "PATCH" and body.get("kind") == "ConfigMap":
+            made = {**body, "metadata": {**body["metadata"], "resourceVersion": self._next_version()}}
+            self.objects = [*self.objects, made]
+            return 201, made
+        if there is None:
+            return 404, _failure(404, "NotFound", f"configmaps {name} not found")
+        if there["metadata"].get("resourceVersion", "") != version:
+            return 409, _failure(409, "Conflict", "the object has been modified")
+        if method == "DELETE":
+            self.objects = [one for one in self.objects if one is not there]
+            return 200, {"kind": "Status", "status": "Success"}
+        _merge(there, {key: value for key, value in body.items() if key in ("data", "metadata")})
+        there["metadata"]["resourceVersion"] = self._next_version()
+        return 200, there
+
+    def _next_version(self) -> str:
+        return str(1 + max(int(one["metadata"].get("resourceVersion") or 0) for one in self.objects))
+
+    def decide(self, path: str, selector: str = "") -> tuple[int, Any]:
+        """Status and body for a path."""
+        if any(path.endswith(end) for end in self.forbidden):
+            return 403, _failure(403, "Forbidden", "no rule allows it")
+        namespace, _, rest = path.partition("/namespaces/")[2].partition("/")
+        plural, _, name = (rest or path.rpartition("/")[2]).partition("/")
+        found = [one for one in self.objects if self._is_in(one, namespace, _KINDS[plural], selector)]
+        if not name:
+            return 200, {"items": found}
+        named = [one for one in found if one["metadata"]["name"] == name]
+        return (200, named[0]) if named else (404, _failure(404, "NotFound", f"{plural} {name} not found"))
+
+    def _is_in(self, one: Manifest, namespace: str, kind: str, selector: str) -> bool:
+        labels = one["metadata"].get("labels") or {}
+        key, _, value = selector.partition("=")
+        labelled = not selector or labels.get("k8s-app") in ("kube-dns", "coredns") or labels.get(key) == value != ""
+        return one["kind"] == kind and namespace in ("", one["metadata"].get("namespace")) and labelled
+
+
+def respond(status: int, body: bytes) -> httpx2.Response:
+    """A response whose body is still to be read, as one from a network is."""
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield body
+
+    return httpx2.Response(status, content=chunks())
+
+
+@contextmanager
+def serving(api: FakeApi, folder: Path) -> Iterator[Path]:
+    """The kubeconfig of that API over HTTP on loopback."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            url = urlsplit(self.path)
+            self.respond(*_encoded(api.decide(url.path, dict(parse_qsl(url.query)).get("labelSelector", ""))))
+
+        def do_PATCH(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            self.respond(*_encoded(api.write(self.command, urlsplit(self.path).path, body)))
+
+        def do_DELETE(self) -> None:
+            self.do_PATCH()
+
+        def respond(self, status: int, octets: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(octets)))
+            self.end_headers()
+            self.wfile.write(octets)
+
+        def log_message(self, *_: Any) -> None:
+            """Nobody reads it."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield _write_kubeconfig(folder / "kubeconfig", server.server_address[1])
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _write_kubeconfig(path: Path, port: int) -> Path:
+    config = {
+        "clusters": [{"name": "test", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
+        "users": [{"name": "test", "user": {"token": "t"}}],
+        "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+        "current-context": "test",
+    }
+    path.write_text(yaml.safe_dump(config), encoding="utf-8")
+    return path
+
+
+def _encoded(answer: tuple[int, Any]) -> tuple[int, bytes]:
+    return answer[0], json.dumps(answer[1]).encode()
+
+
+def _merge(there: dict[str, Any], patch: dict[str, Any]) -> None:
+    """RFC 7386; a map that becomes empty goes, as an API server leaves it out."""
+    for key, value in patch.items():
+        if isinstance(value, dict):
+            _merge(there.setdefault(key, {}), value)
+            if not there[key]:
+                del there[key]
+        elif value is None:
+            there.pop(key, None)
+        else:
+            there[key] = value
+
+
+def _failure(code: int, reason: str, message: str) -> dict[str, Any]:
+    return {"kind": "Status", "code": code, "reason": reason, "message": message}

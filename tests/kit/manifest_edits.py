@@ -1,0 +1,67 @@
+"""A cluster out of manifests, and edits played on it as an API server would make them."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Sequence
+
+from dnsproxy.cluster_dns.choice import Method, choose_method
+from dnsproxy.cluster_dns.found import Where
+from dnsproxy.install.change.config_map import make_write
+from dnsproxy.install.change.edits import Edits, Wanted
+from dnsproxy.install.change.planning import plan_apply
+from dnsproxy.install.change.removal import plan_removal
+from tests.dnsproxy.corefile.shapes import address
+from tests.kit.manifest_api import FakeApi
+from tests.kit.manifest_cluster import Manifest, discover
+
+ZONES = ("example.org", "shop.example.net")
+ADDRESS = "10.96.0.53"
+
+
+def where_of(name: str) -> Where | None:
+    return Where("openshift-dns", "dns-default") if name == "openshift" else None
+
+
+def wanted(*zones: str, addresses: Sequence[str] = (ADDRESS,)) -> Wanted:
+    return Wanted(tuple(map(address, addresses)), zones)
+
+
+def plan(
+    objects: Sequence[Manifest],
+    want: Wanted | None = None,
+    *,
+    method: Method | None = None,
+    where: Where | None = None,
+) -> Edits:
+    """What an install would write to these objects; for the zones of the tests where the method needs some."""
+    found = discover(objects, where)
+    choice = choose_method(found, method)
+    return plan_apply(found, choice, want or wanted(*(ZONES if choice.needs_zones else ())))
+
+
+def plan_out(objects: Sequence[Manifest], where: Where | None = None) -> Edits:
+    """What an uninstall would write."""
+    return plan_removal(discover(objects, where))
+
+
+def play(objects: Sequence[Manifest], edits: Edits) -> list[Manifest]:
+    """The objects after these edits."""
+    api = FakeApi(copy.deepcopy(list(objects)))
+    for change in edits.changes:
+        write = make_write(change)
+        status, body = api.write(write.method, write.path, json.loads(write.content))
+        assert status in (200, 201), body
+    return list(api.objects)
+
+
+def without_versions(objects: Sequence[Manifest]) -> list[Manifest]:
+    """What has to be the same again: everything but the API server's own counting."""
+    bare = copy.deepcopy(list(objects))
+    for one in bare:
+        one["metadata"].pop("resourceVersion", None)
+    return bare
+
+
+Planner = Callable[[Sequence[Manifest]], Edits]

@@ -1,0 +1,46 @@
+"""A real NSD on loopback that serves example.org, for the time of a block."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.bench.dns.configs import Site, setup_nsd
+from tests.bench.dns.workloads import Zone
+from tests.kit.ports import free_port
+from tests.kit.processes import end_process, is_listening, wait_for
+from tests.kit.programs import program
+
+NSID = "upstream"
+"""What it names itself to who asks (RFC 5001): an option that only it can have written."""
+
+
+@contextmanager
+def running_nsd(folder: Path, records: str, *, addresses: Sequence[str] = ()) -> Iterator[int]:
+    """Its port on loopback, where the addresses have it at 53; the records are lines of a file below example.org."""
+    site = Site(program("nsd"), folder, free_port(), Zone("example.org", ()))
+    setup = setup_nsd(site)
+    added = {"nsd.conf": f"server:\n  nsid: ascii_{NSID}\n", "example.org.zone": records}
+    added["nsd.conf"] += "".join(f"  ip-address: {address}@53\n" for address in addresses)
+    for name, content in setup.files.items():
+        (folder / name).write_text(content + added[name])
+    log = folder / "nsd.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(setup.command, cwd=folder, stdout=output, stderr=output)
+    try:
+        wait_for(lambda: is_listening(site.port), process=process, log=log)
+        yield site.port
+    finally:
+        # Its children end with it, and in a moment; SIGKILL would leave them behind.
+        process.terminate()
+        end_process_in_time(process)
+
+
+def end_process_in_time(process: subprocess.Popen[bytes]) -> None:
+    """Wait for a process that was asked to end, and make it where it does not."""
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        end_process(process)

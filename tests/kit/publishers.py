@@ -1,0 +1,137 @@
+"""What publishers meet in a cluster: a namespace, an account with just the rights that we ask for, and DNSEndpoints."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from dnsproxy.admin.publication import format_document
+from tests.dnsproxy.publish.publishing import publication
+from tests.kit.apiserver import TOKEN, ApiServer
+from tests.kit.launched import ROOT
+from tests.kit.programs import program
+
+CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+DEFINITION: Final = "dnsendpoints.externaldns.k8s.io"
+RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
+SECONDS: Final = 60
+
+ENDPOINT_RIGHTS: Final = (
+    {
+        "apiGroups": ["externaldns.k8s.io"],
+        "resources": ["dnsendpoints"],
+        "verbs": ["list", "create", "patch", "delete"],
+    },
+)
+"""For --output dnsendpoint, in the namespace of the objects."""
+SERVICE_RIGHTS: Final = (
+    {"apiGroups": [""], "resources": ["services"], "verbs": ["list", "create", "patch", "delete"]},
+)
+"""For --output service."""
+MAP_RIGHTS: Final = (
+    {
+        "apiGroups": [""],
+        "resources": ["configmaps"],
+        "resourceNames": ["node-hosts", "node-hosts-2", "node-hosts-3"],
+        "verbs": ["get", "create", "patch", "delete"],
+    },
+)
+"""For publish-hosts --to-configmap: by name, as many of them as there may be parts."""
+
+
+@dataclass
+class Place:
+    """A namespace, and a kubeconfig of an account in it with these rights and no others."""
+
+    server: ApiServer
+    folder: Path
+    name: str
+    rights: Sequence[Mapping[str, Any]]
+    kubeconfig: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make them."""
+        self.server.create_namespace(self.name)
+        self.kubeconfig = self._make_account()
+        self.names = self.folder / f"{self.name}.json.gz"
+
+    def has(self, *rows: str) -> None:
+        """The table of now."""
+        self.names.write_bytes(format_document(publication(*rows)).octets)
+
+    def publish(self, command: str, *arguments: str) -> tuple[int, str, str]:
+        """Run a publisher to its end: status, stdout and stderr."""
+        done = subprocess.run(
+            [sys.executable, "-m", "dnsproxy", command, *arguments],
+            env={
+                **os.environ,
+                "PYTHONPATH": str(ROOT),
+                "DNSPROXY_FROM_FILE": str(self.names),
+                "DNSPROXY_KUBECONFIG": str(self.kubeconfig),
+                "DNSPROXY_NAMESPACE": self.name,
+                "DNSPROXY_INSTANCE": "main",
+            },
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    def objects(self, collection: str) -> list[Any]:
+        """All of them in the namespace."""
+        found: list[Any] = self.server.request("GET", f"{collection}?limit=500")["items"]
+        return found
+
+    def _make_account(self) -> Path:
+        server, accounts = self.server, f"/api/v1/namespaces/{self.name}/serviceaccounts"
+        roles = f"{RBAC}/namespaces/{self.name}"
+        about = {"metadata": {"name": "publisher"}}
+        server.request("POST", accounts, about)
+        server.request("POST", f"{roles}/roles", {**about, "rules": list(self.rights)})
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "publisher"}
+        subject = {"kind": "ServiceAccount", "name": "publisher", "namespace": self.name}
+        server.request("POST", f"{roles}/rolebindings", {**about, "roleRef": reference, "subjects": [subject]})
+        path = f"{accounts}/publisher/token"
+        token = server.request("POST", path, {"spec": {"expirationSeconds": 3600}})["status"]["token"]
+        config = yaml.safe_load(server.kubeconfig.read_text())
+        config["users"] = [{"name": "token", "user": {"token": token}}]
+        config["clusters"] = [
+            {**one, "cluster": {**one["cluster"], "certificate-authority": str(server.ca_file)}}
+            for one in config["clusters"]
+            if one["name"] == "test"
+        ]
+        kubeconfig = self.folder / f"kubeconfig-{self.name}"
+        kubeconfig.write_text(yaml.safe_dump(config))
+        return kubeconfig
+
+
+def define_dnsendpoint(server: ApiServer) -> None:
+    """Install external-dns's own definition of DNSEndpoint, and wait until it is served."""
+    manifest = Path(program("dnsendpoint")) / "dnsendpoints.externaldns.k8s.io.yaml"
+    if _ask(server, "GET", f"{CRDS}/{DEFINITION}")[0] != http.client.OK:
+        status, answer = _ask(server, "POST", CRDS, manifest.read_bytes())
+        assert status == http.client.CREATED, answer
+    deadline = time.monotonic() + SECONDS
+    while _ask(server, "GET", "/apis/externaldns.k8s.io/v1alpha1/dnsendpoints")[0] != http.client.OK:
+        assert time.monotonic() < deadline, "DNSEndpoint is not served"
+        time.sleep(0.05)
+
+
+def _ask(server: ApiServer, method: str, path: str, body: bytes | None = None) -> tuple[int, Any]:
+    with server.connection() as connection:
+        headers = {"authorization": f"Bearer {TOKEN}", "content-type": "application/yaml"}
+        connection.request(method, path, body, headers)
+        response = connection.getresponse()
+        octets = response.read()
+        return response.status, json.loads(octets) if octets.startswith(b"{") else octets

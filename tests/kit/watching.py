@@ -1,0 +1,86 @@
+"""The real `dnsproxy install --watch` as a process, for the time of a block."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from tests.kit.launched import ROOT
+from tests.kit.ports import free_ports
+from tests.kit.processes import end_process, is_listening, wait_for
+from tests.kit.scraping import scrape
+
+END_SECONDS = 20
+
+
+class Commanded(Protocol):
+    """A cluster, and how a command of ours is run on it."""
+
+    @property
+    def namespace(self) -> str:
+        """Where dnsproxy's own Service is."""
+
+    def command_line(self, command: str, *arguments: str, kubeconfig: Path | None = None) -> list[str]: ...
+
+
+@dataclass(frozen=True)
+class Watching:
+    """A running watcher."""
+
+    admin: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def metrics(self) -> Mapping[str, float]:
+        return scrape(self.admin)
+
+    def ready(self) -> bool:
+        """What a kubelet is told."""
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            with opener.open(f"http://{self.admin}/readyz", timeout=END_SECONDS) as reply:
+                return bool(reply.status == 200)
+        except urllib.error.HTTPError as error:
+            error.close()
+            return False
+
+    def wait(self, condition: Callable[[], bool]) -> None:
+        """Until something is so, while it runs."""
+        wait_for(condition, process=self.process, log=self.log)
+
+    def wait_ready(self) -> None:
+        self.wait(self.ready)
+
+    def lines(self, event: str) -> list[Any]:
+        """Of its log, those of one event."""
+        return [one for one in map(json.loads, self.log.read_text().splitlines()) if one["event"] == event]
+
+    def terminate(self) -> int:
+        """Ask it to end as Kubernetes does; its exit status."""
+        self.process.terminate()
+        return self.process.wait(END_SECONDS)
+
+
+@contextmanager
+def watching(cluster: Commanded, folder: Path, *arguments: str, kubeconfig: Path | None = None) -> Iterator[Watching]:
+    """`dnsproxy install --watch` on a cluster, from its admin port to its certain end."""
+    (port,) = free_ports(1)
+    admin = f"127.0.0.1:{port}"
+    log = folder / f"watch-{port}.log"
+    own = ["--service", f"{cluster.namespace}/dnsproxy", "--admin", admin, "--log-format", "json"]
+    command = cluster.command_line("install", "--watch", *own, *arguments, kubeconfig=kubeconfig)
+    with log.open("wb") as stderr:
+        process = subprocess.Popen(command, stderr=stderr, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    try:
+        wait_for(lambda: is_listening(port), process=process, log=log)
+        yield Watching(admin, process, log)
+    finally:
+        end_process(process)

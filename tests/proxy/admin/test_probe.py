@@ -1,0 +1,130 @@
+"""The readiness check against backends that a test plays."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+import trio
+from structlog.testing import capture_logs
+
+from proxy.admin import probe
+from proxy.admin.probe import check_backends
+from proxy.backends.backend import Address, Backend, address_of
+from proxy.backends.readiness import Failure
+from proxy.header.header import LOCAL
+from proxy.header.protocol import ProxyProtocol, formatter
+from proxy.routes import Destination
+from sidecar.answers import Readiness
+from tests.kit.relaying import V4, read_to_end
+from tests.proxy.backends.resolving import NO_SUCH_NAME, SILENCE, TRY_AGAIN
+
+HELLO = formatter(ProxyProtocol.V1)(LOCAL)
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.socket() as listening:
+        listening.bind((V4, 0))
+        listening.listen()
+        listening.setblocking(False)
+        yield listening
+
+
+@pytest.fixture
+def backend(listener: socket.socket) -> Backend:
+    return Backend(Destination(V4, listener.getsockname()[1]), listeners=())
+
+
+@pytest.mark.parametrize(
+    ("protocol", "greeting"),
+    [
+        (ProxyProtocol.V1, b"PROXY UNKNOWN\r\n"),
+        (ProxyProtocol.V2, b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0"),
+        (ProxyProtocol.NONE, b""),
+    ],
+)
+async def test_a_probe_introduces_itself_as_the_proxys_own(
+    listener: socket.socket, backend: Backend, protocol: ProxyProtocol, greeting: bytes
+) -> None:
+    assert await check_backends([(backend, formatter(protocol)(LOCAL))]) == Readiness(ready=True, reason="ready")
+    accepted, _ = await trio.socket.from_stdlib_socket(listener).accept()
+    with accepted:
+        assert await read_to_end(accepted) == (greeting, "fin")
+
+
+async def test_what_traffic_has_shown_is_not_asked_again(listener: socket.socket, backend: Backend) -> None:
+    backend.observe(None)
+    assert (await check_backends([(backend, HELLO)])).ready
+    with pytest.raises(BlockingIOError):
+        listener.accept()
+
+
+async def test_a_refusal_is_named_and_logged_once(listener: socket.socket, backend: Backend) -> None:
+    listener.close()
+    with capture_logs() as logs:
+        async with trio.open_nursery() as nursery:
+            for _ in range(20):
+                nursery.start_soon(lambda: check_backends([(backend, HELLO)]))
+        readiness = await check_backends([(backend, HELLO)])
+    assert readiness == Readiness(
+        ready=False, reason=f"backend unreachable (connection-refused): {backend.destination}: Connection refused"
+    )
+    assert [(entry["log_level"], entry["cause"]) for entry in logs] == [("warning", "connection-refused")]
+
+
+async def test_a_backend_that_does_not_answer_in_time_is_a_timeout(
+    monkeypatch: pytest.MonkeyPatch, backend: Backend
+) -> None:
+    monkeypatch.setattr(probe, "PROBE_SECONDS", 0.01)
+    monkeypatch.setattr(probe, "_try", hang)
+    readiness = await check_backends([(backend, HELLO)])
+    assert not readiness.ready
+    assert readiness.reason.startswith("backend unreachable (timeout)")
+
+
+async def hang(*_: object) -> int:
+    await trio.sleep_forever()
+    return 0
+
+
+@pytest.mark.parametrize("failure", [NO_SUCH_NAME, TRY_AGAIN, SILENCE], ids=lambda failure: str(failure.cause))
+async def test_a_name_that_does_not_resolve_is_named(failure: Failure) -> None:
+    backend = Backend(Destination("backend.example.org", 80), listeners=())
+    backend.take(failure)
+    readiness = await check_backends([(backend, HELLO)])
+    assert readiness.reason == f"backend unreachable ({failure.cause}): backend.example.org:80: {failure.detail}"
+
+
+async def test_a_silent_address_does_not_use_up_the_time_of_the_others(
+    monkeypatch: pytest.MonkeyPatch, listener: socket.socket
+) -> None:
+    port = listener.getsockname()[1]
+    backend = Backend(Destination("backend.example.org", port), listeners=())
+    silent, answering = address_of("127.0.0.2", port), address_of(V4, port)
+    # Tried in this order: connections, and probes too, take turns.
+    backend.take([answering, silent])
+    real = probe._try
+
+    async def play(address: Address, greeting: bytes) -> int:
+        return await (hang() if address == silent else real(address, greeting))
+
+    monkeypatch.setattr(probe, "_try", play)
+    monkeypatch.setattr(probe, "PROBE_SECONDS", 30)
+    assert (await check_backends([(backend, HELLO)])).ready
+
+
+async def test_before_the_first_look_up_has_ended_nothing_is_ready() -> None:
+    backend = Backend(Destination("backend.example.org", 80), listeners=())
+    assert not (await check_backends([(backend, HELLO)])).ready
+
+
+async def test_one_unreachable_backend_of_two_is_enough(backend: Backend) -> None:
+    with socket.socket() as closed:
+        closed.bind((V4, 0))
+        other = Backend(Destination(V4, closed.getsockname()[1]), listeners=())
+        readiness = await check_backends([(backend, HELLO), (other, HELLO)])
+    assert not readiness.ready
+    assert str(other.destination) in readiness.reason
+    assert str(backend.destination) not in readiness.reason

@@ -1,0 +1,148 @@
+"""Backends: names that resolve, change, vanish, or are ourselves."""
+
+from __future__ import annotations
+
+import functools
+import socket
+
+import pytest
+from structlog.testing import capture_logs
+
+from proxy.backends.backend import OWN_LISTENER, Address, Backend, address_of
+from proxy.backends.readiness import Cause, Failure
+from proxy.routes import Destination, ServicePort
+from sidecar.endpoints import Endpoint
+from sidecar.errors import StartError
+from tests.proxy.backends.resolving import NO_SUCH_NAME, SILENCE, TRY_AGAIN
+
+NAMED = Destination("backend.example.org", 80)
+
+
+def backend_with(*hosts: str, listeners: tuple[Endpoint, ...] = ()) -> Backend:
+    backend = Backend(NAMED, listeners=listeners)
+    backend.take([address_of(host, 80) for host in hosts])
+    return backend
+
+
+def test_an_address_is_known_at_once() -> None:
+    backend = Backend(Destination("192.0.2.1", 80), listeners=())
+    assert backend.addresses == backend.order() == (Address(socket.AF_INET, ("192.0.2.1", 80)),)
+
+
+def test_an_ipv6_address_takes_its_form() -> None:
+    backend = Backend(Destination("::1", 80), listeners=())
+    assert backend.addresses == (Address(socket.AF_INET6, ("::1", 80, 0, 0)),)
+
+
+def test_a_scope_becomes_the_number_of_its_interface() -> None:
+    name = socket.if_nameindex()[0][1]
+    assert address_of(f"fe80::1%{name}", 80).target == ("fe80::1", 80, 0, socket.if_nametoindex(name))
+
+
+def test_a_scope_of_no_interface_is_refused_at_the_start() -> None:
+    with pytest.raises(StartError, match="fe80::1%nowhere"):
+        Backend(Destination("fe80::1%nowhere", 80), listeners=())
+
+
+@pytest.mark.parametrize("destination", [NAMED, ServicePort("web", "ingress", "https")], ids=str)
+def test_before_the_first_answer_there_is_neither_address_nor_failure(destination: Destination | ServicePort) -> None:
+    backend = Backend(destination, listeners=())
+    assert backend.addresses == backend.order() == ()
+    assert backend.failure is None
+
+
+def test_a_change_of_address_is_followed() -> None:
+    backend = backend_with("192.0.2.1", "2001:db8::1")
+    backend.take([address_of("192.0.2.2", 80)])
+    assert backend.addresses == (Address(socket.AF_INET, ("192.0.2.2", 80)),)
+
+
+@pytest.mark.parametrize("failure", [TRY_AGAIN, SILENCE], ids=lambda failure: str(failure.cause))
+def test_while_the_resolver_is_away_the_last_addresses_stay_and_it_is_said_once(failure: Failure) -> None:
+    backend = backend_with("192.0.2.1")
+    with capture_logs() as logs:
+        for _ in range(3):
+            backend.take(failure)
+    assert len(backend.addresses) == 1
+    assert [(entry["event"], entry["cause"]) for entry in logs] == [
+        ("backend not resolved, its last addresses stay", str(failure.cause))
+    ]
+    assert backend.health.failure is None
+    with capture_logs() as logs:
+        backend.take([address_of("192.0.2.1", 80)])
+        backend.take(failure)
+    assert len(logs) == 1
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [NO_SUCH_NAME, Failure(Cause.NO_ENDPOINTS, "no endpoint is ready")],
+    ids=lambda failure: str(failure.cause),
+)
+def test_a_backend_that_is_gone_has_no_addresses_any_more_and_it_is_said_once(failure: Failure) -> None:
+    backend = backend_with("192.0.2.1")
+    with capture_logs() as logs:
+        for _ in range(3):
+            backend.take(failure)
+    assert backend.addresses == ()
+    assert backend.failure == failure
+    assert [(entry["event"], entry["cause"]) for entry in logs] == [("backend unreachable", str(failure.cause))]
+
+
+def test_who_waits_is_called_once_by_the_next_answer_whatever_it_is() -> None:
+    for answer in ([address_of("192.0.2.1", 80)], NO_SUCH_NAME, []):
+        backend = Backend(NAMED, listeners=())
+        called: list[str] = []
+        forgotten = functools.partial(called.append, "forgotten")
+        backend.when_known(functools.partial(called.append, "waited"))
+        backend.when_known(forgotten)
+        backend.forget(forgotten)
+        for _ in range(2):
+            backend.take(answer)
+        assert called == ["waited"]
+
+
+@pytest.mark.parametrize(
+    ("listener", "address"),
+    [
+        pytest.param(Endpoint("127.0.0.1", 80), "127.0.0.1", id="the same address"),
+        pytest.param(Endpoint("::", 80), "127.0.0.1", id="loopback and every address"),
+        pytest.param(Endpoint("0.0.0.0", 80), "127.0.0.2", id="loopback and every IPv4 address"),
+    ],
+)
+def test_an_address_of_ours_is_never_dialled(listener: Endpoint, address: str) -> None:
+    backend = backend_with(address, listeners=(listener,))
+    assert backend.addresses == ()
+    assert backend.failure is OWN_LISTENER
+    backend.take([address_of("192.0.2.1", 80)])
+    assert backend.failure is None
+    with capture_logs() as logs:
+        for _ in range(3):
+            backend.take([address_of(address, 80), address_of("192.0.2.1", 80)])
+    assert [found.host for found in backend.addresses] == ["192.0.2.1"]
+    assert [entry["event"] for entry in logs] == ["an address of the backend is ours and left out"]
+
+
+def test_every_address_of_this_computer_is_ours_for_a_listener_on_all() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        # No packet leaves: connecting a datagram socket only chooses a route.
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            pytest.skip("this computer has no route, so no address but loopback")
+        own = probe.getsockname()[0]
+    backend = Backend(Destination(own, 80), listeners=(Endpoint("::", 80),))
+    assert backend.failure is not None
+    assert backend.failure.cause is Cause.OWN_LISTENER
+    assert Backend(Destination(own, 81), listeners=(Endpoint("::", 80),)).failure is None
+
+
+def test_an_address_that_failed_is_tried_last_and_fresh_ones_are_asked_for() -> None:
+    backend = backend_with("192.0.2.1", "192.0.2.2")
+    first, second = backend.addresses
+    assert not backend.outdated.is_set()
+    backend.demote(first)
+    assert backend.outdated.is_set()
+    assert [backend.order() for _ in range(3)] == [(second, first)] * 3
+    backend.note_connected(first)
+    assert {backend.order()[0] for _ in range(2)} == {first, second}

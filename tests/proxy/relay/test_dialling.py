@@ -1,0 +1,282 @@
+"""From a client's connection to its backend's: the header, the address that is taken, and what happens without one."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator
+
+import pytest
+import trio
+from structlog.testing import capture_logs
+
+from proxy.backends.backend import Address, Backend
+from proxy.backends.readiness import Cause, Failure
+from proxy.header.header import Header
+from proxy.header.protocol import ProxyProtocol
+from proxy.relay.copying import BUFFER
+from proxy.routes import Destination
+from sidecar.endpoints import Endpoint
+from tests.kit.relaying import V4, V6, World, read_header, read_to_end, relaying, relaying_to, reset, until
+from tests.proxy.backends.resolving import NO_SUCH_NAME, SILENCE, TRY_AGAIN, PlayedResolver
+
+NAMED = "backend.example.org"
+
+
+def client_that_speaks_first(world: World, payload: bytes) -> socket.socket:
+    """Connected, and its payload in the relay's kernel, before the relay has had a turn."""
+    client = socket.create_connection((world.endpoint.host, world.endpoint.port))
+    if payload:
+        client.sendall(payload)
+    return client
+
+
+async def end_of_a_client(world: World) -> str:
+    """How a connection ends that never gets an octet; the reset may come before connect has returned."""
+    with trio.socket.socket() as client:
+        try:
+            await client.connect((world.endpoint.host, world.endpoint.port))
+        except ConnectionResetError:
+            return "reset"
+        received, end = await read_to_end(client)
+        assert received == b""
+        return end
+
+
+def data_segments_in(stream: trio.socket.SocketType) -> int:
+    """tcpi_data_segs_in of struct tcp_info (linux/tcp.h)."""
+    info = stream.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 192)
+    return int(struct.unpack_from("I", info, 152)[0])
+
+
+@pytest.mark.parametrize("host", [pytest.param(V4, id="IPv4"), pytest.param(V6, id="IPv6")])
+@pytest.mark.parametrize("version", [ProxyProtocol.V1, ProxyProtocol.V2])
+async def test_the_header_tells_who_connected_to_where(host: str, version: ProxyProtocol) -> None:
+    async with relaying(host, proxy_protocol=version) as world:
+        client = await world.connect()
+        backend, header = await world.accept()
+        with client, backend:
+            assert header == Header(Endpoint(host, client.getsockname()[1]), world.endpoint)
+
+
+async def test_a_listener_on_every_address_states_the_one_that_was_dialled() -> None:
+    async with relaying() as inner, relaying_to(Destination(V4, inner.endpoint.port), host="::") as world:
+        client = socket.create_connection((V4, world.endpoint.port))
+        # The first header is the inner relay's; the second, payload to it, is the outer one's.
+        backend, _ = await inner.accept()
+        with client, backend:
+            header = await read_header(backend)
+            assert header == Header(Endpoint(V4, client.getsockname()[1]), Endpoint(V4, world.endpoint.port))
+
+
+async def test_without_a_protocol_the_first_octet_is_the_clients() -> None:
+    async with relaying(proxy_protocol=ProxyProtocol.NONE) as world:
+        with client_that_speaks_first(world, b"hello"):
+            backend, _ = await world.backend.accept()
+            with backend:
+                assert await backend.recv(100) == b"hello"
+
+
+async def test_header_and_first_payload_come_in_one_segment() -> None:
+    async with relaying() as world:
+        with client_that_speaks_first(world, b"GET / HTTP/1.1\r\n"):
+            backend, _ = await world.accept()
+            with backend:
+                assert await backend.recv(100) == b"GET / HTTP/1.1\r\n"
+                assert data_segments_in(backend) == 1
+
+
+async def test_a_server_that_speaks_first_is_not_kept_waiting() -> None:
+    async with relaying() as world:
+        client, backend = await world.pair()
+        with client, backend:
+            await backend.send(b"220 mail.example.org ready\r\n")
+            assert await client.recv(100) == b"220 mail.example.org ready\r\n"
+
+
+async def test_a_server_that_speaks_before_it_has_read_the_header_is_heard() -> None:
+    async with relaying() as world:
+        client = await world.connect()
+        backend, _ = await world.backend.accept()
+        with client, backend:
+            await backend.send(b"hello")
+            backend.shutdown(socket.SHUT_WR)
+            assert await read_to_end(client) == (b"hello", "fin")
+
+
+async def test_a_header_that_the_client_sends_is_payload() -> None:
+    forged = b"PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n"
+    async with relaying() as world:
+        with client_that_speaks_first(world, forged) as client:
+            backend, header = await world.accept()
+            with backend:
+                assert header.source == Endpoint(*client.getsockname())
+                assert await backend.recv(100) == forged
+
+
+async def test_a_client_that_finishes_sending_without_an_octet_still_hears_the_backend() -> None:
+    async with relaying() as world:
+        client, backend = await world.pair()
+        with client, backend:
+            client.shutdown(socket.SHUT_WR)
+            assert await backend.recv(1) == b""
+            await backend.send(b"hello")
+            backend.close()
+            assert await read_to_end(client) == (b"hello", "fin")
+
+
+@pytest.mark.parametrize("size", [BUFFER, 3 * BUFFER], ids=["one buffer", "three buffers"])
+async def test_a_long_first_payload_arrives_whole(size: int) -> None:
+    async with relaying() as world:
+        client = socket.create_connection((world.endpoint.host, world.endpoint.port))
+        with client:
+            client.setblocking(False)
+            sent = client.send(bytes(size))
+            client.shutdown(socket.SHUT_WR)
+            backend, _ = await world.accept()
+            with backend:
+                assert await read_to_end(backend) == (bytes(sent), "fin")
+
+
+async def test_a_client_that_resets_without_a_word_resets_its_backend() -> None:
+    async with relaying() as world:
+        client, backend = await world.pair()
+        with backend:
+            reset(client)
+            assert await read_to_end(backend) == (b"", "reset")
+        await until(lambda: world.relay.counters.active == 0)
+
+
+@pytest.mark.parametrize("leaves", ["with a reset", "as a probe does"])
+async def test_a_client_that_is_gone_when_it_is_accepted_costs_no_backend_connection(leaves: str) -> None:
+    async with relaying() as world:
+        with capture_logs() as logs:
+            for _ in range(20):
+                gone = trio.socket.from_stdlib_socket(client_that_speaks_first(world, b""))
+                if leaves == "with a reset":
+                    reset(gone)
+                else:
+                    gone.close()
+            await until(lambda: world.relay.counters.connections == 20 and world.relay.counters.active == 0)
+        assert not logs
+        client = await world.connect()
+        backend, header = await world.accept()
+        with client, backend:
+            assert header.source == Endpoint(*client.getsockname())
+
+
+async def test_a_backend_that_refuses_costs_its_clients_at_once_and_the_log_one_line() -> None:
+    async with relaying() as world:
+        world.backend.close()
+        with capture_logs() as logs:
+            for _ in range(3):
+                assert await end_of_a_client(world) == "reset"
+        assert [(entry["log_level"], entry.get("cause")) for entry in logs] == [("warning", "connection-refused")]
+        assert world.relay.counters.backend_errors[Cause.CONNECTION_REFUSED] == 3
+        assert world.relay.counters.active == 0
+
+
+@pytest.fixture
+def black_hole() -> Iterator[int]:
+    """The port of a listener whose queue is full, so that the kernel leaves further connections unanswered."""
+    listener = socket.socket()
+    listener.bind((V4, 0))
+    listener.listen(0)
+    fillers = [socket.socket() for _ in range(4)]
+    for filler in fillers:
+        filler.setblocking(False)
+        filler.connect_ex(listener.getsockname())
+    yield listener.getsockname()[1]
+    for one in (*fillers, listener):
+        one.close()
+
+
+async def test_a_backend_that_does_not_answer_costs_the_connect_timeout(black_hole: int) -> None:
+    async with relaying_to(Destination(V4, black_hole), connect_timeout=0.3) as world:
+        with trio.fail_after(5):
+            assert await end_of_a_client(world) == "reset"
+        assert world.relay.counters.backend_errors[Cause.TIMEOUT] == 1
+
+
+def put(world: World, *addresses: Address) -> Backend:
+    """Have the one backend of a relay stand for these addresses, tried in this order by the next connection."""
+    (backend,) = world.relay.backends.values()
+    # Connections take turns: with one address less, the order below is the next one's.
+    backend.take((*addresses[-1:], *addresses[:-1]))
+    return backend
+
+
+@pytest.mark.parametrize("speaks_first", [True, False], ids=["client speaks first", "client waits"])
+async def test_another_address_is_tried_before_anything_was_sent(black_hole: int, speaks_first: bool) -> None:
+    async with relaying() as world:
+        (good,) = next(iter(world.relay.backends.values())).addresses
+        with socket.socket() as closed:
+            closed.bind((V4, 0))
+            refused = Address(socket.AF_INET, closed.getsockname())
+            silent = Address(socket.AF_INET, (V4, black_hole))
+            backend = put(world, refused, silent, good)
+            with client_that_speaks_first(world, b"hello" if speaks_first else b"") as client:
+                accepted, header = await world.accept()
+                with accepted:
+                    assert header.source == Endpoint(*client.getsockname())
+                    if not speaks_first:
+                        client.sendall(b"hello")
+                    assert await accepted.recv(10) == b"hello"
+        assert {backend.order()[0] for _ in range(3)} == {good}
+
+
+async def test_whoever_connects_first_is_taken_and_the_others_hear_nothing(black_hole: int) -> None:
+    async with relaying() as world, relaying() as other:
+        (good,) = next(iter(world.relay.backends.values())).addresses
+        slow = Address(socket.AF_INET, other.backend.getsockname())
+        silent = Address(socket.AF_INET, (V4, black_hole))
+        backend = put(world, silent, slow, good)
+        with client_that_speaks_first(world, b"hello"):
+            # The silent one is still being tried when the second answers; the third is not needed.
+            taken, _ = await other.accept()
+            with taken:
+                assert await taken.recv(10) == b"hello"
+                # The client, its backend, and no third one.
+                assert len(world.relay.poller) == len(world.relay.listeners) + 2
+        assert backend.order()[-1] == silent
+
+
+async def test_when_nobody_answers_the_client_is_reset_at_the_connect_timeout(black_hole: int) -> None:
+    async with relaying(connect_timeout=0.6) as world:
+        silent = [Address(socket.AF_INET, (host, black_hole)) for host in (V4, V4)]
+        put(world, *silent, Address(socket.AF_INET, (V4, black_hole)))
+        with capture_logs() as logs:
+            assert await end_of_a_client(world) == "reset"
+        assert [entry.get("cause") for entry in logs] == ["timeout"]
+        assert world.relay.counters.backend_errors[Cause.TIMEOUT] == 1
+        assert len(world.relay.poller) == len(world.relay.listeners)
+
+
+async def test_a_connection_waits_for_the_first_look_up() -> None:
+    resolver = PlayedResolver()
+    async with relaying() as inner:
+        destination = Destination(NAMED, inner.backend.getsockname()[1])
+        async with relaying_to(destination, look_up=resolver.look_up) as world:
+            with client_that_speaks_first(world, b"hello"):
+                await until(lambda: world.relay.counters.active == 1)
+                resolver.set([V4])
+                backend, _ = await inner.accept()
+                with backend:
+                    assert await backend.recv(10) == b"hello"
+
+
+async def test_a_connection_does_not_wait_longer_than_the_connect_timeout_for_a_name() -> None:
+    resolver = PlayedResolver()
+    async with relaying_to(Destination(NAMED, 80), look_up=resolver.look_up, connect_timeout=0.2) as world:
+        assert await end_of_a_client(world) == "reset"
+        assert world.relay.counters.backend_errors[Cause.DNS_TIMEOUT] == 1
+
+
+@pytest.mark.parametrize("failure", [NO_SUCH_NAME, TRY_AGAIN, SILENCE], ids=lambda failure: str(failure.cause))
+async def test_a_name_that_does_not_resolve_costs_its_clients_at_once(failure: Failure) -> None:
+    resolver = PlayedResolver()
+    resolver.set(failure)
+    async with relaying_to(Destination(NAMED, 80), look_up=resolver.look_up) as world:
+        for _ in range(2):
+            assert await end_of_a_client(world) == "reset"
+        assert world.relay.counters.backend_errors[failure.cause] == 2

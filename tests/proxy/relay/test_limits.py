@@ -1,0 +1,108 @@
+"""What one client, all clients and the machine may take."""
+
+from __future__ import annotations
+
+import resource
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+
+import trio
+from structlog.testing import capture_logs
+
+from proxy.relay.relay import Relay, open_listeners
+from proxy.routes import Destination, Route
+from proxy.settings import Settings
+from sidecar.endpoints import Endpoint
+from tests.kit.relaying import V4, read_to_end, relaying, until
+
+
+def limit_of(max_connections: int | None) -> int:
+    settings = Settings(routes=(Route(Endpoint(V4, 0), Destination(V4, 9)),), max_connections=max_connections)
+    with ExitStack() as stack:
+        listeners = [stack.enter_context(listener) for listener in open_listeners(settings)]
+        relay = Relay(settings, listeners)
+        with relay.poller:
+            return relay.limit
+
+
+def test_the_limit_is_what_descriptors_allow_or_less() -> None:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    derived = limit_of(None)
+    assert soft // 4 < derived < soft // 2
+    assert limit_of(10) == 10
+    with capture_logs() as logs:
+        assert limit_of(soft) == derived
+    assert [(entry["asked"], entry["possible"]) for entry in logs] == [(soft, derived)]
+
+
+async def test_one_client_address_has_no_more_than_its_share_and_others_notice_nothing() -> None:
+    async with relaying(max_connections_per_client=2) as world:
+        greedy = [await world.pair() for _ in range(2)]
+        with capture_logs() as logs:
+            for _ in range(20):
+                with socket.create_connection((V4, world.endpoint.port)) as refused:
+                    stream = trio.socket.from_stdlib_socket(refused)
+                    refused.setblocking(False)
+                    assert await read_to_end(stream) == (b"", "reset")
+        assert [(entry["event"], entry["client"]) for entry in logs] == [
+            ("client refused, it has too many connections", V4)
+        ]
+        assert world.relay.counters.refused == 20
+        with trio.socket.socket() as other:
+            await other.bind(("127.0.0.2", 0))
+            await other.connect((V4, world.endpoint.port))
+            backend, header = await world.accept()
+            with backend:
+                assert header.source is not None
+                assert header.source.host == "127.0.0.2"
+        for stream in greedy.pop():
+            stream.close()
+        await until(lambda: world.relay.counters.active == 1)
+        again = await world.pair()
+        for stream in (*again, *greedy.pop()):
+            stream.close()
+
+
+async def test_who_is_refused_costs_no_backend_connection_and_counts_as_no_connection() -> None:
+    async with relaying(max_connections_per_client=1) as world:
+        client, backend = await world.pair()
+        with client, backend:
+            for _ in range(5):
+                with socket.create_connection((V4, world.endpoint.port)) as refused:
+                    refused.setblocking(False)
+                    await read_to_end(trio.socket.from_stdlib_socket(refused))
+            assert world.relay.counters.connections == 1
+            await client.send(b"still here")
+            assert await backend.recv(100) == b"still here"
+
+
+async def test_ten_thousand_that_connect_and_close_leave_nothing_behind() -> None:
+    with capture_logs() as logs:
+        async with relaying() as world:
+            counters = world.relay.counters
+            for _ in range(200):
+                for _ in range(50):
+                    with socket.create_connection((V4, world.endpoint.port)):
+                        pass
+                await trio.lowlevel.checkpoint()
+            await until(lambda: counters.connections == 10_000 and counters.active == 0)
+            assert len(world.relay.poller) == len(world.relay.listeners)
+            assert not world.relay.wheel._slots
+            assert not world.relay.clients._ports
+            client, backend = await world.pair()
+            with client, backend:
+                await client.send(b"still here")
+                assert await backend.recv(100) == b"still here"
+            await until(lambda: counters.active == 0)
+    assert not logs
+
+
+def test_the_queue_of_a_listener_is_as_long_as_the_kernel_allows() -> None:
+    settings = Settings(routes=(Route(Endpoint(V4, 0), Destination(V4, 9)),))
+    (listener,) = open_listeners(settings)
+    with listener:
+        # Send-Q of a listening socket (ss(8)): tcpi_sacked of struct tcp_info holds the backlog then.
+        info = listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
+    backlog = int.from_bytes(info[28:32], "little")
+    assert backlog == min(4096, int(Path("/proc/sys/net/core/somaxconn").read_text()))

@@ -1,0 +1,150 @@
+"""Peers that are gone without a word, which the kernel has to find out for us."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import socket
+import struct
+
+import pytest
+import trio
+
+from proxy.relay import connection, side
+from tests.conftest import refuse
+from tests.kit.relaying import World, read_to_end, relaying, send_all, until
+from tests.proxy.relay.test_connection import received_in, sides_of
+
+_SO_ATTACH_FILTER = 26
+_RETURN_NOTHING = struct.pack("HBBI", 0x06, 0, 0, 0)
+"""One instruction of the classic packet filter (linux/filter.h): take no octet of any packet."""
+
+HASTY = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 2),
+)
+
+
+def fall_silent(stream: trio.socket.SocketType) -> None:
+    """From now on a socket hears nothing, and so acknowledges nothing: as if its computer had lost its power."""
+    code = ctypes.create_string_buffer(_RETURN_NOTHING, len(_RETURN_NOTHING))
+    program = struct.pack("HxxxxxxP", 1, ctypes.addressof(code))
+    try:
+        stream.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
+    except PermissionError as error:
+        # The kernel has room for so much of others' compiled filters (net.core.bpf_jit_limit).
+        refuse(f"this takes a packet filter: {error}")
+
+
+def arm(world: World) -> None:
+    """What a connection does when it has lived for a while."""
+    sides_of(world).on_due(0.0)
+
+
+@pytest.mark.parametrize("gone", ["client", "backend"])
+async def test_an_idle_peer_that_is_gone_is_found_by_keepalive(monkeypatch: pytest.MonkeyPatch, gone: str) -> None:
+    monkeypatch.setattr(side, "_KEEPALIVE", HASTY)
+    async with relaying() as world:
+        client, backend = await world.pair()
+        with client, backend:
+            arm(world)
+            silent, other = (client, backend) if gone == "client" else (backend, client)
+            fall_silent(silent)
+            assert await read_to_end(other) == (b"", "reset")
+
+
+@pytest.mark.parametrize("gone", ["client", "backend"])
+async def test_a_peer_that_acknowledges_nothing_is_given_up_though_there_is_always_more_for_it(
+    monkeypatch: pytest.MonkeyPatch, gone: str
+) -> None:
+    monkeypatch.setattr(side, "UNACKNOWLEDGED_SECONDS", 1.0)
+    monkeypatch.setattr(connection, "LOOK_SECONDS", 0.25)
+    async with relaying() as world:
+        client, backend = await world.pair()
+        with client, backend:
+            arm(world)
+            silent, other = (client, backend) if gone == "client" else (backend, client)
+            fall_silent(silent)
+            # With each of them the connection moves something, and is not idle.
+            counters, sent = world.relay.counters, 0
+            while counters.active:
+                with contextlib.suppress(ConnectionResetError):
+                    sent += await other.send(b"nobody hears this")
+                await until(
+                    lambda sent=sent: (
+                        counters.octets_to_client + counters.octets_to_backend >= sent or not counters.active
+                    )
+                )
+
+
+async def test_a_reader_that_pauses_is_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "LOOK_SECONDS", 0.25)
+    async with relaying() as world:
+        client, backend = await world.pair(receive_buffer=4096)
+        with client, backend:
+            arm(world)
+            looks = count_looks(monkeypatch)
+            sent = bytes(300_000)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(send_all, backend, sent)
+                # Its window is closed and asked for.
+                await until(lambda: probes_of(sides_of(world).client) > 0)
+                before = len(looks)
+                await until(lambda: len(looks) > before + 2)
+                assert await received_in(client, len(sent)) == sent
+            assert set(looks) == {False}
+
+
+def count_looks(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """What every look at a side finds from now on."""
+    looks: list[bool] = []
+    look = side.Side.is_gone
+
+    def is_gone(one: side.Side) -> bool:
+        looks.append(look(one))
+        return looks[-1]
+
+    monkeypatch.setattr(side.Side, "is_gone", is_gone)
+    return looks
+
+
+def probes_of(one: side.Side) -> int:
+    """tcpi_probes of struct tcp_info (linux/tcp.h)."""
+    return one.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 4)[3]
+
+
+@pytest.mark.parametrize(
+    ("retransmits", "probes", "answered", "unsent", "gone"),
+    [
+        pytest.param(9, 0, 150_000, 1, True, id="asked again and not answered"),
+        pytest.param(0, 6, 150_000, 1, True, id="a window that nobody opens"),
+        pytest.param(9, 0, 149_999, 1, False, id="not for long enough"),
+        pytest.param(0, 7, 120_000, 1, False, id="between two probes of a reader that pauses"),
+        pytest.param(0, 0, 500_000, 1, False, id="only just sent after a long silence"),
+        pytest.param(9, 9, 500_000, 0, False, id="nothing left to acknowledge"),
+    ],
+)
+def test_a_peer_is_gone(
+    monkeypatch: pytest.MonkeyPatch, retransmits: int, probes: int, answered: int, unsent: int, gone: bool
+) -> None:
+    monkeypatch.setattr(side.Side, "unsent", lambda _: unsent)
+    with socket.socket() as real:
+        one = side.Side(side.NOBODY, Played(real.fileno(), retransmits, probes, answered))  # type: ignore[arg-type]
+        assert one.is_gone() is gone
+
+
+class Played:
+    """A socket that has a state to tell."""
+
+    def __init__(self, number: int, retransmits: int, probes: int, answered: int) -> None:
+        self._number = number
+        self._info = struct.pack("=8B13I", 1, 0, retransmits, probes, 0, 0, 0, 0, *(0,) * 12, answered)
+
+    def fileno(self) -> int:
+        return self._number
+
+    def getsockopt(self, level: int, option: int, size: int) -> bytes:
+        assert (level, option) == (socket.IPPROTO_TCP, socket.TCP_INFO)
+        return self._info[:size]

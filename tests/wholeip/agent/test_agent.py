@@ -1,0 +1,430 @@
+"""The agent between an API server and a kernel in memory, where no test waits."""
+# ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import trio
+from structlog.testing import capture_logs
+from trio.testing import MockClock
+
+from sidecar.errors import StartError
+from tests.kit.faulty_api import client_in_memory, failure
+from tests.kit.live_api import LiveApi
+from tests.kit.wholeip_objects import READY, WHOLE, ip, node_manifest, port, service_manifest, slice_manifest
+from tests.wholeip.kernel.kernel import FakeKernel
+from wholeip.agent.agent import Agent, AgentPace
+from wholeip.agent.following import ClusterFollower
+from wholeip.agent.status import AgentStatus
+from wholeip.agent.target import Step
+from wholeip.mappings.mapping import Mapping
+from wholeip.mappings.reports import Reason
+from wholeip.mappings.state import ClusterState
+from wholeip.ruleset.errors import Busy, NotPermitted, Refused
+from wholeip.ruleset.ruleset import Ruleset, make_ruleset
+
+LB, POD, POD2 = "192.0.2.1", "10.0.0.1", "10.0.0.2"
+SERVICES, SLICES, NODES = "/api/v1/services", "/apis/discovery.k8s.io/v1/endpointslices", "/api/v1/nodes"
+SLICE_GROUP = "discovery.k8s.io"
+
+
+def make_api() -> LiveApi:
+    api = LiveApi()
+    api.provide("v1", "services", "nodes")
+    api.provide("discovery.k8s.io/v1", "endpointslices")
+    api.put("", "nodes", node_manifest("n1", "198.51.100.1", pods=["10.0.0.0/24"]))
+    return api
+
+
+def put_service(api: LiveApi, name: str = "vm", *ips: str, **options: Any) -> None:
+    api.put("", "services", service_manifest(name, *(ips or (LB,)), **{"annotations": WHOLE} | options))
+
+
+def put_slice(api: LiveApi, owner: str = "vm", *pods: str) -> None:
+    api.put(SLICE_GROUP, "endpointslices", slice_manifest(owner, *((one, READY) for one in pods or (POD,)), node="n1"))
+
+
+def put_many(api: LiveApi, count: int) -> None:
+    for number in range(count):
+        put_service(api, f"vm{number}", f"192.0.2.{number + 1}")
+        put_slice(api, f"vm{number}", f"10.0.0.{number + 1}")
+
+
+@dataclass
+class Node:
+    """One node: its kernel, and the agent that runs there."""
+
+    kernel: FakeKernel = field(default_factory=FakeKernel)
+    state: ClusterState = field(default_factory=lambda: ClusterState(node="n1"))
+    status: AgentStatus = field(default_factory=lambda: AgentStatus(node="n1"))
+    advice: list[str] = field(default_factory=list)
+
+    @asynccontextmanager
+    async def running(self, api: LiveApi, **options: Any) -> AsyncIterator[None]:
+        options = {"advise": lambda _: self.advice} | options
+        agent = Agent(self.kernel, self.state, self.status, **options)
+        known = await agent.begin()
+        follower = ClusterFollower(self.state, "cozy-proxy", on_change=agent.wake, expected=known)
+        self.status.watches = follower.statuses
+        async with client_in_memory(api) as client, trio.open_nursery() as nursery:
+            nursery.start_soon(agent.run)
+            nursery.start_soon(follower.run, client)
+            yield
+            nursery.cancel_scope.cancel()
+
+    @property
+    def whole(self) -> dict[str, str] | None:
+        """The whole addresses in the kernel, and the pods that they belong to."""
+        return None if self.kernel.ruleset is None else dict(self.kernel.ruleset.elements["whole_v4"])
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        while not condition():  # noqa: ASYNC110  # what it looks at is plain state of the code under test
+            await trio.sleep(0.001)
+
+    async def until_whole(self, **expected: str) -> None:
+        await self.until(lambda: self.whole == {key.replace("_", "."): pod for key, pod in expected.items()})
+
+    async def until_ready(self) -> None:
+        await self.until(lambda: not self.status.why_not_ready())
+
+
+def table(**pods: str) -> Ruleset:
+    """A table as an earlier run has left it."""
+    return make_ruleset(
+        [
+            Mapping("default/vm", ip(address.lstrip("_").replace("_", ".")), ip(pod), None, icmp=True, egress=True)
+            for address, pod in pods.items()
+        ]
+    )
+
+
+async def test_nothing_is_written_before_all_was_read(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node()
+    put_service(api)
+    put_slice(api)
+    for path in (SERVICES, SLICES, NODES):
+        api.faults = {path: failure(503, "ServiceUnavailable")}
+        with capture_logs():
+            async with node.running(api):
+                await trio.sleep(5)
+                assert node.kernel.applied == []
+                assert "503" in node.status.why_not_ready()
+                api.faults = {}
+                await node.until_whole(**{"192_0_2_1": POD})
+                await node.until_ready()
+        node = Node()
+
+
+async def test_the_first_of_nothing_is_an_empty_table(autojump_clock: MockClock) -> None:
+    node = Node()
+    async with node.running(make_api()):
+        await node.until_ready()
+    assert node.whole == {}
+
+
+async def test_changes_are_followed(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node()
+    async with node.running(api):
+        await node.until_ready()
+        put_service(api)
+        put_slice(api)
+        await node.until_whole(**{"192_0_2_1": POD})
+        put_slice(api, "vm", POD2)
+        await node.until_whole(**{"192_0_2_1": POD2})
+        put_service(api, "vm", "192.0.2.2")
+        await node.until_whole(**{"192_0_2_2": POD2})
+        put_service(api, "vm", ports=(port(80),), annotations={})
+        await node.until_whole()
+        assert node.kernel.ruleset is not None
+        assert node.kernel.ruleset.elements["ports_v4"] == {f"{LB} . 6 . 80": POD2}
+        api.remove(SLICE_GROUP, "endpointslices", "default/vm-ipv4")
+        await node.until(lambda: node.kernel.ruleset is not None and not node.kernel.ruleset.elements["ports_v4"])
+        api.remove("", "services", "default/vm")
+        put_slice(api)
+        await trio.sleep(1)
+        assert node.kernel.ruleset.elements["addresses_v4"] == {}
+
+
+async def test_a_burst_of_changes_is_few_transactions(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node()
+    async with node.running(api):
+        await node.until_ready()
+        put_many(api, 100)
+        await node.until(lambda: len(node.whole or ()) == 100)
+    assert len(node.kernel.applied) < 10
+
+
+async def test_what_does_not_matter_writes_nothing(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node()
+    put_service(api)
+    put_slice(api)
+    async with node.running(api):
+        await node.until_whole(**{"192_0_2_1": POD})
+        before = len(node.kernel.applied)
+        put_service(api, "vm", spec={"ports": [], "externalTrafficPolicy": "Local"})
+        put_service(api, "other", annotations={"switchback.dev/whole-ip": "false"}, ports=())
+        await node.until(lambda: node.status.services == 2)
+        assert len(node.kernel.applied) == before
+
+
+async def test_what_an_earlier_run_left_is_kept_where_it_is_right(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node()
+    put_service(api)
+    put_slice(api, "vm", POD, POD2)
+    async with node.running(api):
+        await node.until_ready()
+    left = node.kernel.ruleset
+    again = Node(FakeKernel(left))
+    async with again.running(api):
+        await again.until_ready()
+    assert again.kernel.applied == []
+    assert again.kernel.ruleset is left
+
+
+async def test_a_pod_that_an_earlier_run_chose_keeps_the_address(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node(FakeKernel(table(_192_0_2_1=POD2)))
+    put_service(api)
+    put_slice(api, "vm", POD, POD2)
+    async with node.running(api):
+        await node.until_ready()
+        assert node.whole == {LB: POD2}
+        assert [one.reason for one in node.status.plan.reports] == [Reason.SEVERAL_ENDPOINTS]
+
+
+async def test_a_delete_that_was_missed_is_made_up_for(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node(FakeKernel(table(_192_0_2_1=POD, _192_0_2_9="10.0.0.9")))
+    put_service(api)
+    put_slice(api)
+    async with node.running(api):
+        await node.until_whole(**{"192_0_2_1": POD})
+    assert node.status.repaired == 0, "nobody else has changed it"
+
+
+async def test_an_empty_list_is_believed_the_second_time(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node(FakeKernel(table(_192_0_2_1=POD)))
+    with capture_logs() as logs:
+        async with node.running(api):
+            await trio.sleep(1)
+            assert node.whole == {LB: POD}
+            await node.until_whole()
+    assert any(entry["event"].startswith("list lost nearly everything") for entry in logs)
+
+
+async def test_all_stays_while_the_api_server_is_away(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node()
+    put_service(api)
+    put_slice(api)
+    with capture_logs():
+        async with node.running(api):
+            await node.until_whole(**{"192_0_2_1": POD})
+            api.crash()
+            await trio.sleep(20)
+            assert node.whole == {LB: POD}
+            assert node.status.why_not_ready() == ""
+            assert "retrying" in node.status.describe()
+            api.remove("", "services", "default/vm")
+            api.recover()
+            await node.until_whole()
+
+
+@pytest.mark.parametrize("changed", [None, table(), table(_192_0_2_1="10.0.0.9")], ids=["flushed", "emptied", "moved"])
+async def test_what_somebody_else_does_is_undone_at_once(autojump_clock: MockClock, changed: Ruleset | None) -> None:
+    api, node = make_api(), Node()
+    put_service(api)
+    put_slice(api)
+    async with node.running(api):
+        await node.until_whole(**{"192_0_2_1": POD})
+        right = node.kernel.ruleset
+        with capture_logs() as logs:
+            node.kernel.change(changed)
+            began = trio.current_time()
+            await node.until(lambda: node.status.repaired == 1)
+        assert trio.current_time() - began < 1
+        assert node.kernel.ruleset == right
+        assert [one["event"] for one in logs if one["log_level"] == "warning"] == [
+            "somebody else had changed the table; it is repaired"
+        ]
+
+
+async def test_a_kernel_that_tells_nothing_is_looked_at_now_and_then(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node(FakeKernel(deaf=NotPermitted("no netlink")))
+    put_service(api)
+    put_slice(api)
+    with capture_logs() as logs:
+        async with node.running(api):
+            await node.until_whole(**{"192_0_2_1": POD})
+            node.kernel.ruleset = None
+            began = trio.current_time()
+            await node.until_whole(**{"192_0_2_1": POD})
+            assert trio.current_time() - began <= AgentPace().resync_blind
+            await trio.sleep(30)
+    assert sum("does not tell of changes" in entry["event"] for entry in logs) == 1
+
+
+async def test_a_silent_change_is_found_by_the_resync(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node()
+    async with node.running(api, pace=AgentPace(resync=20)):
+        await node.until_ready()
+        node.kernel.ruleset = None
+        await node.until(lambda: node.status.repaired == 1)
+    assert node.whole == {}
+
+
+async def test_somebody_who_does_it_again_and_again_is_answered_at_a_steady_pace(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node()
+    with capture_logs():
+        async with node.running(api):
+            await node.until_ready()
+            for _ in range(1000):
+                node.kernel.change(None)
+                await trio.sleep(0.01)
+    assert 5 <= node.status.repaired <= 12
+
+
+@pytest.mark.parametrize("error", [Refused("File exists", "add x"), Busy("Device or resource busy")])
+async def test_what_is_refused_is_tried_again_and_told_once(autojump_clock: MockClock, error: Any) -> None:
+    api, node = make_api(), Node()
+    async with node.running(api):
+        await node.until_ready()
+        put_slice(api)
+        with capture_logs() as logs:
+            node.kernel.failures = [error] * 5
+            put_service(api)
+            await node.until(lambda: node.status.attempts["failed"] == 1)
+            assert not node.status.in_step
+            assert "the kernel does not take the rules" in node.status.why_not_ready()
+            await node.until_whole(**{"192_0_2_1": POD})
+            await node.until_ready()
+    events = [entry["event"] for entry in logs]
+    assert events.count("the kernel does not take the rules; what it has stays") == 1
+    assert events.count("the kernel takes the rules again") == 1
+    assert node.status.repaired == 0, "a failure of ours is nobody else's change"
+
+
+async def test_tries_become_rarer(autojump_clock: MockClock) -> None:
+    node = Node()
+    node.kernel.failures = [Busy("busy")] * 1000
+    with capture_logs():
+        async with node.running(make_api()):
+            await trio.sleep(50)
+    assert 5 < node.status.attempts["failed"] < 12
+
+
+async def test_a_change_of_the_cluster_is_tried_before_its_time(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node()
+    node.kernel.failures = [Busy("busy")] * 20
+    with capture_logs():
+        async with node.running(api):
+            await trio.sleep(40)
+            before = node.status.attempts["failed"]
+            put_service(api)
+            await trio.sleep(2)
+            assert node.status.attempts["failed"] == before + 1
+
+
+@pytest.mark.parametrize(
+    ("error", "starts"), [(NotPermitted("no CAP_NET_ADMIN"), False), (Busy("busy"), True)], ids=["for good", "for now"]
+)
+async def test_a_kernel_that_cannot_be_asked_keeps_the_agent_from_starting(
+    autojump_clock: MockClock, error: Any, starts: bool
+) -> None:
+    node = Node(FakeKernel(failures=[error]))
+    with capture_logs():
+        if starts:
+            async with node.running(make_api()):
+                await node.until_ready()
+        else:
+            with pytest.raises(StartError, match="nftables: no CAP_NET_ADMIN") as caught:
+                await Agent(node.kernel, node.state, node.status).begin()
+            assert caught.value.status == 3
+
+
+async def test_each_report_is_told_once_while_it_holds(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node()
+    with capture_logs() as logs:
+        async with node.running(api):
+            await node.until_ready()
+            put_service(api)
+            await node.until(lambda: node.status.services == 1)
+            put_service(api, "other", "192.0.2.2")
+            await node.until(lambda: node.status.services == 2)
+            put_slice(api)
+            await node.until_whole(**{"192_0_2_1": POD})
+            api.remove(SLICE_GROUP, "endpointslices", "default/vm-ipv4")
+            await node.until_whole()
+    told = [entry["service"] for entry in logs if entry["event"] == "Service"]
+    assert told == ["default/vm", "default/other", "default/vm"]
+
+
+async def test_what_is_to_be_set_on_the_node_is_told(autojump_clock: MockClock) -> None:
+    node = Node(advice=["set net.ipv4.ip_forward=1"])
+    with capture_logs() as logs:
+        async with node.running(make_api()):
+            await node.until_ready()
+            assert node.status.describe().endswith("set net.ipv4.ip_forward=1")
+    assert sum(entry["event"] == "this needs an operator" for entry in logs) == 1
+
+
+async def test_the_end_leaves_the_rules(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node()
+    put_service(api)
+    put_slice(api)
+    async with node.running(api):
+        await node.until_whole(**{"192_0_2_1": POD})
+    assert node.whole == {LB: POD}
+
+
+async def test_who_waits_for_transactions_hears_of_each(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node()
+    heard: list[Step] = []
+
+    put_service(api)
+    async with node.running(api, on_applied=heard.append):
+        await node.until_ready()
+        put_slice(api)
+        await node.until_whole(**{"192_0_2_1": POD})
+        await node.until(lambda: len(heard) == len(node.kernel.applied))
+    assert heard[0].before is None
+    assert heard[-1].target.ruleset() == node.kernel.ruleset
+    assert [one.target for one in heard[:-1]] == [one.before for one in heard[1:]]
+
+
+async def test_a_change_reads_and_writes_what_it_is_about_alone(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node()
+    put_many(api, 20)
+    async with node.running(api):
+        await node.until(lambda: len(node.whole or {}) == 20)
+        await node.until_ready()
+        reads, applied = node.kernel.reads, len(node.kernel.applied)
+        put_slice(api, "vm7", "10.0.0.77")
+        await node.until(lambda: (node.whole or {})["192.0.2.8"] == "10.0.0.77")
+        (transaction,) = node.kernel.applied[applied:]
+        assert node.kernel.reads == reads
+    assert transaction.whole is None
+    assert sorted(transaction.adds) == ["egress_v4", "here_v4", "itself_v4", "whole_v4"]
+    assert {len(elements) for elements in (*transaction.adds.values(), *transaction.deletes.values())} == {1}
+
+
+async def test_the_node_is_looked_at_for_the_families_of_its_mappings(autojump_clock: MockClock) -> None:
+    api, node = make_api(), Node()
+    asked: list[list[int]] = []
+
+    def advise(families: Iterable[int]) -> list[str]:
+        asked.append([*families])
+        return []
+
+    put_service(api, "vm", LB, "2001:db8::1")
+    async with node.running(api, advise=advise):
+        await node.until_ready()
+        assert asked[-1] == []
+        put_slice(api)
+        await node.until(lambda: asked[-1] == [4])
+        api.put(SLICE_GROUP, "endpointslices", slice_manifest("vm", ("2001:db8:1::1", READY), family="IPv6"))
+        await node.until(lambda: asked[-1] == [4, 6])
+        api.remove(SLICE_GROUP, "endpointslices", "default/vm-ipv4")
+        await node.until(lambda: asked[-1] == [6])

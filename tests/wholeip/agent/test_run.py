@@ -1,0 +1,119 @@
+"""The agent as a service: its admin port, its start and its end, with a kernel in memory."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+from structlog.testing import capture_logs
+
+from sidecar.asking import ask
+from sidecar.endpoints import Endpoint
+from sidecar.errors import StartError
+from tests.kit.faulty_api import client_in_memory
+from tests.wholeip.agent.test_agent import LB, POD, make_api, put_service, put_slice
+from tests.wholeip.kernel.kernel import FakeKernel
+from wholeip.agent.run import serve
+from wholeip.agent.status import Document, parse_document
+from wholeip.ruleset.errors import NotPermitted
+from wholeip.ruleset.ruleset import Ruleset, make_ruleset
+from wholeip.settings import ClusterSettings, RunSettings
+
+HERE = Endpoint("127.0.0.1", 0)
+
+
+class Judged:
+    """By which changes flows were judged."""
+
+    def __init__(self) -> None:
+        self.changes: list[tuple[Ruleset | None, Ruleset]] = []
+        self.judged = trio.Event()
+
+    async def end(self, before: Ruleset | None, after: Ruleset) -> int:
+        await trio.lowlevel.checkpoint()
+        self.changes.append((before, after))
+        self.judged.set()
+        return 0
+
+
+@asynccontextmanager
+async def serving(kernel: FakeKernel, *, flows: Judged | None = None, **options: bool) -> AsyncIterator[Endpoint]:
+    """An agent that follows a cluster with one Service; its end is waited for."""
+    api, stopping = make_api(), trio.Event()
+    put_service(api)
+    put_slice(api)
+    settings = RunSettings(ClusterSettings(node_name="n1"), admin=HERE, **options)
+
+    async def run(task_status: trio.TaskStatus[Endpoint | None]) -> None:
+        await serve(
+            settings, client, kernel, stopping=stopping, end_flows=(flows or Judged()).end, task_status=task_status
+        )
+
+    async with client_in_memory(api) as outer, trio.open_nursery() as nursery:
+        client = outer
+        yield await nursery.start(run)
+        stopping.set()
+
+
+async def ready(admin: Endpoint) -> Document:
+    while True:
+        document = parse_document(await ask(admin, "/mappings", program="wholeip run"))
+        if document.ready:
+            return document
+
+
+async def test_the_admin_port_tells_what_there_is() -> None:
+    async with serving(FakeKernel()) as admin:
+        document = await ready(admin)
+        assert [(one.service, one.address, one.endpoint) for one in document.mappings] == [("default/vm", LB, POD)]
+        told = {
+            path: await ask(admin, path, program="wholeip run") for path in ("/", "/healthz", "/readyz", "/metrics")
+        }
+    assert told["/healthz"] == b"ok\n"
+    assert told["/readyz"].startswith(b"1 mappings of 1 Services")
+    assert b"\nwholeip_mappings 1.0\n" in told["/metrics"]
+    assert b"default/vm" in told["/"]
+
+
+@pytest.mark.parametrize("remove", [False, True], ids=["stay", "are removed"])
+async def test_at_the_end_the_rules_stay_or_go_as_was_said(remove: bool) -> None:
+    kernel = FakeKernel()
+    async with serving(kernel, remove_on_exit=remove) as admin:
+        await ready(admin)
+        assert kernel.ruleset is not None
+    assert (kernel.ruleset is None) is remove
+
+
+async def test_rules_that_cannot_be_removed_do_not_hold_up_the_end() -> None:
+    kernel = FakeKernel()
+    with capture_logs() as logs:
+        async with serving(kernel, remove_on_exit=True) as admin:
+            await ready(admin)
+            kernel.failures = [NotPermitted("no more")] * 3
+    assert logs[-1] == {"event": "the rules could not be taken out", "cause": "no more", "log_level": "warning"}
+
+
+async def test_flows_are_judged_at_the_start_even_where_the_rules_are_right() -> None:
+    kernel, flows = FakeKernel(), Judged()
+    async with serving(kernel) as admin:
+        await ready(admin)
+    async with serving(kernel, flows=flows) as admin:
+        await ready(admin)
+        await flows.judged.wait()
+    assert flows.changes == [(kernel.ruleset, kernel.ruleset)]
+
+
+async def test_flows_are_kept_where_that_was_asked_for() -> None:
+    flows = Judged()
+    async with serving(FakeKernel(), flows=flows, end_flows=False) as admin:
+        await ready(admin)
+    assert flows.changes == []
+
+
+async def test_a_kernel_that_is_not_ours_to_write_keeps_it_from_starting() -> None:
+    kernel = FakeKernel(make_ruleset([]), failures=[NotPermitted("Operation not permitted")])
+    with pytest.RaisesGroup(pytest.RaisesExc(StartError, match="nftables: Operation not"), flatten_subgroups=True):
+        async with serving(kernel):
+            pytest.fail("it has started")

@@ -1,0 +1,127 @@
+"""What an agent says of itself, and how it travels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sidecar.kubernetes.errors import Forbidden, ServerTrouble
+from sidecar.kubernetes.follower_status import State, Status
+from tests.kit.wholeip_objects import ip, tcp
+from wholeip.agent.status import (
+    DURATION_BOUNDS,
+    AgentStatus,
+    Document,
+    Durations,
+    ShownReport,
+    describe_opened,
+    format_json,
+    parse_document,
+    show,
+)
+from wholeip.mappings.mapping import Mapping, OpenPort
+from wholeip.mappings.plan import Part, Plan
+from wholeip.mappings.reports import Reason, Report
+
+MAPPING = Mapping(
+    "default/vm", ip("192.0.2.1"), ip("10.0.0.1"), tcp(80) | {OpenPort("udp", 53)}, icmp=True, egress=True, here=False
+)
+PLAN = Plan(
+    {
+        "default/vm": Part((MAPPING,)),
+        "default/x": Part(reports=(Report("default/x", Reason.NO_ENDPOINT, "no pod is ready"),)),
+    }
+)
+
+
+def status(**values: Any) -> AgentStatus:
+    watches = (Status("Service", synced=True), Status("Node", synced=True))
+    known: dict[str, Any] = {"watches": watches, "in_step": True, "plan": PLAN, "services": 2, "node": "n1"}
+    return AgentStatus(**(known | values))
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        pytest.param({}, "", id="ready"),
+        pytest.param({"watches": ()}, "the cluster is not known yet", id="nothing is watched yet"),
+        pytest.param(
+            {"watches": (Status("Service", synced=True), Status("Node"))}, "known yet; Node: syncing", id="not all"
+        ),
+        pytest.param({"in_step": False}, "does not have the rules yet", id="nothing is written yet"),
+        pytest.param({"trouble": "busy"}, "does not take the rules: busy", id="refused"),
+        pytest.param({"stopping": True, "trouble": "busy"}, "stopping", id="stopping"),
+    ],
+)
+def test_why_an_agent_is_not_ready(values: dict[str, Any], reason: str) -> None:
+    why = status(**values).why_not_ready()
+    assert reason in why
+    assert bool(why) is bool(reason)
+
+
+def test_a_ready_agent_says_what_it_has_and_what_is_amiss() -> None:
+    away = Status("Service", State.RETRYING, ServerTrouble("503: so it goes"), synced=True)
+    hidden = Status("Node", State.RETRYING, Forbidden("403: not yours"), synced=True)
+    told = status(watches=(away, hidden), advice=("set net.ipv4.ip_forward=1",)).describe()
+    assert told == "1 mappings of 2 Services; set net.ipv4.ip_forward=1; Service: retrying: 503: so it goes"
+
+
+def test_the_document_travels_whole() -> None:
+    document = show(status())
+    assert parse_document(format_json(document).encode()) == document
+    assert document.ready
+    assert document.mappings[0].opened == ("80/tcp", "53/udp")
+    assert document.mappings[0].here is False
+    assert document.reports == (ShownReport("default/x", "no-endpoint", "no pod is ready"),)
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [
+        b"",
+        b"x",
+        b"[]",
+        b"{}",
+        b'{"node": 1}',
+        b"\xff",
+        b"[" * 100_000,
+        b'{"node":null,"ready":true,"state":"","mappings":{}',
+    ],
+)
+def test_what_is_no_document_is_refused(octets: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse_document(octets)
+
+
+@given(st.text())
+def test_no_text_in_a_document_can_drive_a_terminal(text: str) -> None:
+    document = Document(None, True, text, (), (ShownReport(text, text, text),))
+    shown = format_json(document)
+    assert shown.isascii()
+    assert all(character.isprintable() or character == "\n" for character in shown)
+    assert parse_document(shown.encode()) == document or "\ud800" <= max(text) <= "\udfff"
+
+
+@pytest.mark.parametrize(
+    ("opened", "icmp", "told"),
+    [
+        pytest.param(None, True, "everything", id="whole"),
+        pytest.param(("80/tcp", "53/udp"), False, "80/tcp 53/udp", id="ports"),
+        pytest.param(("80/tcp",), True, "80/tcp icmp", id="ports and ICMP"),
+        pytest.param((), True, "icmp", id="ICMP alone"),
+        pytest.param((), False, "nothing", id="nothing"),
+    ],
+)
+def test_what_comes_in_is_said_in_few_words(opened: tuple[str, ...] | None, icmp: bool, told: str) -> None:
+    assert describe_opened(opened, icmp=icmp) == told
+
+
+def test_durations_are_counted_by_the_bound_that_holds_them() -> None:
+    durations = Durations()
+    for seconds in (0.0, DURATION_BOUNDS[0], 0.006, 1000.0):
+        durations.add(seconds)
+    assert durations.counts == [2, 1, *[0] * (len(DURATION_BOUNDS) - 2), 1]
+    assert durations.total == pytest.approx(1000.011)

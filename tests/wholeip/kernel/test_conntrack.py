@@ -1,0 +1,164 @@
+"""Flows that a change of the rules no longer allows end, in a real kernel; and no others do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import trio
+
+from tests.kit.networks import Network, root
+from tests.wholeip.scene.cluster import (
+    CLOSED_PORT,
+    CLUSTER,
+    FAMILIES,
+    OPEN_PORT,
+    Cluster,
+    address,
+    balanced,
+    cluster,
+    install,
+    mapping,
+    mappings,
+    wait_until,
+)
+from tests.wholeip.scene.place import Failed
+from wholeip.kernel.conntrack import end_flows
+from wholeip.mappings.mapping import Mapping, OpenPort
+from wholeip.ruleset.errors import NotPermitted
+from wholeip.ruleset.ruleset import Ruleset, changes, format_transaction, make_ruleset
+
+__all__ = ["root"]
+pytestmark = pytest.mark.peer("nft", "ip", "nsenter", "unshare", "conntrack")
+
+
+@pytest.fixture(scope="module")
+def made(root: None) -> Iterator[Cluster]:  # noqa: ARG001  # skips who is not root
+    with cluster() as made:
+        yield made
+
+
+@pytest.fixture
+def scene(made: Cluster) -> Cluster:
+    install(made)
+    return made
+
+
+def change(scene: Cluster, after: list[Mapping]) -> int:
+    """Make the node's kernel and its flows follow from all mappings to these; how many flows ended."""
+    before, desired = (make_ruleset(some, cluster=CLUSTER) for some in (mappings(), after))
+    scene.node.run("nft", "-f", "-", script=format_transaction(changes(before, desired)))
+    return end(scene, before, desired)
+
+
+def end(scene: Cluster, before: Ruleset | None, after: Ruleset) -> int:
+    with Network(scene.node.process).entered():
+        return trio.run(end_flows, before, after)
+
+
+def without(*names: str) -> list[Mapping]:
+    return [one for one in mappings() if one.service not in {f"default/{name}" for name in names}]
+
+
+def tracked(scene: Cluster, family: int) -> str:
+    """As the program conntrack tells it."""
+    return scene.node.run("conntrack", "-L", "-f", "ipv4" if family == 4 else "ipv6")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_port_that_is_no_longer_listed_loses_its_flows_and_one_that_is_keeps_them(
+    scene: Cluster, family: int
+) -> None:
+    flows = {}
+    for port in (OPEN_PORT, CLOSED_PORT):
+        for kind in ("tcp", "udp"):
+            flows[kind, port] = scene.client.do("open", kind=kind, address=balanced("a", family), port=port)
+            scene.client.do("exchange", number=flows[kind, port])
+    egress = scene.a.do("open", kind="tcp", address=address("client", family), port=OPEN_PORT)
+    scene.a.do("exchange", number=egress)
+    opened = frozenset({OpenPort("tcp", OPEN_PORT)})
+    assert change(scene, [*without("a"), mapping("a", family, opened=opened)]) >= 3
+    assert scene.client.do("exchange", number=flows.pop(("tcp", OPEN_PORT))) == address("client", family)
+    assert scene.a.do("exchange", number=egress) == balanced("a", family)
+    left = tracked(scene, family)
+    for number in flows.values():
+        scene.client.do("send", number=number)
+        _, port = scene.client.do("name", number=number)
+        assert f"sport={port} " not in left
+        scene.client.do("close", number=number)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("known", [True, False], ids=["known before", "unknown before"])
+def test_an_address_that_moves_takes_its_flows_from_the_pod_both_ways(scene: Cluster, known: bool, family: int) -> None:
+    incoming = scene.client.do("open", kind="udp", address=balanced("a", family), port=OPEN_PORT)
+    outgoing = scene.a.do("open", kind="udp", address=address("client", family), port=OPEN_PORT)
+    for place, number in ((scene.client, incoming), (scene.a, outgoing)):
+        place.do("exchange", number=number)
+    moved = [*without("a"), mapping("a", family, "c")]
+    before, after = (make_ruleset(some, cluster=CLUSTER) for some in (mappings(), moved))
+    scene.node.run("nft", "-f", "-", script=format_transaction(changes(before, after)))
+    assert end(scene, before if known else None, after) >= 2
+    heard = scene.c.do("listen_raw", family=family, protocol=17)
+    scene.client.do("send", number=incoming)
+    assert scene.c.do("hear", number=heard)[0] == address("client", family)
+    assert scene.a.do("exchange", number=outgoing) != balanced("a", family)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_address_that_is_no_longer_ours_loses_the_flows_that_we_translated(scene: Cluster, family: int) -> None:
+    number = scene.client.do("open", kind="tcp", address=balanced("a", family), port=OPEN_PORT)
+    scene.client.do("exchange", number=number)
+    assert f"src={address('a', family)} " in tracked(scene, family)
+    assert change(scene, without("a")) >= 1
+    _, port = scene.client.do("name", number=number)
+    assert f"sport={port} " not in tracked(scene, family)
+    scene.client.do("close", number=number)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_flow_that_went_past_an_address_before_it_was_ours_is_judged_anew(scene: Cluster, family: int) -> None:
+    """Without rules the node sends it back to where it came from, and goes on so as long as the flow is used."""
+    before, after = make_ruleset(without("a"), cluster=CLUSTER), make_ruleset(mappings(), cluster=CLUSTER)
+    scene.node.run("nft", "-f", "-", script=format_transaction(changes(None, before)))
+    number = scene.client.do("open", kind="udp", address=balanced("a", family), port=OPEN_PORT)
+    scene.client.do("send", number=number)
+    _, port = scene.client.do("name", number=number)
+    wait_until(lambda: f"sport={port} " in tracked(scene, family))
+    scene.node.run("nft", "-f", "-", script=format_transaction(changes(before, after)))
+    assert end(scene, before, after) >= 1
+    assert answered(scene, number) == address("client", family)
+    scene.client.do("close", number=number)
+
+
+def answered(scene: Cluster, number: int) -> str:
+    """An ICMP error of the first attempt may still be told to the socket."""
+    try:
+        return str(scene.client.do("exchange", number=number))
+    except Failed:
+        return str(scene.client.do("exchange", number=number))
+
+
+def test_nothing_ends_where_nothing_changed(scene: Cluster) -> None:
+    numbers = [
+        scene.client.do("open", kind="tcp", address=balanced(name, family), port=OPEN_PORT)
+        for family in FAMILIES
+        for name in ("a", "a2", "b")
+    ]
+    itself = scene.a.do("open", kind="tcp", address=balanced("a", 4), port=OPEN_PORT)
+    ruleset = make_ruleset(mappings(), cluster=CLUSTER)
+    end(scene, None, ruleset)  # what other tests have left
+    assert end(scene, ruleset, ruleset) == 0
+    for number in numbers:
+        scene.client.do("exchange", number=number)
+    assert scene.a.do("exchange", number=itself) == balanced("a", 4)
+
+
+def test_flows_are_for_who_may_change_the_network_to_end(scene: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refused(*, group: int | None = None) -> trio.socket.SocketType:  # noqa: ARG001
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("wholeip.kernel.conntrack.netfilter_socket", refused)
+    ruleset = make_ruleset(mappings(), cluster=CLUSTER)
+    with pytest.raises(NotPermitted):
+        end(scene, None, ruleset)

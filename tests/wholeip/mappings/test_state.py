@@ -1,0 +1,181 @@
+"""What changes of objects add up to: the plan of the final state, whatever the way there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from sidecar.kubernetes.endpoint_slices import EndpointSlice
+from sidecar.kubernetes.objects import ObjectMeta, Unreadable
+from tests.kit.wholeip_objects import NEW, NOT_READY, OLD, READY, WHOLE, endpoint_slice, ip, node, port, service
+from wholeip.mappings.addresses import parse_network
+from wholeip.mappings.mapping import Mapping
+from wholeip.mappings.nodes import Node
+from wholeip.mappings.plan import Plan
+from wholeip.mappings.reports import Reason
+from wholeip.mappings.services import Service
+from wholeip.mappings.state import ClusterState
+
+LB, POD, POD2 = "192.0.2.1", "10.0.0.1", "10.0.0.2"
+
+
+def with_vm(**options: Any) -> ClusterState:
+    state = ClusterState(**options)
+    state.change_services({"default/vm": service("vm", LB, annotations=WHOLE)})
+    state.change_slices({"default/vm-ipv4": endpoint_slice("vm", (POD, READY), node="n1")})
+    return state
+
+
+MAPPING = Mapping("default/vm", ip(LB), ip(POD), None, icmp=True, egress=True)
+
+
+def test_a_service_and_its_slice_are_a_mapping() -> None:
+    assert with_vm().plan().mappings == (MAPPING,)
+    assert len(with_vm()) == 1
+
+
+def test_a_service_that_goes_takes_its_mapping_along() -> None:
+    state = with_vm()
+    state.change_services({"default/vm": None})
+    assert state.plan() == Plan()
+
+
+def test_slices_without_a_service_are_nothing_until_it_comes() -> None:
+    state = with_vm()
+    state.change_services({"default/vm": None})
+    state.change_services({"default/vm": service("vm", LB, annotations=WHOLE)})
+    assert state.plan().mappings == (MAPPING,)
+
+
+def test_a_slice_that_changes_its_owner_leaves_the_first_one() -> None:
+    state = with_vm()
+    state.change_slices({"default/vm-ipv4": endpoint_slice("other", (POD, READY))})
+    assert [one.reason for one in state.plan().reports] == [Reason.NO_ENDPOINT]
+
+
+def test_a_slice_that_goes_or_cannot_be_read_is_none() -> None:
+    for gone in (None, Unreadable(ObjectMeta("vm-ipv4", "default"), "Expected `array`")):
+        state = with_vm()
+        state.change_slices({"default/vm-ipv4": gone})
+        assert state.plan().mappings == ()
+        state.change_slices({"default/vm-ipv4": gone})
+
+
+def test_what_was_never_there_may_go() -> None:
+    state = ClusterState()
+    state.change_services({"default/vm": None})
+    state.change_slices({"default/vm-ipv4": None})
+    state.change_nodes({"n1": None})
+    assert state.plan().mappings == ()
+
+
+def test_a_node_keeps_its_address_and_loses_it_when_it_goes() -> None:
+    state = with_vm()
+    state.change_nodes({"n1": node("n1", LB)})
+    assert [one.reason for one in state.plan().reports] == [Reason.PROTECTED_ADDRESS]
+    state.change_nodes({"n1": None})
+    assert state.plan().mappings == (MAPPING,)
+
+
+def test_the_networks_of_the_cluster_are_stated_ones_pods_and_nodes() -> None:
+    state = ClusterState(cluster=(parse_network("10.96.0.0/12"),))
+    state.change_nodes({"n1": node("n1", "192.0.2.9", pods=["10.244.0.0/24"]), "n2": node("n2", "2001:db8::9")})
+    assert {str(one) for one in state.networks} == {"10.96.0.0/12", "10.244.0.0/24", "192.0.2.9/32", "2001:db8::9/128"}
+    state.change_nodes({"n1": None})
+    assert {str(one) for one in state.networks} == {"10.96.0.0/12", "2001:db8::9/128"}
+
+
+def test_what_the_cluster_does_not_say_is_asked_of_the_operator() -> None:
+    state = ClusterState(node="n1")
+    assert [one.partition(":")[0] for one in state.advise()] == [
+        "the cluster has no Node n1 that we may see",
+        "no network of the cluster's pods is known",
+    ]
+    state.change_nodes({"n1": node("n1")})
+    assert len(list(state.advise())) == 1
+    state.change_nodes({"n1": node("n1", pods=["10.244.0.0/24"])})
+    assert list(state.advise()) == []
+    assert len(list(ClusterState(cluster=(parse_network("10.0.0.0/8"),)).advise())) == 0
+
+
+def test_the_plan_is_for_one_node() -> None:
+    assert not with_vm(node="n2").plan().mappings[0].here
+
+
+def test_networks_of_the_operator_are_protected() -> None:
+    assert with_vm(protected=(parse_network("192.0.2.0/24"),)).plan().mappings == ()
+
+
+class AnyOrder(RuleBasedStateMachine):
+    """Random changes; at each moment the plan is that of a state which learned everything at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state = ClusterState(node="n1")
+        self.services: dict[str, Service | Unreadable] = {}
+        self.slices: dict[str, EndpointSlice | Unreadable] = {}
+        self.nodes: dict[str, Node] = {}
+
+    @rule(
+        name=st.sampled_from("abc"),
+        ips=st.lists(st.sampled_from([LB, "192.0.2.2", "2001:db8::1", "x"]), max_size=2),
+        annotations=st.sampled_from([{}, WHOLE]),
+        created=st.sampled_from([OLD, NEW]),
+        ports=st.lists(st.builds(port, st.integers(1, 3)), max_size=2),
+    )
+    def put_service(self, name: str, **options: Any) -> None:
+        found = service(name, *options.pop("ips"), **options)
+        self.services[f"default/{name}"] = found
+        self.state.change_services({f"default/{name}": found})
+
+    @rule(name=st.sampled_from("abc"))
+    def break_service(self, name: str) -> None:
+        broken = Unreadable(ObjectMeta(name, "default"), "broken")
+        self.services[f"default/{name}"] = broken
+        self.state.change_services({f"default/{name}": broken})
+
+    @rule(name=st.sampled_from("abc"))
+    def delete_service(self, name: str) -> None:
+        self.services.pop(f"default/{name}", None)
+        self.state.change_services({f"default/{name}": None})
+
+    @rule(
+        name=st.sampled_from("pqr"),
+        owner=st.sampled_from("abc"),
+        pods=st.lists(st.tuples(st.sampled_from([POD, POD2]), st.sampled_from([READY, NOT_READY])), max_size=2),
+    )
+    def put_slice(self, name: str, owner: str, pods: Any) -> None:
+        found = endpoint_slice(owner, *pods, name=name)
+        self.slices[f"default/{name}"] = found
+        self.state.change_slices({f"default/{name}": found})
+
+    @rule(name=st.sampled_from("pqr"))
+    def delete_slice(self, name: str) -> None:
+        self.slices.pop(f"default/{name}", None)
+        self.state.change_slices({f"default/{name}": None})
+
+    @rule(name=st.sampled_from(["n1", "n2"]), address=st.sampled_from([LB, "192.0.2.9", POD]))
+    def put_node(self, name: str, address: str) -> None:
+        self.nodes[name] = node(name, address)
+        self.state.change_nodes({name: self.nodes[name]})
+
+    @rule(name=st.sampled_from(["n1", "n2"]))
+    def delete_node(self, name: str) -> None:
+        self.nodes.pop(name, None)
+        self.state.change_nodes({name: None})
+
+    @invariant()
+    def is_the_plan_of_the_final_state(self) -> None:
+        at_once = ClusterState(node="n1")
+        at_once.change_nodes(self.nodes)
+        at_once.change_slices(dict(reversed(self.slices.items())))
+        at_once.change_services(dict(reversed(self.services.items())))
+        assert self.state.plan() == at_once.plan()
+        assert set(self.state.networks) == set(at_once.networks)
+
+
+TestAnyOrder = AnyOrder.TestCase
+TestAnyOrder.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
