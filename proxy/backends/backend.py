@@ -1,6 +1,6 @@
 """Backends: where a route's connections can go right now, and whether they get there.
 
-The law: nothing here waits or asks. Tasks of their own (proxy.backends.following) put in what a name or a Service stands for,
+The law: nothing here waits or asks. Tasks of their own (following.py) put in what a name or a Service stands for,
 and the byte path only reads what was put in last. An address that is a listener of ours never gets out.
 """
 

@@ -72,7 +72,7 @@ class NameResolver:
         return _together(families)
 
     async def asks_dnsproxy(self, name: str) -> bool:
-        """Whether queries for a name go to our own dnsproxy, which answers a probe below each name (dnsproxy.dns.probe)."""
+        """Whether queries for a name go to our own dnsproxy, which answers a probe below each name (dns/probe.py)."""
         probe = f"{secrets.token_hex(_PROBE_NONCE_OCTETS)}.{_PROBE_LABEL}.{name.removesuffix('.')}."
         answer = await self._resolve(probe, "TXT")
         return not isinstance(answer, Failure) and _PROBE_TEXT in answer[0]

@@ -1,7 +1,7 @@
 """The way of octets from one side of a connection to the other.
 
 The law: nothing here waits. At most one buffer or one pipe per direction is held: where a receiver is slow, the sender
-is not read. Octets pass through the buffer until a read has filled it; then through a pipe (proxy.relay.splice), until there
+is not read. Octets pass through the buffer until a read has filled it; then through a pipe (splice.py), until there
 is less than a buffer at once.
 
 What most connections are about, a small message that is there at once and goes at once, is one read and one send here

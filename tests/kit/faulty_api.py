@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Se
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -22,6 +23,9 @@ import trio.testing
 
 from sidecar.kubernetes.config import Cluster
 from sidecar.kubernetes.http import ApiClient
+
+AUTHORITY = (Path(__file__).parent / "ca.crt").read_text(encoding="utf-8")
+"""The certificate of an authority, in PEM."""
 
 
 class End(Enum):

@@ -16,7 +16,7 @@ from dnsproxy.cluster_dns.find import find
 from dnsproxy.cluster_dns.found import Found, Where
 from dnsproxy.cluster_dns.requests import Answer, Request, Unreadable
 
-FOLDER = Path(__file__).parent.parent / "clusters"
+FOLDER = Path(__file__).parent / "clusters"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 Manifest = dict[str, Any]

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -28,15 +27,13 @@ from sidecar.kubernetes.config import Tls
 from sidecar.kubernetes.http import ApiClient
 from tests.dnsproxy.cluster_dns.test_own_service import deployment, pods, service
 from tests.dnsproxy.corefile.shapes import address
-from tests.kit import faulty_api
-from tests.kit.faulty_api import cluster_at
+from tests.kit.faulty_api import AUTHORITY, cluster_at
 from tests.kit.manifest_api import FakeApi
 from tests.kit.manifest_cluster import Manifest, discover, manifests, pick
 from tests.kit.manifest_edits import plan_out, play, without_versions
 
 Before = Callable[[FakeApi, httpx2.Request], None]
 WHERE = Where()
-AUTHORITY = (Path(faulty_api.__file__).parent / "ca.crt").read_text(encoding="utf-8")
 
 
 class Killed(BaseException):

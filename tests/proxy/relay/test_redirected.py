@@ -24,7 +24,7 @@ def test_the_header_states_what_the_client_dialled_before_the_redirect() -> None
         [*inside, sys.executable, "-m", "tests.peers.redirect_scene"],
         check=True,
         stdout=subprocess.PIPE,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )
     assert json.loads(scene.stdout.splitlines()[-1]) == {
         "IPv4": "127.0.0.1 9000",

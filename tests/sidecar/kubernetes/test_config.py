@@ -16,10 +16,10 @@ import pytest
 import yaml
 
 from sidecar.kubernetes.config import ClusterConfigError, Tls, load_cluster
+from tests.kit.faulty_api import AUTHORITY
 from tests.sidecar.kubernetes.test_http import write_service_account
 
-CA = (Path(__file__).parent / "ca.crt").read_text()
-CA_DATA = base64.b64encode(CA.encode()).decode()
+CA_DATA = base64.b64encode(AUTHORITY.encode()).decode()
 
 
 def write_kubeconfig(path: Path, **changes: Any) -> Path:
@@ -58,7 +58,7 @@ def test_pod_finds_its_own_cluster(tmp_path: Path, host: str, port: str, server:
     cluster = load_cluster(environment=environment, service_account=tmp_path)
     assert cluster.server == server
     assert cluster.read_authorization() == "Bearer secret"
-    assert cluster.tls == Tls(ca=CA)
+    assert cluster.tls == Tls(ca=AUTHORITY)
     assert cluster.namespace == "switchback"
     assert not cluster.trust_env
     assert "secret" not in repr(cluster)
@@ -116,7 +116,7 @@ def test_kubeconfig_is_read(tmp_path: Path) -> None:
     """Everything that a cluster entry may say."""
     options = {"tls-server-name": "api.example.org", "proxy-url": "http://proxy.example.org:3128"}
     cluster = load(write_kubeconfig(tmp_path / "config", cluster=options))
-    assert cluster.tls == Tls(ca=CA, server_name="api.example.org")
+    assert cluster.tls == Tls(ca=AUTHORITY, server_name="api.example.org")
     assert cluster.proxy == "http://proxy.example.org:3128"
     assert cluster.namespace == "shop"
     assert cluster.read_authorization() == "Bearer secret"
@@ -144,14 +144,14 @@ def test_proxy_of_the_environment_is_left_to_the_http_client(tmp_path: Path, mon
 def test_files_of_kubeconfig_are_merged(tmp_path: Path) -> None:
     """One has the context, another the cluster, with a path relative to itself; one does not exist."""
     (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "ca.crt").write_text(CA)
+    (tmp_path / "sub" / "ca.crt").write_text(AUTHORITY)
     cluster = {"server": "https://192.0.2.2", "certificate-authority": "ca.crt"}
     (tmp_path / "sub" / "two").write_text(yaml.safe_dump({"clusters": [{"name": "d", "cluster": cluster}]}))
     contexts = [{"name": "away", "context": {"cluster": "d", "user": "u"}}]
     first = write_kubeconfig(tmp_path / "one", contexts=contexts, **{"current-context": "away"})
     loaded = load(f"{first}:{tmp_path / 'none'}:{tmp_path / 'sub' / 'two'}")
     assert loaded.server == "https://192.0.2.2"
-    assert loaded.tls.ca == CA
+    assert loaded.tls.ca == AUTHORITY
     assert loaded.namespace == "default"
 
 
@@ -291,5 +291,5 @@ def test_keys_leave_no_files_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     for _ in range(2):
-        assert load(write_kubeconfig(tmp_path / "config")).tls.ca == CA
+        assert load(write_kubeconfig(tmp_path / "config")).tls.ca == AUTHORITY
     assert list((tmp_path / "temporary").iterdir()) == []

@@ -31,6 +31,7 @@ from sidecar.kubernetes.errors import (
 )
 from sidecar.kubernetes.http import ApiClient
 from tests.kit.faulty_api import (
+    AUTHORITY,
     SILENCE,
     Answer,
     FaultyApi,
@@ -261,7 +262,7 @@ async def test_a_change_that_is_not_made_is_an_error_and_not_tried_again(status:
 def write_service_account(folder: Path, *, token: str) -> None:
     (folder / "token").write_text(token)
     (folder / "namespace").write_text("switchback\n")
-    (folder / "ca.crt").write_text((Path(__file__).parent / "ca.crt").read_text())
+    (folder / "ca.crt").write_text(AUTHORITY)
 
 
 GZIP = {"content-encoding": "gzip"}
