@@ -15,7 +15,7 @@ from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.registry import Registry
-from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.hostnames.targets import Targets
 from dnsproxy.install.watch.watcher_status import WatchCollector, WatchStatus
 from dnsproxy.publish.publisher_status import PublishCollector, PublishStatus
 from dnsproxy.serve.metrics import ServerCollector

@@ -14,11 +14,11 @@ from typing import Final, NamedTuple
 import msgspec
 
 from dnsproxy.admin.listing import Row, escaped_json, row_of
-from dnsproxy.dns.names import BadName, is_wildcard, parse_hostname
-from dnsproxy.hostnames.claims import Claim, Origin, Reach, Rejection
+from dnsproxy.dns.names import BadName, Reach, is_wildcard, parse_hostname
+from dnsproxy.hostnames.claims import Claim, Origin, Rejection
 from dnsproxy.hostnames.ownership import ADVICE
 from dnsproxy.hostnames.registry import Registry
-from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.hostnames.targets import Targets
 from sidecar.text import escape_controls
 
 LONGEST: Final = 1_000

@@ -13,8 +13,8 @@ from typing import Final
 
 import msgspec
 
-from dnsproxy.dns.names import is_within
-from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.dns.names import Reach, is_within
+from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.registry import Registry, reaches
 from dnsproxy.hostnames.verdict import Verdict
 from sidecar.text import align_columns, escape_controls

@@ -18,8 +18,7 @@ from typing import Final
 import msgspec
 
 from dnsproxy.answers.table import HostTable
-from dnsproxy.dns.names import is_wildcard, parse_hostname
-from dnsproxy.hostnames.claims import Reach
+from dnsproxy.dns.names import Reach, is_wildcard, parse_hostname
 
 LARGEST: Final = 64 << 20
 """Octets of a document, unpacked; 100,000 names are 5 MB."""

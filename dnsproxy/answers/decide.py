@@ -8,8 +8,9 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
-from dnsproxy.answers.table import HostTable, Records
+from dnsproxy.answers.table import HostTable
 from dnsproxy.dns import probe, records, wire
+from dnsproxy.dns.records import Records
 from dnsproxy.dns.wire import Fault, Query, Rcode, Type
 
 _TXT: Final = int(Type.TXT)

@@ -13,23 +13,15 @@ from typing import Final, NamedTuple
 import msgspec
 
 from dnsproxy.dns import names, records
-from dnsproxy.dns.records import Heads
+from dnsproxy.dns.names import Reach
+from dnsproxy.dns.records import Heads, Records
 from dnsproxy.dns.wire import CLASS_IN, Type
-from dnsproxy.hostnames.claims import Reach
 
 # An answer this small fits 512 octets behind the longest question and before an OPT, so its size needs no check.
 _QUICK_LIMIT: Final = 512 - 12 - 259 - 11
 
 NEGATIVE_TYPES: Final = (Type.HTTPS, Type.SVCB)
 """Types that would lead round our addresses if they came from upstream: always NODATA for a name of ours."""
-
-
-class Records(NamedTuple):
-    """The sections behind one question."""
-
-    answers: int
-    authorities: int
-    octets: bytes
 
 
 class Answers(msgspec.Struct, frozen=True, eq=False, gc=False):

@@ -13,7 +13,7 @@ from typing import Final
 from dnsproxy.answers.rows import Rows
 from dnsproxy.answers.table import Answers, Host, HostTable, Wildcard, build_answers
 from dnsproxy.dns import names
-from dnsproxy.hostnames.claims import Reach
+from dnsproxy.dns.names import Reach
 
 _NEITHER: Final = Wildcard(None, None)
 

@@ -15,8 +15,8 @@ from typing import Final
 
 import trio
 
+from dnsproxy.cluster_dns.asked import Asked, Outcome
 from dnsproxy.dns import probe
-from dnsproxy.install.status import Asked, Outcome
 from sidecar.endpoints import Endpoint
 from sidecar.socket_address import socket_address
 

@@ -13,6 +13,7 @@ import trio
 
 from dnsproxy.cluster_dns.find import find
 from dnsproxy.cluster_dns.found import Found, Where
+from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef, find_own
 from dnsproxy.cluster_dns.requests import Answer, Denied, Request, decode_answer
 from sidecar.errors import StartError
 from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
@@ -80,3 +81,15 @@ class _Reader:
             self.failures.append(error)
         else:
             self.answers[request] = decode_answer(request, body)
+
+
+def addresses_of_dns(found: Found) -> tuple[str, ...]:
+    """Where the cluster's DNS is asked: at its Service and at the cache on the nodes."""
+    service = found.service.addresses if found.service else ()
+    return (*service, *(found.node_local.addresses if found.node_local else ()))
+
+
+async def read_own(client: ApiClient, ref: ObjectRef, cluster_dns: tuple[str, ...] = ()) -> FoundOwn:
+    """What is known of dnsproxy's own Service. Raises StartError with status 3."""
+    answers = await gather(client, lambda answers: find_own(answers, ref, cluster_dns).wanted)
+    return find_own(answers, ref, cluster_dns)

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from dnsproxy.datagrams.headers import Headers, addresses, chosen, mapped, pinned
 from dnsproxy.datagrams.late_replies import Late, LateReplies
-from dnsproxy.datagrams.open import BATCH, CONTROL, ID, MESSAGE, Sender, ask_for_destination
+from dnsproxy.datagrams.port import BATCH, CONTROL, ID, MESSAGE, Sender, ask_for_destination
 
 _NAME_SIZES = {socket.AF_INET: 16, socket.AF_INET6: 28}  # sizeof(struct sockaddr_in), sizeof(struct sockaddr_in6)
 _NAME = max(_NAME_SIZES.values())

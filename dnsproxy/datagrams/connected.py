@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dnsproxy.datagrams.headers import Headers, mapped, pinned
-from dnsproxy.datagrams.open import BATCH, MESSAGE
+from dnsproxy.datagrams.port import BATCH, MESSAGE
 
 _LARGEST: Final = 65535
 

@@ -12,7 +12,7 @@ import mmap
 from collections.abc import Sequence
 from typing import Any
 
-from dnsproxy.datagrams.open import BATCH
+from dnsproxy.datagrams.port import BATCH
 
 
 class IoVector(ctypes.Structure):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dnsproxy.datagrams.headers import Headers, pinned
-from dnsproxy.datagrams.open import BATCH, CONTROL, Sender
+from dnsproxy.datagrams.port import BATCH, CONTROL, Sender
 
 _LARGEST: Final = 65536
 

@@ -23,7 +23,7 @@ from dnsproxy.demo.ingress import serve_ingress
 from dnsproxy.demo.story import Step
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.hostnames.guards import Guards
-from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.hostnames.targets import Targets
 from dnsproxy.serve.program import serve
 from dnsproxy.serve.settings import ServeSettings
 from dnsproxy.sources.static_names import parse_host_flag

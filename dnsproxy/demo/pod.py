@@ -15,7 +15,7 @@ import dnslib
 import trio
 
 from dnsproxy.dns import names, wire
-from dnsproxy.forward.upstream_socket import random_ids
+from dnsproxy.dns.wire import random_ids
 from sidecar.endpoints import Endpoint
 
 ADDRESS: Final = "127.0.0.30"

@@ -6,14 +6,15 @@ leads backwards. Whether the reply belongs to the question was settled before.
 
 from __future__ import annotations
 
+import ipaddress
 import struct
 from collections.abc import Iterable, Iterator
 from ipaddress import ip_address
 from typing import Final, NamedTuple
 
 from dnsproxy.dns import names, wire
+from dnsproxy.dns.names import shown
 from dnsproxy.dns.wire import Rcode, Type
-from dnsproxy.hostnames.targets import parse_address
 
 _MOST: Final = 64
 _CNAME: Final = 5
@@ -128,3 +129,34 @@ def _hostname_at(message: bytes, position: int) -> Iterator[str]:
             labels.append(label.decode("ascii"))
             size += 1 + length
             position += 1 + length
+
+
+def parse_addresses(text: str) -> tuple[str, ...]:
+    """`ADDRESS[,ADDRESS]...` as canonical texts in the order given, each once.
+
+    Raises ValueError that names the part which is no address, or one that no client could use.
+    """
+    parts = [part.strip() for part in text.split(",")]
+    return tuple(dict.fromkeys(parse_address(part) for part in parts))
+
+
+def parse_address(text: str) -> str:
+    """One IPv4 or IPv6 address, without zone or port, in canonical form (RFC 5952)."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        raise ValueError(f"{shown(text)} is not an IP address") from None
+    if getattr(address, "scope_id", None):
+        raise ValueError(f"{shown(text)} has a zone, which means nothing to another host")
+    if address.is_unspecified or address.is_multicast:
+        raise ValueError(f"{shown(text)} is not an address that a client can connect to")
+    return str(address)
+
+
+def is_address(text: str) -> bool:
+    """Whether parse_address would take a text."""
+    try:
+        parse_address(text)
+    except ValueError:
+        return False
+    return True

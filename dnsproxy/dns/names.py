@@ -7,6 +7,7 @@ The law: a name is compared by its lower-cased wire form, never by its text, bec
 from __future__ import annotations
 
 import re
+from enum import Enum
 
 import idna
 
@@ -127,3 +128,13 @@ def _shown_octet(octet: int) -> str:
     if octet in b'.\\"();@$':
         return "\\" + chr(octet)
     return chr(octet) if 0x21 <= octet <= 0x7E else f"\\{octet:03d}"  # noqa: PLR2004  # the printable range of ASCII
+
+
+class Reach(Enum):
+    """How many labels a wildcard stands for; an exact name has reach NAME."""
+
+    NAME = "exact"
+    ONE_LABEL = "one label"
+    """An Ingress wildcard: `*.example.org` matches a.example.org alone (networking.k8s.io/v1 IngressRule.host)."""
+    ANY_LABELS = "one or more labels"
+    """A Gateway or HTTPRoute wildcard (gateway.networking.k8s.io/v1 Hostname)."""

@@ -11,8 +11,8 @@ import struct
 from enum import Enum
 from typing import Final
 
-from dnsproxy.answers.table import Records
 from dnsproxy.dns import names, records, wire
+from dnsproxy.dns.records import Records
 from dnsproxy.dns.wire import Type
 
 LABEL: Final = "_switchback-probe"

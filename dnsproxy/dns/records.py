@@ -11,7 +11,7 @@ import functools
 import ipaddress
 import struct
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from dnsproxy.dns import wire
 from dnsproxy.dns.wire import Rcode, Type
@@ -112,3 +112,11 @@ def quick_opts() -> dict[bytes, bytes]:
         for size in _COMMON_UDP_SIZES
         for do in (False, True)
     }
+
+
+class Records(NamedTuple):
+    """The sections behind one question."""
+
+    answers: int
+    authorities: int
+    octets: bytes

@@ -6,7 +6,9 @@ raises. Any octets give a Query, or a Fault that names what a server does with t
 
 from __future__ import annotations
 
+import os
 import struct
+from collections.abc import Iterator
 from enum import Enum, IntEnum
 from typing import Final, NamedTuple
 
@@ -222,3 +224,14 @@ def _scan_options(message: bytes, position: int, end: int) -> bool | None:
         keepalive = keepalive or message[position : position + 2] == _KEEPALIVE
         position += _OPTION_FIXED + (message[position + 2] << 8 | message[position + 3])
     return keepalive if position == end else None
+
+
+_ID_BLOCK: Final = 4096
+
+
+def random_ids() -> Iterator[bytes]:
+    """Message IDs from the system's random source, two octets each, for ever."""
+    while True:
+        block = os.urandom(_ID_BLOCK)
+        for index in range(0, _ID_BLOCK, 2):
+            yield block[index : index + 2]

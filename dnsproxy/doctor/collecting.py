@@ -14,10 +14,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from dnsproxy.cluster_dns.asked import Asked as StatusAsked
 from dnsproxy.cluster_dns.found import Where
 from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.cluster_dns.probing import ask_all
-from dnsproxy.cluster_dns.read import discover
+from dnsproxy.cluster_dns.read import addresses_of_dns, discover, read_own
 from dnsproxy.doctor.dialling import dial_all
 from dnsproxy.doctor.facts import VERSION, Asked, Facts, Service
 from dnsproxy.doctor.lookups import look_up_all, public_server
@@ -29,8 +30,6 @@ from dnsproxy.doctor.read_own import DNSPROXY_ADMIN_PORT, RELAY_ADMIN_PORT, ask_
 from dnsproxy.doctor.read_workloads import read_settings
 from dnsproxy.doctor.reader import Reader
 from dnsproxy.doctor.targets import names_to_look_up, targets_of
-from dnsproxy.install.status import Asked as StatusAsked
-from dnsproxy.install.surveying import addresses_of_dns, read_own
 from sidecar.endpoints import Endpoint, parse_endpoint
 from sidecar.errors import StartError
 from sidecar.kubernetes.http import ApiClient

@@ -5,11 +5,11 @@ The law: nothing is found out here that `dnsproxy status` does not know; this on
 
 from __future__ import annotations
 
+from dnsproxy.cluster_dns.asked import places_to_ask
 from dnsproxy.cluster_dns.found import Found
 from dnsproxy.cluster_dns.image import format_version
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.doctor.facts import ClusterDns, Stanza
-from dnsproxy.install.status import places_to_ask
 
 
 def make_dns(found: Found) -> ClusterDns:

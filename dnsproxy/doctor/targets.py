@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from dnsproxy.dns.addresses import is_address
 from dnsproxy.dns.names import is_wildcard
 from dnsproxy.doctor.facts import Facts, Header, Lookup, Part, Port, Role, Service
 from dnsproxy.doctor.paths import Road, find_roads
-from dnsproxy.hostnames.targets import is_address
 from sidecar.endpoints import Endpoint
 
 MOST_LOOKUPS: Final = 300

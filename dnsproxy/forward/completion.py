@@ -14,7 +14,7 @@ import trio
 
 from dnsproxy.answers import decide as responder
 from dnsproxy.answers.counters import Counters, rcode_of
-from dnsproxy.datagrams.open import DatagramPort
+from dnsproxy.datagrams.port import DatagramPort
 from dnsproxy.dns.wire import Query, Rcode
 from dnsproxy.forward import replies
 from dnsproxy.forward.admission import Admission

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dnsproxy.answers.decide import Forward
-from dnsproxy.datagrams.open import DatagramPort, Sender
+from dnsproxy.datagrams.port import DatagramPort, Sender
 from dnsproxy.dns.wire import HEADER
 
 if TYPE_CHECKING:

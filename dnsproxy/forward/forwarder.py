@@ -18,7 +18,7 @@ import trio
 from dnsproxy.answers import decide as responder
 from dnsproxy.answers.counters import Counters
 from dnsproxy.answers.decide import Forward
-from dnsproxy.datagrams.open import DatagramPort, Sender
+from dnsproxy.datagrams.port import DatagramPort, Sender
 from dnsproxy.dns.wire import Query, Rcode
 from dnsproxy.forward import replies
 from dnsproxy.forward.admission import Admission

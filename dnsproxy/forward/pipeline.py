@@ -15,10 +15,9 @@ import structlog
 import trio
 
 from dnsproxy.dns import stream_frames
-from dnsproxy.dns.wire import Query
+from dnsproxy.dns.wire import Query, random_ids
 from dnsproxy.forward import replies
 from dnsproxy.forward.address import TlsEndpoint
-from dnsproxy.forward.upstream_socket import random_ids
 from sidecar.endpoints import Endpoint
 
 CONNECT: Final = 1.5

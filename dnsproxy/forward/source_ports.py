@@ -11,7 +11,7 @@ import socket
 from typing import TYPE_CHECKING, Final
 
 from dnsproxy.datagrams.connected import Batches
-from dnsproxy.datagrams.open import ignore_path_mtu
+from dnsproxy.datagrams.port import ignore_path_mtu
 from dnsproxy.forward.upstream_socket import Receiver, UpstreamSocket
 from sidecar.endpoints import Endpoint
 from sidecar.poller import Poller

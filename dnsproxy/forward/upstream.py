@@ -15,13 +15,13 @@ import trio
 
 from dnsproxy.datagrams.connected import Batches
 from dnsproxy.dns import wire
-from dnsproxy.dns.wire import Query
+from dnsproxy.dns.wire import Query, random_ids
 from dnsproxy.forward import replies
 from dnsproxy.forward.address import TlsEndpoint
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.pipeline import Pipeline
 from dnsproxy.forward.source_ports import SourcePorts, family_of
-from dnsproxy.forward.upstream_socket import Receiver, random_ids
+from dnsproxy.forward.upstream_socket import Receiver
 from sidecar.endpoints import Endpoint
 from sidecar.poller import Poller
 from sidecar.socket_address import socket_address

@@ -8,28 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
 import socket
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from dnsproxy.datagrams.open import BATCH
+from dnsproxy.datagrams.port import BATCH
 from sidecar.poller import BROKEN
 
 if TYPE_CHECKING:
     from dnsproxy.datagrams.connected import Batches
     from dnsproxy.forward.flight import Flight
     from dnsproxy.forward.upstream import Upstream
-
-_ID_BLOCK: Final = 4096
-
-
-def random_ids() -> Iterator[bytes]:
-    """Message IDs from the system's random source, two octets each, for ever."""
-    while True:
-        block = os.urandom(_ID_BLOCK)
-        for index in range(0, _ID_BLOCK, 2):
-            yield block[index : index + 2]
 
 
 class Receiver(Protocol):

@@ -7,19 +7,9 @@ the answers for a tenth of a second each time.
 
 from __future__ import annotations
 
-from enum import Enum
-
 import msgspec
 
-
-class Reach(Enum):
-    """How many labels a wildcard stands for; an exact name has reach NAME."""
-
-    NAME = "exact"
-    ONE_LABEL = "one label"
-    """An Ingress wildcard: `*.example.org` matches a.example.org alone (networking.k8s.io/v1 IngressRule.host)."""
-    ANY_LABELS = "one or more labels"
-    """A Gateway or HTTPRoute wildcard (gateway.networking.k8s.io/v1 Hostname)."""
+from dnsproxy.dns.names import Reach
 
 
 class Origin(msgspec.Struct, frozen=True, gc=False):

@@ -15,10 +15,10 @@ from typing import Final
 
 import msgspec
 
+from dnsproxy.dns.addresses import is_address
 from dnsproxy.dns.names import BadName, is_within, parse_zone, shown
 from dnsproxy.hostnames.claims import Claim
 from dnsproxy.hostnames.ownership_schedule import DEFAULT_PACE, OwnershipPace
-from dnsproxy.hostnames.targets import is_address
 
 Network = IPv4Network | IPv6Network
 

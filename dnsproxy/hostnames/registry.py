@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from dnsproxy.answers.table import Host
-from dnsproxy.dns.names import is_wildcard
+from dnsproxy.dns.names import Reach, is_wildcard
 from dnsproxy.hostnames.claim_store import ClaimStore
-from dnsproxy.hostnames.claims import Claim, Reach, Rejection
+from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.hostnames.guards import Guards, refusal
 from dnsproxy.hostnames.ownership import Finding, Standing, standing_of
-from dnsproxy.hostnames.verdict import Doubted, Lost, Targets, Verdict, judge
+from dnsproxy.hostnames.targets import Targets
+from dnsproxy.hostnames.verdict import Doubted, Lost, Verdict, judge
 
 
 class Registry:

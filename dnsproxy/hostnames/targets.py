@@ -2,48 +2,20 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
+from dnsproxy.dns.addresses import is_address, parse_addresses
 from dnsproxy.dns.names import shown
+from dnsproxy.hostnames.claims import Claim
 
 _SERVICE: Final = re.compile(r"service:[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 class BadTarget(ValueError):
     """A text that is no target; the message names it."""
-
-
-def parse_addresses(text: str) -> tuple[str, ...]:
-    """`ADDRESS[,ADDRESS]...` as canonical texts in the order given, each once.
-
-    Raises ValueError that names the part which is no address, or one that no client could use.
-    """
-    parts = [part.strip() for part in text.split(",")]
-    return tuple(dict.fromkeys(parse_address(part) for part in parts))
-
-
-def parse_address(text: str) -> str:
-    """One IPv4 or IPv6 address, without zone or port, in canonical form (RFC 5952)."""
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        raise ValueError(f"{shown(text)} is not an IP address") from None
-    if getattr(address, "scope_id", None):
-        raise ValueError(f"{shown(text)} has a zone, which means nothing to another host")
-    if address.is_unspecified or address.is_multicast:
-        raise ValueError(f"{shown(text)} is not an address that a client can connect to")
-    return str(address)
-
-
-def is_address(text: str) -> bool:
-    """Whether parse_address would take a text."""
-    try:
-        parse_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 def parse_target(text: str) -> str:
@@ -57,3 +29,37 @@ def parse_target(text: str) -> str:
         return ",".join(parse_addresses(text))
     except ValueError as error:
         raise BadTarget(f"{error}; it may also be service:NAMESPACE/NAME, or status") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """Where names without addresses of their own point."""
+
+    default: tuple[str, ...] = ()
+    """Addresses, or one of `service:NAMESPACE/NAME` and `status`."""
+    by_class: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    services: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The addresses of Services, by `NAMESPACE/NAME`."""
+
+    def addresses_for(self, claim: Claim) -> tuple[str, ...]:
+        """The addresses a claim is answered with; empty where there are none."""
+        if claim.addresses:
+            return claim.addresses
+        target = self.target_of(claim)
+        if target == ("status",):
+            return tuple(filter(is_address, claim.status))
+        if target and target[0].startswith("service:"):
+            return self.services.get(target[0].removeprefix("service:"), ())
+        return target
+
+    def named(self) -> list[str]:
+        """Every part of every target."""
+        return [*self.default, *(part for target in self.by_class.values() for part in target)]
+
+    def target_of(self, claim: Claim) -> tuple[str, ...]:
+        """The target that applies to a claim: the object's own, that of its class, or the default."""
+        if claim.target is not None:
+            return tuple(claim.target.split(","))
+        if claim.ingress_class is not None and claim.ingress_class in self.by_class:
+            return self.by_class[claim.ingress_class]
+        return self.default

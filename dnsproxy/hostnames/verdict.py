@@ -8,49 +8,14 @@ is left out, so that it is forwarded and never answered wrongly.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 
 import msgspec
 
 from dnsproxy.hostnames.claims import Claim
 from dnsproxy.hostnames.guards import Guards, overreach, refusal
 from dnsproxy.hostnames.ownership import Finding, Standing, standing_of
-from dnsproxy.hostnames.targets import is_address
-
-
-@dataclass(frozen=True, slots=True)
-class Targets:
-    """Where names without addresses of their own point."""
-
-    default: tuple[str, ...] = ()
-    """Addresses, or one of `service:NAMESPACE/NAME` and `status`."""
-    by_class: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    services: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The addresses of Services, by `NAMESPACE/NAME`."""
-
-    def addresses_for(self, claim: Claim) -> tuple[str, ...]:
-        """The addresses a claim is answered with; empty where there are none."""
-        if claim.addresses:
-            return claim.addresses
-        target = self.target_of(claim)
-        if target == ("status",):
-            return tuple(filter(is_address, claim.status))
-        if target and target[0].startswith("service:"):
-            return self.services.get(target[0].removeprefix("service:"), ())
-        return target
-
-    def named(self) -> list[str]:
-        """Every part of every target."""
-        return [*self.default, *(part for target in self.by_class.values() for part in target)]
-
-    def target_of(self, claim: Claim) -> tuple[str, ...]:
-        """The target that applies to a claim: the object's own, that of its class, or the default."""
-        if claim.target is not None:
-            return tuple(claim.target.split(","))
-        if claim.ingress_class is not None and claim.ingress_class in self.by_class:
-            return self.by_class[claim.ingress_class]
-        return self.default
+from dnsproxy.hostnames.targets import Targets
 
 
 class Lost(msgspec.Struct, frozen=True, gc=False):

@@ -14,6 +14,7 @@ from typing import Final
 import click
 
 from dnsproxy.admin.listing import escaped_json
+from dnsproxy.cluster_dns.asked import Asked, State, places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.choice import choose_method
 from dnsproxy.cluster_dns.found import Found, Where
 from dnsproxy.cluster_dns.probing import ask_all
@@ -27,7 +28,7 @@ from dnsproxy.install.change.rights import WATCH_NAME, format_roles, grants_of, 
 from dnsproxy.install.outcome import Told, format_document, format_lines, judge_install, judge_uninstall
 from dnsproxy.install.progress import Progress
 from dnsproxy.install.proof import GONE, LOADED, is_reachable, prove
-from dnsproxy.install.status import Asked, Report, State, Verdict, places_to_ask, zones_to_ask
+from dnsproxy.install.status import Report, Verdict
 from dnsproxy.install.surveying import Order
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from dnsproxy.cluster_dns.asked import Asked, State
 from dnsproxy.cluster_dns.choice import Choice, Target
 from dnsproxy.cluster_dns.found import Found, Server
 from dnsproxy.cluster_dns.owner import Habit, last_writer
@@ -17,7 +18,7 @@ from dnsproxy.corefile.stanza import format_address
 from dnsproxy.install.change.config_map import ConfigMapChange, format_change
 from dnsproxy.install.change.edits import Edits
 from dnsproxy.install.change.rights import WATCH_NAME, Grant, make_roles
-from dnsproxy.install.status import Asked, Report, State, Verdict, judge
+from dnsproxy.install.status import Report, Verdict, judge
 from dnsproxy.install.status_report import format_asked
 from sidecar.endpoints import Endpoint
 

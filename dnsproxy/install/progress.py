@@ -12,8 +12,8 @@ from typing import Final
 
 import click
 
+from dnsproxy.cluster_dns.asked import Asked
 from dnsproxy.corefile.stanza import format_address
-from dnsproxy.install.status import Asked
 from sidecar.text import one_line
 
 _EVERY: Final = 15.0

@@ -11,8 +11,8 @@ from typing import Final
 
 import trio
 
+from dnsproxy.cluster_dns.asked import Asked, State
 from dnsproxy.cluster_dns.probing import Patience, ask_all
-from dnsproxy.install.status import Asked, State
 from sidecar.endpoints import Endpoint
 
 PAUSE_SECONDS: Final = 1.0

@@ -6,76 +6,21 @@ follows from the report alone. Text from the cluster is escaped before it is sho
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
+from dnsproxy.cluster_dns.asked import Asked, State
 from dnsproxy.cluster_dns.choice import Choice, Method
 from dnsproxy.cluster_dns.faults import Blame
 from dnsproxy.cluster_dns.found import Found
 from dnsproxy.cluster_dns.fragments import Scope
 from dnsproxy.cluster_dns.traces import Trace
 from dnsproxy.corefile.stanza import format_address
-from dnsproxy.corefile.zones import DNS_PORT, ROOT
-from dnsproxy.dns.wire import Rcode
-from sidecar.endpoints import Endpoint, parse_endpoint
-
-MOST_ZONES: Final = 5
-"""Zones that are probed; what is installed for one is loaded with the others."""
 
 INSTALLED: Final = 0
 NOT_INSTALLED: Final = 1
 COULD_NOT_LOOK: Final = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How one ask ended."""
-
-    ours: bool = False
-    """Whether dnsproxy answered."""
-    rcode: int | None = None
-    """Of the reply; None where none came."""
-    fault: str = ""
-    """Why none came."""
-
-
-class State(Enum):
-    """What the asks of one server come to."""
-
-    YES = "yes"
-    PARTLY = "partly"
-    """Some of the servers behind the address do, others do not yet."""
-    NO = "no"
-    SILENT = "silent"
-    """Nothing came back: it cannot be reached from here, or it is dead."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What one server said when it was asked for the probe of one zone."""
-
-    endpoint: Endpoint
-    zone: str
-    outcomes: tuple[Outcome, ...]
-
-    @property
-    def state(self) -> State:
-        """Whether dnsproxy answers through that server."""
-        ours = sum(outcome.ours for outcome in self.outcomes)
-        if ours == len(self.outcomes) and ours:
-            return State.YES
-        if ours:
-            return State.PARTLY
-        return State.SILENT if all(outcome.rcode is None for outcome in self.outcomes) else State.NO
-
-    @property
-    def said(self) -> str:
-        """The outcomes and how often each came: `6 of 8 dnsproxy, 2 of 8 NXDOMAIN`."""
-        said = Counter(map(_said, self.outcomes))
-        return ", ".join(f"{count} of {len(self.outcomes)} {what}" for what, count in said.most_common())
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,20 +44,6 @@ class Verdict:
     """The exit status: 0 installed and loaded, 1 not, or not fully, 3 could not look."""
     text: str
     """One sentence without its end."""
-
-
-def places_to_ask(found: Found) -> tuple[Endpoint, ...]:
-    """Where pods ask for public names: the nodes' cache, if it decides about them, else the Service."""
-    cache = found.node_local
-    if cache is not None and not cache.passes_on and cache.addresses:
-        return tuple(_endpoints(cache.addresses[:1]))
-    return tuple(_endpoints(found.service.addresses)) if found.service else ()
-
-
-def zones_to_ask(traces: Sequence[Trace]) -> tuple[str, ...]:
-    """The zones whose queries should come to dnsproxy; the root where that is not known."""
-    zones = dict.fromkeys(zone for trace in traces for zone in trace.zones)
-    return tuple(zones)[:MOST_ZONES] or (ROOT,)
 
 
 def judge(report: Report) -> Verdict:
@@ -176,19 +107,3 @@ def _causes(report: Report) -> Iterator[str]:
 def _stands_at(path: str, traces: Sequence[Trace]) -> bool:
     suffix = path.rpartition("*")[2]
     return any(trace.target.key.endswith(suffix) for trace in traces)
-
-
-def _endpoints(addresses: Sequence[str]) -> Iterator[Endpoint]:
-    for address in addresses:
-        try:
-            yield parse_endpoint(address, default_port=DNS_PORT)
-        except ValueError:
-            continue
-
-
-def _said(outcome: Outcome) -> str:
-    if outcome.ours:
-        return "dnsproxy"
-    if outcome.rcode is None:
-        return outcome.fault
-    return Rcode(outcome.rcode).name if outcome.rcode in list(Rcode) else f"RCODE {outcome.rcode}"

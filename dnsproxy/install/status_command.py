@@ -72,10 +72,13 @@ async def _status(
     addresses: tuple[Endpoint, ...],
     output: str,
 ) -> int:
-    from dnsproxy.cluster_dns.read import discover, load_client  # noqa: PLC0415
+    from dnsproxy.cluster_dns.read import (  # noqa: PLC0415
+        discover,
+        load_client,
+        read_own,
+    )
     from dnsproxy.cluster_dns.traces import find_traces  # noqa: PLC0415  # --help must not cost what this needs
     from dnsproxy.install.status import judge  # noqa: PLC0415
-    from dnsproxy.install.surveying import read_own  # noqa: PLC0415
 
     async with await load_client(kubeconfig=kubeconfig, context=context) as client:
         found = await discover(client, where)
@@ -91,10 +94,11 @@ async def _status(
 
 
 async def _ask(found: Found, dns: Endpoint | None, addresses: tuple[Endpoint, ...]) -> Report:
+    from dnsproxy.cluster_dns.asked import places_to_ask, zones_to_ask  # noqa: PLC0415
     from dnsproxy.cluster_dns.choice import choose_method  # noqa: PLC0415  # as above
     from dnsproxy.cluster_dns.probing import ask_all  # noqa: PLC0415
     from dnsproxy.cluster_dns.traces import find_traces  # noqa: PLC0415
-    from dnsproxy.install.status import Report, places_to_ask, zones_to_ask  # noqa: PLC0415
+    from dnsproxy.install.status import Report  # noqa: PLC0415
 
     traces = find_traces(found)
     direct = addresses or tuple(dict.fromkeys(address for trace in traces for address in trace.addresses))

@@ -13,9 +13,9 @@ from dnsproxy.admin.ask import ask
 from dnsproxy.admin.listing import parse_listing
 from dnsproxy.cluster_dns.choice import Choice, Method, choose_method
 from dnsproxy.cluster_dns.found import Found, Where
-from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef, find_own
+from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef
 from dnsproxy.cluster_dns.owner import Form
-from dnsproxy.cluster_dns.read import discover, gather
+from dnsproxy.cluster_dns.read import addresses_of_dns, discover, gather, read_own
 from dnsproxy.cluster_dns.requests import INGRESS, Denied, Request
 from dnsproxy.cluster_dns.structs import Ingress
 from dnsproxy.install.change.registrable import hosts_of, registrable_zones
@@ -82,18 +82,6 @@ def _needs_zones(found: Found, choice: Choice) -> bool:
     if choice.method is not Method.PRINT:
         return choice.needs_zones
     return choice.form is Form.OPENSHIFT_DNS or choose_method(found).needs_zones
-
-
-def addresses_of_dns(found: Found) -> tuple[str, ...]:
-    """Where the cluster's DNS is asked: at its Service and at the cache on the nodes."""
-    service = found.service.addresses if found.service else ()
-    return (*service, *(found.node_local.addresses if found.node_local else ()))
-
-
-async def read_own(client: ApiClient, ref: ObjectRef, cluster_dns: tuple[str, ...] = ()) -> FoundOwn:
-    """What is known of dnsproxy's own Service. Raises StartError with status 3."""
-    answers = await gather(client, lambda answers: find_own(answers, ref, cluster_dns).wanted)
-    return find_own(answers, ref, cluster_dns)
 
 
 async def _read_hostnames(client: ApiClient, admin: Endpoint | None) -> tuple[Iterable[str], str]:

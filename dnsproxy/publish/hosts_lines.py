@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dnsproxy.admin.publication import Name
-from dnsproxy.dns.names import is_within
-from dnsproxy.hostnames.claims import Reach
+from dnsproxy.dns.names import Reach, is_within
 
 
 @dataclass(frozen=True, slots=True)

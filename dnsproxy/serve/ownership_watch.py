@@ -17,13 +17,12 @@ import structlog
 import trio
 
 from dnsproxy.dns import names, wire
-from dnsproxy.dns.addresses import AddressReply, PublicRecord, join_replies, parse_address_reply
+from dnsproxy.dns.addresses import AddressReply, PublicRecord, is_address, join_replies, parse_address_reply
 from dnsproxy.dns.wire import Query, Type
 from dnsproxy.hostnames.claims import Claim
 from dnsproxy.hostnames.ownership import ADVICE, Finding, Mode, OwnershipSettings, Standing
 from dnsproxy.hostnames.ownership_schedule import OwnershipSchedule
 from dnsproxy.hostnames.registry import Registry
-from dnsproxy.hostnames.targets import is_address
 from sidecar.slices import in_slices
 
 Ask = Callable[[Query], Awaitable[bytes | None]]

@@ -27,10 +27,10 @@ from dnsproxy.hostnames.ownership import Mode
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.serve.ownership_watch import OwnershipWatch
 from dnsproxy.serve.report import SelfReport
-from dnsproxy.serve.settings import ClusterSettings, ServeSettings
+from dnsproxy.serve.settings import ServeSettings
 from dnsproxy.server.dns_server import DnsServer
 from dnsproxy.snapshot.file import keep_snapshot, restore_snapshot
-from dnsproxy.sources.cluster_sources import ClusterSources
+from dnsproxy.sources.cluster_sources import ClusterSettings, ClusterSources
 from dnsproxy.sources.hosts_file import follow_hosts_file, read_hosts_file
 from dnsproxy.sources.hosts_source import HostsSource
 from dnsproxy.sources.static_names import HostsFile

@@ -11,34 +11,10 @@ from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.hostnames.claims import Claim
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.ownership import OwnershipSettings
-from dnsproxy.hostnames.verdict import Targets
-from dnsproxy.snapshot.format import settings_of
-from dnsproxy.sources.gateway.source import GatewayOptions
-from dnsproxy.sources.ingress_source import IngressOptions
+from dnsproxy.hostnames.targets import Targets
+from dnsproxy.sources.cluster_sources import ClusterSettings
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterSettings:
-    """How to reach the API server and what to read from it."""
-
-    ingress: IngressOptions | None = None
-    gateway: GatewayOptions | None = None
-    services: bool = False
-    """Whether Services with a hostname of their own count."""
-    kubeconfig: str | None = None
-    context: str | None = None
-
-    def shown(self, server: str) -> dict[str, str]:
-        """What decides which claims there are, for a snapshot to be compared by; `server`: the API server's URL."""
-        sources = {"ingress": self.ingress, "gateway": self.gateway}
-        given = {name: options for name, options in sources.items() if options is not None}
-        names = [*given, *(["service"] if self.services else [])]
-        flags = {"API server": server, "sources": ",".join(names)}
-        return flags | {
-            key: text for name, options in given.items() for key, text in settings_of(name, options).items()
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ from dnsproxy.forward.resolv_conf_follower import read_forwarding
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
-from dnsproxy.hostnames.verdict import Targets
-from dnsproxy.serve.settings import ClusterSettings, ServeSettings
+from dnsproxy.hostnames.targets import Targets
+from dnsproxy.serve.settings import ServeSettings
+from dnsproxy.sources.cluster_sources import ClusterSettings
 from dnsproxy.sources.gateway.source import GatewayOptions
 from dnsproxy.sources.ingress_source import IngressOptions
 from sidecar.errors import StartError

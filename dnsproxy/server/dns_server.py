@@ -16,7 +16,7 @@ from dnsproxy.answers.counters import Counters, rcode_of
 from dnsproxy.answers.decide import Answer, Drop, Forward, Refuse, decide
 from dnsproxy.answers.quick import QuickAnswers
 from dnsproxy.answers.table import HostTable
-from dnsproxy.datagrams.open import ID, DatagramPort
+from dnsproxy.datagrams.port import ID, DatagramPort
 from dnsproxy.dns.wire import Query, Rcode
 from dnsproxy.forward.forwarder import Forwarder
 from dnsproxy.forward.settings import ForwardSettings

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, TypeVar, get_args, get_type_hints
 
@@ -79,11 +79,6 @@ class _Head(_Format, frozen=True):
 _FORMAT_DECODER: Final = msgspec.json.Decoder(_Format)
 _HEAD_DECODER: Final = msgspec.json.Decoder(_Head)
 _OBJECT_DECODER: Final = msgspec.json.Decoder(ObjectClaims)
-
-
-def settings_of(source: str, options: object) -> dict[str, str]:
-    """Settings for a snapshot from a source's options, a dataclass: all its fields, so that none is forgotten."""
-    return {f"{source} {one.name}": _format_value(getattr(options, one.name)) for one in fields(options)}  # type: ignore[arg-type]
 
 
 def walk_objects(store: ClaimStore, sources: Iterable[str]) -> Iterator[ObjectClaims]:
@@ -195,14 +190,6 @@ def _difference(then: Settings, now: Settings) -> str:
     name = min(name for name in {*then, *now} if then.get(name) != now.get(name))
     before, after = (settings.get(name) or "not set" for settings in (then, now))
     return f"it was taken with another setting: {name} was {before}, and is {after}"
-
-
-def _format_value(value: object) -> str:
-    if isinstance(value, (frozenset, tuple)):
-        return ",".join(sorted(map(_format_value, value)))
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "" if value is None else str(value)
 
 
 def _walk_fields(kind: Any) -> Iterator[str]:

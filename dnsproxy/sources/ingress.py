@@ -12,8 +12,8 @@ from typing import Final
 
 import msgspec
 
-from dnsproxy.dns.names import BadName, is_wildcard, parse_hostname
-from dnsproxy.hostnames.claims import Claim, Origin, Reach, Rejection
+from dnsproxy.dns.names import BadName, Reach, is_wildcard, parse_hostname
+from dnsproxy.hostnames.claims import Claim, Origin, Rejection
 from dnsproxy.sources.annotations import MarkedMetadata, MarkFields, Marks, read_marks
 from dnsproxy.sources.load_balancer import BalancedStatus, points_of
 from sidecar.kubernetes.objects import Collection, ObjectMeta

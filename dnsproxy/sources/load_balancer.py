@@ -11,8 +11,8 @@ from functools import lru_cache
 
 import msgspec
 
+from dnsproxy.dns.addresses import parse_address
 from dnsproxy.dns.names import parse_hostname
-from dnsproxy.hostnames.targets import parse_address
 
 
 class _Point(msgspec.Struct, frozen=True, gc=False):

@@ -12,9 +12,9 @@ from typing import Final
 
 import msgspec
 
-from dnsproxy.dns.names import is_wildcard
+from dnsproxy.dns.names import Reach, is_wildcard
 from dnsproxy.hostnames.claim_store import ClaimStore
-from dnsproxy.hostnames.claims import Claim, Origin, Reach, Rejection
+from dnsproxy.hostnames.claims import Claim, Origin, Rejection
 from dnsproxy.sources.annotations import MarkedMetadata, read_marks
 from dnsproxy.sources.load_balancer import BalancedStatus, points_of
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable

@@ -9,9 +9,9 @@ from collections.abc import Generator, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from dnsproxy.dns.names import BadName, is_wildcard, parse_hostname
-from dnsproxy.hostnames.claims import Claim, Origin, Reach, Rejection
-from dnsproxy.hostnames.targets import parse_address, parse_addresses
+from dnsproxy.dns.addresses import parse_address, parse_addresses
+from dnsproxy.dns.names import BadName, Reach, is_wildcard, parse_hostname
+from dnsproxy.hostnames.claims import Claim, Origin, Rejection
 
 # Every hosts(5) file begins with these; they are each host's own business and no mistake of the writer's.
 _OWN_NAMES = frozenset(("localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback", "broadcasthost"))

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from dnsproxy.hostnames.targets import is_address, parse_address
+from dnsproxy.dns.addresses import is_address, parse_address
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
 
 PREFIX: Final = "service:"

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import trio
 
 from dnsproxy.answers.table import HostTable
-from dnsproxy.datagrams.open import DatagramPort, open_port
+from dnsproxy.datagrams.open import open_port
+from dnsproxy.datagrams.port import DatagramPort
 from dnsproxy.forward.forwarder import Forwarder
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.server.dns_server import DnsServer

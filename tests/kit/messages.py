@@ -16,8 +16,8 @@ import dnslib
 from dnsproxy.answers.table import Host, HostTable
 from dnsproxy.answers.table_writer import TableWriter
 from dnsproxy.dns import names
+from dnsproxy.dns.names import Reach
 from dnsproxy.dns.wire import Query, scan_query
-from dnsproxy.hostnames.claims import Reach
 
 RD: Final = 0x0100
 TTL: Final = 5

@@ -13,7 +13,7 @@ import trio
 
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.hostnames.guards import Guards
-from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.hostnames.targets import Targets
 from dnsproxy.serve.program import Bound, serve
 from dnsproxy.serve.settings import ServeSettings
 from dnsproxy.sources.static_names import parse_host_flag

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import trio
 
+from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
-from dnsproxy.hostnames.claims import Reach
 from dnsproxy.sources.followers import IngressStatus, follow_ingresses
 from dnsproxy.sources.ingress import INGRESSES, Ingress
 from dnsproxy.sources.ingress_source import IngressOptions

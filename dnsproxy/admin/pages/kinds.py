@@ -12,7 +12,8 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from dnsproxy.admin.pages.lists import List
-from dnsproxy.hostnames.claims import Claim, Reach, Rejection
+from dnsproxy.dns.names import Reach
+from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.hostnames.registry import Registry, reaches
 from sidecar.page.document import Level, text
 from sidecar.page.markup import NOTHING, html, joined

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from dnsproxy.admin.explain import LONGEST, Explanation
 from dnsproxy.admin.listing import Row
-from dnsproxy.hostnames.claims import Reach
+from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.ownership import ADVICE
 from sidecar.page.document import Fact, Level, facts, notes, search_form, section, table, text
 from sidecar.page.markup import NOTHING, html, joined

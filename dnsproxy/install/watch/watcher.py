@@ -14,13 +14,13 @@ from typing import Final, NoReturn
 import structlog
 import trio
 
+from dnsproxy.cluster_dns.asked import Asked, State, places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.corefile.stanza import format_address
 from dnsproxy.install.applying import Planned, plan_survey, try_planned
 from dnsproxy.install.change.config_map import Entry
 from dnsproxy.install.change.refusal import Refusal
-from dnsproxy.install.status import Asked, State, places_to_ask, zones_to_ask
 from dnsproxy.install.surveying import Order, Survey, survey
 from dnsproxy.install.watch.event import About, Reason
 from dnsproxy.install.watch.event_recorder import Teller

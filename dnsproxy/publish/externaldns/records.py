@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dnsproxy.admin.publication import Name
-from dnsproxy.hostnames.claims import Reach
+from dnsproxy.dns.names import Reach
 
 
 @dataclass(frozen=True, slots=True)

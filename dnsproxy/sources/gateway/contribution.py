@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 from typing import Final
 
-from dnsproxy.dns.names import is_wildcard
-from dnsproxy.hostnames.claims import Claim, Origin, Reach, Rejection
+from dnsproxy.dns.names import Reach, is_wildcard
+from dnsproxy.hostnames.claims import Claim, Origin, Rejection
 from dnsproxy.sources.gateway.attachment import Parent, Refusal, attach, find_parent
 from dnsproxy.sources.gateway.facts import GatewayFacts, ListenerSetFacts, RouteFacts, UnreadableFacts
 from dnsproxy.sources.gateway.hostnames import intersect

@@ -14,9 +14,9 @@ from typing import Final
 
 import msgspec
 
+from dnsproxy.dns.addresses import parse_address
 from dnsproxy.dns.names import BadName, parse_hostname
 from dnsproxy.hostnames.claims import Origin
-from dnsproxy.hostnames.targets import parse_address
 from dnsproxy.sources.annotations import Marks, read_marks
 from dnsproxy.sources.gateway import structs
 from dnsproxy.sources.gateway.admission import NOBODY, Admission, BadScope, parse_admission

@@ -17,11 +17,12 @@ from dnsproxy.admin.explain import (
     format_explanation_json,
     parse_explanation,
 )
-from dnsproxy.hostnames.claims import Claim, Origin, Reach, Rejection
+from dnsproxy.dns.names import Reach
+from dnsproxy.hostnames.claims import Claim, Origin, Rejection
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.ownership import Finding
 from dnsproxy.hostnames.registry import Registry
-from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.hostnames.targets import Targets
 from tests.dnsproxy.hostnames.test_registry import Following, object_claims
 from tests.kit.messages import addresses_of
 

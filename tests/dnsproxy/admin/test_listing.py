@@ -21,12 +21,12 @@ from dnsproxy.admin.listing import (
     select_rows,
 )
 from dnsproxy.answers.table import Host
-from dnsproxy.dns.names import is_wildcard
-from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.dns.names import Reach, is_wildcard
+from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.ownership import Finding
 from dnsproxy.hostnames.registry import Registry
-from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.hostnames.targets import Targets
 from tests.dnsproxy.answers.test_table_writer import contents, write
 from tests.dnsproxy.hostnames.test_registry import Following, object_claims
 from tests.kit.stepping import parse_hosts

@@ -24,7 +24,7 @@ from dnsproxy.admin.publication import (
 )
 from dnsproxy.answers.table import Host, HostTable
 from dnsproxy.answers.table_writer import TableWriter
-from dnsproxy.hostnames.claims import Reach
+from dnsproxy.dns.names import Reach
 
 HOSTS = (
     Host("app.example.org", Reach.NAME, ("192.0.2.10", "2001:db8::10")),

@@ -15,10 +15,11 @@ import trio
 from click.testing import CliRunner
 
 from dnsproxy.cli import main
-from dnsproxy.hostnames.claims import Claim, Origin, Reach, Rejection
+from dnsproxy.dns.names import Reach
+from dnsproxy.hostnames.claims import Claim, Origin, Rejection
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.registry import Registry
-from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.hostnames.targets import Targets
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy.admin.administering import administered
 from tests.kit.stepping import parse_hosts

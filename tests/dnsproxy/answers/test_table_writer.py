@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from dnsproxy.answers.table import Host, HostTable
 from dnsproxy.answers.table_writer import TableWriter
-from dnsproxy.dns.names import ancestors, to_wire
-from dnsproxy.hostnames.claims import Reach
+from dnsproxy.dns.names import Reach, ancestors, to_wire
 from tests.kit.messages import addresses_of, parse_host, table_of, wire_name
 
 Contents = tuple[dict[bytes, tuple[str, ...]], dict[tuple[bytes, Reach], tuple[str, ...]], dict[bytes, int]]

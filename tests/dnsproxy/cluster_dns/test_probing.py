@@ -8,9 +8,9 @@ import pytest
 
 from dnsproxy.answers.decide import Answer, decide
 from dnsproxy.answers.table import HostTable
+from dnsproxy.cluster_dns.asked import State
 from dnsproxy.cluster_dns.probing import Patience, ask, ask_all
 from dnsproxy.dns import probe
-from dnsproxy.install.status import State
 from sidecar.endpoints import Endpoint
 from tests.kit import upstream_replies
 from tests.kit.faulty_upstream import (

@@ -15,7 +15,7 @@ import pytest
 from dnsproxy.datagrams import batch as mmsg
 from dnsproxy.datagrams import headers as message_headers
 from dnsproxy.datagrams.batch import BatchPort
-from dnsproxy.datagrams.open import BATCH
+from dnsproxy.datagrams.port import BATCH
 from sidecar.endpoints import Endpoint
 from sidecar.listeners import listen_udp
 

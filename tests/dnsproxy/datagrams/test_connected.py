@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dnsproxy.datagrams.connected import Batches
-from dnsproxy.datagrams.open import BATCH, MESSAGE
+from dnsproxy.datagrams.port import BATCH, MESSAGE
 
 LARGEST = {socket.AF_INET: 65_507, socket.AF_INET6: 65_527}
 """What the kernel takes for one datagram: 65,535 octets less the headers that count (RFC 791, RFC 8200)."""

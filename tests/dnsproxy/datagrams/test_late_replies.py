@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dnsproxy.datagrams.batch import BatchPort
 from dnsproxy.datagrams.late_replies import LateReplies
-from dnsproxy.datagrams.open import BATCH, Sender
+from dnsproxy.datagrams.port import BATCH, Sender
 from sidecar.endpoints import Endpoint
 from sidecar.listeners import listen_udp
 

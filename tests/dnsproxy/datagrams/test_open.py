@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dnsproxy.datagrams.batch import BatchPort
-from dnsproxy.datagrams.open import BATCH, ID, MESSAGE, DatagramPort, Sender, SinglePort, open_port
+from dnsproxy.datagrams.open import SinglePort, open_port
+from dnsproxy.datagrams.port import BATCH, ID, MESSAGE, DatagramPort, Sender
 from sidecar.endpoints import Endpoint
 from sidecar.listeners import listen_udp
 

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Sequence
 
 from dnsproxy.answers.decide import Forward
-from dnsproxy.datagrams.open import Sender
+from dnsproxy.datagrams.port import Sender
 from dnsproxy.forward.flight import Flight
 from dnsproxy.forward.upstream import Upstream
 from dnsproxy.forward.upstream_socket import UpstreamSocket

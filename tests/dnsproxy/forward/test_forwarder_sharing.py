@@ -16,7 +16,7 @@ from trio.testing import MockClock
 
 from dnsproxy.answers.counters import Counters
 from dnsproxy.answers.decide import Forward
-from dnsproxy.datagrams.open import Sender
+from dnsproxy.datagrams.port import Sender
 from dnsproxy.forward.failures import REMEMBER
 from dnsproxy.forward.flight import GIVE_UP, IMPATIENT, PROBE_GIVE_UP, RETRY, TICK
 from dnsproxy.forward.forwarder import Forwarder

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from dnsproxy.datagrams.connected import Batches
-from dnsproxy.datagrams.open import BATCH
+from dnsproxy.datagrams.port import BATCH
 from dnsproxy.forward import source_ports
 from dnsproxy.forward.flight import Flight
 from dnsproxy.forward.source_ports import SOCKETS, SourcePorts

@@ -10,10 +10,11 @@ from itertools import islice
 import pytest
 
 from dnsproxy.datagrams.connected import Batches
-from dnsproxy.datagrams.open import BATCH
+from dnsproxy.datagrams.port import BATCH
+from dnsproxy.dns.wire import random_ids
 from dnsproxy.forward.flight import Flight
 from dnsproxy.forward.upstream import Upstream
-from dnsproxy.forward.upstream_socket import UpstreamSocket, random_ids
+from dnsproxy.forward.upstream_socket import UpstreamSocket
 from sidecar.endpoints import Endpoint
 from sidecar.listeners import bound_endpoint, listen_udp
 from sidecar.poller import BROKEN, READABLE, Poller

@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_map import ClaimMap
-from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.claims import Claim, Origin
 
 KEYS = ("a", "b", "c")
 CLAIMS = tuple(Claim("a", Reach.NAME, Origin("Ingress", name)) for name in "xyz")

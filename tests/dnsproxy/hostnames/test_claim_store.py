@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
-from dnsproxy.hostnames.claims import Claim, Origin, Reach, Rejection
+from dnsproxy.hostnames.claims import Claim, Origin, Rejection
 
 
 def claim(hostname: str, name: str = "x", ingress_class: str | None = None) -> Claim:

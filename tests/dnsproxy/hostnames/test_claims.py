@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.dns.names import Reach
+from dnsproxy.hostnames.claims import Claim, Origin
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.dns.names import Reach
+from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.ownership import Finding, OwnershipSettings, Standing, parse_trust, standing_of
 
 RELAY: Final = ("10.96.7.7",)

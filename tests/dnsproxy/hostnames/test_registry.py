@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from dnsproxy.answers.table import HostTable
 from dnsproxy.answers.table_writer import TableWriter
-from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.dns.names import Reach
+from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.ownership import Finding
 from dnsproxy.hostnames.registry import Registry
-from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.hostnames.targets import Targets
 from tests.dnsproxy.answers.test_table_writer import contents
 from tests.kit.messages import addresses_of
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.hostnames.targets import is_address, parse_address, parse_addresses
+from dnsproxy.dns.addresses import is_address, parse_address, parse_addresses
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.dns.names import Reach
+from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.ownership import Finding
-from dnsproxy.hostnames.verdict import Targets, judge
+from dnsproxy.hostnames.targets import Targets
+from dnsproxy.hostnames.verdict import judge
 
 HOST = "app.example.org"
 TARGETS = Targets(default=("192.0.2.1",), by_class={"inner": ("192.0.2.2", "2001:db8::2"), "empty": ()})

@@ -6,20 +6,12 @@ from typing import Any
 
 import pytest
 
+from dnsproxy.cluster_dns.asked import MOST_ZONES, Asked, Outcome, State, places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.choice import choose_method
 from dnsproxy.cluster_dns.found import Found
 from dnsproxy.cluster_dns.requests import Denied
 from dnsproxy.cluster_dns.traces import find_traces
-from dnsproxy.install.status import (
-    MOST_ZONES,
-    Asked,
-    Outcome,
-    Report,
-    State,
-    judge,
-    places_to_ask,
-    zones_to_ask,
-)
+from dnsproxy.install.status import Report, judge
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy.cluster_dns.test_traces import custom, marked
 from tests.dnsproxy.corefile.shapes import installed

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dnsproxy.admin.publication import Name, Publication, sort_key
-from dnsproxy.hostnames.claims import Reach
+from dnsproxy.dns.names import Reach
 from dnsproxy.publish.source import NotReadable
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dnsproxy.admin.publication import Name
-from dnsproxy.hostnames.claims import Reach
+from dnsproxy.dns.names import Reach
 from dnsproxy.publish.hosts_lines import count_names, make_lines, select_names, without_taken
 
 NAMES = (

@@ -6,11 +6,12 @@ import trio
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 
-from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.dns.names import Reach
+from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.registry import Registry
-from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.hostnames.targets import Targets
 from dnsproxy.serve.metrics import ServerCollector
 from sidecar.registries import make_registry
 from tests.kit import messages

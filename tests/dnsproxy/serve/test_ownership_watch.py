@@ -17,14 +17,14 @@ from msgspec.structs import replace
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
-from dnsproxy.dns.names import format_wire
+from dnsproxy.dns.names import Reach, format_wire
 from dnsproxy.dns.wire import Query, scan_query
-from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
 from dnsproxy.hostnames.ownership_schedule import DEFAULT_PACE, OwnershipPace
 from dnsproxy.hostnames.registry import Registry
-from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.hostnames.targets import Targets
 from dnsproxy.serve.ownership_watch import OwnershipWatch
 from tests.kit import messages, upstream_replies
 from tests.kit.dns_server import running, wait_until

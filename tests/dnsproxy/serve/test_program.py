@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import trio
 
-from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.hostnames.targets import Targets
 from dnsproxy.serve.program import serve
-from dnsproxy.serve.settings import ClusterSettings
+from dnsproxy.sources.cluster_sources import ClusterSettings
 from dnsproxy.sources.ingress_source import IngressOptions
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError

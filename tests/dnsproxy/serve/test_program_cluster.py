@@ -15,11 +15,11 @@ import pytest
 import trio
 
 from dnsproxy.admin.ask import ask as ask_admin
-from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.hostnames.targets import Targets
 from dnsproxy.serve.program import Bound
-from dnsproxy.serve.settings import ClusterSettings
 from dnsproxy.snapshot.file import write_file
 from dnsproxy.snapshot.format import ObjectClaims, format_snapshot
+from dnsproxy.sources.cluster_sources import ClusterSettings
 from dnsproxy.sources.gateway.source import GatewayOptions
 from dnsproxy.sources.ingress_source import IngressOptions
 from tests.dnsproxy.sources.test_cluster_sources import RELAY, RELAYS, claim_of, make_api

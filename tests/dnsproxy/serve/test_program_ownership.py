@@ -14,9 +14,10 @@ import trio
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
 from dnsproxy.hostnames.ownership_schedule import OwnershipPace
-from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.hostnames.targets import Targets
 from dnsproxy.serve.program import Bound
-from dnsproxy.serve.settings import ClusterSettings, ServeSettings
+from dnsproxy.serve.settings import ServeSettings
+from dnsproxy.sources.cluster_sources import ClusterSettings
 from dnsproxy.sources.ingress_source import IngressOptions
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy.serve.test_ownership_watch import reply_to

@@ -17,7 +17,8 @@ import trio.testing
 from dnsproxy.answers import decide as responder
 from dnsproxy.answers.quick import QuickAnswers
 from dnsproxy.datagrams.batch import BatchPort
-from dnsproxy.datagrams.open import BATCH, DatagramPort, Sender, SinglePort
+from dnsproxy.datagrams.open import SinglePort
+from dnsproxy.datagrams.port import BATCH, DatagramPort, Sender
 from dnsproxy.server import dns_server as server
 from dnsproxy.server.dns_server import DnsServer
 from tests.kit import upstream_replies as upstream

@@ -17,11 +17,12 @@ import structlog
 import trio
 from structlog.testing import capture_logs
 
+from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
-from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.registry import Registry
-from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.hostnames.targets import Targets
 from dnsproxy.snapshot.file import (
     Services,
     SnapshotStatus,

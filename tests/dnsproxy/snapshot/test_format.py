@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
-from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.snapshot.file import Services
 from dnsproxy.snapshot.format import (
     VERSION,
@@ -25,9 +26,9 @@ from dnsproxy.snapshot.format import (
     format_restored,
     format_snapshot,
     parse_snapshot,
-    settings_of,
     walk_objects,
 )
+from dnsproxy.sources.cluster_sources import settings_of
 from dnsproxy.sources.ingress_source import IngressOptions
 
 SETTINGS: Final = {"API server": "https://192.0.2.1:6443", "ingress classes": "nginx"}

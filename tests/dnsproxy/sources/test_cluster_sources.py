@@ -14,14 +14,14 @@ import trio
 from trio.testing import MockClock
 
 from dnsproxy.answers.table import HostTable
-from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.dns.names import Reach
+from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.registry import Registry
-from dnsproxy.hostnames.verdict import Targets
-from dnsproxy.serve.settings import ClusterSettings
+from dnsproxy.hostnames.targets import Targets
 from dnsproxy.sources.annotations import HOSTNAME, TARGET
-from dnsproxy.sources.cluster_sources import GATEWAY, TARGETS, ClusterSources
+from dnsproxy.sources.cluster_sources import GATEWAY, TARGETS, ClusterSettings, ClusterSources
 from dnsproxy.sources.gateway.kinds import GROUP
 from dnsproxy.sources.gateway.source import GatewayOptions
 from dnsproxy.sources.ingress_source import SOURCE as INGRESS

@@ -13,8 +13,9 @@ import h11
 import trio
 from trio.testing import MockClock
 
+from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
-from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.sources.annotations import HOSTNAME
 from dnsproxy.sources.followers import IngressStatus, follow_ingresses, follow_services
 from dnsproxy.sources.ingress_source import IngressOptions

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from dnsproxy.answers.table import HostTable
 from dnsproxy.answers.table_writer import TableWriter
-from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.dns.names import Reach
+from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.registry import Registry
-from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.hostnames.targets import Targets
 from dnsproxy.sources.hosts_source import HostsSource
 from dnsproxy.sources.static_names import HostsFile
 from tests.dnsproxy.answers.test_table_writer import contents

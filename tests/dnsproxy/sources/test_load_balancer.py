@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dnsproxy.dns.addresses import is_address
 from dnsproxy.dns.names import parse_hostname
-from dnsproxy.hostnames.targets import is_address
 from dnsproxy.sources.load_balancer import BalancedStatus, points_of
 
 

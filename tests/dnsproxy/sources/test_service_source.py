@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
-from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.sources.annotations import HOSTNAME, IGNORE, TARGET
 from dnsproxy.sources.service_source import MarkedService, ServiceSource, claims_of
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable

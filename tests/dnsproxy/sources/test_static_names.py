@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.hostnames.claims import Origin, Reach
+from dnsproxy.dns.names import Reach
+from dnsproxy.hostnames.claims import Origin
 from dnsproxy.sources.static_names import parse_host_flag, parse_hosts_file
 from tests.kit.stepping import parse_hosts
 

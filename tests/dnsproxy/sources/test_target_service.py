@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.hostnames.targets import BadTarget, is_address, parse_target
+from dnsproxy.dns.addresses import is_address
+from dnsproxy.hostnames.targets import BadTarget, parse_target
 from dnsproxy.sources.target_service import Service, addresses_of, fault_of, service_collection, service_keys
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from sidecar.kubernetes.protocol import Decoder

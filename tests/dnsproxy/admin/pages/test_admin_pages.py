@@ -7,10 +7,11 @@ import pytest
 from dnsproxy.admin.ask import ask
 from dnsproxy.admin.explain import parse_explanation
 from dnsproxy.admin.listing import parse_listing
-from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.dns.names import Reach
+from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.registry import Registry
-from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.hostnames.targets import Targets
 from sidecar.errors import StartError
 from tests.dnsproxy.admin.administering import administered
 

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from dnsproxy.admin.pages.kinds import LISTS
 from dnsproxy.admin.pages.lists import LONGEST_PLACE, SIZE, List, format_list, index_of, parse_search
 from dnsproxy.admin.pages.overview import LONGEST_SEARCH
-from dnsproxy.hostnames.claims import Claim, Origin, Reach, Rejection
+from dnsproxy.dns.names import Reach
+from dnsproxy.hostnames.claims import Claim, Origin, Rejection
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.ownership import Finding
 from dnsproxy.hostnames.registry import Registry
-from dnsproxy.hostnames.verdict import Targets
+from dnsproxy.hostnames.targets import Targets
 from sidecar.page.shared import Shared
 
 KINDS = {which.path: which for which in LISTS}

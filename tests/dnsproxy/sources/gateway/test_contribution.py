@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from dnsproxy.hostnames.claims import Claim, Reach, Rejection
+from dnsproxy.dns.names import Reach
+from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.sources.annotations import HOSTNAME, IGNORE, TARGET
 from dnsproxy.sources.gateway.contribution import contribution
 from dnsproxy.sources.gateway.facts import read_facts

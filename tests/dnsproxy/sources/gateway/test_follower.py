@@ -16,8 +16,9 @@ import structlog.testing
 import trio
 from trio.testing import MockClock
 
+from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
-from dnsproxy.hostnames.claims import Claim, Origin, Reach
+from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.sources.gateway.follower import GatewayFollower
 from dnsproxy.sources.gateway.kinds import GROUP
 from dnsproxy.sources.gateway.source import GatewayOptions
