@@ -16,9 +16,9 @@ from dnsproxy.cluster_dns.found import Found, Where
 from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef, find_own
 from dnsproxy.cluster_dns.requests import Answer, Denied, Request, decode_answer
 from sidecar.errors import StartError
+from sidecar.kubernetes.config import find_cluster
 from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
 from sidecar.kubernetes.http import ApiClient
-from sidecar.kubernetes.opening import find_cluster
 
 REQUEST_SECONDS: Final = 10.0
 """For one answer of the API server."""

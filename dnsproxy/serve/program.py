@@ -37,8 +37,8 @@ from dnsproxy.sources.static_names import HostsFile
 from sidecar.endpoints import Endpoint
 from sidecar.file_follower import Mark, file_mark
 from sidecar.inherited import Inherited, take_inherited
-from sidecar.kubernetes.config import Cluster
-from sidecar.kubernetes.opening import find_cluster
+from sidecar.kubernetes.cluster import Cluster
+from sidecar.kubernetes.config import find_cluster
 from sidecar.listeners import bound_endpoint, listen_tcp, listen_udp
 from sidecar.signals import run_until_signal
 from sidecar.slices import in_slices

@@ -23,7 +23,7 @@ from dnsproxy.sources.service_source import SOURCE as SERVICE
 from dnsproxy.sources.service_targets import Addresses, ServiceTargets
 from dnsproxy.sources.service_uses import ServiceUses
 from dnsproxy.sources.target_service import service_keys
-from sidecar.kubernetes.config import Cluster
+from sidecar.kubernetes.cluster import Cluster
 from sidecar.kubernetes.follower_status import Status
 from sidecar.kubernetes.http import ApiClient
 from sidecar.slices import in_slices

@@ -23,12 +23,12 @@ from proxy.backends.endpoint_slices import (
 from proxy.backends.readiness import Cause, Failure
 from proxy.routes import ServicePort
 from proxy.settings import Settings
+from sidecar.kubernetes.config import find_cluster
 from sidecar.kubernetes.endpoint_slices import EndpointSlice
 from sidecar.kubernetes.follower_status import Status
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import follow
 from sidecar.kubernetes.objects import Unreadable
-from sidecar.kubernetes.opening import find_cluster
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()

@@ -1,77 +1,39 @@
-"""The cluster: where its API server is, whom to trust, who we are. In a pod or by kubeconfig.
+"""Finds the cluster: by kubeconfig, or from the pod's own service account.
 
-The law: a Cluster is a value; what must be read again (a token that rotates, a plugin's output) is behind its two
-functions. Loading may run a plugin, so it belongs in a thread once an event loop runs. The `kubernetes` package costs
-half a second and 50 MB to import: a pod does without it (kubeconfig.py imports it where it is needed).
+The law: a wrong configuration is a ClusterConfigError, or in find_cluster a StartError of one line; nothing here sends
+a request to the API server. Loading may run a plugin, so it belongs in a thread once an event loop runs. The
+`kubernetes` package takes half a second and 50 MB to import: a pod does without it (kubeconfig.py imports it lazily).
 """
 
 from __future__ import annotations
 
 import os
-import ssl
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+import trio
+
+from sidecar.errors import StartError
+from sidecar.kubernetes.cluster import Cluster, ClusterConfigError, Tls, check_tls
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where the kubelet puts `token`, `ca.crt` and `namespace` into every pod."""
 
 
-class ClusterConfigError(Exception):
-    """We can't tell how to reach the cluster; the message names the file or variable and says what to do."""
+async def find_cluster(
+    *, kubeconfig: str | None, context: str | None, flag: str | None = None, status: int = 2
+) -> Cluster:
+    """As load_cluster, in a thread, because a credential plugin may take its time.
 
-
-@dataclass(frozen=True, slots=True)
-class Tls:
-    """Whom to trust and what to show, as PEM texts, so that two readings of the same files compare equal."""
-
-    ca: str | None = None
-    """Certificates to trust; None: those of the operating system."""
-    certificate: str | None = None
-    key: str | None = field(default=None, repr=False)
-    server_name: str | None = None
-    """The name in the server's certificate, where it is not the one in its URL."""
-    verify: bool = True
-
-    def make_context(self) -> ssl.SSLContext:
-        """An SSL context for clients. Raises ValueError or ssl.SSLError for what is no certificate or key."""
-        if self.ca is not None and not self.ca.strip():
-            # Nobody would be trusted; OpenSSL would take it for "the operating system's".
-            raise ValueError("no certificate in the authority's file")
-        context = ssl.create_default_context(cadata=self.ca)
-        if not self.verify:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        if self.certificate is not None and self.key is not None:
-            with _as_file(self.certificate) as certificate, _as_file(self.key) as key:
-                # An encrypted key would have OpenSSL ask on the terminal; this makes it fail instead.
-                context.load_cert_chain(certificate, key, password="")
-        return context
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """One API server and how to be let in."""
-
-    server: str
-    """`https://HOST[:PORT][/PREFIX]`, no final slash."""
-    origin: str
-    """Where this was read, for people: `the pod's service account`, `FILE, context NAME`."""
-    read_authorization: Callable[[], str | None] = field(repr=False, compare=False)
-    """The value of the Authorization header, fresh; None where a client certificate is all there is."""
-    reload: Callable[[], Cluster] = field(repr=False, compare=False)
-    """Everything read again, for when the server refuses us. May block; raises ClusterConfigError."""
-    tls: Tls = field(default_factory=Tls)
-    namespace: str = "default"
-    proxy: str | None = None
-    """URL of an HTTP proxy."""
-    trust_env: bool = False
-    """Whether HTTPS_PROXY and NO_PROXY count. Not in a pod, where they are meant for the world outside."""
-    blocks: bool = False
-    """Whether `read_authorization` may run a program or use the network, and so belongs in a thread."""
+    Raises StartError with the status, and with the name of the flag that needs a cluster, if one does.
+    """
+    load = partial(load_cluster, kubeconfig=kubeconfig, context=context)
+    try:
+        return await trio.to_thread.run_sync(load, abandon_on_cancel=True)
+    except ClusterConfigError as error:
+        raise StartError(f"{flag}: {error}" if flag else str(error), status=status) from error
 
 
 def load_cluster(
@@ -116,14 +78,6 @@ def load_in_cluster(*, environment: Mapping[str, str], service_account: Path = S
     return cluster
 
 
-def check_tls(tls: Tls, *, source: str) -> None:
-    """Raise ClusterConfigError if the certificates or the key are unusable."""
-    try:
-        tls.make_context()
-    except (ValueError, OSError) as error:
-        raise ClusterConfigError(f"{source}: unusable certificate or key: {error}") from error
-
-
 def _read_bearer(path: Path) -> str:
     token = _read(path).strip()
     if not token or not token.isascii() or not token.isprintable():
@@ -145,14 +99,3 @@ def _read(path: Path) -> str:
         hint = "does the pod have automountServiceAccountToken: false?"
         reason = error.strerror if isinstance(error, OSError) else error
         raise ClusterConfigError(f"{path}: {reason}; {hint}") from error
-
-
-@contextmanager
-def _as_file(text: str) -> Iterator[str]:
-    """A path for OpenSSL, which loads certificates from files alone: in memory, since a root may be read-only."""
-    descriptor = os.memfd_create("pem", os.MFD_CLOEXEC)
-    try:
-        os.write(descriptor, text.encode())
-        yield f"/proc/self/fd/{descriptor}"
-    finally:
-        os.close(descriptor)

@@ -25,7 +25,7 @@ import httpx2
 import trio
 
 from sidecar.kubernetes.body import body_of
-from sidecar.kubernetes.config import Cluster, ClusterConfigError
+from sidecar.kubernetes.cluster import Cluster, ClusterConfigError
 from sidecar.kubernetes.errors import ApiError, ServerTrouble, TimedOut, Unauthorized, error_from_response
 
 _HEADERS: Final = {

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sidecar.kubernetes.config import Cluster, ClusterConfigError, Tls, check_tls
+from sidecar.kubernetes.cluster import Cluster, ClusterConfigError, Tls, check_tls
 
 
 class _Context(msgspec.Struct):

@@ -21,7 +21,7 @@ import httpx2
 import trio
 import trio.testing
 
-from sidecar.kubernetes.config import Cluster
+from sidecar.kubernetes.cluster import Cluster
 from sidecar.kubernetes.http import ApiClient
 
 AUTHORITY = (Path(__file__).parent / "ca.crt").read_text(encoding="utf-8")

@@ -20,7 +20,8 @@ from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.sources.followers import IngressStatus, follow_ingresses
 from dnsproxy.sources.ingress import INGRESSES, Ingress
 from dnsproxy.sources.ingress_source import IngressOptions
-from sidecar.kubernetes.config import Tls, load_cluster
+from sidecar.kubernetes.cluster import Tls
+from sidecar.kubernetes.config import load_cluster
 from sidecar.kubernetes.errors import ApiError, Forbidden, Gone, NotFound, ServerTrouble, Unauthorized
 from sidecar.kubernetes.follower_status import State, Status
 from sidecar.kubernetes.http import ApiClient

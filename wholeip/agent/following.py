@@ -12,11 +12,11 @@ from typing import Final, TypeVar
 import structlog
 import trio
 
+from sidecar.kubernetes.config import find_cluster
 from sidecar.kubernetes.follower_status import Status
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import Changes, follow
 from sidecar.kubernetes.objects import Collection, Resource, Unreadable
-from sidecar.kubernetes.opening import find_cluster
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
 from wholeip.mappings.endpoints import slice_collection
 from wholeip.mappings.nodes import NODES

@@ -23,7 +23,7 @@ from dnsproxy.install.applying import TRIES, WRITES, Settled
 from dnsproxy.install.change.refusal import Refusal
 from dnsproxy.install.surveying import Order
 from sidecar.errors import StartError
-from sidecar.kubernetes.config import Tls
+from sidecar.kubernetes.cluster import Tls
 from sidecar.kubernetes.http import ApiClient
 from tests.dnsproxy.cluster_dns.test_own_service import deployment, pods, service
 from tests.dnsproxy.corefile.shapes import address

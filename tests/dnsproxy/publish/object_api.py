@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 import httpx2
 
-from sidecar.kubernetes.config import Cluster
+from sidecar.kubernetes.cluster import Cluster
 from sidecar.kubernetes.http import ApiClient
 from tests.kit.manifest_api import respond
 

@@ -19,7 +19,8 @@ import httpx2
 import pytest
 import trio
 
-from sidecar.kubernetes.config import Cluster, ClusterConfigError, Tls, load_in_cluster
+from sidecar.kubernetes.cluster import Cluster, ClusterConfigError, Tls
+from sidecar.kubernetes.config import load_in_cluster
 from sidecar.kubernetes.errors import (
     ApiError,
     Conflict,
@@ -312,7 +313,7 @@ async def test_an_error_that_comes_compressed_is_read() -> None:
 def test_a_client_that_is_opened_imports_nothing() -> None:
     """It is opened when queries are answered already, and they would wait for it."""
     script = (
-        "import sys; from sidecar.kubernetes.config import Cluster; from sidecar.kubernetes.http import ApiClient;"
+        "import sys; from sidecar.kubernetes.cluster import Cluster; from sidecar.kubernetes.http import ApiClient;"
         "before = set(sys.modules); ApiClient(Cluster('https://192.0.2.1', '', lambda: None, None))._open();"
         "print(sorted(set(sys.modules) - before))"
     )
