@@ -1,32 +1,17 @@
-"""What a relay counts, as plain integers, and their translation into metrics when somebody asks.
+"""The counters of a relay as metrics.
 
-The law: the byte path adds to integers and knows no metric; names and labels are chosen here. No label holds a hostname
-or an address of a client.
+The law: names and labels are chosen here, and values are read at each scrape. No label holds a hostname or an address
+of a client.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from proxy.backends.readiness import Cause
-
-
-@dataclass(slots=True)
-class Counters:
-    """Counts since the start."""
-
-    connections: int = 0
-    active: int = 0
-    refused: int = 0
-    """Clients that had as many connections already as one may have."""
-    octets_to_backend: int = 0
-    """Payload alone, without headers of ours."""
-    octets_to_client: int = 0
-    backend_errors: dict[Cause, int] = field(default_factory=lambda: dict.fromkeys(Cause, 0))
+from proxy.relay.counters import Counters
 
 
 class RelayCollector(Collector):

@@ -16,13 +16,13 @@ from typing import Final
 import structlog
 import trio
 
-from proxy.admin.metrics import Counters
 from proxy.backends.backend import OWN_LISTENER, Backend
 from proxy.backends.following import follow_backends
 from proxy.backends.name_resolver import LookUp
 from proxy.relay.clients import Clients
 from proxy.relay.connection import Connection
 from proxy.relay.copying import BUFFER
+from proxy.relay.counters import Counters
 from proxy.relay.dialling import Dialling
 from proxy.relay.limits import connection_limit, descriptor_limit
 from proxy.relay.listener import ROUTE_FLAG, Listener

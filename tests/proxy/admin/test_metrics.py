@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from proxy.admin.metrics import Counters, RelayCollector
+from proxy.admin.metrics import RelayCollector
 from proxy.backends.readiness import Cause
+from proxy.relay.counters import Counters
 
 
 def scrape(counters: Counters) -> dict[str, float]:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from proxy.admin.metrics import Counters
 from proxy.admin.page import CHARTS, RelayStatus, RouteStatus, read_counters, relay_facts, render_page
 from proxy.backends.readiness import Cause
+from proxy.relay.counters import Counters
 from sidecar.page.history import History
 
 EVIL = "<script>alert(1)</script>\"'&\u202e"

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.admin.metrics import Counters
 from proxy.admin.reports import (
     LONGEST_BACKOFF,
     Report,
@@ -20,6 +19,7 @@ from proxy.admin.reports import (
     share_of,
 )
 from proxy.backends.readiness import Cause
+from proxy.relay.counters import Counters
 
 counts = st.integers(0, 2**62)
 counters = st.builds(
