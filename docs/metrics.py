@@ -20,7 +20,8 @@ from dnsproxy.install.watch.watcher_status import WatchCollector, WatchStatus
 from dnsproxy.publish.publisher_status import PublishCollector, PublishStatus
 from dnsproxy.serve.metrics import ServerCollector
 from dnsproxy.server.dns_server import DnsServer
-from proxy.admin.metrics import Counters, RelayCollector
+from proxy.admin.metrics import RelayCollector
+from proxy.relay.counters import Counters
 from proxy.serve.supervisor import Fleet
 from sidecar.kubernetes.follower_status import Status
 from wholeip.agent.metrics import AgentCollector

@@ -1,1 +1,4 @@
-"""What a running server shows (pages, listing, publication), and how it is asked."""
+"""What a running server shows (pages, listing, publication), and how it is asked.
+
+Pure: explain.py, listing.py and publication.py.
+"""

@@ -1,1 +1,1 @@
-"""Discovery: what serves a cluster's DNS, read from the cluster's objects. Pure; ../discovering.py fetches them."""
+"""Reads and asks what serves the cluster's DNS; writes nothing. Pure but for options.py, probing.py and read.py."""

@@ -1,1 +1,1 @@
-"""Corefile text in, Corefile text out. Pure but for files.py."""
+"""Corefile text in, Corefile text out. Pure."""

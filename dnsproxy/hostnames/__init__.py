@@ -1,1 +1,1 @@
-"""Claims in, one verdict per hostname out. Pure but for keeper.py, which swaps the table."""
+"""Claims in, one verdict per hostname out. Pure but for keeper.py."""

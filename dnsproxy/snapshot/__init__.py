@@ -1,1 +1,1 @@
-"""The claims on disk."""
+"""The claims on disk. Pure but for file.py."""

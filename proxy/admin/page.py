@@ -11,7 +11,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from proxy.admin.metrics import Counters
+from proxy.relay.counters import Counters
 from sidecar.page.charts import format_charts
 from sidecar.page.document import Fact, Frame, Level, document, facts, section, table, text, value
 from sidecar.page.history import Chart, History, level, rate

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from proxy.admin.metrics import Counters
+from proxy.relay.counters import Counters
 
 LONGEST_BACKOFF: Final = 5.0
 """Seconds between the end of a worker that does not live long and the next start."""
