@@ -17,7 +17,7 @@ import h11
 import trio
 
 from sidecar.endpoints import Endpoint
-from sidecar.errors import StartError
+from sidecar.errors import ExitStatus, StartError
 from sidecar.text import one_line
 
 LARGEST: Final = 128 << 20
@@ -26,7 +26,6 @@ CONNECT_SECONDS: Final = 5
 ANSWER_SECONDS: Final = 70
 """For the whole answer; a little more than a server gives itself."""
 
-_UNREACHABLE: Final = 3
 _CHUNK: Final = 65_536
 _SHOWN: Final = 200
 _OK: Final = 200
@@ -65,7 +64,7 @@ async def ask(endpoint: Endpoint, target: str, *, program: str, largest: int = L
     try:
         return (await get(endpoint, target, program=program, largest=largest)).body
     except NoAnswer as error:
-        raise StartError(f"--admin {endpoint}: {error}", status=_UNREACHABLE) from None
+        raise StartError(f"--admin {endpoint}: {error}", status=ExitStatus.UNKNOWN) from None
 
 
 async def get(

@@ -11,7 +11,7 @@ from typing import Final
 import click
 import trio
 
-from sidecar.errors import StartError
+from sidecar.errors import ExitStatus, StartError
 from sidecar.kubernetes.errors import ApiError, Forbidden
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listing import list_all
@@ -27,7 +27,6 @@ from wholeip.ruleset.ruleset import Ruleset, format_ruleset, make_ruleset
 from wholeip.settings import ClusterSettings
 
 READ_SECONDS: Final = 60.0
-_COULD_NOT: Final = 3
 
 
 async def print_rules(settings: ClusterSettings, output: str) -> int:
@@ -38,9 +37,11 @@ async def print_rules(settings: ClusterSettings, output: str) -> int:
             with trio.fail_after(READ_SECONDS):
                 state = await read_state(client, settings)
         except ApiError as error:
-            raise StartError(f"{server} could not be asked: {error}", status=_COULD_NOT) from None
+            raise StartError(f"{server} could not be asked: {error}", status=ExitStatus.UNKNOWN) from None
         except trio.TooSlowError:
-            raise StartError(f"{server} did not tell all within {READ_SECONDS:g} s", status=_COULD_NOT) from None
+            raise StartError(
+                f"{server} did not tell all within {READ_SECONDS:g} s", status=ExitStatus.UNKNOWN
+            ) from None
     plan = state.plan()
     ruleset = make_ruleset(plan.mappings, cluster=state.networks)
     _print(settings, state, plan, ruleset, output)

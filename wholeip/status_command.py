@@ -10,13 +10,11 @@ from collections.abc import Iterator
 import click
 
 from sidecar.asking import ask
-from sidecar.errors import StartError
+from sidecar.errors import ExitStatus, StartError
 from sidecar.options import Endpoint
 from sidecar.text import align_columns, one_line
 from wholeip.agent.status import Document, describe_opened, format_json, parse_document
 
-_NOT_SO = 1
-_BAD_ANSWER = 3
 _HEADINGS = ("SERVICE", "ADDRESS", "POD", "LETS IN", "EGRESS", "RUNS")
 
 
@@ -27,12 +25,12 @@ async def print_status(admin: Endpoint, output: str) -> int:
         document = parse_document(octets)
     except ValueError as error:
         text = f"--admin {admin}: the answer is not what `wholeip run` of this version gives ({error})"
-        raise StartError(text, status=_BAD_ANSWER) from None
+        raise StartError(text, status=ExitStatus.UNKNOWN) from None
     if output == "json":
         click.echo(format_json(document))
     else:
         click.echo("\n".join(format_text(document)))
-    return 0 if document.ready else _NOT_SO
+    return ExitStatus.DONE if document.ready else ExitStatus.NO
 
 
 def format_text(document: Document) -> Iterator[str]:

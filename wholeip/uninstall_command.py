@@ -5,17 +5,13 @@ The law: needs no cluster and no state of ours, touches no table but ours, and o
 
 from __future__ import annotations
 
-from typing import Final
-
 import click
 
-from sidecar.errors import StartError
+from sidecar.errors import ExitStatus, StartError
 from wholeip.agent.present import address_count
 from wholeip.kernel.nft import Nft, Table
 from wholeip.ruleset.errors import NftFailed
 from wholeip.ruleset.ruleset import TABLE
-
-_COULD_NOT: Final = 3
 
 
 async def run_uninstall(dry_run: bool) -> int:
@@ -36,6 +32,6 @@ async def uninstall(table: Table, *, dry_run: bool) -> int:
             return 0
         await table.delete_table()
     except NftFailed as error:
-        raise StartError(f"nftables: {error}", status=_COULD_NOT) from error
+        raise StartError(f"nftables: {error}", status=ExitStatus.UNKNOWN) from error
     click.echo(f"Took out the table inet {TABLE} with {addresses} addresses.")
     return 0

@@ -13,14 +13,13 @@ import click
 
 from dnsproxy.dns.names import parse_zone
 from sidecar.checked_type import CheckedType
+from sidecar.errors import ExitStatus
 from sidecar.options import Command, Decorated, Endpoint, EndpointType, StartError, run_program
 from sidecar.text import escape_controls
 
 if TYPE_CHECKING:
     from dnsproxy.admin.listing import Listing, Row
 
-_NOT_IN_THE_TABLE = 1
-_BAD_ANSWER = 3
 
 TABLE_EPILOG = """\b
 Examples:
@@ -112,7 +111,7 @@ async def _explain(name: str, admin: Endpoint, output: str) -> int:
         verdict, *lines = format_explanation(explanation)
         click.secho(verdict, fg="green" if explanation.answer else "yellow")
         _print(lines)
-    return 0 if explanation.answer else _NOT_IN_THE_TABLE
+    return ExitStatus.DONE if explanation.answer else ExitStatus.NO
 
 
 def _lines(listing: Listing, rows: list[Row], output: str) -> Iterable[str]:
@@ -143,5 +142,6 @@ def _print(lines: Iterable[str]) -> None:
 
 def _no_answer(admin: Endpoint, error: ValueError) -> StartError:
     return StartError(
-        f"--admin {admin}: the answer is not what `dnsproxy serve` of this version gives ({error})", status=_BAD_ANSWER
+        f"--admin {admin}: the answer is not what `dnsproxy serve` of this version gives ({error})",
+        status=ExitStatus.UNKNOWN,
     )

@@ -15,7 +15,7 @@ from dnsproxy.cluster_dns.find import find
 from dnsproxy.cluster_dns.found import Found, Where
 from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef, find_own
 from dnsproxy.cluster_dns.requests import Answer, Denied, Request, decode_answer
-from sidecar.errors import StartError
+from sidecar.errors import ExitStatus, StartError
 from sidecar.kubernetes.config import find_cluster
 from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
 from sidecar.kubernetes.http import ApiClient
@@ -25,14 +25,13 @@ REQUEST_SECONDS: Final = 10.0
 DISCOVERY_SECONDS: Final = 30.0
 """For all of them: five rounds or so."""
 
-_COULD_NOT_LOOK: Final = 3
 
 Answers = Mapping[Request, Answer]
 
 
 async def load_client(*, kubeconfig: str | None, context: str | None) -> ApiClient:
     """A client, not yet opened, for the cluster that is meant. Raises StartError with status 3."""
-    return ApiClient(await find_cluster(kubeconfig=kubeconfig, context=context, status=_COULD_NOT_LOOK))
+    return ApiClient(await find_cluster(kubeconfig=kubeconfig, context=context, status=ExitStatus.UNKNOWN))
 
 
 async def discover(client: ApiClient, where: Where | None = None) -> Found:
@@ -50,10 +49,10 @@ async def gather(client: ApiClient, wanted: Callable[[Answers], Iterable[Request
                 await reader.read(requests)
                 if reader.failures:
                     message = f"{server} could not be asked: {reader.failures[0]}"
-                    raise StartError(message, status=_COULD_NOT_LOOK)
+                    raise StartError(message, status=ExitStatus.UNKNOWN)
     except trio.TooSlowError:
         message = f"{server} did not tell all within {DISCOVERY_SECONDS:g} s"
-        raise StartError(message, status=_COULD_NOT_LOOK) from None
+        raise StartError(message, status=ExitStatus.UNKNOWN) from None
     return reader.answers
 
 

@@ -14,7 +14,7 @@ from typing import Final
 import trio
 
 from sidecar.endpoints import Endpoint
-from sidecar.errors import StartError
+from sidecar.errors import ExitStatus, StartError
 
 PATIENCE: Final = 15
 _LOOK_EVERY: Final = 0.02
@@ -42,7 +42,9 @@ async def _run(command: Sequence[str], *, task_status: trio.TaskStatus[trio.Proc
             task_status.started(child)
             await child.wait()
             words = bytes(said[-_LAST_WORDS:]).decode("utf-8", "replace").strip()
-            raise StartError(f"{command[0]} ended by itself with status {child.returncode}: {words}", status=3)
+            raise StartError(
+                f"{command[0]} ended by itself with status {child.returncode}: {words}", status=ExitStatus.UNKNOWN
+            )
         finally:
             with trio.CancelScope(shield=True):
                 await _end(child)
@@ -77,4 +79,4 @@ async def wait_for_listener(endpoint: Endpoint) -> None:
             else:
                 await stream.aclose()
                 return
-    raise StartError(f"nothing listens on {endpoint} after {PATIENCE} s", status=3)
+    raise StartError(f"nothing listens on {endpoint} after {PATIENCE} s", status=ExitStatus.UNKNOWN)

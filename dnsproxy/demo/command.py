@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from sidecar.errors import ExitStatus
 from sidecar.options import Command, run_program
 
 EPILOG = """\b
@@ -49,7 +50,7 @@ async def _run(keep: bool, as_json: bool) -> int:  # run_program passes argument
         if keep:
             click.echo(_invitation(stage), err=as_json)
             await trio.sleep_forever()
-    return 0 if succeeded(steps) else 1
+    return ExitStatus.DONE if succeeded(steps) else ExitStatus.NO
 
 
 def _introduction(stage: Any) -> str:

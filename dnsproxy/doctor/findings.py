@@ -12,9 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-HEALTHY: Final = 0
-FINDINGS: Final = 1
-COULD_NOT_LOOK: Final = 3
+from sidecar.errors import ExitStatus
 
 
 class Severity(StrEnum):
@@ -81,8 +79,8 @@ class Diagnosis(msgspec.Struct, frozen=True):
     def status(self) -> int:
         """The exit status: 0 healthy, 1 findings, 3 could not look."""
         if any(finding.severity in (Severity.PROBLEM, Severity.WARNING) for finding in self.findings):
-            return FINDINGS
-        return COULD_NOT_LOOK if any(one.matters for one in self.unseen) else HEALTHY
+            return ExitStatus.NO
+        return ExitStatus.UNKNOWN if any(one.matters for one in self.unseen) else ExitStatus.DONE
 
 
 def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -14,8 +14,9 @@ from rich.console import Console
 from rich.text import Text
 
 from dnsproxy.doctor.facts import Facts
-from dnsproxy.doctor.findings import HEALTHY, Diagnosis, Finding, Severity, Step, Unseen
+from dnsproxy.doctor.findings import Diagnosis, Finding, Severity, Step, Unseen
 from sidecar.colour import colour_choice
+from sidecar.errors import ExitStatus
 from sidecar.text import one_line
 
 _MARKS: Final = {Severity.PROBLEM: "✗", Severity.WARNING: "!", Severity.INFO: "i", Severity.OK: "✓"}
@@ -60,8 +61,8 @@ def print_diagnosis(diagnosis: Diagnosis, facts: Facts, console: Console) -> Non
         console.print()
         _print_unseen(unseen, console)
     console.print()
-    style = "bold green" if diagnosis.status == HEALTHY else "bold red" if diagnosis.status == 1 else "bold yellow"
-    _print_wrapped(diagnosis.verdict, console, style=style)
+    colour = {ExitStatus.DONE: "green", ExitStatus.NO: "red"}.get(ExitStatus(diagnosis.status), "yellow")
+    _print_wrapped(diagnosis.verdict, console, style=f"bold {colour}")
 
 
 def format_text(diagnosis: Diagnosis, facts: Facts, *, width: int = 100) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from dnsproxy.doctor.facts import Refusal
-from sidecar.errors import StartError
+from sidecar.errors import ExitStatus, StartError
 from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound, Unauthorized
 from sidecar.kubernetes.http import ApiClient
 
@@ -20,7 +20,6 @@ T = TypeVar("T")
 REQUEST_SECONDS: Final = 15.0
 PAGE: Final = 500
 _MOST_PAGES: Final = 1000
-_COULD_NOT_LOOK: Final = 3
 _FAULTS: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
@@ -112,7 +111,7 @@ class Reader:
         cluster = self._client.cluster
         return StartError(
             f"the API server at {cluster.server} ({cluster.origin}) could not be asked: {error}",
-            status=_COULD_NOT_LOOK,
+            status=ExitStatus.UNKNOWN,
         )
 
     def _decode(self, body: bytes | msgspec.Raw, kind: type[T], what: str) -> T | None:

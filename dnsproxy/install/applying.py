@@ -29,7 +29,7 @@ from dnsproxy.install.change.trial import after, make_trial
 from dnsproxy.install.surveying import Order, Survey, survey
 from dnsproxy.install.trying import try_change
 from dnsproxy.install.writing import Changed, write
-from sidecar.errors import StartError
+from sidecar.errors import ExitStatus, StartError
 from sidecar.kubernetes.http import ApiClient
 
 TRIES: Final = 8
@@ -39,7 +39,6 @@ WRITES: Final = 3
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 3.0
 """Seconds between two looks, after a conflict."""
-_COULD_NOT: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,4 +162,4 @@ def check_seen(seen: Survey) -> None:
 def _check_all_seen(faults: Iterable[Fault]) -> None:
     blocked = next((fault for fault in faults if fault.blame is Blame.ACCESS), None)
     if blocked is not None:
-        raise StartError(str(blocked), status=_COULD_NOT)
+        raise StartError(str(blocked), status=ExitStatus.UNKNOWN)

@@ -31,11 +31,10 @@ from dnsproxy.install.proof import GONE, LOADED, is_reachable, prove
 from dnsproxy.install.status import Report, Verdict
 from dnsproxy.install.surveying import Order
 from sidecar.endpoints import Endpoint
-from sidecar.errors import StartError
+from sidecar.errors import ExitStatus, StartError
 from sidecar.kubernetes.http import ApiClient
 from sidecar.text import escape_controls, one_line
 
-_REFUSED: Final = 1
 _COLOURS: Final = {0: "green", 1: "red"}
 
 
@@ -59,7 +58,7 @@ async def install(order: Order, asking: Asking) -> int:
         try:
             return await _install(client, order, asking)
         except Refusal as refusal:
-            raise StartError(str(refusal), status=_REFUSED) from None
+            raise StartError(str(refusal), status=ExitStatus.NO) from None
 
 
 async def uninstall(where: Where, asking: Asking) -> int:
@@ -68,7 +67,7 @@ async def uninstall(where: Where, asking: Asking) -> int:
         try:
             return await _uninstall(client, where, asking)
         except Refusal as refusal:
-            raise StartError(str(refusal), status=_REFUSED) from None
+            raise StartError(str(refusal), status=ExitStatus.NO) from None
 
 
 async def _install(client: ApiClient, order: Order, asking: Asking) -> int:
@@ -172,7 +171,9 @@ def _announce(told: Told, asking: Asking) -> None:
 
 
 def _finish_dry(told: Told, asking: Asking) -> int:
-    verdict = Verdict(_REFUSED if told.edits.refusals else 0, "nothing was written: this is what would be")
+    verdict = Verdict(
+        ExitStatus.NO if told.edits.refusals else ExitStatus.DONE, "nothing was written: this is what would be"
+    )
     if asking.as_json:
         return _finish(told, verdict, asking)
     if not told.edits.changed:

@@ -20,7 +20,7 @@ from dnsproxy.corefile.plan import Change, plan_install, plan_uninstall
 from dnsproxy.corefile.stanza import Version
 from sidecar.diffs import format_diff
 from sidecar.endpoints import Endpoint
-from sidecar.errors import StartError
+from sidecar.errors import ExitStatus, StartError
 from sidecar.text import escape_controls, one_line
 from sidecar.usage import BadUsage
 
@@ -81,7 +81,7 @@ def _planned(source: Source, plan: Callable[[], Change]) -> Change:
     try:
         return plan()
     except CorefileError as error:
-        raise StartError(_located(source, error), status=1) from None
+        raise StartError(_located(source, error), status=ExitStatus.NO) from None
 
 
 def _located(source: Source, error: CorefileError) -> str:
@@ -114,7 +114,7 @@ def _write(source: Source, text: str) -> None:
     try:
         write_text(source.name, text)
     except OSError as error:
-        raise StartError(f"cannot write {source.name}: {error.strerror}", status=3) from None
+        raise StartError(f"cannot write {source.name}: {error.strerror}", status=ExitStatus.UNKNOWN) from None
     except ValueError as error:
         raise StartError(str(error)) from None
     click.echo(f"Wrote {one_line(source.name)}", err=True)

@@ -21,10 +21,7 @@ from dnsproxy.install.change.rights import WATCH_NAME, Grant, make_roles
 from dnsproxy.install.status import Report, Verdict, judge
 from dnsproxy.install.status_report import format_asked
 from sidecar.endpoints import Endpoint
-
-DONE: Final = 0
-NOT_DONE: Final = 1
-UNKNOWN: Final = 3
+from sidecar.errors import ExitStatus
 
 _WORDS: Final = {"patch": "changes", "create": "creates", "delete": "deletes"}
 _PRINT: Final = "give it to the owner instead: dnsproxy install --method print"
@@ -52,11 +49,11 @@ def judge_install(report: Report, choice: Choice, *, wrote: bool, reverted: bool
     there = any(str(trace.target) == str(choice.target) for trace in report.traces)
     if reverted or not there:
         text = f"written, not loaded: it was undone, by {_undoer(report.found, choice)}; {_PRINT}"
-        return Verdict(NOT_DONE, text)
+        return Verdict(ExitStatus.NO, text)
     if not asked:
-        return Verdict(DONE, f"{done}; whether it is loaded was not asked")
+        return Verdict(ExitStatus.DONE, f"{done}; whether it is loaded was not asked")
     verdict = judge(report)
-    if verdict.status == DONE:
+    if verdict.status == ExitStatus.DONE:
         return verdict
     pods = _pods_not_ready(report.found.asked_by_pods)
     return replace(verdict, text=f"{verdict.text}; {pods}" if pods else verdict.text)
@@ -66,22 +63,22 @@ def judge_uninstall(edits: Edits, loaded: Sequence[Asked], *, wrote: bool, rever
     """The verdict on an uninstall; `loaded` is what the cluster's DNS said last."""
     states = {one.state for one in loaded}
     if edits.refusals:
-        return Verdict(NOT_DONE, f"not all was taken out: {'; '.join(edits.refusals)}")
+        return Verdict(ExitStatus.NO, f"not all was taken out: {'; '.join(edits.refusals)}")
     if reverted:
         text = "taken out, and put back by somebody else each time: is `dnsproxy install --watch` running?"
-        return Verdict(NOT_DONE, text)
+        return Verdict(ExitStatus.NO, text)
     done = "taken out" if wrote else "nothing bears our marks"
     if states & {State.YES, State.PARTLY}:
-        return Verdict(NOT_DONE, f"{done}, and the cluster's DNS still asks dnsproxy: {_why_still(wrote)}")
+        return Verdict(ExitStatus.NO, f"{done}, and the cluster's DNS still asks dnsproxy: {_why_still(wrote)}")
     if not wrote:
-        return Verdict(DONE, "not installed: there is nothing to take out")
+        return Verdict(ExitStatus.DONE, "not installed: there is nothing to take out")
     if not asked:
-        return Verdict(DONE, f"{done}; whether it is still loaded was not asked")
+        return Verdict(ExitStatus.DONE, f"{done}; whether it is still loaded was not asked")
     if states <= {State.SILENT}:
         where = ", ".join(format_address(one.endpoint) for one in loaded) or "the cluster's DNS"
         text = f"{done}; whether it is still loaded cannot be told from here, since {where} does not answer"
-        return Verdict(UNKNOWN, f"{text}: run this in a pod")
-    return Verdict(DONE, f"{done}, and the cluster's DNS no longer asks dnsproxy")
+        return Verdict(ExitStatus.UNKNOWN, f"{text}: run this in a pod")
+    return Verdict(ExitStatus.DONE, f"{done}, and the cluster's DNS no longer asks dnsproxy")
 
 
 def format_lines(told: Told) -> Iterator[str]:

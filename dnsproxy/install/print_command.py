@@ -19,10 +19,8 @@ from dnsproxy.install.change.refusal import Refusal
 from dnsproxy.install.cluster_command import Asking
 from dnsproxy.install.printing import Printed, print_for
 from dnsproxy.install.surveying import Order, Survey, survey
-from sidecar.errors import StartError
+from sidecar.errors import ExitStatus, StartError
 from sidecar.text import escape_controls, one_line
-
-_REFUSED = 1
 
 
 async def print_stanza(order: Order, asking: Asking) -> int:
@@ -37,7 +35,7 @@ async def print_stanza(order: Order, asking: Asking) -> int:
             check_ready(seen.own)
         printed = print_for(seen.found, seen.choice, Wanted(addresses, seen.zones))
     except Refusal as refusal:
-        raise StartError(str(refusal), status=_REFUSED) from None
+        raise StartError(str(refusal), status=ExitStatus.NO) from None
     notes += printed.notes
     if asking.as_json:
         click.echo(escaped_json(_document(printed, seen, notes), indent=2))

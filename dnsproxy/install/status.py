@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from dnsproxy.cluster_dns.asked import Asked, State
 from dnsproxy.cluster_dns.choice import Choice, Method
@@ -17,10 +16,7 @@ from dnsproxy.cluster_dns.found import Found
 from dnsproxy.cluster_dns.fragments import Scope
 from dnsproxy.cluster_dns.traces import Trace
 from dnsproxy.corefile.stanza import format_address
-
-INSTALLED: Final = 0
-NOT_INSTALLED: Final = 1
-COULD_NOT_LOOK: Final = 3
+from sidecar.errors import ExitStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +46,21 @@ def judge(report: Report) -> Verdict:
     """The verdict, the worst that is known first."""
     blocked = next((fault for fault in report.found.faults if fault.blame is Blame.ACCESS), None)
     if blocked is not None:
-        return Verdict(COULD_NOT_LOOK, f"could not look at everything: {blocked}")
+        return Verdict(ExitStatus.UNKNOWN, f"could not look at everything: {blocked}")
     states = {asked.state for asked in report.loaded}
     damaged = next((trace for trace in report.traces if trace.fault), None)
     if damaged is not None:
-        return Verdict(NOT_INSTALLED, f"installed, and damaged: {damaged.target}: {damaged.fault}")
+        return Verdict(ExitStatus.NO, f"installed, and damaged: {damaged.target}: {damaged.fault}")
     if State.YES in states and not states & {State.NO, State.PARTLY}:
         by = "" if report.traces else ", by a configuration without our marks"
-        return Verdict(INSTALLED, f"installed and loaded: the cluster's DNS asks dnsproxy{by}")
+        return Verdict(ExitStatus.DONE, f"installed and loaded: the cluster's DNS asks dnsproxy{by}")
     if not report.traces:
         return _judge_without_marks(report, states)
     if states & {State.NO, State.PARTLY} or not states:
-        return Verdict(NOT_INSTALLED, f"written, not loaded: {'; '.join(_causes(report))}")
+        return Verdict(ExitStatus.NO, f"written, not loaded: {'; '.join(_causes(report))}")
     where = ", ".join(format_address(asked.endpoint) for asked in report.loaded)
     text = f"written; whether it is loaded cannot be told from here, since {where} does not answer"
-    return Verdict(COULD_NOT_LOOK, f"{text}: run this in a pod")
+    return Verdict(ExitStatus.UNKNOWN, f"{text}: run this in a pod")
 
 
 def _judge_without_marks(report: Report, states: set[State]) -> Verdict:
@@ -72,8 +68,8 @@ def _judge_without_marks(report: Report, states: set[State]) -> Verdict:
     if states == {State.SILENT} and report.choice.method is Method.PRINT:
         # What an owner renders from its own settings has lost our marks on the way.
         reason = "nothing bears our marks, and whether the owner was given a stanza cannot be told from here"
-        return Verdict(COULD_NOT_LOOK, f"{reason}: run this in a pod")
-    return Verdict(NOT_INSTALLED, text)
+        return Verdict(ExitStatus.UNKNOWN, f"{reason}: run this in a pod")
+    return Verdict(ExitStatus.NO, text)
 
 
 def _offer(choice: Choice) -> str:

@@ -20,10 +20,9 @@ from dnsproxy.cluster_dns.requests import INGRESS, Denied, Request
 from dnsproxy.cluster_dns.structs import Ingress
 from dnsproxy.install.change.registrable import hosts_of, registrable_zones
 from sidecar.endpoints import Endpoint
-from sidecar.errors import StartError
+from sidecar.errors import ExitStatus, StartError
 from sidecar.kubernetes.http import ApiClient
 
-_COULD_NOT: Final = 3
 _ALL_INGRESSES: Final = Request(INGRESS, "")
 
 
@@ -90,12 +89,12 @@ async def _read_hostnames(client: ApiClient, admin: Endpoint | None) -> tuple[It
             rows = parse_listing(await ask(admin, "/table")).names
         except ValueError as error:
             text = f"--admin {admin}: the answer is not what `dnsproxy serve` of this version gives ({error})"
-            raise StartError(text, status=_COULD_NOT) from None
+            raise StartError(text, status=ExitStatus.UNKNOWN) from None
         return [row.hostname for row in rows], f"the table of the dnsproxy at {admin}"
     answers = await gather(client, lambda answers: () if _ALL_INGRESSES in answers else (_ALL_INGRESSES,))
     listed = answers[_ALL_INGRESSES]
     if isinstance(listed, Denied):
         text = f"zones have to be named, and it is not allowed to {_ALL_INGRESSES} for their hosts: {listed.message}"
-        raise StartError(f"{text}; name them with --zone", status=_COULD_NOT)
+        raise StartError(f"{text}; name them with --zone", status=ExitStatus.UNKNOWN)
     ingresses: tuple[Ingress, ...] = listed if isinstance(listed, tuple) else ()
     return hosts_of(ingresses), "the hosts of the cluster's Ingresses"

@@ -11,14 +11,12 @@ from typing import Final
 from dnsproxy.install.change.config_map import ConfigMapChange, make_write
 from dnsproxy.install.change.edits import Edits
 from dnsproxy.install.change.refusal import Refusal
-from sidecar.errors import StartError
+from sidecar.errors import ExitStatus, StartError
 from sidecar.kubernetes.errors import ApiError, Conflict, Forbidden, NotFound, Refused
 from sidecar.kubernetes.http import ApiClient
 
 REQUEST_SECONDS: Final = 15.0
 """For one answer of the API server; webhooks may take ten of them."""
-
-_COULD_NOT: Final = 3
 
 
 class Changed(Exception):
@@ -50,9 +48,9 @@ async def _write_one(client: ApiClient, change: ConfigMapChange) -> None:
     except Forbidden as error:
         where = f"{change.verb} configmaps {change.source.name} in namespace {change.source.namespace}"
         remedy = "--dry-run prints the Role that does"
-        raise StartError(f"not allowed to {where}: {error}; {remedy}", status=_COULD_NOT) from None
+        raise StartError(f"not allowed to {where}: {error}; {remedy}", status=ExitStatus.UNKNOWN) from None
     except Refused as error:
         raise Refusal(f"the API server does not take it: {error}", place=name) from None
     except ApiError as error:
         text = f"{name} may or may not be written: {error}; run this again, which finishes it"
-        raise StartError(text, status=_COULD_NOT) from None
+        raise StartError(text, status=ExitStatus.UNKNOWN) from None

@@ -30,6 +30,7 @@ from dnsproxy.publish.hosts_lines import select_names
 from dnsproxy.publish.parts import Part
 from dnsproxy.publish.publisher_status import PublishStatus
 from dnsproxy.publish.sudden_loss import is_doubtful
+from sidecar.errors import ExitStatus
 from sidecar.kubernetes.errors import ApiError, Conflict, NotFound
 from sidecar.kubernetes.http import ApiClient
 
@@ -57,7 +58,7 @@ class ConfigMapTarget:
                 if held_back is not None:
                     return held_back
         except ApiError as error:
-            raise Troubled(f"ConfigMap {self._name}: {error}", status=3) from None
+            raise Troubled(f"ConfigMap {self._name}: {error}", status=ExitStatus.UNKNOWN) from None
         raise Troubled(f"ConfigMap {self._name} was changed by somebody else {TRIES} times while it was being written")
 
     async def remove(self) -> bool:
@@ -69,7 +70,7 @@ class ConfigMapTarget:
         except Conflict as error:
             raise Troubled(f"ConfigMap {self._name} is still being written to ({error}); end that first") from None
         except ApiError as error:
-            raise Troubled(f"ConfigMap {self._name}: {error}", status=3) from None
+            raise Troubled(f"ConfigMap {self._name}: {error}", status=ExitStatus.UNKNOWN) from None
         return bool(maps)
 
     async def _publish(self, wanted: Publication, confirmed: bool) -> str | None:

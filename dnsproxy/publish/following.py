@@ -17,7 +17,7 @@ import trio
 from dnsproxy.admin.publication import Publication
 from dnsproxy.publish.publisher_status import CHANGED, FAILED, UNCHANGED, PublishStatus
 from dnsproxy.publish.source import NotReadable, Source
-from sidecar.errors import StartError
+from sidecar.errors import ExitStatus, StartError
 
 SECOND_LOOK: Final = 2.0
 """Seconds until a doubtful table is looked at again, at most: a source that is starting has then found its feet."""
@@ -27,8 +27,6 @@ _JITTER: Final = 0.1
 """Of the interval, more or less: hundreds that started together must not come together for ever."""
 _FIRST_JITTER: Final = 0.5
 """Until there is a first table: those whom a server turned away together must not come back together."""
-
-_COULD_NOT: Final = 3
 
 
 class Troubled(Exception):
@@ -80,11 +78,11 @@ async def publish_once(source: Source, target: Target, *, pace: Pace, status: Pu
         await trio.sleep(pace.second_look)
         await follower.look()
     if status.source_trouble:
-        raise StartError(status.source_trouble, status=_COULD_NOT)
+        raise StartError(status.source_trouble, status=ExitStatus.UNKNOWN)
     if status.target_trouble:
         raise StartError(status.target_trouble, status=follower.refusal)
     if status.held_back:
-        raise StartError(status.held_back, status=1)
+        raise StartError(status.held_back, status=ExitStatus.NO)
 
 
 class _Follower:

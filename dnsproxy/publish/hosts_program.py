@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
 
 import click
 import structlog
@@ -23,10 +22,8 @@ from dnsproxy.publish.publisher_status import PublishStatus
 from dnsproxy.publish.settings import Doing, HostsSettings
 from dnsproxy.publish.source import NotReadable
 from sidecar.diffs import format_diff
-from sidecar.errors import StartError
+from sidecar.errors import ExitStatus, StartError
 from sidecar.text import escape_controls
-
-_COULD_NOT: Final = 3
 
 log = structlog.get_logger("dnsproxy.publish")
 
@@ -67,7 +64,7 @@ async def _print_diff(settings: HostsSettings, target: HostsTarget) -> None:
         publication = None if removing else await make_source(settings.common).look()
         change = await target.plan(publication)
     except NotReadable as error:
-        raise StartError(str(error), status=_COULD_NOT) from None
+        raise StartError(str(error), status=ExitStatus.UNKNOWN) from None
     except Troubled as error:
         raise StartError(str(error), status=error.status) from None
     diff = format_diff(change.old, change.new, str(settings.to).lstrip("/"))

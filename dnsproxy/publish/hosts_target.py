@@ -22,7 +22,7 @@ from dnsproxy.publish.hosts_file import Applied, FileTrouble, Replaced, State
 from dnsproxy.publish.hosts_lines import HostsLines, count_names, make_lines, without_taken
 from dnsproxy.publish.publisher_status import PublishStatus
 from dnsproxy.publish.sudden_loss import is_doubtful
-from sidecar.errors import StartError
+from sidecar.errors import ExitStatus, StartError
 
 NAME: Final = "hosts"
 """What a hosts file is called; another name is likelier a mistake than a hosts file."""
@@ -94,7 +94,7 @@ class HostsTarget:
         try:
             applied = hosts_file.apply(self._path, plan)
         except Replaced as error:
-            raise StartError(str(error), status=1) from None
+            raise StartError(str(error), status=ExitStatus.NO) from None
         except (FileTrouble, HostsFileError) as error:
             raise self._troubled(error) from None
         return made, applied

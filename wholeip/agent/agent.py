@@ -11,12 +11,11 @@ import gc
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
 
 import structlog
 import trio
 
-from sidecar.errors import StartError
+from sidecar.errors import ExitStatus, StartError
 from wholeip.agent.present import address_count, in_use_of
 from wholeip.agent.status import APPLIED, FAILED, AgentStatus
 from wholeip.agent.target import Step, Target, step_from, whole_step
@@ -27,8 +26,6 @@ from wholeip.mappings.reports import NOTES
 from wholeip.mappings.state import ClusterState
 from wholeip.ruleset.errors import NftFailed
 from wholeip.ruleset.ruleset import TABLE, BadMapping, Transaction, changes
-
-_COULD_NOT: Final = 3
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("wholeip")
 
@@ -99,7 +96,7 @@ class Agent:
             present = await self._table.read_ruleset()
         except NftFailed as error:
             if not error.transient:
-                raise StartError(f"nftables: {error}", status=_COULD_NOT) from error
+                raise StartError(f"nftables: {error}", status=ExitStatus.UNKNOWN) from error
             log.warning("the table cannot be read yet", cause=str(error))
             return 0
         self._in_use = in_use_of(present)

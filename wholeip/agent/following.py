@@ -7,11 +7,12 @@ run put into the kernel tells how much there should be, so that a list that lost
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import structlog
 import trio
 
+from sidecar.errors import ExitStatus
 from sidecar.kubernetes.config import find_cluster
 from sidecar.kubernetes.follower_status import Status
 from sidecar.kubernetes.http import ApiClient
@@ -26,14 +27,13 @@ from wholeip.settings import ClusterSettings
 
 T = TypeVar("T", bound=Resource)
 
-_COULD_NOT_LOOK: Final = 3
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("wholeip")
 
 
 async def open_client(settings: ClusterSettings) -> ApiClient:
     """A client, not yet opened, for the cluster that is meant. Raises StartError with status 3."""
-    found = await find_cluster(kubeconfig=settings.kubeconfig, context=settings.context, status=_COULD_NOT_LOOK)
+    found = await find_cluster(kubeconfig=settings.kubeconfig, context=settings.context, status=ExitStatus.UNKNOWN)
     return ApiClient(found)
 
 

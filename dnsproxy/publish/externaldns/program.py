@@ -6,7 +6,6 @@ The law: stdout has the plan of a dry run, a line for each change, and nothing e
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 import click
 
@@ -20,11 +19,9 @@ from dnsproxy.publish.program import make_source, run_publisher, take_out
 from dnsproxy.publish.publisher_status import PublishStatus
 from dnsproxy.publish.settings import Doing
 from dnsproxy.publish.source import NotReadable
-from sidecar.errors import StartError
+from sidecar.errors import ExitStatus, StartError
 from sidecar.kubernetes.http import ApiClient
 from sidecar.text import escape_controls
-
-_COULD_NOT: Final = 3
 
 
 async def run_publish_external_dns(settings: ExternalDnsSettings) -> int:
@@ -65,7 +62,7 @@ async def _print_plan(settings: ExternalDnsSettings, target: ExternalDnsTarget) 
         publication = None if removing else await make_source(settings.common).look()
         seen = await target.look(publication)
     except NotReadable as error:
-        raise StartError(str(error), status=_COULD_NOT) from None
+        raise StartError(str(error), status=ExitStatus.UNKNOWN) from None
     except Troubled as error:
         raise StartError(str(error), status=error.status) from None
     lines = list(_lines(seen.changes))

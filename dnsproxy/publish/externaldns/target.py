@@ -25,6 +25,7 @@ from dnsproxy.publish.following import Troubled
 from dnsproxy.publish.hosts_lines import select_names
 from dnsproxy.publish.publisher_status import PublishStatus
 from dnsproxy.publish.sudden_loss import is_doubtful
+from sidecar.errors import ExitStatus
 from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import ObjectMeta
@@ -195,4 +196,4 @@ class ExternalDnsTarget:
         hint = ""
         if isinstance(error, NotFound) and self._style.kind is Kind.DNS_ENDPOINT:
             hint = "; is the definition of DNSEndpoint installed? --output service does without"
-        return Troubled(f"{self._where}: {error}{hint}", status=3)
+        return Troubled(f"{self._where}: {error}{hint}", status=ExitStatus.UNKNOWN)

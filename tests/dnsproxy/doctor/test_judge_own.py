@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from dnsproxy.doctor.diagnose import judge
 from dnsproxy.doctor.facts import Admin, Asked, Class, Facts, Host, Lookup, Outcome, Part, Point, Stanza
-from dnsproxy.doctor.findings import COULD_NOT_LOOK, HEALTHY, Severity
+from dnsproxy.doctor.findings import Severity
+from sidecar.errors import ExitStatus
 from tests.dnsproxy.doctor.making import (
     BALANCER,
     CONTROLLER,
@@ -236,7 +237,7 @@ def test_from_outside_a_whole_installation_is_neither_well_nor_wrong() -> None:
     seen = replace(installed(), probed=False, probes=(), lookups=(), loaded=(), answers=())
     diagnosis = judge(seen)
     assert bad(diagnosis) == set()
-    assert diagnosis.status == COULD_NOT_LOOK
+    assert diagnosis.status == ExitStatus.UNKNOWN
     assert "is loaded" in diagnosis.unseen[-1].what
 
 
@@ -250,7 +251,7 @@ def test_what_is_needed_no_longer_is_to_be_taken_out(points: tuple[Point, ...], 
         finding = named(diagnosis, "no-longer-needed")
         assert finding.severity is Severity.INFO
         assert lines(finding)[0] == "dnsproxy uninstall"
-        assert diagnosis.status == HEALTHY
+        assert diagnosis.status == ExitStatus.DONE
 
 
 def test_it_is_not_called_needless_where_something_is_not_known() -> None:

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from dnsproxy.doctor.diagnose import judge
 from dnsproxy.doctor.facts import Class, Facts, Outcome
-from dnsproxy.doctor.findings import COULD_NOT_LOOK, FINDINGS, HEALTHY, Severity
+from dnsproxy.doctor.findings import Severity
+from sidecar.errors import ExitStatus
 from tests.dnsproxy.doctor.making import (
     ACCEPTS,
     HOSTNAME,
@@ -44,25 +45,25 @@ DECLARED: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("seen", "wrong", "status"),
     [
-        (facts(service(HETZNER_ON)), {"short-circuited"}, FINDINGS),
-        (facts(service(HETZNER_ON, points=PROXY_MODE)), set(), HEALTHY),
-        (facts(service(HETZNER_ON, points=HOSTNAME)), set(), HEALTHY),
-        (facts(service(HETZNER_OFF), probes=controller_probes(REJECTS)), set(), HEALTHY),
-        (facts(service(HETZNER_ON), probes=controller_probes(ACCEPTS)), set(), HEALTHY),
-        (facts(service(HETZNER_ON), probes=controller_probes(REJECTS)), {"header-unwanted"}, FINDINGS),
-        (facts(service(HETZNER_OFF)), {"header-missing", "short-circuited"}, FINDINGS),
-        (facts(service(HETZNER_OFF, points=HOSTNAME)), {"header-missing"}, FINDINGS),
-        (facts(service(METALLB)), {"short-circuited"}, FINDINGS),
-        (facts(service(HETZNER_ON), probes=controller_probes(DEAD)), {"controller-dead", LIKELY}, FINDINGS),
-        (facts(service(HETZNER_ON), probes=(), probed=False), {LIKELY}, FINDINGS),
-        (facts(service(), probes=(), probed=False), set(), COULD_NOT_LOOK),
-        (facts(service(points=HOSTNAME), probes=(), probed=False), set(), HEALTHY),
-        (facts(service(points=PROXY_MODE), probes=(), probed=False), set(), HEALTHY),
-        (facts(service(HETZNER_ON, **DECLARED), probes=(), probed=False), {"short-circuited"}, FINDINGS),
-        (facts(service(HETZNER_OFF), probes=(), probed=False), set(), HEALTHY),
-        (facts(service(METALLB), probes=(), probed=False), set(), COULD_NOT_LOOK),
-        (facts(service(points=PROXY_MODE), components=(), probes=(), probed=False), set(), COULD_NOT_LOOK),
-        (facts(service(points=()), probes=(), probed=False), {"no-road"}, FINDINGS),
+        (facts(service(HETZNER_ON)), {"short-circuited"}, ExitStatus.NO),
+        (facts(service(HETZNER_ON, points=PROXY_MODE)), set(), ExitStatus.DONE),
+        (facts(service(HETZNER_ON, points=HOSTNAME)), set(), ExitStatus.DONE),
+        (facts(service(HETZNER_OFF), probes=controller_probes(REJECTS)), set(), ExitStatus.DONE),
+        (facts(service(HETZNER_ON), probes=controller_probes(ACCEPTS)), set(), ExitStatus.DONE),
+        (facts(service(HETZNER_ON), probes=controller_probes(REJECTS)), {"header-unwanted"}, ExitStatus.NO),
+        (facts(service(HETZNER_OFF)), {"header-missing", "short-circuited"}, ExitStatus.NO),
+        (facts(service(HETZNER_OFF, points=HOSTNAME)), {"header-missing"}, ExitStatus.NO),
+        (facts(service(METALLB)), {"short-circuited"}, ExitStatus.NO),
+        (facts(service(HETZNER_ON), probes=controller_probes(DEAD)), {"controller-dead", LIKELY}, ExitStatus.NO),
+        (facts(service(HETZNER_ON), probes=(), probed=False), {LIKELY}, ExitStatus.NO),
+        (facts(service(), probes=(), probed=False), set(), ExitStatus.UNKNOWN),
+        (facts(service(points=HOSTNAME), probes=(), probed=False), set(), ExitStatus.DONE),
+        (facts(service(points=PROXY_MODE), probes=(), probed=False), set(), ExitStatus.DONE),
+        (facts(service(HETZNER_ON, **DECLARED), probes=(), probed=False), {"short-circuited"}, ExitStatus.NO),
+        (facts(service(HETZNER_OFF), probes=(), probed=False), set(), ExitStatus.DONE),
+        (facts(service(METALLB), probes=(), probed=False), set(), ExitStatus.UNKNOWN),
+        (facts(service(points=PROXY_MODE), components=(), probes=(), probed=False), set(), ExitStatus.UNKNOWN),
+        (facts(service(points=()), probes=(), probed=False), {"no-road"}, ExitStatus.NO),
     ],
     ids=["the fault", "ipMode Proxy", "hostname", "no PROXY at all", "takes both", "sent and refused",
          "wanted, not sent", "wanted and not sent, a hostname", "MetalLB", "dead controller",
@@ -80,7 +81,7 @@ def test_a_connection_that_was_answered_beats_what_was_worked_out() -> None:
     probes = (*controller_probes(REQUIRES), balancer_probe(Outcome.ANSWERED))
     diagnosis = diagnose(service(HETZNER_ON), probes=probes)
     assert "reached" in ids(diagnosis)
-    assert diagnosis.status == HEALTHY
+    assert diagnosis.status == ExitStatus.DONE
 
 
 @pytest.mark.parametrize("outcome", [Outcome.CLOSED, Outcome.RESET, Outcome.SILENT, Outcome.BAD_REQUEST])
@@ -101,7 +102,7 @@ def test_where_nothing_can_be_reached_it_is_here_that_something_is_in_the_way() 
     probes = (*controller_probes(unreachable), balancer_probe(Outcome.UNREACHABLE))
     diagnosis = diagnose(service(), probes=probes)
     assert bad(diagnosis) == set()
-    assert diagnosis.status == COULD_NOT_LOOK
+    assert diagnosis.status == ExitStatus.UNKNOWN
     assert "the ports of the cluster" in {unseen.what for unseen in diagnosis.unseen}
     well = judge(installed(probes=(relay_probe(Outcome.UNREACHABLE),)))
     assert bad(well) == set()
@@ -155,7 +156,7 @@ def _with_class(base: Facts, probes: object) -> Facts:
 def test_bare_metal_that_is_reached_is_well() -> None:
     base = facts(service(points=(), type="NodePort", labels={"app.kubernetes.io/name": "ingress-nginx"}))
     seen = _with_class(base, (*controller_probes(REQUIRES), balancer_probe(Outcome.ANSWERED)))
-    assert judge(seen).status == HEALTHY
+    assert judge(seen).status == ExitStatus.DONE
 
 
 def test_from_outside_the_lines_that_look_from_inside_are_given() -> None:
@@ -189,4 +190,4 @@ def test_an_installation_turns_the_fault_into_something_that_is_well() -> None:
     assert bad(diagnosis) == set()
     assert named(diagnosis, "short-circuit-answered").severity is Severity.OK
     assert diagnosis.verdict == "this cluster: all is well"
-    assert diagnosis.status == HEALTHY
+    assert diagnosis.status == ExitStatus.DONE

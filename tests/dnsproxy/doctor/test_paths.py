@@ -6,8 +6,8 @@ import pytest
 
 from dnsproxy.doctor.diagnose import judge
 from dnsproxy.doctor.facts import Class, Facts, Host, Point, Refusal
-from dnsproxy.doctor.findings import COULD_NOT_LOOK, FINDINGS, HEALTHY
 from dnsproxy.doctor.paths import find_roads, near_names
+from sidecar.errors import ExitStatus
 from tests.dnsproxy.doctor.making import BALANCER, HOSTNAME, KEY, bad, facts, ids, named, service
 
 NGINX = Class("nginx", "k8s.io/ingress-nginx")
@@ -87,7 +87,7 @@ def test_a_host_in_no_object_is_told_with_its_neighbours() -> None:
     finding = named(judge(seen), "host-unknown")
     assert near_names(seen) == ("shop.example.org",)
     assert finding.steps[0].lines == ("dnsproxy doctor shop.example.org",)
-    assert judge(seen).status == FINDINGS
+    assert judge(seen).status == ExitStatus.NO
 
 
 def test_a_host_that_its_object_cannot_have_is_told_with_the_reason() -> None:
@@ -99,7 +99,7 @@ def test_a_host_that_its_object_cannot_have_is_told_with_the_reason() -> None:
 def test_a_cluster_without_hosts_is_well() -> None:
     diagnosis = judge(facts(hosts=()))
     assert ids(diagnosis) == {"no-hosts"}
-    assert diagnosis.status == HEALTHY
+    assert diagnosis.status == ExitStatus.DONE
 
 
 def test_a_host_whose_load_balancer_is_elsewhere_is_no_fault_and_one_without_any_is() -> None:
@@ -111,6 +111,6 @@ def test_what_rbac_refuses_is_neither_good_nor_bad() -> None:
     refusal = Refusal("list services", "forbidden: 403: services is forbidden")
     diagnosis = judge(facts(hosts=(), services=(), refusals=(refusal,)))
     assert bad(diagnosis) == set()
-    assert diagnosis.status == COULD_NOT_LOOK
+    assert diagnosis.status == ExitStatus.UNKNOWN
     assert diagnosis.unseen[0].what == "list services"
     assert diagnosis.unseen[0].steps
