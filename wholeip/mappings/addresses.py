@@ -13,38 +13,34 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 
-class KeptIPv4(IPv4Address):
-    """One whose hash and text are made once: a plan for thousands of Services asks for them again and again."""
+class Kept:
+    """Computes hash and text once: a plan for thousands of Services asks for them again and again."""
 
-    __slots__ = ("_hash", "_text")
+    __slots__ = ()
+    _hash: int
+    _text: str
 
-    def __init__(self, address: IPv4Address) -> None:
-        super().__init__(int(address))
-        self._hash = super().__hash__()
-        self._text = super().__str__()
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __str__(self) -> str:
-        return self._text
-
-
-class KeptIPv6(IPv6Address):
-    """The same; without a scope."""
-
-    __slots__ = ("_hash", "_text")
-
-    def __init__(self, address: IPv6Address) -> None:
-        super().__init__(int(address))
-        self._hash = super().__hash__()
-        self._text = super().__str__()
+    def __init__(self, address: int | str) -> None:
+        super().__init__(address)  # type: ignore[call-arg]  # of ipaddress, which comes next
+        self._hash, self._text = super().__hash__(), super().__str__()  # type: ignore[misc]  # slots of the two below
 
     def __hash__(self) -> int:
         return self._hash
 
     def __str__(self) -> str:
         return self._text
+
+
+class KeptIPv4(Kept, IPv4Address):
+    """An IPv4 address."""
+
+    __slots__ = ("_hash", "_text")
+
+
+class KeptIPv6(Kept, IPv6Address):
+    """An IPv6 address without a scope."""
+
+    __slots__ = ("_hash", "_text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +73,7 @@ def parse_mappable(text: str) -> Address:
         raise ValueError("it is an IPv4 address in the form of an IPv6 one")
     if kind := _kind(address):
         raise ValueError(f"it is {kind}")
-    return KeptIPv4(address) if isinstance(address, IPv4Address) else KeptIPv6(address)
+    return KeptIPv4(int(address)) if isinstance(address, IPv4Address) else KeptIPv6(int(address))
 
 
 def parse_network(text: str) -> Network:

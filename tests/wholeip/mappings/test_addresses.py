@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.wholeip_objects import ip
-from wholeip.mappings.addresses import Protected, parse_mappable, parse_network, sorted_addresses
+from wholeip.mappings.addresses import Kept, Protected, parse_mappable, parse_network, sorted_addresses
 
 
 @pytest.mark.parametrize(
@@ -47,6 +50,15 @@ def test_what_cannot_belong_to_one_pod_is_refused_with_the_reason(text: str, rea
 @pytest.mark.parametrize("text", ["192.0.2.1", "10.0.0.1", "100.64.0.1", "203.0.113.255", "2001:db8::1", "fd00::1"])
 def test_public_and_private_unicast_addresses_are_taken(text: str) -> None:
     assert str(parse_mappable(text)) == text
+
+
+@pytest.mark.parametrize("text", ["192.0.2.1", "2001:db8::1"])
+def test_a_kept_address_is_the_address_of_ipaddress_also_as_a_copy(text: str) -> None:
+    kept = parse_mappable(text)
+    assert isinstance(kept, Kept)
+    for one in (kept, copy.deepcopy(kept), pickle.loads(pickle.dumps(kept)), kept + 1 - 1):  # noqa: S301
+        assert (one, hash(one), str(one)) == (ip(text), hash(ip(text)), text)
+        assert (one.version, one.packed, f"{one}") == (ip(text).version, ip(text).packed, text)
 
 
 @given(st.text(max_size=60))
