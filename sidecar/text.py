@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections.abc import Iterator, Sequence
 
@@ -28,6 +29,14 @@ def align_columns(rows: Sequence[Sequence[str]], *, widest: int | None = None) -
     widths = longest if widest is None else [min(width, widest) for width in longest]
     for row in rows:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def escaped_json(value: object, *, indent: int | None = None) -> str:
+    """JSON in printable ASCII."""
+    import msgspec  # noqa: PLC0415  # --help must not cost it
+
+    # The one control character that JSON lets through.
+    return json.dumps(value, indent=indent, default=msgspec.to_builtins).replace("\x7f", "\\u007f")
 
 
 def _escaped(character: str) -> str:

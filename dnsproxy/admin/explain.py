@@ -13,13 +13,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from dnsproxy.admin.listing import Row, escaped_json, row_of
+from dnsproxy.admin.listing import Row, row_of
 from dnsproxy.dns.names import BadName, Reach, is_wildcard, parse_hostname
 from dnsproxy.hostnames.claims import Claim, Origin, Rejection
 from dnsproxy.hostnames.ownership import ADVICE
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
-from sidecar.text import escape_controls
+from sidecar.text import escape_controls, escaped_json
 
 LONGEST: Final = 1_000
 """Characters of a name that is asked about: enough to recognise one that is too long."""

@@ -5,7 +5,6 @@ The law: what was received is a Listing or a ValueError, and no character of it 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -13,11 +12,11 @@ from typing import Final
 
 import msgspec
 
-from dnsproxy.dns.names import Reach, is_within
+from dnsproxy.dns.names import Reach, is_within_any
 from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.registry import Registry, reaches
 from dnsproxy.hostnames.verdict import Verdict
-from sidecar.text import align_columns, escape_controls
+from sidecar.text import align_columns, escape_controls, escaped_json
 
 _SLICE: Final = 50
 """Hostnames looked at for one piece: less than a millisecond."""
@@ -85,7 +84,7 @@ def parse_listing(octets: bytes) -> Listing:
 
 def select_rows(rows: Iterable[Row], *, zones: Sequence[str]) -> list[Row]:
     """The rows at or below one of the zones, or all where none is given, sorted by name from the right."""
-    chosen = [row for row in rows if not zones or _is_within_any(row.hostname.removeprefix("*."), zones)]
+    chosen = [row for row in rows if not zones or is_within_any(row.hostname.removeprefix("*."), zones)]
     return sorted(chosen, key=lambda row: (row.hostname.split(".")[::-1], row.reach.value, row.addresses))
 
 
@@ -115,21 +114,11 @@ def format_hosts(rows: Iterable[Row]) -> Iterator[str]:
             yield escape_controls(f"{mark}{address} {row.hostname}")
 
 
-def escaped_json(value: object, *, indent: int | None = None) -> str:
-    """JSON in printable ASCII."""
-    # The one control character that JSON lets through.
-    return json.dumps(value, indent=indent, default=msgspec.to_builtins).replace("\x7f", "\\u007f")
-
-
 def _rows_of(registry: Registry, hostname: str) -> Iterator[Row]:
     for reach in reaches(hostname):
         verdict = registry.verdict(hostname, reach)
         if verdict.winner is not None:
             yield row_of(verdict.winner, verdict)
-
-
-def _is_within_any(name: str, zones: Sequence[str]) -> bool:
-    return any(is_within(name, zone) for zone in zones)
 
 
 def _cells(row: Row) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from sidecar.text import escape_controls
 if TYPE_CHECKING:
     from dnsproxy.admin.listing import Listing, Row
 
+_PROGRAM = "dnsproxy serve"
 
 TABLE_EPILOG = """\b
 Examples:
@@ -82,10 +83,10 @@ def explain(name: str, admin: Endpoint, output: str) -> None:
 
 
 async def _table(admin: Endpoint, output: str, zones: tuple[str, ...]) -> int:
-    from dnsproxy.admin.ask import ask  # noqa: PLC0415  # as above
-    from dnsproxy.admin.listing import parse_listing, select_rows  # noqa: PLC0415
+    from dnsproxy.admin.listing import parse_listing, select_rows  # noqa: PLC0415  # as above
+    from sidecar.asking import ask  # noqa: PLC0415
 
-    octets = await ask(admin, "/table")
+    octets = await ask(admin, "/table", program=_PROGRAM)
     try:
         listing = parse_listing(octets)
     except ValueError as error:
@@ -97,10 +98,10 @@ async def _table(admin: Endpoint, output: str, zones: tuple[str, ...]) -> int:
 
 
 async def _explain(name: str, admin: Endpoint, output: str) -> int:
-    from dnsproxy.admin.ask import ask  # noqa: PLC0415  # as above
     from dnsproxy.admin.explain import format_document, format_explanation, parse_explanation  # noqa: PLC0415
+    from sidecar.asking import ask  # noqa: PLC0415
 
-    octets = await ask(admin, f"/explain?name={quote(name, safe='')}")
+    octets = await ask(admin, f"/explain?name={quote(name, safe='')}", program=_PROGRAM)
     try:
         explanation = parse_explanation(octets)
     except ValueError as error:

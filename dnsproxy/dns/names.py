@@ -7,6 +7,7 @@ The law: a name is compared by its lower-cased wire form, never by its text, bec
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import Enum
 
 import idna
@@ -82,6 +83,11 @@ def is_wildcard(hostname: str) -> bool:
 def is_within(name: str, zone: str) -> bool:
     """Whether a name is a zone's apex or below it, by whole labels; both in normal form, without `*.`."""
     return name == zone or name.endswith("." + zone)
+
+
+def is_within_any(name: str, zones: Iterable[str]) -> bool:
+    """Whether a name is within at least one of the zones."""
+    return any(is_within(name, zone) for zone in zones)
 
 
 def to_wire(hostname: str) -> bytes:

@@ -212,8 +212,8 @@ def _save(facts: Facts, name: str) -> None:
 
 def _print(diagnosis: Diagnosis, facts: Facts, output: str) -> None:
     if output == "json":
-        from dnsproxy.admin.listing import escaped_json  # noqa: PLC0415
         from dnsproxy.doctor.findings import format_document  # noqa: PLC0415  # as above
+        from sidecar.text import escaped_json  # noqa: PLC0415
 
         click.echo(escaped_json(format_document(diagnosis), indent=2))
     else:

@@ -13,7 +13,6 @@ from typing import Final
 import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
-from dnsproxy.admin.ask import NoAnswer, get
 from dnsproxy.cluster_dns.own_service import FoundOwn
 from dnsproxy.cluster_dns.servers import labels_of, pod_of
 from dnsproxy.cluster_dns.structs import ConfigMap, Workload
@@ -22,6 +21,7 @@ from dnsproxy.doctor.read_hosts import make_service
 from dnsproxy.doctor.reader import Reader
 from dnsproxy.doctor.structs import EndpointSlice
 from dnsproxy.doctor.structs import Service as RawService
+from sidecar.asking import NoAnswer, get
 from sidecar.endpoints import Endpoint
 from sidecar.kubernetes.errors import ApiError
 
@@ -143,14 +143,16 @@ async def ask_admin(endpoint: Endpoint, program: str) -> Admin:
     """The same of an admin port that is dialled."""
     where = str(endpoint)
     try:
-        text = (await get(endpoint, "/readyz")).body.decode(errors="replace").strip()
+        text = (await get(endpoint, "/readyz", program="dnsproxy serve")).body.decode(errors="replace").strip()
         page = Admin(program, where, True, text)
     except NoAnswer as error:
         if error.status != _UNREADY:
             return Admin(program, where, None, str(error))
         page = Admin(program, where, False, error.said)
     try:
-        return with_metrics(page, (await get(endpoint, "/metrics")).body.decode(errors="replace"))
+        return with_metrics(
+            page, (await get(endpoint, "/metrics", program="dnsproxy serve")).body.decode(errors="replace")
+        )
     except NoAnswer:
         return page
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from dnsproxy.dns.names import is_within
+from dnsproxy.dns.names import is_within, is_within_any
 
 _SERVICES: Final = "svc"
 """Pods with a low `ndots` ask for `kubernetes.default.svc` as it stands before they try their search list."""
@@ -37,7 +37,7 @@ def refusal(hostname: str, guards: Guards) -> str | None:
         return f"the wildcard would cover the cluster domain {guards.cluster_domain}"
     if hostname in guards.deny:
         return "it is denied (--deny)"
-    if guards.zones and not any(is_within(base, zone) for zone in guards.zones):
+    if guards.zones and not is_within_any(base, guards.zones):
         return f"it is outside the zones {', '.join(guards.zones)} (--zone)"
     return None
 

@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from dnsproxy.dns.addresses import is_address
-from dnsproxy.dns.names import BadName, is_within, parse_zone, shown
+from dnsproxy.dns.names import BadName, is_within_any, parse_zone, shown
 from dnsproxy.hostnames.claims import Claim
 from dnsproxy.hostnames.ownership_schedule import DEFAULT_PACE, OwnershipPace
 
@@ -65,7 +65,7 @@ class OwnershipSettings:
 
     def trusts_name(self, hostname: str) -> bool:
         """Whether a hostname, wildcards included, is never doubted."""
-        return any(is_within(hostname.removeprefix("*."), zone) for zone in self.zones)
+        return is_within_any(hostname.removeprefix("*."), self.zones)
 
     def trusts_address(self, addresses: Iterable[str]) -> bool:
         """Whether one of these addresses leads here."""

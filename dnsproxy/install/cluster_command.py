@@ -13,7 +13,6 @@ from typing import Final
 
 import click
 
-from dnsproxy.admin.listing import escaped_json
 from dnsproxy.cluster_dns.asked import Asked, State, places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.choice import choose_method
 from dnsproxy.cluster_dns.found import Found, Where
@@ -33,7 +32,7 @@ from dnsproxy.install.surveying import Order
 from sidecar.endpoints import Endpoint
 from sidecar.errors import ExitStatus, StartError
 from sidecar.kubernetes.http import ApiClient
-from sidecar.text import escape_controls, one_line
+from sidecar.text import escape_controls, escaped_json, one_line
 
 _COLOURS: Final = {0: "green", 1: "red"}
 

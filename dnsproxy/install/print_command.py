@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 import click
 
-from dnsproxy.admin.listing import escaped_json
 from dnsproxy.cluster_dns.read import load_client
 from dnsproxy.install.applying import check_seen
 from dnsproxy.install.change.edits import Wanted
@@ -20,7 +19,7 @@ from dnsproxy.install.cluster_command import Asking
 from dnsproxy.install.printing import Printed, print_for
 from dnsproxy.install.surveying import Order, Survey, survey
 from sidecar.errors import ExitStatus, StartError
-from sidecar.text import escape_controls, one_line
+from sidecar.text import escape_controls, escaped_json, one_line
 
 
 async def print_stanza(order: Order, asking: Asking) -> int:

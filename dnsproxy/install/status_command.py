@@ -109,8 +109,8 @@ async def _ask(found: Found, dns: Endpoint | None, addresses: tuple[Endpoint, ..
 
 
 def _print_document(report: Report, verdict: Verdict) -> None:
-    from dnsproxy.admin.listing import escaped_json  # noqa: PLC0415
     from dnsproxy.install.status_report import format_document  # noqa: PLC0415  # as above
+    from sidecar.text import escaped_json  # noqa: PLC0415
 
     click.echo(escaped_json(format_document(report, verdict), indent=2))
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from dnsproxy.admin.ask import ask
 from dnsproxy.admin.listing import parse_listing
 from dnsproxy.cluster_dns.choice import Choice, Method, choose_method
 from dnsproxy.cluster_dns.found import Found, Where
@@ -19,6 +18,7 @@ from dnsproxy.cluster_dns.read import addresses_of_dns, discover, gather, read_o
 from dnsproxy.cluster_dns.requests import INGRESS, Denied, Request
 from dnsproxy.cluster_dns.structs import Ingress
 from dnsproxy.install.change.registrable import hosts_of, registrable_zones
+from sidecar.asking import ask
 from sidecar.endpoints import Endpoint
 from sidecar.errors import ExitStatus, StartError
 from sidecar.kubernetes.http import ApiClient
@@ -86,7 +86,7 @@ def _needs_zones(found: Found, choice: Choice) -> bool:
 async def _read_hostnames(client: ApiClient, admin: Endpoint | None) -> tuple[Iterable[str], str]:
     if admin is not None:
         try:
-            rows = parse_listing(await ask(admin, "/table")).names
+            rows = parse_listing(await ask(admin, "/table", program="dnsproxy serve")).names
         except ValueError as error:
             text = f"--admin {admin}: the answer is not what `dnsproxy serve` of this version gives ({error})"
             raise StartError(text, status=ExitStatus.UNKNOWN) from None

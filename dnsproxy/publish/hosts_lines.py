@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dnsproxy.admin.publication import Name
-from dnsproxy.dns.names import Reach, is_within
+from dnsproxy.dns.names import Reach, is_within_any
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def without_taken(made: HostsLines, foreign: bytes) -> HostsLines:
 
 def select_names(names: Iterable[Name], *, zones: Sequence[str]) -> list[Name]:
     """The names at or below one of the zones; all where none is given."""
-    return [name for name in names if not zones or _is_within_any(name.hostname.removeprefix("*."), zones)]
+    return [name for name in names if not zones or is_within_any(name.hostname.removeprefix("*."), zones)]
 
 
 def count_names(lines: Iterable[bytes]) -> int:
@@ -64,7 +64,3 @@ def _names_in(text: bytes) -> frozenset[str]:
 
 def _name_in(line: str) -> str:
     return line.partition(" ")[2]
-
-
-def _is_within_any(name: str, zones: Sequence[str]) -> bool:
-    return any(is_within(name, zone) for zone in zones)

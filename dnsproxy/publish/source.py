@@ -14,11 +14,11 @@ from typing import Final, Protocol
 
 import trio
 
-from dnsproxy.admin.ask import CONNECT_SECONDS, NoAnswer, Reply, get
 from dnsproxy.admin.publication import Publication, parse_document
 from dnsproxy.admin.published import PATH
 from dnsproxy.publish.parts import MOST_PARTS, Part, is_part, join_parts
 from dnsproxy.publish.server_name import ServerName
+from sidecar.asking import CONNECT_SECONDS, NoAnswer, Reply, get
 from sidecar.endpoints import Endpoint
 from sidecar.file_follower import Mark, file_mark, open_regular_file, reason_of
 
@@ -63,7 +63,7 @@ class ServerSource:
         failure = ""
         for endpoint in await self._resolve():
             try:
-                return await get(endpoint, PATH, largest=LARGEST, headers=headers)
+                return await get(endpoint, PATH, program="dnsproxy serve", largest=LARGEST, headers=headers)
             except NoAnswer as error:
                 failure = failure or f"--from {endpoint}: {error}"
         raise NotReadable(failure)

@@ -6,7 +6,6 @@ where it is read.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from sidecar.kubernetes.follower_status import Status
+from sidecar.text import escaped_json
 from wholeip.mappings.mapping import Mapping
 from wholeip.mappings.plan import Plan
 from wholeip.mappings.reports import Report
@@ -159,8 +159,7 @@ def show_report(report: Report) -> ShownReport:
 
 def format_json(document: msgspec.Struct, **more: Any) -> str:
     """Indented, and with every character beyond ASCII as an escape: nothing of it can drive a terminal."""
-    text = json.dumps(msgspec.to_builtins(document) | more, indent=2)
-    return text.replace("\x7f", "\\u007f")
+    return escaped_json(msgspec.to_builtins(document) | more, indent=2)
 
 
 def parse_document(octets: bytes) -> Document:

@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass, field
 
 import trio
 
-from dnsproxy.admin.ask import NoAnswer, get
 from dnsproxy.admin.published import PATH
+from sidecar.asking import NoAnswer, get
 from sidecar.endpoints import Endpoint
 from tests.bench.figures import percentile
 
@@ -66,7 +66,7 @@ async def _read(server: Endpoint, interval: float, polled: Polled) -> None:
     while True:
         begun = trio.current_time()
         try:
-            reply = await get(server, PATH, headers={"If-None-Match": tag} if tag else {})
+            reply = await get(server, PATH, program="dnsproxy serve", headers={"If-None-Match": tag} if tag else {})
         except NoAnswer:
             polled.failed += 1
         else:

@@ -11,7 +11,7 @@ import random
 
 import trio
 
-from dnsproxy.admin.ask import NoAnswer, get
+from sidecar.asking import NoAnswer, get
 from sidecar.endpoints import Endpoint
 from tests.bench.readers.pollers import Polled, run_process
 
@@ -32,7 +32,7 @@ async def _search(server: Endpoint, interval: float, polled: Polled) -> None:
         begun = trio.current_time()
         number = random.randrange(10 ** random.randrange(1, 6))  # noqa: S311  # no secret
         try:
-            reply = await get(server, f"/names?q=h{number}")
+            reply = await get(server, f"/names?q=h{number}", program="dnsproxy serve")
         except NoAnswer:
             polled.failed += 1
         else:

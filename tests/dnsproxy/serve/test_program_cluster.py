@@ -14,7 +14,6 @@ from typing import Any, Final
 import pytest
 import trio
 
-from dnsproxy.admin.ask import ask as ask_admin
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.serve.program import Bound
 from dnsproxy.snapshot.file import write_file
@@ -22,6 +21,7 @@ from dnsproxy.snapshot.format import ObjectClaims, format_snapshot
 from dnsproxy.sources.cluster_sources import ClusterSettings
 from dnsproxy.sources.gateway.source import GatewayOptions
 from dnsproxy.sources.ingress_source import IngressOptions
+from sidecar.asking import ask as ask_admin
 from tests.dnsproxy.sources.test_cluster_sources import RELAY, RELAYS, claim_of, make_api
 from tests.kit.faulty_api import failure
 from tests.kit.live_api import LiveApi
@@ -88,7 +88,7 @@ async def until_not_ready(bound: Bound, reason: str) -> None:
 async def read(bound: Bound, target: str) -> Any:
     """A page in JSON, as `dnsproxy table` and `dnsproxy explain` read it."""
     assert bound.admin is not None
-    return json.loads(await ask_admin(bound.admin, target))
+    return json.loads(await ask_admin(bound.admin, target, program="dnsproxy serve"))
 
 
 async def notes(bound: Bound) -> list[str]:

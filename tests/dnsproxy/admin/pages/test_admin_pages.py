@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.admin.ask import ask
 from dnsproxy.admin.explain import parse_explanation
 from dnsproxy.admin.listing import parse_listing
 from dnsproxy.dns.names import Reach
@@ -12,6 +11,7 @@ from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
+from sidecar.asking import ask
 from sidecar.errors import StartError
 from tests.dnsproxy.admin.administering import administered
 
@@ -27,17 +27,17 @@ async def test_the_table_is_listed_with_what_one_should_know_of_it() -> None:
     notes = ["Ingress is not synced yet"]
     registry = registry_of("a.example.org")
     async with administered(registry, notes=lambda: notes) as endpoint:
-        listing = parse_listing(await ask(endpoint, "/table"))
+        listing = parse_listing(await ask(endpoint, "/table", program="dnsproxy serve"))
         assert ([row.hostname for row in listing.names], listing.notes) == (["a.example.org"], tuple(notes))
         notes.clear()
         registry.replace("Ingress", "shop/a.example.org", [])
-        listing = parse_listing(await ask(endpoint, "/table"))
+        listing = parse_listing(await ask(endpoint, "/table", program="dnsproxy serve"))
         assert (listing.names, listing.notes, listing.ttl) == ((), (), 5)
 
 
 async def test_a_large_table_arrives_whole() -> None:
     async with administered(registry_of(*(f"h{number}.example.org" for number in range(5000)))) as endpoint:
-        assert len(parse_listing(await ask(endpoint, "/table")).names) == 5000
+        assert len(parse_listing(await ask(endpoint, "/table", program="dnsproxy serve")).names) == 5000
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ async def test_a_large_table_arrives_whole() -> None:
 )
 async def test_any_name_is_explained(name: str, answered: bool) -> None:
     async with administered(registry_of("a.example.org")) as endpoint:
-        explanation = parse_explanation(await ask(endpoint, f"/explain?name={name}"))
+        explanation = parse_explanation(await ask(endpoint, f"/explain?name={name}", program="dnsproxy serve"))
         assert (explanation.answer is not None) is answered
 
 
@@ -68,4 +68,4 @@ async def test_any_name_is_explained(name: str, answered: bool) -> None:
 async def test_a_query_without_a_name_is_refused(query: str, complaint: str) -> None:
     async with administered(registry_of()) as endpoint:
         with pytest.raises(StartError, match=complaint):
-            await ask(endpoint, f"/explain{query}")
+            await ask(endpoint, f"/explain{query}", program="dnsproxy serve")

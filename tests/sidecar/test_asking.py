@@ -6,14 +6,18 @@ import contextlib
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 import trio
 
-from dnsproxy.admin.ask import NoAnswer, Reply, ask, get
-from sidecar import asking as module
+from sidecar import asking
+from sidecar.asking import NoAnswer, Reply
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
+
+ask = partial(asking.ask, program="dnsproxy serve")
+get = partial(asking.get, program="dnsproxy serve")
 
 Handler = Callable[[trio.SocketStream], Awaitable[None]]
 
@@ -156,7 +160,7 @@ async def test_nobody_has_what_was_never_sent() -> None:
 async def test_anything_else_is_one_line_that_names_the_flag(
     handler: Handler, complaint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(asking, "ANSWER_SECONDS", 0.3)
     async with listening(handler) as endpoint:
         with pytest.raises(StartError) as caught:
             await ask(endpoint, "/table?x=1", largest=1 << 20)
@@ -177,7 +181,7 @@ async def test_a_port_where_nobody_listens_says_what_to_do() -> None:
 
 
 async def test_a_port_that_does_not_take_the_connection_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CONNECT_SECONDS", 0.1)
+    monkeypatch.setattr(asking, "CONNECT_SECONDS", 0.1)
     with contextlib.ExitStack() as sockets:
         full = sockets.enter_context(socket.socket())
         full.bind(("127.0.0.1", 0))
