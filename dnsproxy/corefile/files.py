@@ -6,11 +6,12 @@ the old text or the new one, never half of either.
 
 from __future__ import annotations
 
-import os
 import stat
 import sys
-import tempfile
+from functools import partial
 from pathlib import Path
+
+from sidecar.atomic_file import copy_owner_and_mode, replace_file
 
 MAXIMUM_OCTETS = 1 << 20
 """What a ConfigMap can hold (Kubernetes' limit for an object); a Corefile is some kilobytes."""
@@ -42,15 +43,9 @@ def write_text(name: str, text: str) -> None:
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise ValueError(f"{name} is no regular file")
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with open(descriptor, "wb") as file:
-            os.fchown(file.fileno(), status.st_uid, status.st_gid)
-            os.fchmod(file.fileno(), stat.S_IMODE(status.st_mode))
-            file.write(text.encode(errors="surrogateescape"))
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    replace_file(
+        path,
+        [text.encode(errors="surrogateescape")],
+        prefix=f".{path.name}.",
+        prepare=partial(copy_owner_and_mode, status),
+    )

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from dnsproxy.publish.hosts_block import Change, first_difference
 from dnsproxy.publish.mounts import Mount, find_mount
+from sidecar.atomic_file import copy_owner_and_mode, replace_file
 from sidecar.file_follower import Mark, file_mark, open_regular_file
 
 LARGEST: Final = 64 << 20
@@ -172,22 +172,15 @@ def _overwrite(path: Path, change: Change) -> None:
 def _replace(path: Path, change: Change) -> bytes | None:
     """Put a new file in its place, if it is still the one that was read."""
     with open_regular_file(path) as before:
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.switchback-", dir=path.parent)
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(change.new)
-                file.flush()
-                _take_over(before.fileno(), file.fileno())
-                os.fsync(file.fileno())
-            if not os.path.samestat(os.stat(path), os.fstat(before.fileno())):
-                os.unlink(temporary)
-                return None
-            os.replace(temporary, path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(temporary)
-            raise
-        _sync_folder(path.parent)
+        replaced = replace_file(
+            path,
+            [change.new],
+            prefix=f".{path.name}.switchback-",
+            prepare=partial(_take_over, before.fileno()),
+            still_wanted=lambda: os.path.samestat(os.stat(path), os.fstat(before.fileno())),
+        )
+        if not replaced:
+            return None
         # Who opened the old file before the rename may have written to it until now.
         last = before.read(LARGEST + 1)
     return None if last == change.old else last
@@ -195,9 +188,7 @@ def _replace(path: Path, change: Change) -> bytes | None:
 
 def _take_over(old: int, new: int) -> None:
     """Owner, mode and attributes (an SELinux label, an ACL). Raises OSError where one of them cannot be had."""
-    status = os.fstat(old)
-    os.fchown(new, status.st_uid, status.st_gid)
-    os.fchmod(new, stat.S_IMODE(status.st_mode))
+    copy_owner_and_mode(os.fstat(old), new)
     try:
         names = os.listxattr(old)
     except OSError as error:
@@ -208,13 +199,3 @@ def _take_over(old: int, new: int) -> None:
         value = os.getxattr(old, name)
         if name not in os.listxattr(new) or os.getxattr(new, name) != value:
             os.setxattr(new, name, value)
-
-
-def _sync_folder(folder: Path) -> None:
-    # A file system that cannot promise the new name still has the file.
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
@@ -32,6 +31,7 @@ from dnsproxy.snapshot.format import (
     walk_objects,
 )
 from dnsproxy.snapshot.schedule import DEFAULT_PACE, SnapshotPace, SnapshotSchedule
+from sidecar.atomic_file import replace_file
 
 Services = Mapping[str, tuple[str, ...]]
 """Addresses by `NAMESPACE/NAME`; never changed, but replaced."""
@@ -163,37 +163,9 @@ class _Keeper:
 
 
 def write_file(path: Path, pieces: Iterable[bytes]) -> None:
-    """Put the pieces in the place of a file, readable for its owner alone. Raises OSError; the old file then stays."""
+    """Replace a file with the pieces, readable for its owner alone. Raises OSError; the old file then stays."""
     path = path.resolve()
-    descriptor, temporary = tempfile.mkstemp(prefix=_prefix(path), dir=path.parent)
-    try:
-        with open(descriptor, "wb", buffering=0) as file:
-            for piece in pieces:
-                _write_all(file.fileno(), piece)
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
-    # The new name is on the disk only when the folder is; a file system that can't promise it still has the file.
-    with suppress(OSError), _opened(path.parent, os.O_RDONLY | os.O_DIRECTORY) as folder:
-        os.fsync(folder)
-
-
-@contextmanager
-def _opened(path: Path, flags: int) -> Iterator[int]:
-    descriptor = os.open(path, flags)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _write_all(descriptor: int, piece: bytes) -> None:
-    rest = memoryview(piece)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
+    replace_file(path, pieces, prefix=_prefix(path))
 
 
 def _sweep(path: Path) -> None:

@@ -221,7 +221,7 @@ def run_python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 LIMITED: Final = """
 import resource, sys
 from pathlib import Path
-from dnsproxy.snapshot_file import write_file
+from dnsproxy.snapshot.file import write_file
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:
     write_file(Path(sys.argv[1]), [b"x" * 600] * 5)
@@ -232,7 +232,7 @@ except OSError as error:
 KILLED: Final = """
 import os, signal, sys
 from pathlib import Path
-from dnsproxy.snapshot_file import write_file
+from dnsproxy.snapshot.file import write_file
 def pieces():
     yield b"half"
     os.kill(os.getpid(), signal.SIGKILL)
