@@ -19,16 +19,16 @@ from dnsproxy.cluster_dns.found import Found, Where
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.read import discover, load_client
 from dnsproxy.cluster_dns.traces import find_traces
-from dnsproxy.install import applying
-from dnsproxy.install.applying import Planned, Settled
 from dnsproxy.install.change.edits import format_diffs
 from dnsproxy.install.change.refusal import Refusal
-from dnsproxy.install.change.rights import WATCH_NAME, format_roles, grants_of, watch_grants_of
-from dnsproxy.install.outcome import Told, format_document, format_lines, judge_install, judge_uninstall
 from dnsproxy.install.progress import Progress
-from dnsproxy.install.proof import GONE, LOADED, is_reachable, prove
-from dnsproxy.install.status import Report, Verdict
-from dnsproxy.install.surveying import Order
+from dnsproxy.install.report.outcome import Told, format_document, format_lines, judge_install, judge_uninstall
+from dnsproxy.install.report.rights import WATCH_NAME, format_roles, grants_of, watch_grants_of
+from dnsproxy.install.report.verdict import Report, Verdict
+from dnsproxy.install.run import applying
+from dnsproxy.install.run.applying import Planned, Settled
+from dnsproxy.install.run.survey import Order
+from dnsproxy.install.run.wait_loaded import GONE, LOADED, is_reachable, prove
 from sidecar.endpoints import Endpoint
 from sidecar.errors import ExitStatus, StartError
 from sidecar.kubernetes.http import ApiClient

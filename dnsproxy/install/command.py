@@ -195,7 +195,7 @@ def install(
     from dnsproxy.cluster_dns.choice import Method  # noqa: PLC0415
     from dnsproxy.install import cluster_command  # noqa: PLC0415  # --help must not cost what a cluster needs
     from dnsproxy.install.print_command import print_stanza  # noqa: PLC0415
-    from dnsproxy.install.surveying import Order  # noqa: PLC0415
+    from dnsproxy.install.run.survey import Order  # noqa: PLC0415
 
     method = None if on_cluster["method"] == _AUTO else Method(on_cluster["method"])
     where = make_where(on_cluster["dns_service"])

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 import click
 
 from dnsproxy.cluster_dns.read import load_client
-from dnsproxy.install.applying import check_seen
 from dnsproxy.install.change.edits import Wanted
 from dnsproxy.install.change.readiness import check_ready, notes_on_readiness
 from dnsproxy.install.change.refusal import Refusal
 from dnsproxy.install.cluster_command import Asking
-from dnsproxy.install.printing import Printed, print_for
-from dnsproxy.install.surveying import Order, Survey, survey
+from dnsproxy.install.report.printing import Printed, print_for
+from dnsproxy.install.run.applying import check_seen
+from dnsproxy.install.run.survey import Order, Survey, survey
 from sidecar.errors import ExitStatus, StartError
 from sidecar.text import escape_controls, escaped_json, one_line
 

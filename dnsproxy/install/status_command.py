@@ -18,8 +18,8 @@ from sidecar.text import one_line
 if TYPE_CHECKING:
     from dnsproxy.cluster_dns.found import Found, Where
     from dnsproxy.cluster_dns.own_service import ObjectRef
-    from dnsproxy.install.status import Report, Verdict
-    from dnsproxy.install.status_report import Row
+    from dnsproxy.install.report.status_report import Row
+    from dnsproxy.install.report.verdict import Report, Verdict
 
 _COLOURS: Final = {"ok": "green", "part": "yellow", "?": "yellow", "no": "red"}
 _BY_STATUS: Final = {0: "green", 1: "red"}
@@ -78,7 +78,7 @@ async def _status(
         read_own,
     )
     from dnsproxy.cluster_dns.traces import find_traces  # noqa: PLC0415  # --help must not cost what this needs
-    from dnsproxy.install.status import judge  # noqa: PLC0415
+    from dnsproxy.install.report.verdict import judge  # noqa: PLC0415
 
     async with await load_client(kubeconfig=kubeconfig, context=context) as client:
         found = await discover(client, where)
@@ -98,7 +98,7 @@ async def _ask(found: Found, dns: Endpoint | None, addresses: tuple[Endpoint, ..
     from dnsproxy.cluster_dns.choice import choose_method  # noqa: PLC0415  # as above
     from dnsproxy.cluster_dns.probing import ask_all  # noqa: PLC0415
     from dnsproxy.cluster_dns.traces import find_traces  # noqa: PLC0415
-    from dnsproxy.install.status import Report  # noqa: PLC0415
+    from dnsproxy.install.report.verdict import Report  # noqa: PLC0415
 
     traces = find_traces(found)
     direct = addresses or tuple(dict.fromkeys(address for trace in traces for address in trace.addresses))
@@ -109,14 +109,14 @@ async def _ask(found: Found, dns: Endpoint | None, addresses: tuple[Endpoint, ..
 
 
 def _print_document(report: Report, verdict: Verdict) -> None:
-    from dnsproxy.install.status_report import format_document  # noqa: PLC0415  # as above
+    from dnsproxy.install.report.status_report import format_document  # noqa: PLC0415  # as above
     from sidecar.text import escaped_json  # noqa: PLC0415
 
     click.echo(escaped_json(format_document(report, verdict), indent=2))
 
 
 def _print_table(report: Report, verdict: Verdict) -> None:
-    from dnsproxy.install.status_report import format_rows  # noqa: PLC0415  # as above
+    from dnsproxy.install.report.status_report import format_rows  # noqa: PLC0415  # as above
 
     text = click.style(one_line(verdict.text), fg=_BY_STATUS.get(verdict.status, "yellow"), bold=True)
     # In one piece: for each call click asks anew whether this is a terminal.

@@ -13,7 +13,7 @@ from dnsproxy.cluster_dns.options import is_given
 from sidecar.options import BadUsage, Decorated, admin_option, log_options, run_program
 
 if TYPE_CHECKING:
-    from dnsproxy.install.surveying import Order
+    from dnsproxy.install.run.survey import Order
 
 ADMIN: Final = "127.0.0.1:8085"
 ON_WATCHES: Final = ("admin", "log_format", "log_level")

@@ -11,9 +11,9 @@ from dnsproxy.cluster_dns.choice import Method, choose_method
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import find_root_block, root_port
 from dnsproxy.install.change.edits import Wanted
-from dnsproxy.install.printing import print_for
+from dnsproxy.install.report.printing import print_for
 from sidecar.endpoints import Endpoint
-from tests.dnsproxy.install.rendered import RENDERERS
+from tests.dnsproxy.install.report.rendered import RENDERERS
 from tests.kit.manifest_cluster import discover, manifests
 from tests.kit.networks import NODE_ADDRESS, root
 from tests.kit.pods import make_pod

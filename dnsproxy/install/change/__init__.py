@@ -1,1 +1,1 @@
-"""What an install or an uninstall would change in a cluster: plans, as values. Pure."""
+"""Plans the changes of an install or an uninstall, as values. Pure."""

@@ -16,7 +16,7 @@ import structlog
 import trio
 
 from dnsproxy.cluster_dns.read import load_client
-from dnsproxy.install.surveying import Order
+from dnsproxy.install.run.survey import Order
 from dnsproxy.install.watch.watcher import Watcher
 from dnsproxy.install.watch.watcher_status import WatchCollector, WatchStatus, format_page
 from sidecar.admin import Readiness, serve_admin

@@ -18,14 +18,15 @@ from dnsproxy.cluster_dns.asked import Asked, State, places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.corefile.stanza import format_address
-from dnsproxy.install.applying import Planned, plan_survey, try_planned
 from dnsproxy.install.change.config_map import Entry
 from dnsproxy.install.change.refusal import Refusal
-from dnsproxy.install.surveying import Order, Survey, survey
+from dnsproxy.install.run.applying import Planned, plan_survey, try_planned
+from dnsproxy.install.run.survey import Order, Survey, survey
+from dnsproxy.install.run.writing import Changed, write
 from dnsproxy.install.watch.event import About, Reason
 from dnsproxy.install.watch.event_recorder import Teller
 from dnsproxy.install.watch.followers import Followers
-from dnsproxy.install.watch.step import (
+from dnsproxy.install.watch.state_machine import (
     Action,
     Cause,
     Drifted,
@@ -43,7 +44,6 @@ from dnsproxy.install.watch.step import (
     watch_step,
 )
 from dnsproxy.install.watch.watcher_status import WatchStatus
-from dnsproxy.install.writing import Changed, write
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
 from sidecar.kubernetes.http import ApiClient

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from dnsproxy.install.watch.step import Standing, WatchState
+from dnsproxy.install.watch.state_machine import Standing, WatchState
 from sidecar.page.document import Fact, Frame, Level, document, facts, section
 
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from dnsproxy.cli import main
 from tests.dnsproxy.cluster_dns.test_probing import dnsproxy, with_rcode
-from tests.dnsproxy.install.test_applying import cluster, corefile
+from tests.dnsproxy.install.run.test_applying import cluster, corefile
 from tests.dnsproxy.install.test_status_command import COLOURLESS
 from tests.kit.faulty_upstream import FaultyUpstream, faulty_upstream, silence
 from tests.kit.manifest_api import FakeApi, serving

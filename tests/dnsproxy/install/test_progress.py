@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from dnsproxy.install.progress import Progress
-from tests.dnsproxy.install.test_status import OTHER, asked
+from tests.dnsproxy.install.report.test_verdict import OTHER, asked
 
 
 class Terminal(io.StringIO):

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from dnsproxy.cli import main
 from tests.dnsproxy.cluster_dns.test_probing import dnsproxy, with_rcode
-from tests.dnsproxy.install.test_status import with_stanza
+from tests.dnsproxy.install.report.test_verdict import with_stanza
 from tests.kit.faulty_upstream import FaultyUpstream, faulty_upstream
 from tests.kit.manifest_api import FakeApi, serving
 from tests.kit.manifest_cluster import Manifest, manifests

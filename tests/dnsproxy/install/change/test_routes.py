@@ -7,7 +7,7 @@ import pytest
 from dnsproxy.cluster_dns.choice import Target
 from dnsproxy.install.change.refusal import Refusal
 from dnsproxy.install.change.routes import Routes, find_routes
-from tests.dnsproxy.install.change.test_trial import corefile_of
+from tests.dnsproxy.install.change.test_trial_corefile import corefile_of
 from tests.kit.manifest_cluster import manifests, pick
 
 FOLDER = "/etc/coredns/custom"

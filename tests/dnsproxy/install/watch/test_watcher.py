@@ -13,10 +13,10 @@ import pytest
 import structlog
 import trio.testing
 
-from dnsproxy.install.watch.step import Standing
+from dnsproxy.install.watch.state_machine import Standing
 from dnsproxy.install.watch.watcher import Watcher
 from dnsproxy.install.watch.watcher_status import WatchStatus
-from tests.dnsproxy.install.test_applying import Meddling, client_of, cluster, corefile, order, touch
+from tests.dnsproxy.install.run.test_applying import Meddling, client_of, cluster, corefile, order, touch
 from tests.kit.manifest_api import FakeApi, respond
 from tests.kit.manifest_cluster import pick
 

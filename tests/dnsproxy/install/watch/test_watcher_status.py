@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from dnsproxy.install.watch.step import Standing, WatchState
+from dnsproxy.install.watch.state_machine import Standing, WatchState
 from dnsproxy.install.watch.watcher_status import WatchCollector, WatchStatus, format_page
 
 

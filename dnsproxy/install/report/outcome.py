@@ -17,9 +17,9 @@ from dnsproxy.cluster_dns.owner import Habit, last_writer
 from dnsproxy.corefile.stanza import format_address
 from dnsproxy.install.change.config_map import ConfigMapChange, format_change
 from dnsproxy.install.change.edits import Edits
-from dnsproxy.install.change.rights import WATCH_NAME, Grant, make_roles
-from dnsproxy.install.status import Report, Verdict, judge
-from dnsproxy.install.status_report import format_asked
+from dnsproxy.install.report.rights import WATCH_NAME, Grant, make_roles
+from dnsproxy.install.report.status_report import format_asked
+from dnsproxy.install.report.verdict import Report, Verdict, judge
 from sidecar.endpoints import Endpoint
 from sidecar.errors import ExitStatus
 

@@ -16,7 +16,7 @@ from dnsproxy.cluster_dns.fragments import Scope
 from dnsproxy.cluster_dns.image import Program, format_version
 from dnsproxy.cluster_dns.traces import Trace
 from dnsproxy.corefile.stanza import format_address
-from dnsproxy.install.status import Report, Verdict
+from dnsproxy.install.report.verdict import Report, Verdict
 from sidecar.text import one_line
 
 _MOST_FAULTS: Final = 20

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from dnsproxy.cluster_dns.asked import Asked, State
-from dnsproxy.install.proof import GONE, LOADED, is_reachable, prove
+from dnsproxy.install.run.wait_loaded import GONE, LOADED, is_reachable, prove
 from tests.dnsproxy.cluster_dns.test_probing import dnsproxy, with_rcode
 from tests.kit import upstream_replies
 from tests.kit.faulty_upstream import FaultyUpstream, Step, faulty_upstream, silence

@@ -20,7 +20,7 @@ from typing import Final
 import trio
 
 from dnsproxy.corefile.stanza import Version
-from dnsproxy.install.change.trial import Trial
+from dnsproxy.install.change.trial_corefile import Trial
 
 PROGRAM: Final = "coredns"
 START_SECONDS: Final = 20.0

@@ -11,7 +11,7 @@ from dnsproxy.cluster_dns.choice import choose_method
 from dnsproxy.cluster_dns.found import Found
 from dnsproxy.cluster_dns.requests import Denied
 from dnsproxy.cluster_dns.traces import find_traces
-from dnsproxy.install.status import Report, judge
+from dnsproxy.install.report.verdict import Report, judge
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy.cluster_dns.test_traces import custom, marked
 from tests.dnsproxy.corefile.shapes import installed

@@ -18,10 +18,10 @@ from dnsproxy.cluster_dns.choice import Method
 from dnsproxy.cluster_dns.found import Where
 from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.cluster_dns.traces import find_traces
-from dnsproxy.install import applying
-from dnsproxy.install.applying import TRIES, WRITES, Settled
 from dnsproxy.install.change.refusal import Refusal
-from dnsproxy.install.surveying import Order
+from dnsproxy.install.run import applying
+from dnsproxy.install.run.applying import TRIES, WRITES, Settled
+from dnsproxy.install.run.survey import Order
 from sidecar.errors import StartError
 from sidecar.kubernetes.cluster import Tls
 from sidecar.kubernetes.http import ApiClient

@@ -12,11 +12,11 @@ import pytest
 
 from dnsproxy.cluster_dns.choice import Method, choose_method
 from dnsproxy.cluster_dns.found import Found, FoundCorefile
-from dnsproxy.install.applying import Planned, try_planned
 from dnsproxy.install.change.once import ONCE
 from dnsproxy.install.change.refusal import Refusal
-from dnsproxy.install.change.trial import Trial, make_trial
-from dnsproxy.install.trying import try_change
+from dnsproxy.install.change.trial_corefile import Trial, make_trial
+from dnsproxy.install.run.applying import Planned, try_planned
+from dnsproxy.install.run.local_coredns import try_change
 from tests.dnsproxy.install.change.test_planning import WAYS
 from tests.kit.coredns import Refused, running_coredns
 from tests.kit.manifest_cluster import Manifest, discover, manifests, pick

@@ -19,12 +19,12 @@ from dnsproxy.corefile.plan import plan_install
 from dnsproxy.install.change.edits import Wanted
 from dnsproxy.install.change.planning import plan_apply
 from dnsproxy.install.change.refusal import Refusal
-from dnsproxy.install.printing import Printed, print_for
-from dnsproxy.install.printing_values import chart_values
-from dnsproxy.install.printing_yaml import format_json, format_yaml
+from dnsproxy.install.report.printing import Printed, print_for
+from dnsproxy.install.report.printing_values import chart_values
+from dnsproxy.install.report.printing_yaml import format_json, format_yaml
 from tests.dnsproxy.corefile.corpus import load_corpus
 from tests.dnsproxy.corefile.shapes import address, corefiles, installed
-from tests.dnsproxy.install.rendered import RENDERERS, render_chart
+from tests.dnsproxy.install.report.rendered import RENDERERS, render_chart
 from tests.kit.manifest_cluster import NAMES, discover, manifests, pick
 
 ZONE = "example.org"

@@ -7,7 +7,7 @@ import yaml
 from dnsproxy.cluster_dns.found import Source
 from dnsproxy.cluster_dns.requests import CONFIG_MAP, DEPLOYMENT, INGRESS, SERVICE, Request
 from dnsproxy.install.change.config_map import ConfigMapChange, Entry
-from dnsproxy.install.change.rights import WATCH_NAME, Grant, format_roles, grants_of, make_roles, watch_grants_of
+from dnsproxy.install.report.rights import WATCH_NAME, Grant, format_roles, grants_of, make_roles, watch_grants_of
 from tests.dnsproxy.install.change.test_config_map import ABSENT, source
 
 ASKED = [

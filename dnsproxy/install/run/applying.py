@@ -25,10 +25,10 @@ from dnsproxy.install.change.planning import plan_apply
 from dnsproxy.install.change.readiness import check_ready, notes_on_readiness
 from dnsproxy.install.change.refusal import Refusal
 from dnsproxy.install.change.removal import plan_removal
-from dnsproxy.install.change.trial import after, make_trial
-from dnsproxy.install.surveying import Order, Survey, survey
-from dnsproxy.install.trying import try_change
-from dnsproxy.install.writing import Changed, write
+from dnsproxy.install.change.trial_corefile import after, make_trial
+from dnsproxy.install.run.local_coredns import try_change
+from dnsproxy.install.run.survey import Order, Survey, survey
+from dnsproxy.install.run.writing import Changed, write
 from sidecar.errors import ExitStatus, StartError
 from sidecar.kubernetes.http import ApiClient
 

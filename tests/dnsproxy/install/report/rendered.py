@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from dnsproxy.install.printing import Printed
+from dnsproxy.install.report.printing import Printed
 
 
 def from_eks(printed: Printed, _corefile: str) -> str:

@@ -11,11 +11,11 @@ import pytest
 from dnsproxy.cluster_dns.asked import Asked
 from dnsproxy.cluster_dns.choice import Method, choose_method
 from dnsproxy.install.change.edits import Edits
-from dnsproxy.install.change.rights import grants_of
-from dnsproxy.install.outcome import Told, format_document, format_lines, judge_install, judge_uninstall
-from dnsproxy.install.status import Verdict
+from dnsproxy.install.report.outcome import Told, format_document, format_lines, judge_install, judge_uninstall
+from dnsproxy.install.report.rights import grants_of
+from dnsproxy.install.report.verdict import Verdict
 from tests.dnsproxy.corefile.shapes import address
-from tests.dnsproxy.install.test_status import OTHER, OURS, SILENT, asked, report
+from tests.dnsproxy.install.report.test_verdict import OTHER, OURS, SILENT, asked, report
 from tests.kit.manifest_cluster import Manifest, discover, manifests, pick
 from tests.kit.manifest_edits import plan, play
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnsproxy.install.watch.backoff import FREE, LONGEST, Fight
-from dnsproxy.install.watch.step import (
+from dnsproxy.install.watch.state_machine import (
     GAP,
     HEARTBEAT,
     HELD_GAP,

@@ -35,8 +35,8 @@ from dnsproxy.install.change.planning import check_loop, plan_apply
 from dnsproxy.install.change.refusal import Refusal, refusal_of
 from dnsproxy.install.change.routes import find_routes
 from dnsproxy.install.change.zones import check_free, check_named, route_of
-from dnsproxy.install.printing_values import chart_values
-from dnsproxy.install.printing_yaml import format_json, format_yaml
+from dnsproxy.install.report.printing_values import chart_values
+from dnsproxy.install.report.printing_yaml import format_json, format_yaml
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from dnsproxy.install.status import judge
-from dnsproxy.install.status_report import format_document, format_rows
-from tests.dnsproxy.install.test_status import DNSPROXY, NO, NOTHING, YES, asked, report, report_of, with_stanza
+from dnsproxy.install.report.status_report import format_document, format_rows
+from dnsproxy.install.report.verdict import judge
+from tests.dnsproxy.install.report.test_verdict import DNSPROXY, NO, NOTHING, YES, asked, report, report_of, with_stanza
 from tests.kit.manifest_cluster import NAMES, discover, manifests, pick
 
 

@@ -1,0 +1,1 @@
+"""Reads a cluster, tries, writes and verifies a planned change of it."""
