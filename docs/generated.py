@@ -17,9 +17,9 @@ import click
 import yaml
 
 from dnsproxy.cli import main as dnsproxy
-from dnsproxy.doctor.catalogue import MEANINGS
 from dnsproxy.doctor.diagnose import judge
 from dnsproxy.doctor.facts_file import parse_facts
+from dnsproxy.doctor.findings import MEANINGS
 from dnsproxy.doctor.printing import make_console, print_diagnosis
 from dnsproxy.doctor.providers import PROVIDERS, Provider
 from docs.metrics import format_metrics

@@ -23,11 +23,9 @@ from dnsproxy.doctor.dialling import dial_all
 from dnsproxy.doctor.facts import VERSION, Asked, Facts, Service
 from dnsproxy.doctor.lookups import look_up_all, public_server
 from dnsproxy.doctor.paths import CONTROLLERS, find_roads
-from dnsproxy.doctor.read_data_plane import read_components, read_provider
-from dnsproxy.doctor.read_dns import make_dns
 from dnsproxy.doctor.read_hosts import make_service, may_be_balanced, read_classes, read_hosts, read_services
-from dnsproxy.doctor.read_own import DNSPROXY_ADMIN_PORT, RELAY_ADMIN_PORT, ask_admin, read_admin, read_part
-from dnsproxy.doctor.read_workloads import read_settings
+from dnsproxy.doctor.read_own import DNSPROXY_ADMIN_PORT, RELAY_ADMIN_PORT, ask_admin, make_dns, read_admin, read_part
+from dnsproxy.doctor.read_workloads import read_components, read_provider, read_settings
 from dnsproxy.doctor.reader import Reader
 from dnsproxy.doctor.targets import names_to_look_up, targets_of
 from sidecar.endpoints import Endpoint, parse_endpoint

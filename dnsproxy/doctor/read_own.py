@@ -1,4 +1,4 @@
-"""Reading our own parts: Services, pods, settings, and what their admin ports say.
+"""Reading our own parts and the cluster's DNS: Services, pods, settings, what their admin ports say, our stanzas.
 
 The law: admin ports are asked through the API server's proxy to pods, which works from everywhere that may `get
 pods/proxy`; where that is not granted nothing is lost but the age of the table. Of the variables only those below are
@@ -7,16 +7,19 @@ kept: a person's own may hold what is nobody's business.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
+from dnsproxy.cluster_dns.asked import places_to_ask
+from dnsproxy.cluster_dns.found import Found
+from dnsproxy.cluster_dns.image import format_version
 from dnsproxy.cluster_dns.own_service import FoundOwn
 from dnsproxy.cluster_dns.servers import labels_of, pod_of
-from dnsproxy.cluster_dns.structs import ConfigMap, Workload
-from dnsproxy.doctor.facts import Admin, Part, Port
+from dnsproxy.cluster_dns.structs import Workload
+from dnsproxy.cluster_dns.traces import find_traces
+from dnsproxy.doctor.facts import Admin, ClusterDns, Part, Port, Stanza
 from dnsproxy.doctor.read_hosts import make_service
 from dnsproxy.doctor.reader import Reader
 from dnsproxy.doctor.structs import EndpointSlice
@@ -94,7 +97,7 @@ async def _read_settings(reader: Reader, namespace: str, raw: RawService) -> dic
             reference = source.get("configMapRef")
             name = reference.get("name") if isinstance(reference, dict) else None
             if isinstance(name, str):
-                settings |= await _read_config_map(reader, namespace, name)
+                settings |= await reader.config_map(namespace, name)
         settings |= {variable.name: variable.value for variable in container.env or () if variable.value is not None}
         settings |= _flags((*(container.command or ()), *(container.args or ())))
     return {key: value for key, value in settings.items() if key in KEPT}
@@ -110,12 +113,6 @@ def _flags(words: tuple[str, ...]) -> dict[str, str]:
             if flag.startswith("--") and variable in KEPT:
                 found.setdefault(variable, []).append(value if equals else following)
     return {variable: " ".join(values) for variable, values in found.items()}
-
-
-async def _read_config_map(reader: Reader, namespace: str, name: str) -> Mapping[str, str]:
-    path = f"/api/v1/namespaces/{namespace}/configmaps/{name}"
-    found = await reader.get(path, ConfigMap, f"get configmaps {name} in namespace {namespace}")
-    return (found.data or {}) if found else {}
 
 
 async def read_admin(reader: Reader, part: Part, program: str, port: int) -> list[Admin]:
@@ -174,3 +171,37 @@ def with_metrics(page: Admin, text: str) -> Admin:
     except (ValueError, OverflowError):
         return page
     return msgspec.structs.replace(page, ages=ages, unhealthy_upstreams=tuple(unwell), waiting_names=waiting)
+
+
+def make_dns(found: Found) -> ClusterDns:
+    """The facts of what was found."""
+    service, server, cache = found.service, found.server, found.node_local
+    decides = found.asked_by_pods
+    version = format_version(server.version) if server and server.version else ""
+    return ClusterDns(
+        service=f"{service.namespace}/{service.name}" if service else "",
+        addresses=service.addresses if service else (),
+        server=f"{server}: {server.program.value} {version}".strip() if server else "",
+        ask_at=tuple(map(str, places_to_ask(found))),
+        node_local=str(cache.server) if cache else "",
+        node_local_addresses=cache.addresses if cache else (),
+        node_local_passes_on=bool(cache and cache.passes_on),
+        stanzas=tuple(
+            Stanza(str(trace.target), trace.method.value, trace.zones, tuple(map(str, trace.addresses)), trace.fault)
+            for trace in find_traces(found)
+        ),
+        where=str(decides) if decides else "",
+        decides=_sources(found),
+        faults=tuple(map(str, found.faults)),
+    )
+
+
+def _sources(found: Found) -> tuple[str, ...]:
+    """The ConfigMaps of the workload that decides about public names."""
+    server = found.asked_by_pods
+    corefile = server.corefile if server else None
+    sources = [corefile.source] if corefile else []
+    sources += [hook.source for hook in (corefile.hooks if corefile else ()) if hook.source is not None]
+    sources += [file.source for file in (corefile.files if corefile else ())]
+    sources += [server.stub_domains.source] if server and server.stub_domains else []
+    return tuple(dict.fromkeys(map(str, sources)))

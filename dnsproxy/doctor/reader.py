@@ -6,10 +6,12 @@ unreadable is noted and passed over; only an API server that does not answer at 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 import msgspec
 
+from dnsproxy.cluster_dns.structs import ConfigMap
 from dnsproxy.doctor.facts import Refusal
 from sidecar.errors import ExitStatus, StartError
 from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound, Unauthorized
@@ -68,6 +70,12 @@ class Reader:
                 return found
             params["continue"] = page.metadata.token
         return found
+
+    async def config_map(self, namespace: str, name: str) -> Mapping[str, str]:
+        """The data of a ConfigMap; empty if it is absent or refused."""
+        path = f"/api/v1/namespaces/{namespace}/configmaps/{name}"
+        found = await self.get(path, ConfigMap, f"get configmaps {name} in namespace {namespace}")
+        return (found.data or {}) if found else {}
 
     async def text(self, path: str) -> str:
         """A body as text. Raises ApiError."""

@@ -13,8 +13,7 @@ from typing import Final
 from dnsproxy.doctor.facts import Facts, Header, Service
 from dnsproxy.doctor.findings import Step
 from dnsproxy.doctor.providers import AWS, DIGITAL_OCEAN, HETZNER, UNKNOWN, Provider
-from dnsproxy.doctor.short_circuit import IP_MODE_SINCE, Answer, DataPlane
-from dnsproxy.doctor.versions import parse_version
+from dnsproxy.doctor.short_circuit import IP_MODE_SINCE, Answer, DataPlane, parse_version
 
 LOAD_BALANCER_NAME: Final = "lb.example.org"
 """Stands for any name that resolves to the load balancer."""

@@ -1,19 +1,23 @@
 """The short circuit: whether a connection from a pod to a load balancer's address ever leaves the cluster.
 
 The law: what kube-proxy or the CNI does follows from the Service's status, from ipMode and from a version; where one of
-these does not tell, neither does this. Sources: KEP-1860 (kube-proxy: beta and on in 1.30); cilium #34780 (1.17.0),
-#40913 and #40915 (lost in 1.18.0, back in 1.18.1); antrea #6102 (2.0.0). Pure.
+these does not tell, neither does this; a pre-release counts as before its release. Sources: KEP-1860 (kube-proxy: beta
+and on in 1.30); cilium #34780 (1.17.0), #40913 and #40915 (lost in 1.18.0, back in 1.18.1); antrea #6102 (2.0.0). Pure.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 from dnsproxy.doctor.facts import Component, Facts, Service
-from dnsproxy.doctor.versions import Version, format_version, parse_version
+
+Version = tuple[int, int, int]
+
+_VERSION: Final = re.compile(r"v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?(?![\d])(-(?:alpha|beta|rc|pre)[\w.]*)?", re.ASCII)
 
 KUBE_PROXY: Final = "kube-proxy"
 CILIUM: Final = "cilium"
@@ -29,6 +33,20 @@ _ANTREA_SINCE: Final = (2, 0, 0)
 _EMBEDDED: Final = {"+k3s": "k3s", "+rke2": "RKE2"}
 _ON: Final = frozenset(["true", "strict", "partial", "probe"])
 _OFF: Final = frozenset(["false", "disabled", "off"])
+
+
+def parse_version(text: str) -> Version | None:
+    """`v1.34.4+k3s1`, `1.18.0`, `v1.30`; None for what is no version. A pre-release is the patch before: -1 for .0."""
+    found = _VERSION.match(text.strip())
+    if found is None:
+        return None
+    patch = int(found[3] or 0)
+    return int(found[1]), int(found[2]), patch - 1 if found[4] else patch
+
+
+def format_version(version: Version) -> str:
+    """`1.18.0`."""
+    return ".".join(str(max(number, 0)) for number in version)
 
 
 class Answer(Enum):

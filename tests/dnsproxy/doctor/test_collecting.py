@@ -14,9 +14,8 @@ from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.doctor.collecting import Places, read_cluster
 from dnsproxy.doctor.facts import Admin, Facts, Host
 from dnsproxy.doctor.facts_file import format_facts
-from dnsproxy.doctor.read_data_plane import mode_of
 from dnsproxy.doctor.read_own import with_metrics
-from dnsproxy.doctor.read_workloads import config_map_of, settings_of_words
+from dnsproxy.doctor.read_workloads import config_map_of, mode_of, settings_of_words
 from dnsproxy.doctor.reader import Reader
 from dnsproxy.doctor.structs import Service
 from sidecar.errors import StartError

@@ -13,11 +13,10 @@ import pytest
 from hypothesis import given, settings
 from msgspec.structs import replace
 
-from dnsproxy.doctor.catalogue import MEANINGS
 from dnsproxy.doctor.diagnose import judge
 from dnsproxy.doctor.facts import VERSION, Asked, Facts, Outcome, Part, Service
 from dnsproxy.doctor.facts_file import LARGEST, BadFacts, format_facts, parse_facts
-from dnsproxy.doctor.findings import Diagnosis, Severity, format_document
+from dnsproxy.doctor.findings import MEANINGS, Diagnosis, Severity, format_document
 from dnsproxy.doctor.printing import format_text
 from dnsproxy.doctor.targets import names_to_look_up, targets_of
 from tests.dnsproxy.doctor.making import HOST, HOSTNAME, STANZA, facts, installed, service
