@@ -17,11 +17,11 @@ import click
 import yaml
 
 from dnsproxy.cli import main as dnsproxy
-from dnsproxy.doctor.diagnose import judge
-from dnsproxy.doctor.facts_file import parse_facts
-from dnsproxy.doctor.findings import MEANINGS
+from dnsproxy.doctor.facts.file import parse_facts
+from dnsproxy.doctor.judge.diagnose import judge
+from dnsproxy.doctor.judge.findings import MEANINGS
+from dnsproxy.doctor.judge.providers import PROVIDERS, Provider
 from dnsproxy.doctor.printing import make_console, print_diagnosis
-from dnsproxy.doctor.providers import PROVIDERS, Provider
 from docs.metrics import format_metrics
 from proxy.cli import main as proxy
 from wholeip.cli import main as wholeip

@@ -27,9 +27,9 @@ from sidecar.text import one_line
 
 if TYPE_CHECKING:
     from dnsproxy.cluster_dns.own_service import ObjectRef
-    from dnsproxy.doctor.collecting import Places
-    from dnsproxy.doctor.facts import Facts
-    from dnsproxy.doctor.findings import Diagnosis
+    from dnsproxy.doctor.collect.collecting import Places
+    from dnsproxy.doctor.facts.model import Facts
+    from dnsproxy.doctor.judge.findings import Diagnosis
 
 _STDIN: Final = "-"
 _IN_A_POD: Final = "KUBERNETES_SERVICE_HOST"
@@ -124,7 +124,7 @@ def doctor(
 
     Exit status: 0 healthy, 1 something is wrong, 2 bad usage, 3 could not look.
     """
-    from dnsproxy.doctor.collecting import Places  # noqa: PLC0415  # --help must not cost what this needs
+    from dnsproxy.doctor.collect.collecting import Places  # noqa: PLC0415  # --help must not cost what this needs
 
     if from_file is not None and (kubeconfig or context):
         raise BadUsage(["--from asks no API server, so --kubeconfig and --context mean nothing beside it"])
@@ -142,7 +142,7 @@ async def _run(
     from_file: str | None,
     output: str,
 ) -> int:
-    from dnsproxy.doctor.diagnose import judge  # noqa: PLC0415  # as above
+    from dnsproxy.doctor.judge.diagnose import judge  # noqa: PLC0415  # as above
 
     progress = _Progress()
     try:
@@ -162,20 +162,20 @@ async def _run(
 
 async def _read(kubeconfig: str | None, context: str | None, host: str, places: Places, progress: _Progress) -> Facts:
     from dnsproxy.cluster_dns.read import load_client  # noqa: PLC0415
-    from dnsproxy.doctor.collecting import read_cluster  # noqa: PLC0415  # as above
+    from dnsproxy.doctor.collect.collecting import read_cluster  # noqa: PLC0415  # as above
 
     async with await load_client(kubeconfig=kubeconfig, context=context) as client:
         return await read_cluster(client, host, places, progress)
 
 
 async def _look(facts: Facts, places: Places, progress: _Progress) -> Facts:
-    from dnsproxy.doctor.collecting import look  # noqa: PLC0415  # as above
+    from dnsproxy.doctor.collect.collecting import look  # noqa: PLC0415  # as above
 
     return await look(facts, places, progress)
 
 
 async def _look_outside(facts: Facts, places: Places, progress: _Progress) -> Facts:
-    from dnsproxy.doctor.collecting import look_outside  # noqa: PLC0415  # as above
+    from dnsproxy.doctor.collect.collecting import look_outside  # noqa: PLC0415  # as above
 
     return await look_outside(facts, places, progress)
 
@@ -184,7 +184,7 @@ def _load(name: str, host: str) -> Facts:
     """What a file holds, for the host that is asked about. Raises StartError."""
     from msgspec.structs import replace  # noqa: PLC0415  # as above
 
-    from dnsproxy.doctor.facts_file import LARGEST, BadFacts, parse_facts  # noqa: PLC0415
+    from dnsproxy.doctor.facts.file import LARGEST, BadFacts, parse_facts  # noqa: PLC0415
 
     try:
         with click.open_file(name, "rb") as file:
@@ -197,7 +197,7 @@ def _load(name: str, host: str) -> Facts:
 
 
 def _save(facts: Facts, name: str) -> None:
-    from dnsproxy.doctor.facts_file import format_facts  # noqa: PLC0415  # as above
+    from dnsproxy.doctor.facts.file import format_facts  # noqa: PLC0415  # as above
 
     try:
         with click.open_file(name, "wb") as file:
@@ -212,7 +212,7 @@ def _save(facts: Facts, name: str) -> None:
 
 def _print(diagnosis: Diagnosis, facts: Facts, output: str) -> None:
     if output == "json":
-        from dnsproxy.doctor.findings import format_document  # noqa: PLC0415  # as above
+        from dnsproxy.doctor.judge.findings import format_document  # noqa: PLC0415  # as above
         from sidecar.text import escaped_json  # noqa: PLC0415
 
         click.echo(escaped_json(format_document(diagnosis), indent=2))

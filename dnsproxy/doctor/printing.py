@@ -13,8 +13,8 @@ from typing import IO, Final
 from rich.console import Console
 from rich.text import Text
 
-from dnsproxy.doctor.facts import Facts
-from dnsproxy.doctor.findings import Diagnosis, Finding, Severity, Step, Unseen
+from dnsproxy.doctor.facts.model import Facts
+from dnsproxy.doctor.judge.findings import Diagnosis, Finding, Severity, Step, Unseen
 from sidecar.colour import colour_choice
 from sidecar.errors import ExitStatus
 from sidecar.text import one_line

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dnsproxy.doctor.facts_file import parse_facts
+from dnsproxy.doctor.facts.file import parse_facts
 from tests.deploy.called import DNSPROXY, DOCTOR, GATEWAYS, NOBODY, NOT_DOCTOR, PUBLISHER, rows, serving
 from tests.deploy.calls import ALLOWED, FORBIDDEN, Caller, account, parse_call
 from tests.deploy.kubectl import kubectl

@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 import pytest
 
-from dnsproxy.doctor.diagnose import judge
-from dnsproxy.doctor.facts_file import parse_facts
-from dnsproxy.doctor.findings import MEANINGS
-from dnsproxy.doctor.providers import PROVIDERS
+from dnsproxy.doctor.facts.file import parse_facts
+from dnsproxy.doctor.judge.diagnose import judge
+from dnsproxy.doctor.judge.findings import MEANINGS
+from dnsproxy.doctor.judge.providers import PROVIDERS
 from docs.generated import PROGRAMS, ROOT, below, fill_in, format_reference
 
 

@@ -15,11 +15,11 @@ from typing import Final
 import pytest
 import trustme
 
-from dnsproxy.doctor.dialling import dial_all
-from dnsproxy.doctor.facts import VERSION, Component, Facts, Header, Host, Outcome, Point, Port, Role, Service
-from dnsproxy.doctor.facts_file import format_facts, parse_facts
-from dnsproxy.doctor.proxy_header import Speech, speech_of, versions_of
-from dnsproxy.doctor.targets import Target
+from dnsproxy.doctor.collect.dial_targets import Target
+from dnsproxy.doctor.collect.dialling import dial_all
+from dnsproxy.doctor.facts.file import format_facts, parse_facts
+from dnsproxy.doctor.facts.model import VERSION, Component, Facts, Header, Host, Outcome, Point, Port, Role, Service
+from dnsproxy.doctor.judge.header_mode import Speech, speech_of, versions_of
 from sidecar.endpoints import Endpoint
 from tests.kit.coredns import answering, running_coredns
 from tests.kit.ports import free_ports

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from dnsproxy.corefile.plan import plan_install
-from dnsproxy.doctor import judge_dns
+from dnsproxy.doctor.judge import dns_findings
 from sidecar.endpoints import Endpoint
 from tests.kit.apiserver import ApiServer
 from tests.kit.manifest_cluster import manifests, pick
@@ -132,7 +132,7 @@ def test_a_dnsproxy_without_a_ready_pod(scene: Scene) -> None:
 
 
 def test_a_stale_table(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judge_dns, "STALE_SECONDS", -1.0)
+    monkeypatch.setattr(dns_findings, "STALE_SECONDS", -1.0)
     _, document, _ = scene.doctor()
     assert wrong(document) == {"table-stale"}
     assert "Ingress" in json.dumps(document)

@@ -7,8 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from dnsproxy.doctor.diagnose import judge
-from dnsproxy.doctor.facts import (
+from dnsproxy.doctor.facts.model import (
     VERSION,
     Asked,
     ClusterDns,
@@ -26,7 +25,8 @@ from dnsproxy.doctor.facts import (
     Service,
     Stanza,
 )
-from dnsproxy.doctor.findings import Diagnosis, Finding, Severity
+from dnsproxy.doctor.judge.diagnose import judge
+from dnsproxy.doctor.judge.findings import Diagnosis, Finding, Severity
 
 HOST = "app.example.org"
 BALANCER = "203.0.113.10"

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from dnsproxy.cli import main
 from dnsproxy.doctor import command
-from dnsproxy.doctor.facts import Facts, Host
-from dnsproxy.doctor.facts_file import format_facts, parse_facts
+from dnsproxy.doctor.facts.file import format_facts, parse_facts
+from dnsproxy.doctor.facts.model import Facts, Host
 from tests.dnsproxy.doctor.making import BALANCER, HOST, HOSTNAME, facts, installed, service
 
 

@@ -1,0 +1,207 @@
+"""Reading our own parts and the cluster's DNS: Services, pods, settings, what their admin ports say, our stanzas.
+
+The law: admin ports are asked through the API server's proxy to pods, which works from everywhere that may `get
+pods/proxy`; where that is not granted nothing is lost but the age of the table. Of the variables only those below are
+kept: a person's own may hold what is nobody's business.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+from prometheus_client.parser import text_string_to_metric_families
+
+from dnsproxy.cluster_dns.asked import places_to_ask
+from dnsproxy.cluster_dns.found import Found
+from dnsproxy.cluster_dns.image import format_version
+from dnsproxy.cluster_dns.own_service import FoundOwn
+from dnsproxy.cluster_dns.servers import labels_of, pod_of
+from dnsproxy.cluster_dns.structs import Workload
+from dnsproxy.cluster_dns.traces import find_traces
+from dnsproxy.doctor.collect.read_hosts import make_service
+from dnsproxy.doctor.collect.reader import Reader
+from dnsproxy.doctor.collect.structs import EndpointSlice
+from dnsproxy.doctor.collect.structs import Service as RawService
+from dnsproxy.doctor.facts.model import Admin, ClusterDns, Part, Port, Stanza
+from sidecar.asking import NoAnswer, get
+from sidecar.endpoints import Endpoint
+from sidecar.kubernetes.errors import ApiError
+
+DNSPROXY_ADMIN_PORT: Final = 8081
+RELAY_ADMIN_PORT: Final = 8082
+KEPT: Final = frozenset(
+    ["DNSPROXY_TARGET", "DNSPROXY_TARGET_FOR", "DNSPROXY_SOURCE", "DNSPROXY_INGRESS_CLASS", "DNSPROXY_GATEWAY_CLASS",
+     "DNSPROXY_ZONE", "DNSPROXY_OWNERSHIP", "DNSPROXY_TLS_ONLY", "PROXY_ROUTE", "PROXY_PROXY_PROTOCOL",
+     "PROXY_ADVERTISE"]
+)  # fmt: skip
+_MOST_PODS: Final = 3
+_UNREADY: Final = 503
+_NO_WAY: Final = "error trying to reach"
+
+
+async def read_part(reader: Reader, key: str, own: FoundOwn | None = None) -> Part:
+    """A Service of ours; `own` is what the installer's discovery knows of it."""
+    namespace, _, name = key.partition("/")
+    where = f"in namespace {namespace}"
+    before = len(reader.refusals)
+    raw = await reader.get(
+        f"/api/v1/namespaces/{namespace}/services/{name}", RawService, f"get services {name} {where}"
+    )
+    if raw is None:
+        return Part(key, found=None if len(reader.refusals) > before else False)
+    service = make_service(raw)
+    slices = await reader.list(
+        f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices",
+        EndpointSlice,
+        f"list endpointslices {where}",
+        selector=f"kubernetes.io/service-name={name}",
+    )
+    pods = _pods(slices or [])
+    ready = None if slices is None else sum(pods.values())
+    return Part(
+        key,
+        found=True,
+        addresses=service.cluster_ips,
+        ports=tuple(Port(port.port, port.name) for port in service.ports),
+        ask_at=tuple(map(str, own.endpoints)) if own is not None else (),
+        ready=ready,
+        pods=tuple(address for address, _ in pods),
+        pod_names=tuple(pod for _, pod in pods),
+        settings=await _read_settings(reader, namespace, raw),
+        loop=own.loop if own is not None else "",
+        faults=tuple(map(str, own.faults)) if own is not None else (),
+    )
+
+
+def _pods(slices: list[EndpointSlice]) -> dict[tuple[str, str], bool]:
+    """Address and name of each pod, and whether it is ready."""
+    return {
+        (address, endpoint.target_ref.name if endpoint.target_ref and endpoint.target_ref.name else ""): (
+            endpoint.conditions is None or endpoint.conditions.ready is not False
+        )
+        for one in slices
+        for endpoint in one.endpoints or ()
+        for address in (endpoint.addresses or ())[:1]
+    }
+
+
+async def _read_settings(reader: Reader, namespace: str, raw: RawService) -> dict[str, str]:
+    selector = (raw.spec.selector or {}) if raw.spec else {}
+    path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
+    workloads = await reader.list(path, Workload, f"list deployments.apps in namespace {namespace}") or []
+    fitting = next((one for one in workloads if selector and selector.items() <= labels_of(one).items()), None)
+    settings: dict[str, str] = {}
+    for container in (pod_of(fitting).containers or ()) if fitting else ():
+        for source in container.env_from or ():
+            reference = source.get("configMapRef")
+            name = reference.get("name") if isinstance(reference, dict) else None
+            if isinstance(name, str):
+                settings |= await reader.config_map(namespace, name)
+        settings |= {variable.name: variable.value for variable in container.env or () if variable.value is not None}
+        settings |= _flags((*(container.command or ()), *(container.args or ())))
+    return {key: value for key, value in settings.items() if key in KEPT}
+
+
+def _flags(words: tuple[str, ...]) -> dict[str, str]:
+    """`--route X --route=Y` of the relay, as the variable says it."""
+    found: dict[str, list[str]] = {}
+    for word, following in zip(words, (*words[1:], ""), strict=True):
+        flag, equals, value = word.partition("=")
+        name = flag.removeprefix("--").replace("-", "_").upper()
+        for variable in (f"PROXY_{name}", f"DNSPROXY_{name}"):
+            if flag.startswith("--") and variable in KEPT:
+                found.setdefault(variable, []).append(value if equals else following)
+    return {variable: " ".join(values) for variable, values in found.items()}
+
+
+async def read_admin(reader: Reader, part: Part, program: str, port: int) -> list[Admin]:
+    """What the admin ports of its pods say, through the API server."""
+    namespace = part.key.partition("/")[0]
+    pages = []
+    for pod in tuple(filter(None, part.pod_names))[:_MOST_PODS]:
+        base = f"/api/v1/namespaces/{namespace}/pods/{pod}:{port}/proxy"
+        where = f"pod {namespace}/{pod}"
+        try:
+            text = await reader.text(f"{base}/readyz")
+        except ApiError as error:
+            ready = False if str(error).startswith(f"{_UNREADY}: ") and _NO_WAY not in str(error) else None
+            pages.append(Admin(program, where, ready, str(error).removeprefix(f"{_UNREADY}: ")))
+            continue
+        page = Admin(program, where, True, text.strip())
+        try:
+            pages.append(with_metrics(page, await reader.text(f"{base}/metrics")))
+        except ApiError:
+            pages.append(page)
+    return pages
+
+
+async def ask_admin(endpoint: Endpoint, program: str) -> Admin:
+    """The same of an admin port that is dialled."""
+    where = str(endpoint)
+    try:
+        text = (await get(endpoint, "/readyz", program="dnsproxy serve")).body.decode(errors="replace").strip()
+        page = Admin(program, where, True, text)
+    except NoAnswer as error:
+        if error.status != _UNREADY:
+            return Admin(program, where, None, str(error))
+        page = Admin(program, where, False, error.said)
+    try:
+        return with_metrics(
+            page, (await get(endpoint, "/metrics", program="dnsproxy serve")).body.decode(errors="replace")
+        )
+    except NoAnswer:
+        return page
+
+
+def with_metrics(page: Admin, text: str) -> Admin:
+    """The page with what its metrics tell; those that cannot be read tell nothing."""
+    ages: dict[str, float] = {}
+    unwell: list[str] = []
+    waiting = 0
+    try:
+        for family in text_string_to_metric_families(text):
+            for sample in family.samples:
+                if sample.name == "dnsproxy_source_contact_age_seconds":
+                    ages[sample.labels.get("source", "")] = round(sample.value, 1)
+                elif sample.name == "dnsproxy_forward_upstream_healthy" and not sample.value:
+                    unwell.append(sample.labels.get("upstream", ""))
+                elif sample.name == "dnsproxy_table_names_without_address":
+                    waiting = int(sample.value)
+    except (ValueError, OverflowError):
+        return page
+    return msgspec.structs.replace(page, ages=ages, unhealthy_upstreams=tuple(unwell), waiting_names=waiting)
+
+
+def make_dns(found: Found) -> ClusterDns:
+    """The facts of what was found."""
+    service, server, cache = found.service, found.server, found.node_local
+    decides = found.asked_by_pods
+    version = format_version(server.version) if server and server.version else ""
+    return ClusterDns(
+        service=f"{service.namespace}/{service.name}" if service else "",
+        addresses=service.addresses if service else (),
+        server=f"{server}: {server.program.value} {version}".strip() if server else "",
+        ask_at=tuple(map(str, places_to_ask(found))),
+        node_local=str(cache.server) if cache else "",
+        node_local_addresses=cache.addresses if cache else (),
+        node_local_passes_on=bool(cache and cache.passes_on),
+        stanzas=tuple(
+            Stanza(str(trace.target), trace.method.value, trace.zones, tuple(map(str, trace.addresses)), trace.fault)
+            for trace in find_traces(found)
+        ),
+        where=str(decides) if decides else "",
+        decides=_sources(found),
+        faults=tuple(map(str, found.faults)),
+    )
+
+
+def _sources(found: Found) -> tuple[str, ...]:
+    """The ConfigMaps of the workload that decides about public names."""
+    server = found.asked_by_pods
+    corefile = server.corefile if server else None
+    sources = [corefile.source] if corefile else []
+    sources += [hook.source for hook in (corefile.hooks if corefile else ()) if hook.source is not None]
+    sources += [file.source for file in (corefile.files if corefile else ())]
+    sources += [server.stub_domains.source] if server and server.stub_domains else []
+    return tuple(dict.fromkeys(map(str, sources)))

@@ -1,0 +1,1 @@
+"""From facts to a diagnosis: what the causes are and what to do about them. Pure."""

@@ -1,0 +1,130 @@
+"""Sites: one controller's Service, all that is known of it, and whether pods fail at it.
+
+The law: a connection that was tried beats what was worked out. A pod fails where its connection is short-circuited and
+the controller wants the header; each of the two that is not known makes the whole not known. Pure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from dnsproxy.doctor.facts.model import Facts, Outcome, Probe, Role
+from dnsproxy.doctor.judge.header_annotations import Sends
+from dnsproxy.doctor.judge.header_mode import Speech, declared, is_understood, overall, speech_of, that_reached
+from dnsproxy.doctor.judge.paths import Road
+from dnsproxy.doctor.judge.providers import AWS, Provider, provider_of, sends
+from dnsproxy.doctor.judge.short_circuit import Answer, DataPlane, ShortCircuit, data_plane, short_circuit
+
+_BROKEN: Final = frozenset([Outcome.CLOSED, Outcome.RESET, Outcome.BAD_REQUEST, Outcome.SILENT, Outcome.GARBAGE])
+_BETA: Final = "service.beta.kubernetes.io/aws-load-balancer-"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A controller's Service, judged."""
+
+    road: Road
+    provider: Provider
+    plane: DataPlane
+    short: ShortCircuit
+    sends: Sends
+    speech: Speech
+    declared: bool
+    """Whether the speech is what the controller's settings say, because nothing was dialled."""
+    controller_probes: tuple[Probe, ...]
+    balancer_probes: tuple[Probe, ...]
+
+    @property
+    def about(self) -> str:
+        """The object, for people."""
+        return f"Service {self.road.service.key}"
+
+    @property
+    def needs_header(self) -> Answer:
+        """Whether the controller refuses a bare connection."""
+        if self.speech is Speech.REQUIRES:
+            return Answer.YES
+        if self.speech in (Speech.ACCEPTS, Speech.REJECTS):
+            return Answer.NO
+        # A load balancer that sends none shows that the controller wants none, or nothing would work at all.
+        return Answer.NO if self.sends is Sends.NO and not self.provider.never_sends else Answer.UNKNOWN
+
+    @property
+    def reached(self) -> Answer:
+        """Whether a bare connection to the load balancer's address was answered."""
+        if not self.balancer_probes:
+            return Answer.UNKNOWN
+        return Answer.YES if all(map(is_understood, self.balancer_probes)) else Answer.NO
+
+    @property
+    def broken(self) -> bool:
+        """Whether a bare connection there was made and then not answered: the mark of a missing header."""
+        return any(probe.outcome in _BROKEN for probe in self.balancer_probes)
+
+    @property
+    def affected(self) -> Answer:
+        """Whether pods that dial the load balancer's address fail."""
+        if self.reached is Answer.YES or self.short.state is Answer.NO:
+            return Answer.NO
+        if self.needs_header is Answer.NO:
+            return Answer.NO
+        if self.broken and self.needs_header is Answer.YES:
+            return Answer.YES
+        if self.short.state is Answer.YES and self.needs_header is Answer.YES:
+            return Answer.YES
+        return Answer.UNKNOWN
+
+    @property
+    def loops_back(self) -> bool:
+        """Whether it is an AWS NLB that may lead a connection back to the node that it came from."""
+        return self.provider is AWS and _is_nlb(self) and _keeps_client(self)
+
+
+def make_site(road: Road, facts: Facts) -> Site:
+    """All that the facts say of one Service."""
+    service = road.service
+    plane = data_plane(facts)
+    provider = provider_of(service, facts.provider)
+    probes = tuple(probe for probe in that_reached(facts.probes) if probe.service == service.key)
+    controller = tuple(probe for probe in probes if probe.role is Role.CONTROLLER)
+    speech = overall([speech_of(of_port) for of_port in _by_port(controller)])
+    said = declared(service)
+    use_declared = speech is Speech.UNKNOWN and said is not Speech.UNKNOWN
+    return Site(
+        road,
+        provider,
+        plane,
+        short_circuit(service, plane),
+        sends(provider, service.annotations),
+        said if use_declared else speech,
+        use_declared,
+        controller,
+        tuple(probe for probe in probes if probe.role is Role.BALANCER),
+    )
+
+
+def _by_port(probes: tuple[Probe, ...]) -> list[list[Probe]]:
+    ports: dict[tuple[str, bool], list[Probe]] = {}
+    for probe in probes:
+        ports.setdefault((probe.endpoint, probe.tls), []).append(probe)
+    return list(ports.values())
+
+
+def _is_nlb(site: Site) -> bool:
+    service = site.road.service
+    kind = service.annotations.get(f"{_BETA}type", "")
+    return kind in ("nlb", "nlb-ip", "external") or service.load_balancer_class.startswith(AWS.classes)
+
+
+def _keeps_client(site: Site) -> bool:
+    """Whether targets see the client's own address: on for instance targets, off for IP targets of TCP.
+
+    https://docs.aws.amazon.com/elasticloadbalancing/latest/network/edit-target-group-attributes.html
+    """
+    annotations = site.road.service.annotations
+    attributes = annotations.get(f"{_BETA}target-group-attributes", "").replace(" ", "")
+    if "preserve_client_ip.enabled=" in attributes:
+        return "preserve_client_ip.enabled=true" in attributes
+    by_ip = annotations.get(f"{_BETA}nlb-target-type") == "ip" or annotations.get(f"{_BETA}type") == "nlb-ip"
+    return not by_ip

@@ -1,0 +1,184 @@
+"""Judging our DNS side: the stanza, whether it is loaded, dnsproxy and its table.
+
+The law: written, loaded and answering are three things; the first that is wrong is told with its remedy, and what
+follows from it is left out. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from shlex import quote
+from typing import Final
+
+from dnsproxy.doctor.facts.model import Admin, ClusterDns, Facts, Part, Stanza
+from dnsproxy.doctor.judge.findings import Finding, Severity, Step, Unseen
+from dnsproxy.doctor.judge.remedies import deploy_line, look_from_inside, quoted
+from sidecar.endpoints import parse_endpoint
+
+STALE_SECONDS: Final = 300.0
+"""A watch is asked anew every 45 seconds, so a source that was silent for so long is not heard any more."""
+_INSTALL: Final = ("dnsproxy install", "dnsproxy status")
+_DNS_PORT: Final = 53
+
+
+def judge_dns(facts: Facts, *, needed: bool) -> Iterator[Finding | Unseen]:
+    """All that is to say about stanza and dnsproxy; `needed`: pods fail without them."""
+    dns = facts.dns or ClusterDns()
+    part = facts.dnsproxy or Part("switchback/dnsproxy")
+    for stanza in dns.stanzas:
+        if stanza.fault:
+            yield _damaged(stanza)
+    whole = tuple(stanza for stanza in dns.stanzas if not stanza.fault)
+    answers = {asked.state for asked in facts.answers}
+    loaded = {asked.state for asked in facts.loaded}
+    works = bool(loaded) and loaded == {"yes"}
+    if not dns.stanzas and part.found and needed and not works:
+        yield _missing(facts, part)
+    down = tuple(_judge_part(part, whole, answers, deploy_line(facts))) if whole or part.found else ()
+    yield from down
+    bypassed = bool(whole) and not works and _is_bypassed(dns, whole)
+    if bypassed:
+        yield _bypassed(dns, whole)
+    if whole and not works and not down and not bypassed:
+        yield from _judge_loaded(facts, loaded, whole)
+    if works:
+        yield _loaded(facts, whole)
+    for page in facts.admin:
+        if page.program == "dnsproxy":
+            yield from _judge_page(page)
+
+
+def _damaged(stanza: Stanza) -> Finding:
+    text = f"the stanza in {stanza.target} is damaged: {stanza.fault}"
+    steps = (Step("take out what is left of it, and put it in again", ("dnsproxy uninstall", *_INSTALL)),)
+    return Finding("stanza-damaged", Severity.PROBLEM, text, "Switchback", steps=steps)
+
+
+def _missing(facts: Facts, part: Part) -> Finding:
+    where = facts.dns.where if facts.dns and facts.dns.where else "the cluster's DNS"
+    text = f"dnsproxy is deployed, and {where} does not ask it: there is no stanza"
+    evidence = (f"Service {part.key} at {', '.join(part.addresses) or 'no address'}",)
+    steps = (
+        Step("put the stanza in", _INSTALL),
+        Step("where an owner takes it out again, have a watcher put it back", ("dnsproxy install --watch",)),
+    )
+    return Finding("stanza-missing", Severity.PROBLEM, text, "Switchback", evidence, steps)
+
+
+def _judge_part(part: Part, stanzas: tuple[Stanza, ...], answers: set[str], deploy: str) -> Iterator[Finding]:
+    """What keeps dnsproxy from being asked, the first cause alone."""
+    asked = tuple(dict.fromkeys(address for stanza in stanzas for address in stanza.addresses))
+    hosts = {_host(address) for address in asked}
+    namespace, name = quoted(part.key)
+    steps: tuple[Step, ...]
+    if part.loop:
+        text = f"dnsproxy asks the cluster's DNS, which asks dnsproxy: {part.loop}"
+        steps = (
+            Step(
+                "give its pods the node's nameservers, or name others",
+                ("dnsPolicy: Default", "# or --upstream ADDRESS"),
+            ),
+        )
+        yield _finding("dns-loop", text, steps=steps)
+    elif part.found is False and asked and "yes" not in answers:
+        text = f"the stanza leads to {', '.join(asked)}, and there is no Service {part.key}"
+        steps = (
+            Step("deploy dnsproxy again", (deploy,)),
+            Step("or take the stanza out", ("dnsproxy uninstall",)),
+        )
+        yield _finding("dnsproxy-missing", text, steps=steps)
+    elif part.found and part.ready == 0:
+        text = f"no pod of Service {part.key} is ready, so names are answered as if nothing were installed"
+        lines = (f"kubectl -n {namespace} get pods", f"kubectl -n {namespace} logs deploy/{name} --tail=50")
+        yield _finding("dnsproxy-down", text, steps=(Step("see why", lines),))
+    elif part.found and asked and part.addresses and hosts.isdisjoint(part.addresses) and "yes" not in answers:
+        text = f"the stanza asks {', '.join(asked)}, and dnsproxy is at {', '.join(part.addresses)}"
+        yield _finding("stanza-address", text, steps=(Step("write the address anew", _INSTALL),))
+    elif answers and answers <= {"no", "silent"}:
+        text = "dnsproxy does not answer where the stanza asks it"
+        lines = (f"kubectl -n {namespace} get pods,endpointslices", f"kubectl -n {namespace} get networkpolicies")
+        yield _finding("dnsproxy-silent", text, (", ".join(asked),), (Step("see what is in the way", lines),))
+
+
+def _is_bypassed(dns: ClusterDns, stanzas: tuple[Stanza, ...]) -> bool:
+    """Whether pods ask a cache that never passes public names on to where our stanza stands."""
+    if not dns.node_local or dns.node_local_passes_on:
+        return False
+    return not any(stanza.target.endswith(config_map) for stanza in stanzas for config_map in dns.decides)
+
+
+def _bypassed(dns: ClusterDns, stanzas: tuple[Stanza, ...]) -> Finding:
+    text = (
+        f"pods ask {dns.node_local} at {', '.join(dns.node_local_addresses) or 'an address of the node'}, which does "
+        "not pass public names on to where the stanza stands"
+    )
+    evidence = tuple(f"the stanza stands in {stanza.target}" for stanza in stanzas)
+    steps = (Step("install where that cache reads: it takes stubDomains", ("dnsproxy install --method stub-domains",)),)
+    return _finding("node-local-bypass", text, evidence, steps)
+
+
+def _judge_loaded(facts: Facts, loaded: set[str], stanzas: tuple[Stanza, ...]) -> Iterator[Finding | Unseen]:
+    evidence = tuple(f"{asked.endpoint} for {asked.zone}: {asked.said}" for asked in facts.loaded)
+    written = ", ".join(stanza.target for stanza in stanzas)
+    if loaded & {"no", "partly"}:
+        text = f"the stanza is written into {written}, and the cluster's DNS does not use it"
+        server = facts.dns.where if facts.dns else ""
+        kind, _, key = server.partition(" ")
+        namespace, name = quoted(key)
+        lines = (f"kubectl -n {namespace} rollout restart {quote(kind.lower())} {name}",) if "/" in key else ()
+        steps = (
+            Step("a ConfigMap takes up to two minutes; then see why", ("dnsproxy status",)),
+            *([Step("a Corefile that is not reloaded takes a restart", lines)] if lines else []),
+        )
+        yield Finding("stanza-not-loaded", Severity.PROBLEM, text, "Switchback", evidence, steps)
+    else:
+        why = "nothing was asked from here" if not facts.probed else "the cluster's DNS does not answer here"
+        steps = (
+            look_from_inside(facts),
+            Step("or", ("kubectl -n switchback exec deploy/dnsproxy -- dnsproxy status",)),
+        )
+        yield Unseen(f"whether the stanza in {written} is loaded", why, steps)
+
+
+def _loaded(facts: Facts, stanzas: tuple[Stanza, ...]) -> Finding:
+    evidence = tuple(f"{asked.endpoint} for {asked.zone}: {asked.said}" for asked in facts.loaded)
+    written = ", ".join(stanza.target for stanza in stanzas) or "a configuration without our marks"
+    return Finding("loaded", Severity.OK, f"the cluster's DNS asks dnsproxy ({written})", "Switchback", evidence)
+
+
+def _judge_page(page: Admin) -> Iterator[Finding]:
+    """What a pod of dnsproxy says of itself."""
+    stale = {source: age for source, age in page.ages.items() if age > STALE_SECONDS}
+    if page.ready is False:
+        text = f"dnsproxy at {page.where} is not ready: {page.text}"
+        yield _finding("dnsproxy-not-ready", text, severity=Severity.WARNING)
+    if stale:
+        said = ", ".join(f"{source} for {age:.0f} s" for source, age in sorted(stale.items()))
+        text = f"the table of dnsproxy at {page.where} is stale: nothing was heard of {said}"
+        lines = ("kubectl -n switchback logs deploy/dnsproxy --tail=50", "kubectl -n switchback get networkpolicies")
+        steps = (Step("see why it does not reach the API server", lines),)
+        yield _finding("table-stale", text, steps=steps, severity=Severity.WARNING)
+    if page.waiting_names:
+        text = f"{page.waiting_names} names are forwarded although they are claimed, for their target has no address"
+        steps = (Step("see which target", ("kubectl -n switchback exec deploy/dnsproxy -- dnsproxy table",)),)
+        yield _finding("target-without-address", text, steps=steps)
+    if page.unhealthy_upstreams:
+        text = f"dnsproxy at {page.where} finds upstreams unwell: {', '.join(page.unhealthy_upstreams)}"
+        yield _finding("upstream-unwell", text, severity=Severity.WARNING)
+
+
+def _finding(
+    ident: str,
+    text: str,
+    evidence: tuple[str, ...] = (),
+    steps: tuple[Step, ...] = (),
+    severity: Severity = Severity.PROBLEM,
+) -> Finding:
+    return Finding(ident, severity, text, "Switchback", evidence, steps)
+
+
+def _host(address: str) -> str:
+    try:
+        return parse_endpoint(address, default_port=_DNS_PORT).host
+    except ValueError:
+        return address

@@ -1,0 +1,257 @@
+"""Providers: who made a load balancer, whether it sends the PROXY header, and what takes its address out of the status.
+
+The law: a table, one row for each provider, read from the sources of their controllers; what a source did not tell is
+not known here either (`Sends.UNKNOWN`, no remedy). Recognised by annotation, then by the class of the load balancer,
+then by the nodes' providerID. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from dnsproxy.doctor.facts.model import Service
+from dnsproxy.doctor.judge.header_annotations import Sends, Switch, Value, read_switches
+
+_BETA: Final = "service.beta.kubernetes.io/"
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One row."""
+
+    name: str
+    marks: tuple[str, ...] = ()
+    """Beginnings of annotation keys."""
+    classes: tuple[str, ...] = ()
+    """Beginnings of spec.loadBalancerClass."""
+    schemes: tuple[str, ...] = ()
+    """Of the nodes' spec.providerID."""
+    switches: tuple[Switch, ...] = ()
+    elsewhere: str = ""
+    """What else turns the header on, where no annotation of the Service shows it."""
+    never_sends: bool = False
+    """Whether it has no such header at all."""
+    ip_mode_key: str = ""
+    ip_mode_value: str = ""
+    """The annotation that has the provider say `ipMode: Proxy`."""
+    ip_mode_auto: str = ""
+    """What makes its controller say so by itself."""
+    hostname_key: str = ""
+    hostname_value: str = ""
+    """Empty: any name that resolves to the load balancer."""
+    hostname_note: str = ""
+    note: str = ""
+    """What else to know, as a sentence without its end."""
+
+
+HETZNER: Final = Provider(
+    "Hetzner",
+    marks=("load-balancer.hetzner.cloud/",),
+    schemes=("hcloud", "hrobot"),
+    switches=(Switch("load-balancer.hetzner.cloud/uses-proxyprotocol"),),
+    elsewhere="HCLOUD_LOAD_BALANCERS_USES_PROXYPROTOCOL of the hcloud-cloud-controller-manager",
+    ip_mode_auto="hcloud-cloud-controller-manager v1.21.0 or newer says `ipMode: Proxy` itself where PROXY is on",
+    hostname_key="load-balancer.hetzner.cloud/hostname",
+)
+DIGITAL_OCEAN: Final = Provider(
+    "DigitalOcean",
+    marks=(f"{_BETA}do-loadbalancer-", "kubernetes.digitalocean.com/"),
+    schemes=("digitalocean",),
+    switches=(Switch(f"{_BETA}do-loadbalancer-enable-proxy-protocol"),),
+    hostname_key=f"{_BETA}do-loadbalancer-hostname",
+    hostname_note="make the DNS record first",
+)
+SCALEWAY: Final = Provider(
+    "Scaleway",
+    marks=(f"{_BETA}scw-loadbalancer-",),
+    schemes=("scaleway",),
+    switches=(
+        Switch(f"{_BETA}scw-loadbalancer-proxy-protocol-v1", Value.PORTS),
+        Switch(f"{_BETA}scw-loadbalancer-proxy-protocol-v2", Value.PORTS),
+    ),
+    ip_mode_key=f"{_BETA}scw-loadbalancer-ip-mode",
+    ip_mode_value="Proxy",
+    hostname_key=f"{_BETA}scw-loadbalancer-use-hostname",
+    hostname_value="true",
+    hostname_note="the name is the reverse name of the load balancer's address",
+    note="it says `ipMode: Proxy` by itself only where all ports have PROXY on",
+)
+LINODE: Final = Provider(
+    "Linode",
+    marks=(f"{_BETA}linode-loadbalancer-",),
+    schemes=("linode",),
+    switches=(Switch(f"{_BETA}linode-loadbalancer-default-proxy-protocol", Value.VERSION),),
+    hostname_key=f"{_BETA}linode-loadbalancer-hostname-only-ingress",
+    hostname_value="true",
+    hostname_note="it takes no DNS record of your own",
+)
+VULTR: Final = Provider(
+    "Vultr",
+    marks=(f"{_BETA}vultr-loadbalancer-",),
+    schemes=("vultr",),
+    switches=(Switch(f"{_BETA}vultr-loadbalancer-proxy-protocol"),),
+    hostname_key=f"{_BETA}vultr-loadbalancer-hostname",
+)
+CIVO: Final = Provider(
+    "Civo",
+    marks=("kubernetes.civo.com/",),
+    schemes=("civo",),
+    switches=(Switch("kubernetes.civo.com/loadbalancer-enable-proxy-protocol", Value.MODE),),
+    note="it takes the ip out of the status by itself where PROXY is on",
+)
+UPCLOUD: Final = Provider(
+    "UpCloud",
+    marks=(f"{_BETA}upcloud-load-balancer-",),
+    schemes=("upcloud",),
+    switches=(Switch(f"{_BETA}upcloud-load-balancer-config", Value.CONFIG),),
+    note="its status has a hostname by itself",
+)
+STACKIT: Final = Provider(
+    "STACKIT",
+    marks=("lb.stackit.cloud/",),
+    schemes=("stackit",),
+    switches=(Switch("lb.stackit.cloud/tcp-proxy-protocol"),),
+    ip_mode_key="lb.stackit.cloud/ip-mode-proxy",
+    ip_mode_value="true",
+)
+ORACLE: Final = Provider(
+    "Oracle",
+    marks=(f"{_BETA}oci-load-balancer-", "oci.oraclecloud.com/", "oci-network-load-balancer.oraclecloud.com/"),
+    schemes=("oci", "ocid1"),
+    switches=(Switch(f"{_BETA}oci-load-balancer-connection-proxy-protocol-version", Value.VERSION),),
+    ip_mode_key="oci.oraclecloud.com/ingress-ip-mode",
+    ip_mode_value="proxy",
+)
+OVH: Final = Provider(
+    "OVH",
+    marks=(f"{_BETA}ovh-loadbalancer-", "loadbalancer.ovhcloud.com/"),
+    switches=(
+        Switch(f"{_BETA}ovh-loadbalancer-proxy-protocol", Value.VERSION),
+        Switch("loadbalancer.openstack.org/proxy-protocol", Value.VERSION),
+    ),
+    hostname_key="loadbalancer.openstack.org/hostname",
+    hostname_note="on load balancers of Octavia; the older ones have none",
+)
+OPENSTACK: Final = Provider(
+    "OpenStack",
+    marks=("loadbalancer.openstack.org/",),
+    schemes=("openstack",),
+    switches=(Switch("loadbalancer.openstack.org/proxy-protocol", Value.VERSION),),
+    ip_mode_auto="a recent openstack-cloud-controller-manager says `ipMode: Proxy` itself where PROXY is on and "
+    "enable-ingress-hostname is off",
+    hostname_key="loadbalancer.openstack.org/hostname",
+)
+EXOSCALE: Final = Provider(
+    "Exoscale",
+    marks=(f"{_BETA}exoscale-loadbalancer-",),
+    schemes=("exoscale",),
+    never_sends=True,
+    note="its load balancers keep the client's address with externalTrafficPolicy: Local, and have no PROXY header",
+)
+ALIBABA: Final = Provider(
+    "Alibaba",
+    marks=(f"{_BETA}alibaba-cloud-loadbalancer-", f"{_BETA}alicloud-loadbalancer-"),
+    classes=("alibabacloud.com/",),
+    schemes=("alicloud",),
+    switches=(Switch(f"{_BETA}alibaba-cloud-loadbalancer-proxy-protocol"),),
+    hostname_key=f"{_BETA}alibaba-cloud-loadbalancer-hostname",
+    hostname_note="on CLB; an NLB has a hostname by itself",
+)
+CLOUD_STACK: Final = Provider(
+    "CloudStack",
+    marks=(f"{_BETA}cloudstack-load-balancer-",),
+    schemes=("cloudstack", "external-cloudstack"),
+    switches=(Switch(f"{_BETA}cloudstack-load-balancer-proxy-protocol"),),
+    hostname_key=f"{_BETA}cloudstack-load-balancer-hostname",
+)
+OUTSCALE: Final = Provider(
+    "Outscale",
+    marks=(f"{_BETA}osc-load-balancer-",),
+    schemes=("osc",),
+    switches=(Switch(f"{_BETA}osc-load-balancer-proxy-protocol", Value.PORTS),),
+    elsewhere="its documentation",
+    hostname_key=f"{_BETA}osc-load-balancer-ingress-address",
+    hostname_value="hostname",
+)
+AWS: Final = Provider(
+    "AWS",
+    marks=(f"{_BETA}aws-load-balancer-",),
+    classes=("service.k8s.aws/", "eks.amazonaws.com/"),
+    schemes=("aws",),
+    switches=(
+        Switch(f"{_BETA}aws-load-balancer-proxy-protocol", Value.PORTS),
+        Switch(f"{_BETA}aws-load-balancer-target-group-attributes", Value.ATTRIBUTE),
+    ),
+    note="its status has a hostname alone, so nothing is short-circuited",
+)
+AZURE: Final = Provider(
+    "Azure",
+    marks=(f"{_BETA}azure-",),
+    schemes=("azure",),
+    never_sends=True,
+    note="its load balancers keep the client's address and have no PROXY header",
+)
+GOOGLE: Final = Provider(
+    "Google Cloud",
+    marks=("cloud.google.com/", "networking.gke.io/"),
+    schemes=("gce",),
+    never_sends=True,
+    note="its Services' load balancers pass packets through and have no PROXY header",
+)
+METALLB: Final = Provider(
+    "MetalLB",
+    marks=("metallb.universe.tf/", "metallb.io/"),
+    classes=("metallb",),
+    never_sends=True,
+    note="it has no PROXY header by itself, and no way to say ipMode: the header comes from a proxy before it",
+)
+KUBE_VIP: Final = Provider(
+    "kube-vip",
+    marks=("kube-vip.io/",),
+    classes=("kube-vip.io/",),
+    never_sends=True,
+    note=METALLB.note,
+)
+CILIUM_LB: Final = Provider(
+    "Cilium LB-IPAM",
+    marks=("io.cilium/lb-ipam", "lbipam.cilium.io/"),
+    classes=("io.cilium/",),
+    never_sends=True,
+    note=f"{METALLB.note}; where Cilium itself announces the address, `ipMode: Proxy` would take it away altogether",
+)
+UNKNOWN: Final = Provider("a provider that is not known")
+
+PROVIDERS: Final = (
+    HETZNER, DIGITAL_OCEAN, SCALEWAY, LINODE, VULTR, CIVO, UPCLOUD, STACKIT, ORACLE, OVH, OPENSTACK, EXOSCALE, ALIBABA,
+    CLOUD_STACK, OUTSCALE, AWS, AZURE, GOOGLE, METALLB, KUBE_VIP, CILIUM_LB,
+)  # fmt: skip
+"""OVH and STACKIT run OpenStack's controllers, so their own marks are looked for first."""
+
+ANNOTATION_MARKS: Final = tuple(mark for provider in PROVIDERS for mark in provider.marks)
+"""What an annotation begins with that says something of a load balancer; others never come into the facts."""
+
+_BY_CLASS: Final = MappingProxyType({name: one for one in PROVIDERS for name in one.classes})
+_BY_SCHEME: Final = MappingProxyType({scheme: one for one in PROVIDERS for scheme in one.schemes})
+
+
+def provider_of(service: Service, scheme: str = "") -> Provider:
+    """Who made a Service's load balancer; `scheme` is that of the nodes' providerID."""
+    for provider in PROVIDERS:
+        if any(key.startswith(mark) for key in service.annotations for mark in provider.marks):
+            return provider
+    for beginning, provider in _BY_CLASS.items():
+        if service.load_balancer_class.startswith(beginning):
+            return provider
+    return _BY_SCHEME.get(scheme, UNKNOWN)
+
+
+def sends(provider: Provider, annotations: Mapping[str, str]) -> Sends:
+    """Whether a load balancer is set to send the header."""
+    if provider.never_sends:
+        return Sends.NO
+    said = read_switches(provider.switches, annotations)
+    # Where none is set, most are off, and some are set for the whole cluster elsewhere.
+    return said or (Sends.UNKNOWN if provider.elsewhere or not provider.switches else Sends.NO)

@@ -1,0 +1,119 @@
+"""Remedies: what to do about a short-circuited load balancer, in order, as lines to type.
+
+The law: what the provider does itself goes before what this software does; a side effect is told with its line. Where
+the provider can do nothing, only Switchback is left. Nothing here is done: a doctor only says. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from shlex import quote
+from typing import Final
+
+from dnsproxy.doctor.facts.model import Facts, Header, Service
+from dnsproxy.doctor.judge.findings import Step
+from dnsproxy.doctor.judge.providers import AWS, DIGITAL_OCEAN, HETZNER, UNKNOWN, Provider
+from dnsproxy.doctor.judge.short_circuit import IP_MODE_SINCE, Answer, DataPlane, parse_version
+
+LOAD_BALANCER_NAME: Final = "lb.example.org"
+"""Stands for any name that resolves to the load balancer."""
+IMAGE: Final = "localhost/switchback:0.1.0"
+_OVERLAYS: Final = {HETZNER.name: "hetzner", DIGITAL_OCEAN.name: "digitalocean", AWS.name: "eks"}
+_DISTRIBUTIONS: Final = {"+k3s": "k3s", "+rke2": "rke2", "-eks": "eks", "-gke": "gke"}
+_ANY_NAME: Final = (
+    f" One name that resolves to the load balancer ({LOAD_BALANCER_NAME} here) is enough for all hosts, and it need "
+    "not be one of them."
+)
+_SIDE_EFFECTS: Final = (
+    " Side effects: `kubectl get service` shows no address any more, and external-dns makes CNAME records of what were "
+    "A records, which go neither beside TXT records of the same name nor at the top of a zone."
+)
+
+
+def annotate(service: Service, key: str, value: str) -> str:
+    """The command that sets one annotation of a Service."""
+    namespace, name = quoted(service.key)
+    return f"kubectl -n {namespace} annotate service {name} --overwrite {key}={quote(value)}"
+
+
+def quoted(key: str) -> tuple[str, str]:
+    """Namespace and name of an object as a shell takes them: what a file of facts holds is not to be trusted."""
+    namespace, _, name = key.partition("/")
+    return quote(namespace), quote(name)
+
+
+def remedies(service: Service, provider: Provider, plane: DataPlane, facts: Facts) -> tuple[Step, ...]:
+    """What helps, the best first."""
+    return (*_ip_mode(service, provider, plane, facts), *_hostname(service, provider), install_step(facts, provider))
+
+
+def _ip_mode(service: Service, provider: Provider, plane: DataPlane, facts: Facts) -> Iterator[Step]:
+    server = parse_version(facts.server_version)
+    before = []
+    if server is not None and server < IP_MODE_SINCE:
+        before.append("upgrade Kubernetes to 1.30 or newer")
+    elif plane.honours_ip_mode is Answer.NO:
+        before.append(plane.remedy)
+    first = f"; first {' and '.join(before)}" if before else ""
+    doubt = (
+        "" if plane.honours_ip_mode is not Answer.UNKNOWN else f"; whether {plane.name} looks at ipMode is not known"
+    )
+    if provider.ip_mode_key:
+        text = (
+            f"{provider.name} can say `ipMode: Proxy`, which ends the short circuit without side effects{first}{doubt}"
+        )
+        yield Step(text, (annotate(service, provider.ip_mode_key, provider.ip_mode_value),))
+    elif provider.ip_mode_auto:
+        yield Step(f"{provider.ip_mode_auto}, which ends the short circuit without side effects{first}{doubt}")
+
+
+def _hostname(service: Service, provider: Provider) -> Iterator[Step]:
+    if provider.hostname_key:
+        which = "" if provider.hostname_value else _ANY_NAME
+        note = f" Note: {provider.hostname_note}." if provider.hostname_note else ""
+        text = f"have {provider.name} put a hostname in place of the ip into the status.{which}{note}{_SIDE_EFFECTS}"
+        yield Step(text, (annotate(service, provider.hostname_key, provider.hostname_value or LOAD_BALANCER_NAME),))
+
+
+def install_step(facts: Facts, provider: Provider) -> Step:
+    """How Switchback is put in."""
+    if facts.relay is not None and facts.relay.found and facts.dnsproxy is not None and facts.dnsproxy.found:
+        return Step("Switchback is deployed; have the cluster's DNS ask it", ("dnsproxy install", "dnsproxy status"))
+    text = "answer the name with a relay that adds the header, which needs nothing of the provider"
+    return Step(text, (deploy_line(facts, provider), "dnsproxy install"))
+
+
+def deploy_line(facts: Facts, provider: Provider = UNKNOWN) -> str:
+    """The command that deploys our parts."""
+    return f"kubectl apply -k deploy/overlays/{overlay(facts, provider)}"
+
+
+def overlay(facts: Facts, provider: Provider) -> str:
+    """The folder under deploy/overlays that fits: by the distribution, then by the provider."""
+    for mark, name in _DISTRIBUTIONS.items():
+        if mark in facts.server_version:
+            return name
+    return _OVERLAYS.get(provider.name, "kubeadm")
+
+
+def look_from_inside(facts: Facts) -> Step:
+    """How to have a pod look at what cannot be dialled from here."""
+    host = f" {quote(facts.hostname)}" if facts.hostname else ""
+    return Step(
+        "let a pod look: it takes what was read from the file, and asks and dials from where it is",
+        (
+            f"dnsproxy doctor{host} --save facts.json",
+            f"kubectl run switchback-doctor --rm -i --restart=Never --image={IMAGE} -- "
+            "dnsproxy doctor --from - --probe < facts.json",
+        ),
+    )
+
+
+def probe_by_hand(service: Service, hostname: str, header: Header) -> str:
+    """One probe with curl from a pod, for people who want to see for themselves."""
+    address = service.cluster_ips[0] if service.cluster_ips else service.key
+    proxy = " --haproxy-protocol" if header is Header.V1 else ""
+    return (
+        "kubectl run switchback-look --rm -i --restart=Never --image=docker.io/curlimages/curl -- "
+        f"-sS -o /dev/null -w '%{{http_code}}\\n' --max-time 5{proxy} --connect-to {quote(f'::{address}:')} {quote(f'http://{hostname}/')}"
+    )

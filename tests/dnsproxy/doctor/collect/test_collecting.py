@@ -1,0 +1,317 @@
+"""What is read of an API server becomes facts: all kinds, all refusals, and nothing that is no business of a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import httpx2
+import pytest
+
+from dnsproxy.cluster_dns.found import Where
+from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.doctor.collect.collecting import Places, read_cluster
+from dnsproxy.doctor.collect.read_own import with_metrics
+from dnsproxy.doctor.collect.read_workloads import config_map_of, mode_of, settings_of_words
+from dnsproxy.doctor.collect.reader import Reader
+from dnsproxy.doctor.collect.structs import Service
+from dnsproxy.doctor.facts.file import format_facts
+from dnsproxy.doctor.facts.model import Admin, Facts, Host
+from sidecar.errors import StartError
+from sidecar.kubernetes.http import ApiClient
+from tests.kit.faulty_api import cluster_at
+from tests.kit.manifest_api import respond
+
+GATEWAY_API: Final = "/apis/gateway.networking.k8s.io/v1"
+PLACES: Final = Places(Where(), ObjectRef("switchback", "dnsproxy"))
+
+
+class Api:
+    """An API server out of a mapping of paths; lists are `items`."""
+
+    def __init__(self, objects: Mapping[str, Any], *, status: Mapping[str, int] | None = None) -> None:
+        self.objects = {"/version": {"gitVersion": "v1.34.4"}} | dict(objects)
+        self.status = dict(status or {})
+        self.asked: list[tuple[str, str]] = []
+
+    def answer(self, request: httpx2.Request) -> httpx2.Response:
+        path = request.url.path
+        self.asked.append((request.method, path))
+        if path in self.status:
+            return respond(self.status[path], b'{"kind": "Status", "message": "no"}')
+        if path not in self.objects:
+            return respond(404, b'{"kind": "Status", "code": 404}')
+        found = self.objects[path]
+        if isinstance(found, str):
+            return respond(200, found.encode())
+        if isinstance(found, list):
+            start = int(request.url.params.get("continue", 0))
+            size = int(request.url.params.get("limit", 500))
+            more = {"continue": str(start + size)} if start + size < len(found) else {}
+            found = {"metadata": more, "items": found[start : start + size]}
+        return respond(200, json.dumps(found).encode())
+
+    def client(self) -> ApiClient:
+        return ApiClient(cluster_at("http://api.example.org"), transport=httpx2.MockTransport(self.answer))
+
+    async def read(self, hostname: str = "") -> Facts:
+        async with self.client() as client:
+            return await read_cluster(client, hostname, PLACES, lambda _: None)
+
+
+def workload(name: str, *, image: str = "x:1", namespace: str = "kube-system", args: Any = (), **fields: Any) -> Any:
+    container = {"name": name, "image": image, "args": list(args), **fields}
+    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}
+    return {"metadata": {"name": name, "namespace": namespace}, "spec": {"template": template}}
+
+
+def service(name: str, namespace: str = "web", **spec: Any) -> Any:
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": {"app": name, "team": "secret-project"},
+            "annotations": {
+                "load-balancer.hetzner.cloud/location": "fsn1",
+                "kubectl.kubernetes.io/last-applied-configuration": "a-secret",
+            },
+        },
+        "spec": {"type": "LoadBalancer", "clusterIP": "10.96.0.80", "selector": {"app": name},
+                 "ports": [{"port": 80, "name": "http"}, {"port": 443, "protocol": "UDP"}]} | spec,
+        "status": {"loadBalancer": {"ingress": [{"ip": "203.0.113.10", "ipMode": "VIP"}]}},
+    }  # fmt: skip
+
+
+INGRESS: Final = {
+    "metadata": {"name": "shop", "namespace": "web"},
+    "spec": {"rules": [{"host": "app.example.org"}, {"host": "bad host"}]},
+    "status": {"loadBalancer": {"ingress": [{"ip": "203.0.113.10"}]}},
+}
+INGRESSES: Final = "/apis/networking.k8s.io/v1/ingresses"
+CLASSES: Final = "/apis/networking.k8s.io/v1/ingressclasses"
+DAEMON_SETS: Final = "/apis/apps/v1/daemonsets"
+MAPS: Final = "/api/v1/namespaces/kube-system/configmaps"
+
+
+async def test_a_cluster_is_read_with_get_and_list_alone() -> None:
+    default = {"metadata": {"name": "nginx", "annotations": {"ingressclass.kubernetes.io/is-default-class": "true"}},
+               "spec": {"controller": "k8s.io/ingress-nginx"}}  # fmt: skip
+    api = Api(
+        {
+            INGRESSES: [INGRESS],
+            CLASSES: [default],
+            "/api/v1/services": [service("ingress"), service("plain", type="ClusterIP") | {"status": {}}],
+            "/api/v1/nodes": [{"metadata": {"name": "n"}, "spec": {"providerID": "hcloud://1"}}],
+            DAEMON_SETS: [workload("kube-proxy", image="registry.k8s.io/kube-proxy:v1.34.4")],
+            f"{MAPS}/kube-proxy": {"metadata": {"name": "kube-proxy"}, "data": {"config.conf": 'mode: "ipvs"\n'}},
+            "/apis/apps/v1/namespaces/web/deployments": [
+                workload("ingress", namespace="web", args=["--configmap=web/c"])
+            ],
+            "/api/v1/namespaces/web/configmaps/c": {
+                "metadata": {"name": "c"},
+                "data": {"use-proxy-protocol": "true", "password": "a-secret"},
+            },
+        }
+    )
+    seen = await api.read()
+    assert {method for method, _ in api.asked} == {"GET"}
+    assert not [path for _, path in api.asked if "secret" in path.rpartition("/")[2]]
+    assert seen.hosts == (Host("app.example.org", "Ingress web/shop", "nginx", ("203.0.113.10",)),)
+    assert len(seen.rejected) == 1
+    assert "bad host" in seen.rejected[0]
+    assert (seen.server_version, seen.provider) == ("v1.34.4", "hcloud")
+    (one,) = seen.services
+    assert one.key == "web/ingress"
+    assert [port.port for port in one.ports] == [80]
+    assert one.points[0].ip_mode == "VIP"
+    assert one.settings == {"use-proxy-protocol": "true"}
+    assert one.settings_from == "ConfigMap web/c"
+    assert [(part.name, part.version, part.settings) for part in seen.components] == [
+        ("kube-proxy", "v1.34.4", {"mode": "ipvs"})
+    ]
+    assert b"secret" not in format_facts(seen)
+    assert seen.refusals == ()
+
+
+async def test_hosts_of_gateways_are_those_of_the_server() -> None:
+    gateway = {
+        "metadata": {"name": "main", "namespace": "infra"},
+        "spec": {"gatewayClassName": "public", "listeners": [{"name": "a", "protocol": "HTTP", "port": 80}]},
+        "status": {"addresses": [{"type": "IPAddress", "value": "203.0.113.10"}]},
+    }
+    route = {
+        "metadata": {"name": "shop", "namespace": "infra"},
+        "spec": {"parentRefs": [{"name": "main"}], "hostnames": ["gw.example.org"]},
+    }
+    kinds = [{"name": name, "verbs": ["list", "watch"]} for name in ("gateways", "httproutes")]
+    api = Api(
+        {
+            GATEWAY_API: {"resources": kinds},
+            f"{GATEWAY_API}/gateways": [gateway],
+            f"{GATEWAY_API}/httproutes": [route],
+            f"{GATEWAY_API}/gatewayclasses": [
+                {"metadata": {"name": "public"}, "spec": {"controllerName": "example.org/gateway"}}
+            ],
+            "/api/v1/namespaces": [{"metadata": {"name": "infra"}}],
+            "/api/v1/services": [service("gateway")],
+        }
+    )
+    seen = await api.read()
+    assert seen.hosts == (Host("gw.example.org", "HTTPRoute infra/shop", "public", ("203.0.113.10",)),)
+    assert [one.controller for one in seen.classes] == ["example.org/gateway"]
+
+
+@pytest.mark.parametrize(
+    ("objects", "expected"),
+    [
+        (
+            {DAEMON_SETS: [workload("cilium", image="quay.io/cilium/cilium:v1.18.0@sha256:0")],
+             f"{MAPS}/cilium-config": {"metadata": {"name": "c"},
+                                       "data": {"kube-proxy-replacement": "true", "x": "y"}}},
+            [("cilium", "v1.18.0", {"kube-proxy-replacement": "true"})],
+        ),
+        (
+            {DAEMON_SETS: [workload("antrea-agent", image="antrea/antrea-agent-ubuntu:v1.15.0")],
+             f"{MAPS}/antrea-config": {"metadata": {"name": "c"},
+                                       "data": {"antrea-agent.conf": "antreaProxy:\n  proxyLoadBalancerIPs: false\n"}}},
+            [("antrea", "v1.15.0", {"proxyLoadBalancerIPs": "false"})],
+        ),
+        (
+            {DAEMON_SETS: [workload("calico-node", image="docker.io/calico/node:v3.30.1")],
+             "/apis/crd.projectcalico.org/v1/felixconfigurations/default":
+                 {"metadata": {"name": "default"}, "spec": {"bpfEnabled": True}}},
+            [("calico", "v3.30.1", {"bpfEnabled": "true", "service-proxy": "true"})],
+        ),
+        ({DAEMON_SETS: [workload("calico-node", image="calico/node:v3.30.1")]}, [("calico", "v3.30.1", {})]),
+        ({DAEMON_SETS: [workload("kube-router", args=["--run-service-proxy=true"])]},
+         [("kube-router", "1", {"service-proxy": "true"})]),
+        ({DAEMON_SETS: [workload("kube-proxy", image="kube-proxy@sha256:0")]}, [("kube-proxy", "", {})]),
+        ({DAEMON_SETS: [workload("fluentd"), {"metadata": {"name": "kube-proxy"}}]}, [("kube-proxy", "", {})]),
+        ({DAEMON_SETS: [{"metadata": {}}, {"metadata": {"name": 5}}]}, []),
+        ({}, []),
+    ],
+    ids=["cilium", "antrea", "calico ebpf", "calico", "kube-router", "digest", "without pods", "unreadable", "none"],
+)  # fmt: skip
+async def test_the_data_plane_is_known_by_its_workloads(objects: Mapping[str, Any], expected: list[Any]) -> None:
+    seen = await Api(objects).read()
+    assert [(one.name, one.version, one.settings) for one in seen.components] == expected
+
+
+@pytest.mark.parametrize("code", [403, 500, 503, 429, 400])
+@pytest.mark.parametrize(
+    ("path", "what"),
+    [
+        (INGRESSES, "list ingresses"),
+        ("/api/v1/services", "list services"),
+        (DAEMON_SETS, "list daemonsets.apps"),
+        ("/api/v1/nodes", "list nodes"),
+    ],
+)
+async def test_what_cannot_be_read_is_a_refusal_and_the_rest_is_read(path: str, what: str, code: int) -> None:
+    seen = await Api({INGRESSES: [INGRESS]}, status={path: code}).read()
+    assert what in {refusal.what for refusal in seen.refusals}
+    assert seen.server_version == "v1.34.4"
+
+
+@pytest.mark.parametrize("code", [401, 500, 503])
+async def test_a_server_that_tells_nothing_at_all_ends_the_look(code: int) -> None:
+    with pytest.raises(StartError, match="could not be asked") as caught:
+        await Api({}, status={"/version": code}).read()
+    assert caught.value.status == 3
+
+
+async def test_a_version_that_is_not_told_is_no_reason_to_stop() -> None:
+    assert (await Api({}, status={"/version": 403}).read()).server_version == ""
+    assert (await Api({"/version": ["a"]}).read()).server_version == ""
+
+
+async def test_long_lists_come_in_pages_and_one_bad_object_spoils_none() -> None:
+    good = [{"metadata": {"name": f"s{number}", "namespace": "a"}} for number in range(1200)]
+    api = Api({"/api/v1/services": [*good, {"metadata": {"name": None}}, {"spec": {}}]})
+    async with api.client() as client:
+        reader = Reader(client)
+        found = await reader.list("/api/v1/services", Service, "list services")
+    assert found is not None
+    assert len(found) == 1200
+    assert len(api.asked) == 3
+    assert next(refusal.what for refusal in reader.refusals) == "one of list services"
+
+
+async def test_our_own_pods_are_asked_through_the_api_server() -> None:
+    base = "/api/v1/namespaces/switchback"
+    own = {"metadata": {"name": "dnsproxy"}, "spec": {"clusterIP": "10.96.0.53", "ports": [{"port": 53}]}}
+    endpoints = [{"addresses": ["10.244.0.5"], "targetRef": {"kind": "Pod", "name": "dnsproxy-0"}}]
+    slices = [{"metadata": {"name": "a", "labels": {"kubernetes.io/service-name": "dnsproxy"}}, "endpoints": endpoints}]
+    metrics = 'dnsproxy_source_contact_age_seconds{source="Ingress"} 900\n'
+    api = Api(
+        {
+            f"{base}/services/dnsproxy": own,
+            "/apis/discovery.k8s.io/v1/namespaces/switchback/endpointslices": slices,
+            f"{base}/pods/dnsproxy-0:8081/proxy/readyz": "ready, 3 names\n",
+            f"{base}/pods/dnsproxy-0:8081/proxy/metrics": metrics,
+        }
+    )
+    seen = await api.read()
+    assert seen.dnsproxy is not None
+    assert (seen.dnsproxy.found, seen.dnsproxy.ready, seen.dnsproxy.pods) == (True, 1, ("10.244.0.5",))
+    page = seen.admin[0]
+    assert (page.where, page.ready, page.text, page.ages) == (
+        "pod switchback/dnsproxy-0", True, "ready, 3 names", {"Ingress": 900.0}
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("configuration", "words", "mode"),
+    [
+        ('mode: ""\n', [], {}),
+        ("mode: nftables\n", [], {"mode": "nftables"}),
+        ("mode: 'ipvs'\n", [], {"mode": "ipvs"}),
+        ("ipvs:\n  mode: x\n", [], {}),
+        ("mode: ipvs\n", ["--proxy-mode=iptables"], {"mode": "iptables"}),
+        ("", [], {}),
+        ("\x00garbage", ["--proxy-mode="], {}),
+    ],
+)
+def test_the_mode_of_kube_proxy_is_its_flag_or_its_file(
+    configuration: str, words: list[str], mode: dict[str, str]
+) -> None:
+    assert mode_of(configuration, words) == mode
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--configmap=a/b"], ("a", "b")),
+        (["--configmap=$(POD_NAMESPACE)/b"], ("web", "b")),
+        (["--configmap=$(NAMESPACE)/b"], ("web", "b")),
+        (["--config-map=b"], ("web", "b")),
+        (["/nginx", "--x=y", "--configmap=a/b"], ("a", "b")),
+        (["--configmap=$(OTHER)/b"], None),
+        (["--configmap"], None),
+        ([], None),
+    ],
+)
+def test_the_config_map_of_a_controller_is_named_by_its_arguments(words: list[str], expected: Any) -> None:
+    assert config_map_of(words, "web") == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--entryPoints.web.proxyProtocol.trustedIPs=10.0.0.0/8"], {"trusted-ips": "10.0.0.0/8"}),
+        (["--entrypoints.websecure.proxyprotocol.insecure"], {"trusted-ips": "0.0.0.0/0,::/0"}),
+        (["--entrypoints.websecure.proxyprotocol.insecure=true"], {"trusted-ips": "0.0.0.0/0,::/0"}),
+        (["--entrypoints.websecure.proxyprotocol.insecure=false"], {}),
+        (["--entrypoints.web.address=:80"], {}),
+        ([], {}),
+    ],
+)
+def test_whom_traefik_believes_is_among_its_arguments(words: list[str], expected: dict[str, str]) -> None:
+    assert settings_of_words(words) == expected
+
+
+@pytest.mark.parametrize("text", ["", "garbage {", "<html>", 'a{source="x"} not-a-number\n', "\x00"])
+def test_metrics_that_are_none_tell_nothing(text: str) -> None:
+    page = Admin("dnsproxy", "a", True)
+    assert with_metrics(page, text) == page

@@ -1,0 +1,276 @@
+"""The state of our own parts: one fault at a time, each named, and nothing else named with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from dnsproxy.doctor.facts.model import Admin, Asked, Class, Facts, Host, Lookup, Outcome, Part, Point, Stanza
+from dnsproxy.doctor.judge.diagnose import judge
+from dnsproxy.doctor.judge.findings import Severity
+from sidecar.errors import ExitStatus
+from tests.dnsproxy.doctor.making import (
+    BALANCER,
+    CONTROLLER,
+    DNS,
+    DNSPROXY,
+    HOST,
+    HOSTNAME,
+    OLD_IP,
+    PROXY_MODE,
+    REJECTS,
+    RELAY,
+    STANZA,
+    bad,
+    controller_probes,
+    facts,
+    ids,
+    installed,
+    lines,
+    named,
+    relay_probe,
+    service,
+)
+
+LOADED = (Asked(f"{DNS}:53", ".", "yes", "8 of 8 dnsproxy"),)
+NOT_LOADED = (Asked(f"{DNS}:53", ".", "no", "8 of 8 NXDOMAIN"),)
+PUBLIC = (Lookup(HOST, "cluster", f"{DNS}:53", (BALANCER,)),)
+SILENT = (Asked(f"{DNSPROXY}:53", ".", "silent", "8 of 8 no answer"),)
+
+
+def dns(seen: Facts, **fields: Any) -> Facts:
+    assert seen.dns is not None
+    return replace(seen, dns=replace(seen.dns, **fields))
+
+
+def dnsproxy(seen: Facts, **fields: Any) -> Facts:
+    assert seen.dnsproxy is not None
+    return replace(seen, dnsproxy=replace(seen.dnsproxy, **fields))
+
+
+def relay(seen: Facts, **fields: Any) -> Facts:
+    assert seen.relay is not None
+    return replace(seen, relay=replace(seen.relay, **fields))
+
+
+def asked(seen: Facts, **fields: Any) -> Facts:
+    """Where the stanza does nothing, names lead to the load balancer."""
+    return replace(seen, lookups=PUBLIC, loaded=NOT_LOADED, **fields)
+
+
+def without_relay_probe(seen: Facts, outcome: Outcome) -> Facts:
+    return replace(seen, probes=(*controller_probes_of(seen), relay_probe(outcome)))
+
+
+def controller_probes_of(seen: Facts) -> tuple[Any, ...]:
+    return tuple(probe for probe in seen.probes if probe.role.value == "controller")
+
+
+NODE_LOCAL = {"node_local": "DaemonSet kube-system/node-local-dns", "node_local_addresses": ("169.254.20.10",)}
+HINT = "short-circuited"
+
+FAULTS: list[Any] = [
+    pytest.param(lambda one: dns(asked(one), stanzas=()), {"stanza-missing", HINT}, id="the stanza was removed"),
+    pytest.param(
+        lambda one: dns(asked(one), stanzas=(replace(STANZA, fault="line 3: no END marker"),)),
+        {"stanza-damaged", HINT},
+        id="the stanza is damaged",
+    ),
+    pytest.param(asked, {"stanza-not-loaded", HINT}, id="the stanza is not loaded"),
+    pytest.param(
+        lambda one: dns(asked(one), decides=("kube-system/node-local-dns",), **NODE_LOCAL),
+        {"node-local-bypass", HINT},
+        id="node-local-dns in between",
+    ),
+    pytest.param(
+        lambda one: dnsproxy(asked(one, answers=SILENT), ready=0), {"dnsproxy-down", HINT}, id="dnsproxy has no pod"
+    ),
+    pytest.param(lambda one: asked(one, answers=SILENT), {"dnsproxy-silent", HINT}, id="dnsproxy does not answer"),
+    pytest.param(
+        lambda one: dnsproxy(asked(one, answers=SILENT), addresses=("10.96.0.77",)),
+        {"stanza-address", HINT},
+        id="the wrong ClusterIP",
+    ),
+    pytest.param(
+        lambda one: replace(asked(one, answers=SILENT), dnsproxy=Part("switchback/dnsproxy", found=False)),
+        {"dnsproxy-missing", HINT},
+        id="no Service of dnsproxy",
+    ),
+    pytest.param(
+        lambda one: dnsproxy(asked(one), loop="Deployment a/b forwards to 10.96.0.10, the cluster's DNS"),
+        {"dns-loop", HINT},
+        id="a loop",
+    ),
+    pytest.param(
+        lambda one: replace(one, admin=(Admin("dnsproxy", "pod a/b", True, "ready", {"Ingress": 900.0}),)),
+        {"table-stale"},
+        id="the table is stale",
+    ),
+    pytest.param(
+        lambda one: replace(one, admin=(Admin("dnsproxy", "pod a/b", False, "waiting for Ingress"),)),
+        {"dnsproxy-not-ready"},
+        id="dnsproxy is not ready",
+    ),
+    pytest.param(
+        lambda one: replace(one, admin=(Admin("dnsproxy", "pod a/b", True, "ready", waiting_names=3),)),
+        {"target-without-address"},
+        id="its target has no address",
+    ),
+    pytest.param(
+        lambda one: replace(one, admin=(Admin("dnsproxy", "a", True, unhealthy_upstreams=("192.0.2.53:53",)),)),
+        {"upstream-unwell"},
+        id="an upstream is dead",
+    ),
+    pytest.param(
+        lambda one: replace(one, relay=Part("switchback/relay", found=False), lookups=PUBLIC),
+        {"relay-missing", "not-answered", HINT},
+        id="no relay",
+    ),
+    pytest.param(lambda one: relay(one, ready=0), {"relay-down"}, id="the relay has no pod"),
+    pytest.param(
+        lambda one: replace(one, admin=(Admin("relay", "pod a/b", False, "backend unreachable (dns-nxdomain): x"),)),
+        {"relay-backend"},
+        id="the relay's backend is wrong",
+    ),
+    pytest.param(
+        lambda one: relay(one, settings={"PROXY_ROUTE": "8080=other.elsewhere.svc:80"}),
+        {"relay-backend-other"},
+        id="the relay leads to another controller",
+    ),
+    pytest.param(
+        lambda one: without_relay_probe(one, Outcome.BAD_REQUEST), {"relay-header-unwanted"}, id="answered with 400"
+    ),
+    pytest.param(
+        lambda one: without_relay_probe(one, Outcome.GARBAGE), {"relay-header-unwanted"}, id="a 400 to a handshake"
+    ),
+    pytest.param(lambda one: without_relay_probe(one, Outcome.CLOSED), {"relay-unanswered"}, id="closed"),
+    pytest.param(lambda one: without_relay_probe(one, Outcome.REFUSED), {"relay-unreachable"}, id="refused"),
+    pytest.param(
+        lambda one: replace(one, services=(_trusting("192.168.0.0/16"),)), {"relay-not-trusted"}, id="not trusted"
+    ),
+    pytest.param(lambda one: replace(one, lookups=PUBLIC), {"not-answered", HINT}, id="a name that is not answered"),
+]
+
+
+def _trusting(networks: str) -> Any:
+    settings = {"use-proxy-protocol": "true", "proxy-real-ip-cidr": networks}
+    return service(settings=settings, settings_from="ConfigMap ingress-nginx/ingress-nginx-controller")
+
+
+@pytest.mark.parametrize(("break_it", "expected"), FAULTS)
+def test_a_fault_is_named_and_nothing_else(break_it: Callable[[Facts], Facts], expected: set[str]) -> None:
+    assert bad(judge(installed())) == set()
+    diagnosis = judge(break_it(installed()))
+    assert bad(diagnosis) == expected
+    assert diagnosis.status == 1
+    for finding in diagnosis.findings:
+        if finding.id in expected - {"upstream-unwell", "dnsproxy-not-ready"}:
+            assert finding.steps, f"{finding.id} says nothing of what to do"
+
+
+def test_a_class_whose_controller_takes_no_header_is_not_to_be_led_to_the_relay() -> None:
+    plain = service(key="traefik/traefik", points=(Point(ip="203.0.113.20"),), cluster_ips=("10.96.0.81",))
+    host = Host("plain.example.org", "Ingress web/plain", "traefik", ("203.0.113.20",))
+    probes = tuple(replace(probe, service=plain.key, endpoint="10.96.0.81:80") for probe in controller_probes(REJECTS))
+    seen = installed()
+    seen = replace(
+        seen,
+        services=(*seen.services, plain),
+        hosts=(*seen.hosts, host),
+        probes=(*seen.probes, *probes),
+        lookups=(*seen.lookups, Lookup(host.hostname, "cluster", f"{DNS}:53", (RELAY,))),
+        classes=(Class("traefik", "traefik.io/ingress-controller"),),
+    )
+    finding = named(judge(seen), "wrong-class")
+    assert bad(judge(seen)) == {"wrong-class"}
+    assert finding.hosts == ("plain.example.org",)
+    assert lines(finding) == ["DNSPROXY_TARGET_FOR=traefik=service:traefik/traefik"]
+
+
+@pytest.mark.parametrize(
+    ("networks", "trusted"),
+    [
+        ("10.244.0.0/16", True),
+        ("0.0.0.0/0", True),
+        ("192.168.0.0/16, 10.0.0.0/8", True),
+        ("10.244.0.6", True),
+        ("10.244.0.7/32", False),
+        ("192.168.0.0/16", False),
+        ("fd00::/8", False),
+        ("not a network", True),
+        ("", True),
+    ],
+)
+def test_who_is_trusted_is_a_question_of_networks(networks: str, trusted: bool) -> None:
+    diagnosis = judge(replace(installed(), services=(_trusting(networks),)))
+    assert ("relay-not-trusted" not in ids(diagnosis)) is trusted
+
+
+def test_the_line_that_trusts_the_relay_keeps_who_was_trusted() -> None:
+    diagnosis = judge(replace(installed(), services=(_trusting("192.168.0.0/16"),)))
+    assert lines(named(diagnosis, "relay-not-trusted")) == ['proxy-real-ip-cidr: "192.168.0.0/16,10.244.0.0/16"']
+
+
+def test_node_local_dns_is_no_fault_where_the_stanza_stands_in_it() -> None:
+    target = "stubDomains in ConfigMap kube-system/kube-dns"
+    stanza = Stanza(target, "stub-domains", ("example.org.",), (f"{DNSPROXY}:53",))
+    seen = dns(installed(), stanzas=(stanza,), decides=("kube-system/kube-dns",), **NODE_LOCAL)
+    assert bad(judge(seen)) == set()
+    unloaded = judge(asked(seen))
+    assert "node-local-bypass" not in ids(unloaded)
+    assert "stanza-not-loaded" in ids(unloaded)
+
+
+def test_a_cache_that_passes_names_on_is_not_in_the_way() -> None:
+    seen = dns(asked(installed()), node_local_passes_on=True, **NODE_LOCAL)
+    assert "node-local-bypass" not in ids(judge(seen))
+
+
+def test_what_is_installed_without_our_marks_works_all_the_same() -> None:
+    assert bad(judge(dns(installed(), stanzas=()))) == set()
+
+
+def test_from_outside_a_whole_installation_is_neither_well_nor_wrong() -> None:
+    seen = replace(installed(), probed=False, probes=(), lookups=(), loaded=(), answers=())
+    diagnosis = judge(seen)
+    assert bad(diagnosis) == set()
+    assert diagnosis.status == ExitStatus.UNKNOWN
+    assert "is loaded" in diagnosis.unseen[-1].what
+
+
+@pytest.mark.parametrize(
+    ("points", "told"), [(PROXY_MODE, True), (HOSTNAME, True), (OLD_IP, False)], ids=["ipMode", "hostname", "needed"]
+)
+def test_what_is_needed_no_longer_is_to_be_taken_out(points: tuple[Point, ...], told: bool) -> None:
+    diagnosis = judge(installed(service(points=points)))
+    assert ("no-longer-needed" in ids(diagnosis)) is told
+    if told:
+        finding = named(diagnosis, "no-longer-needed")
+        assert finding.severity is Severity.INFO
+        assert lines(finding)[0] == "dnsproxy uninstall"
+        assert diagnosis.status == ExitStatus.DONE
+
+
+def test_it_is_not_called_needless_where_something_is_not_known() -> None:
+    seen = installed(service(points=PROXY_MODE))
+    assert "no-longer-needed" not in ids(judge(replace(seen, hostname=HOST)))
+    assert "no-longer-needed" not in ids(judge(replace(seen, components=())))
+    lost = Host("lost.example.org", "Ingress web/lost", "other")
+    assert "no-longer-needed" not in ids(judge(replace(seen, hosts=(*seen.hosts, lost))))
+    aws = replace(
+        seen, services=(service({"service.beta.kubernetes.io/aws-load-balancer-type": "nlb"}, points=HOSTNAME),)
+    )
+    assert "no-longer-needed" not in ids(judge(aws))
+
+
+def test_a_cluster_that_needs_nothing_is_told_so() -> None:
+    diagnosis = judge(facts(service(points=HOSTNAME)))
+    assert diagnosis.verdict == "this cluster: no host of this cluster needs Switchback"
+
+
+def test_an_answer_with_the_controllers_own_address_is_as_good_as_the_relays() -> None:
+    seen = replace(installed(), lookups=(Lookup(HOST, "cluster", f"{DNS}:53", (CONTROLLER,)),))
+    assert bad(judge(seen)) == set()

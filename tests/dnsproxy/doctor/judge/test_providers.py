@@ -1,0 +1,226 @@
+"""Every provider, as its Services look, and what is said about them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from dnsproxy.doctor.facts.model import Point, Service
+from dnsproxy.doctor.judge.findings import Severity
+from dnsproxy.doctor.judge.header_annotations import Sends
+from dnsproxy.doctor.judge.providers import PROVIDERS, UNKNOWN, provider_of, sends
+from tests.dnsproxy.doctor.making import (
+    BOTH,
+    HOSTNAME,
+    IP,
+    OLD_IP,
+    PROXY_MODE,
+    bad,
+    diagnose,
+    ids,
+    lines,
+    named,
+    service,
+)
+
+BETA: Final = "service.beta.kubernetes.io/"
+
+SWITCHED_ON: Final = {
+    "Hetzner": {"load-balancer.hetzner.cloud/uses-proxyprotocol": "true"},
+    "DigitalOcean": {f"{BETA}do-loadbalancer-enable-proxy-protocol": "true"},
+    "Scaleway": {f"{BETA}scw-loadbalancer-proxy-protocol-v2": "*"},
+    "Linode": {f"{BETA}linode-loadbalancer-default-proxy-protocol": "v2"},
+    "Vultr": {f"{BETA}vultr-loadbalancer-proxy-protocol": "true"},
+    "Civo": {"kubernetes.civo.com/loadbalancer-enable-proxy-protocol": "send-proxy"},
+    "UpCloud": {
+        f"{BETA}upcloud-load-balancer-config": '{"backends": [{"properties": {"outbound_proxy_protocol": "v2"}}]}'
+    },
+    "STACKIT": {"lb.stackit.cloud/tcp-proxy-protocol": "true"},
+    "Oracle": {f"{BETA}oci-load-balancer-connection-proxy-protocol-version": "2"},
+    "OVH": {f"{BETA}ovh-loadbalancer-proxy-protocol": "v2"},
+    "OpenStack": {"loadbalancer.openstack.org/proxy-protocol": "true"},
+    "Alibaba": {f"{BETA}alibaba-cloud-loadbalancer-proxy-protocol": "on"},
+    "CloudStack": {f"{BETA}cloudstack-load-balancer-proxy-protocol": "true"},
+    "Outscale": {f"{BETA}osc-load-balancer-proxy-protocol": "*"},
+    "AWS": {f"{BETA}aws-load-balancer-proxy-protocol": "*"},
+}
+"""The row's own switch."""
+
+NEVER: Final = {
+    "Exoscale": {f"{BETA}exoscale-loadbalancer-name": "web"},
+    "Azure": {f"{BETA}azure-load-balancer-internal": "false"},
+    "Google Cloud": {"cloud.google.com/neg": '{"ingress": true}'},
+    "MetalLB": {"metallb.universe.tf/address-pool": "public"},
+    "kube-vip": {"kube-vip.io/loadbalancerIPs": "203.0.113.10"},
+    "Cilium LB-IPAM": {"lbipam.cilium.io/ips": "203.0.113.10"},
+}
+
+
+def test_every_row_is_recognised_here() -> None:
+    assert {provider.name for provider in PROVIDERS} == SWITCHED_ON.keys() | NEVER.keys()
+
+
+@pytest.mark.parametrize(("name", "annotations"), (SWITCHED_ON | NEVER).items())
+def test_a_provider_is_known_by_its_annotations(name: str, annotations: dict[str, str]) -> None:
+    assert provider_of(service(annotations)).name == name
+
+
+@pytest.mark.parametrize(("name", "annotations"), SWITCHED_ON.items())
+def test_a_provider_that_is_switched_on_sends_the_header(name: str, annotations: dict[str, str]) -> None:
+    one = service(annotations)
+    assert provider_of(one).name == name
+    assert sends(provider_of(one), annotations) is Sends.YES
+
+
+@pytest.mark.parametrize("annotations", NEVER.values(), ids=list(NEVER))
+def test_a_provider_without_the_header_sends_none(annotations: dict[str, str]) -> None:
+    assert sends(provider_of(service(annotations)), annotations) is Sends.NO
+
+
+@pytest.mark.parametrize(
+    ("annotations", "expected"),
+    [
+        ({"load-balancer.hetzner.cloud/uses-proxyprotocol": "false"}, Sends.NO),
+        ({"load-balancer.hetzner.cloud/location": "fsn1"}, Sends.UNKNOWN),
+        ({"load-balancer.hetzner.cloud/uses-proxyprotocol": ""}, Sends.NO),
+        ({"load-balancer.hetzner.cloud/uses-proxyprotocol": " TRUE "}, Sends.YES),
+        ({f"{BETA}do-loadbalancer-name": "web"}, Sends.NO),
+        ({f"{BETA}do-loadbalancer-enable-proxy-protocol": "yes please"}, Sends.NO),
+        ({f"{BETA}scw-loadbalancer-proxy-protocol-v1": "443"}, Sends.SOME),
+        ({f"{BETA}scw-loadbalancer-proxy-protocol-v1": "443,80"}, Sends.SOME),
+        ({f"{BETA}scw-loadbalancer-proxy-protocol-v1": "false"}, Sends.NO),
+        ({f"{BETA}scw-loadbalancer-proxy-protocol-v1": "443",
+          f"{BETA}scw-loadbalancer-proxy-protocol-v2": "true"}, Sends.YES),
+        ({"kubernetes.civo.com/loadbalancer-enable-proxy-protocol": ""}, Sends.NO),
+        ({"kubernetes.civo.com/loadbalancer-algorithm": "round_robin"}, Sends.NO),
+        ({f"{BETA}linode-loadbalancer-default-proxy-protocol": "none"}, Sends.NO),
+        ({f"{BETA}linode-loadbalancer-default-proxy-protocol": "v3"}, Sends.NO),
+        ({f"{BETA}upcloud-load-balancer-config": '{"backends": ['}, Sends.NO),
+        ({f"{BETA}upcloud-load-balancer-config": '{"outbound_proxy_protocol": ""}'}, Sends.NO),
+        ({f"{BETA}aws-load-balancer-target-group-attributes": "a=b, proxy_protocol_v2.enabled = true"}, Sends.YES),
+        ({f"{BETA}aws-load-balancer-target-group-attributes": "proxy_protocol_v2.enabled=false"}, Sends.NO),
+        ({f"{BETA}oci-load-balancer-connection-proxy-protocol-version": "0"}, Sends.NO),
+        ({"loadbalancer.openstack.org/proxy-protocol": "false"}, Sends.NO),
+        ({"loadbalancer.openstack.org/proxy-protocol": "v1"}, Sends.YES),
+        ({"example.org/proxy-protocol": "true"}, Sends.UNKNOWN),
+        ({}, Sends.UNKNOWN),
+    ],
+)  # fmt: skip
+def test_a_switch_is_read_as_its_provider_reads_it(annotations: dict[str, str], expected: Sends) -> None:
+    assert sends(provider_of(service(annotations)), annotations) is expected
+
+
+@pytest.mark.parametrize(
+    ("one", "scheme", "expected"),
+    [
+        (service({"loadbalancer.openstack.org/x": "", f"{BETA}ovh-loadbalancer-proxy-protocol": "v2"}), "", "OVH"),
+        (service({"lb.stackit.cloud/tcp-proxy-protocol": "true", "loadbalancer.openstack.org/x": ""}), "", "STACKIT"),
+        (service(load_balancer_class="service.k8s.aws/nlb"), "", "AWS"),
+        (service(load_balancer_class="io.cilium/l2-announcer"), "hcloud", "Cilium LB-IPAM"),
+        (service(), "hcloud", "Hetzner"),
+        (service(), "aws", "AWS"),
+        (service(), "ocid1", "Oracle"),
+        (service({"metallb.universe.tf/address-pool": "a"}), "hcloud", "MetalLB"),
+        (service(), "k3s", UNKNOWN.name),
+        (service(), "", UNKNOWN.name),
+        (service({"hetzner.cloud/": "x"}), "", UNKNOWN.name),
+        (Service("a/b"), "https", UNKNOWN.name),
+    ],
+    ids=["ovh on openstack", "stackit on openstack", "class", "class before nodes", "nodes of hetzner", "nodes of aws",
+         "nodes of oracle", "annotation before nodes", "nodes of k3s", "nothing", "alike", "empty"],
+)  # fmt: skip
+def test_the_nearest_sign_counts(one: Service, scheme: str, expected: str) -> None:
+    assert provider_of(one, scheme).name == expected
+
+
+FIRST_LINES: Final = {
+    "Hetzner": "load-balancer.hetzner.cloud/hostname=lb.example.org",
+    "DigitalOcean": f"{BETA}do-loadbalancer-hostname=lb.example.org",
+    "Scaleway": f"{BETA}scw-loadbalancer-ip-mode=Proxy",
+    "Linode": f"{BETA}linode-loadbalancer-hostname-only-ingress=true",
+    "Vultr": f"{BETA}vultr-loadbalancer-hostname=lb.example.org",
+    "STACKIT": "lb.stackit.cloud/ip-mode-proxy=true",
+    "Oracle": "oci.oraclecloud.com/ingress-ip-mode=proxy",
+    "OVH": "loadbalancer.openstack.org/hostname=lb.example.org",
+    "OpenStack": "loadbalancer.openstack.org/hostname=lb.example.org",
+    "Alibaba": f"{BETA}alibaba-cloud-loadbalancer-hostname=lb.example.org",
+    "CloudStack": f"{BETA}cloudstack-load-balancer-hostname=lb.example.org",
+    "Outscale": f"{BETA}osc-load-balancer-ingress-address=hostname",
+}
+
+
+@pytest.mark.parametrize(("name", "annotations"), (SWITCHED_ON | NEVER).items())
+def test_a_short_circuited_load_balancer_gets_its_providers_line(name: str, annotations: dict[str, str]) -> None:
+    for points in (IP, OLD_IP, BOTH):
+        finding = named(diagnose(service(annotations, points=points)), "short-circuited")
+        assert finding.severity is Severity.PROBLEM
+        told = lines(finding)
+        if name in FIRST_LINES:
+            command = "kubectl -n ingress-nginx annotate service ingress-nginx-controller --overwrite "
+            assert told[0] == command + FIRST_LINES[name]
+        else:
+            assert told[0].startswith("kubectl apply -k deploy/overlays/")
+        assert told[-1] == "dnsproxy install"
+
+
+@pytest.mark.parametrize(("name", "annotations"), SWITCHED_ON.items())
+def test_what_the_provider_does_itself_is_told_before_anything_else(name: str, annotations: dict[str, str]) -> None:
+    steps = named(diagnose(service(annotations)), "short-circuited").steps
+    if name in ("Hetzner", "OpenStack", "Scaleway", "STACKIT", "Oracle"):
+        assert "ipMode: Proxy" in steps[0].text
+    if name in ("Hetzner", "DigitalOcean", "Vultr", "OpenStack", "Alibaba"):
+        hostname = next(step for step in steps if "put a hostname in place" in step.text)
+        assert "need not be one of them" in hostname.text
+        assert "external-dns makes CNAME records" in hostname.text
+
+
+@pytest.mark.parametrize("annotations", SWITCHED_ON.values(), ids=list(SWITCHED_ON))
+@pytest.mark.parametrize("points", [PROXY_MODE, HOSTNAME], ids=["ipMode Proxy", "hostname alone"])
+def test_a_provider_that_has_done_it_leaves_nothing_to_do(
+    annotations: dict[str, str], points: tuple[Point, ...]
+) -> None:
+    diagnosis = diagnose(service(annotations, points=points))
+    assert "no-short-circuit" in ids(diagnosis)
+    assert bad(diagnosis) == set()
+
+
+@pytest.mark.parametrize(
+    ("annotations", "load_balancer_class", "loops"),
+    [
+        ({f"{BETA}aws-load-balancer-type": "nlb"}, "", True),
+        ({f"{BETA}aws-load-balancer-type": "external"}, "", True),
+        ({}, "service.k8s.aws/nlb", True),
+        ({}, "eks.amazonaws.com/nlb", True),
+        ({f"{BETA}aws-load-balancer-type": "nlb-ip"}, "", False),
+        ({f"{BETA}aws-load-balancer-type": "external", f"{BETA}aws-load-balancer-nlb-target-type": "ip"}, "", False),
+        ({f"{BETA}aws-load-balancer-type": "nlb",
+          f"{BETA}aws-load-balancer-target-group-attributes": "preserve_client_ip.enabled=false"}, "", False),
+        ({f"{BETA}aws-load-balancer-type": "nlb-ip",
+          f"{BETA}aws-load-balancer-target-group-attributes": "preserve_client_ip.enabled=true"}, "", True),
+        ({f"{BETA}aws-load-balancer-proxy-protocol": "*"}, "", False),
+        ({f"{BETA}aws-load-balancer-type": "elb"}, "", False),
+    ],
+    ids=["in-tree nlb", "controller, instances", "class", "auto mode", "old ip targets", "ip targets", "switched off",
+         "ip targets that keep it", "classic", "classic by name"],
+)  # fmt: skip
+def test_the_loopback_of_an_nlb_is_named_apart(
+    annotations: dict[str, str], load_balancer_class: str, loops: bool
+) -> None:
+    one = service(
+        {f"{BETA}aws-load-balancer-scheme": "internet-facing", **annotations},
+        points=HOSTNAME,
+        load_balancer_class=load_balancer_class,
+    )
+    diagnosis = diagnose(one)
+    assert ("nlb-loopback" in ids(diagnosis)) is loops
+    assert "short-circuited" not in ids(diagnosis)
+    if loops:
+        assert "preserve_client_ip.enabled=false" in lines(named(diagnosis, "nlb-loopback"))[0]
+
+
+def test_other_attributes_of_a_target_group_stay() -> None:
+    key = f"{BETA}aws-load-balancer-target-group-attributes"
+    annotations = {f"{BETA}aws-load-balancer-type": "nlb", key: "proxy_protocol_v2.enabled=true"}
+    line = lines(named(diagnose(service(annotations, points=HOSTNAME)), "nlb-loopback"))[0]
+    assert line.endswith(f"{key}=preserve_client_ip.enabled=false,proxy_protocol_v2.enabled=true")
