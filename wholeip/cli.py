@@ -86,7 +86,7 @@ def run(*, admin: Endpoint | None, log_format: str | None, log_level: str, **val
     Exit status: 0 stopped, 2 bad usage, 3 the cluster's address or nftables is not to be had.
     """
     from sidecar.logs import configure_logging  # noqa: PLC0415  # --help must not cost what an agent needs
-    from wholeip.agent.run import run_agent  # noqa: PLC0415
+    from wholeip.agent.program import run_agent  # noqa: PLC0415
     from wholeip.settings import RunSettings  # noqa: PLC0415
 
     settings = RunSettings(cluster=make_cluster(values), admin=admin, **values)

@@ -18,11 +18,11 @@ from sidecar.kubernetes.listing import list_all
 from sidecar.text import one_line
 from wholeip.agent.following import open_client
 from wholeip.agent.status import Document, format_json, show_mapping, show_report
+from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.endpoints import slice_collection
 from wholeip.mappings.nodes import NODES
 from wholeip.mappings.plan import Plan
 from wholeip.mappings.services import service_collection
-from wholeip.mappings.state import ClusterState
 from wholeip.ruleset.ruleset import Ruleset, format_ruleset, make_ruleset
 from wholeip.settings import ClusterSettings
 

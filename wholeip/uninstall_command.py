@@ -10,7 +10,7 @@ import click
 from sidecar.errors import ExitStatus, StartError
 from wholeip.agent.present import address_count
 from wholeip.kernel.nft import Nft, Table
-from wholeip.ruleset.errors import NftFailed
+from wholeip.ruleset.nft_errors import NftFailed
 from wholeip.ruleset.ruleset import TABLE
 
 

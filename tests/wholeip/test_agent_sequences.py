@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
+from tests.kit.wholeip_kernel import FakeKernel
 from tests.kit.wholeip_objects import (
     LEAVING,
     NEW,
@@ -28,10 +29,9 @@ from tests.kit.wholeip_objects import (
     service_manifest,
     slice_manifest,
 )
-from tests.wholeip.agent.test_agent import SLICE_GROUP, Node, make_api
-from tests.wholeip.kernel.kernel import FakeKernel
-from wholeip.mappings.state import ClusterState
-from wholeip.ruleset.errors import Busy, NftFailed, NoAnswer, Refused
+from tests.wholeip.agent.test_reconciler import SLICE_GROUP, Node, make_api
+from wholeip.mappings.cluster_state import ClusterState
+from wholeip.ruleset.nft_errors import Busy, NftFailed, NoAnswer, Refused
 from wholeip.ruleset.ruleset import Ruleset, make_ruleset
 
 ADDRESSES = ["192.0.2.1", "192.0.2.2", "2001:db8::1", "bad"]

@@ -19,7 +19,7 @@ from tests.kit.faulty_api import failure
 from tests.kit.live_api import LiveApi
 from tests.kit.ports import free_ports
 from tests.kit.wholeip_objects import ip
-from tests.wholeip.agent.test_agent import LB, POD, SERVICES, make_api, put_service, put_slice
+from tests.wholeip.agent.test_reconciler import LB, POD, SERVICES, make_api, put_service, put_slice
 from wholeip.cli import main
 from wholeip.options import own_name, parse_label_value, parse_node_name
 from wholeip.rules_command import print_rules

@@ -12,12 +12,12 @@ import pytest
 import trio
 
 from tests.kit.networks import Network, root
-from tests.wholeip.kernel.kernel import FakeKernel
+from tests.kit.wholeip_kernel import FakeKernel
 from tests.wholeip.ruleset.rulesets import rulesets
 from tests.wholeip.scene.place import Place, place
 from wholeip.kernel.nft import Nft, Table
 from wholeip.mappings.mapping import Mapping, OpenPort
-from wholeip.ruleset.errors import Refused
+from wholeip.ruleset.nft_errors import Refused
 from wholeip.ruleset.ruleset import TABLE, Ruleset, Transaction, changes, format_transaction, make_ruleset
 
 __all__ = ["root"]

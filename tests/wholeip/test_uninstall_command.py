@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from sidecar.errors import StartError
+from tests.kit.wholeip_kernel import FakeKernel
 from tests.kit.wholeip_objects import ip
-from tests.wholeip.kernel.kernel import FakeKernel
 from wholeip.mappings.mapping import Mapping
-from wholeip.ruleset.errors import NoNft, NotPermitted
+from wholeip.ruleset.nft_errors import NoNft, NotPermitted
 from wholeip.ruleset.ruleset import make_ruleset
 from wholeip.uninstall_command import uninstall
 

@@ -1,4 +1,4 @@
 """Keeps the kernel's table as the cluster wants it, and reports on it.
 
-Pure but for agent.py, flow_ender.py, following.py and run.py.
+Pure but for flow_ender.py, following.py, program.py and reconciler.py.
 """

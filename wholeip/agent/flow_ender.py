@@ -13,8 +13,8 @@ import structlog
 import trio
 
 from wholeip.agent.status import AgentStatus
-from wholeip.agent.target import Step
-from wholeip.ruleset.errors import NftFailed
+from wholeip.agent.update import Step
+from wholeip.ruleset.nft_errors import NftFailed
 from wholeip.ruleset.ruleset import Ruleset
 
 RETRY_SECONDS: Final = 10.0

@@ -19,10 +19,10 @@ from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import Changes, follow
 from sidecar.kubernetes.objects import Collection, Resource, Unreadable
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
+from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.endpoints import slice_collection
 from wholeip.mappings.nodes import NODES
 from wholeip.mappings.services import service_collection
-from wholeip.mappings.state import ClusterState
 from wholeip.settings import ClusterSettings
 
 T = TypeVar("T", bound=Resource)

@@ -15,8 +15,7 @@ import struct
 
 import trio
 
-from wholeip.kernel.netlink import netfilter_socket
-from wholeip.ruleset.errors import NftFailed, NotPermitted
+from wholeip.kernel.netlink_socket import netfilter_socket
 from wholeip.ruleset.flows import (
     Flow,
     format_dump,
@@ -26,6 +25,7 @@ from wholeip.ruleset.flows import (
     parse_flows,
     relevant_addresses,
 )
+from wholeip.ruleset.nft_errors import NftFailed, NotPermitted
 from wholeip.ruleset.ruleset import Ruleset
 
 _DATAGRAM_SIZE = 65536

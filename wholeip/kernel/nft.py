@@ -15,8 +15,8 @@ from typing import Final, Protocol
 
 import trio
 
-from wholeip.kernel.netlink import netfilter_socket
-from wholeip.ruleset.errors import (
+from wholeip.kernel.netlink_socket import netfilter_socket
+from wholeip.ruleset.nft_errors import (
     NOT_THERE,
     Busy,
     NoAnswer,
@@ -27,8 +27,8 @@ from wholeip.ruleset.errors import (
     UnknownListing,
     judge_failure,
 )
-from wholeip.ruleset.events import is_change
-from wholeip.ruleset.listing import NoListing, parse_listing
+from wholeip.ruleset.nft_events import is_change
+from wholeip.ruleset.nft_listing import NoListing, parse_listing
 from wholeip.ruleset.ruleset import TABLE, Ruleset, Transaction, format_ruleset, format_transaction
 
 _NETLINK_GROUP: Final = 7

@@ -13,9 +13,9 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from wholeip.agent.flow_ender import RETRY_SECONDS, FlowEnder
 from wholeip.agent.status import AgentStatus
-from wholeip.agent.target import Step, Target
+from wholeip.agent.update import Step, Target
 from wholeip.mappings.plan import Plan
-from wholeip.ruleset.errors import NftFailed, NotPermitted
+from wholeip.ruleset.nft_errors import NftFailed, NotPermitted
 from wholeip.ruleset.ruleset import Ruleset
 
 TARGETS = [Target(Plan(), table=f"t{number}") for number in range(4)]

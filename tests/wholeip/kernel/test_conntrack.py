@@ -25,7 +25,7 @@ from tests.wholeip.scene.cluster import (
 from tests.wholeip.scene.place import Failed
 from wholeip.kernel.conntrack import end_flows
 from wholeip.mappings.mapping import Mapping, OpenPort
-from wholeip.ruleset.errors import NotPermitted
+from wholeip.ruleset.nft_errors import NotPermitted
 from wholeip.ruleset.ruleset import Ruleset, changes, format_transaction, make_ruleset
 
 __all__ = ["root"]

@@ -10,7 +10,7 @@ import trio
 
 from tests.kit.programs import program
 from wholeip.kernel.nft import Nft
-from wholeip.ruleset.errors import Busy, NftFailed, NoAnswer, NoNft, NotPermitted, Refused, UnknownListing
+from wholeip.ruleset.nft_errors import Busy, NftFailed, NoAnswer, NoNft, NotPermitted, Refused, UnknownListing
 from wholeip.ruleset.ruleset import changes, make_ruleset
 
 SOMETHING = changes(None, make_ruleset([]))

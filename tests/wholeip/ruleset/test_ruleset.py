@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.wholeip.kernel.kernel import after
+from tests.kit.wholeip_kernel import after
 from tests.wholeip.ruleset.rulesets import mappings, networks, rulesets
 from wholeip.mappings.mapping import Mapping, OpenPort
 from wholeip.ruleset.chains import CHAINS, COLLECTIONS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wholeip.ruleset.errors import Busy, NftFailed, NoNfTables, NotPermitted, Refused, judge_failure
+from wholeip.ruleset.nft_errors import Busy, NftFailed, NoNfTables, NotPermitted, Refused, judge_failure
 
 SCRIPT = "add table inet x\n\tadd element inet x m { 1.2.3.4 : 5.6.7.8 }\nadd element inet x " + "m" * 1000
 SCRIPT += "\nchain prerouting {\n\tfib saddr type local drop"

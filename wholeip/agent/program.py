@@ -24,16 +24,16 @@ from sidecar.page.live import live_route
 from sidecar.page.sampling import keep_sampling
 from sidecar.registries import make_registry
 from sidecar.signals import run_until_signal
-from wholeip.agent.agent import Agent, AgentPace
 from wholeip.agent.flow_ender import EndFlows, FlowEnder
 from wholeip.agent.following import ClusterFollower, open_client
 from wholeip.agent.metrics import AgentCollector
 from wholeip.agent.page import CHARTS, agent_facts, read_counters, render_page
+from wholeip.agent.reconciler import Agent, AgentPace
 from wholeip.agent.status import AgentStatus, format_json, show
 from wholeip.kernel.conntrack import end_flows
 from wholeip.kernel.nft import Nft, Table
-from wholeip.mappings.state import ClusterState
-from wholeip.ruleset.errors import NftFailed
+from wholeip.mappings.cluster_state import ClusterState
+from wholeip.ruleset.nft_errors import NftFailed
 from wholeip.settings import RunSettings
 
 GRACE: Final = 5.0

@@ -16,16 +16,16 @@ from trio.testing import MockClock
 from sidecar.errors import StartError
 from tests.kit.faulty_api import client_in_memory, failure
 from tests.kit.live_api import LiveApi
+from tests.kit.wholeip_kernel import FakeKernel
 from tests.kit.wholeip_objects import READY, WHOLE, ip, node_manifest, port, service_manifest, slice_manifest
-from tests.wholeip.kernel.kernel import FakeKernel
-from wholeip.agent.agent import Agent, AgentPace
 from wholeip.agent.following import ClusterFollower
+from wholeip.agent.reconciler import Agent, AgentPace
 from wholeip.agent.status import AgentStatus
-from wholeip.agent.target import Step
+from wholeip.agent.update import Step
+from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.mapping import Mapping
 from wholeip.mappings.reports import Reason
-from wholeip.mappings.state import ClusterState
-from wholeip.ruleset.errors import Busy, NotPermitted, Refused
+from wholeip.ruleset.nft_errors import Busy, NotPermitted, Refused
 from wholeip.ruleset.ruleset import Ruleset, make_ruleset
 
 LB, POD, POD2 = "192.0.2.1", "10.0.0.1", "10.0.0.2"

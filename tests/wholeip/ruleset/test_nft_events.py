@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wholeip.ruleset.events import is_change, parse_events
+from wholeip.ruleset.nft_events import is_change, parse_events
 
 INET, IP = 1, 2
 NEW_TABLE, NEW_SET_ELEMENT, NEW_GENERATION = 0x0A00, 0x0A0C, 0x0A0F

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import trio
 
-from wholeip.ruleset.errors import NftFailed, Refused
+from wholeip.ruleset.nft_errors import NftFailed, Refused
 from wholeip.ruleset.ruleset import Ruleset, Transaction
 
 

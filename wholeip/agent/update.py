@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from wholeip.mappings.addresses import Network
+from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.plan import InUse, Plan
-from wholeip.mappings.state import ClusterState
 from wholeip.ruleset.ruleset import TABLE, Ruleset, make_ruleset
 
 

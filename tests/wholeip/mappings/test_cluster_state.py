@@ -12,12 +12,12 @@ from sidecar.kubernetes.endpoint_slices import EndpointSlice
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from tests.kit.wholeip_objects import NEW, NOT_READY, OLD, READY, WHOLE, endpoint_slice, ip, node, port, service
 from wholeip.mappings.addresses import parse_network
+from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.mapping import Mapping
 from wholeip.mappings.nodes import Node
 from wholeip.mappings.plan import Plan
 from wholeip.mappings.reports import Reason
 from wholeip.mappings.services import Service
-from wholeip.mappings.state import ClusterState
 
 LB, POD, POD2 = "192.0.2.1", "10.0.0.1", "10.0.0.2"
 

@@ -18,13 +18,13 @@ import trio
 from sidecar.errors import ExitStatus, StartError
 from wholeip.agent.present import address_count, in_use_of
 from wholeip.agent.status import APPLIED, FAILED, AgentStatus
-from wholeip.agent.target import Step, Target, step_from, whole_step
+from wholeip.agent.update import Step, Target, step_from, whole_step
 from wholeip.kernel.nft import Table
 from wholeip.kernel.sysctls import advise
+from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.plan import Plan
 from wholeip.mappings.reports import NOTES
-from wholeip.mappings.state import ClusterState
-from wholeip.ruleset.errors import NftFailed
+from wholeip.ruleset.nft_errors import NftFailed
 from wholeip.ruleset.ruleset import TABLE, BadMapping, Transaction, changes
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("wholeip")

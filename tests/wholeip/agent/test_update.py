@@ -11,13 +11,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from sidecar.kubernetes.endpoint_slices import EndpointSlice
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
+from tests.kit.wholeip_kernel import after
 from tests.kit.wholeip_objects import LEAVING, NEW, NOT_READY, OLD, READY, WHOLE, endpoint_slice, node, port, service
-from tests.wholeip.kernel.kernel import after
-from wholeip.agent.target import Step, Target, step_from, whole_step
+from wholeip.agent.update import Step, Target, step_from, whole_step
+from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.nodes import Node
 from wholeip.mappings.plan import NOTHING_IN_USE
 from wholeip.mappings.services import Service
-from wholeip.mappings.state import ClusterState
 from wholeip.ruleset.ruleset import Ruleset, changes
 
 LB, LB2, POD, POD2, POD3 = "192.0.2.1", "192.0.2.2", "10.0.0.1", "10.0.0.2", "10.0.0.3"

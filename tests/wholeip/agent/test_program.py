@@ -13,11 +13,11 @@ from sidecar.asking import ask
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
 from tests.kit.faulty_api import client_in_memory
-from tests.wholeip.agent.test_agent import LB, POD, make_api, put_service, put_slice
-from tests.wholeip.kernel.kernel import FakeKernel
-from wholeip.agent.run import serve
+from tests.kit.wholeip_kernel import FakeKernel
+from tests.wholeip.agent.test_reconciler import LB, POD, make_api, put_service, put_slice
+from wholeip.agent.program import serve
 from wholeip.agent.status import Document, parse_document
-from wholeip.ruleset.errors import NotPermitted
+from wholeip.ruleset.nft_errors import NotPermitted
 from wholeip.ruleset.ruleset import Ruleset, make_ruleset
 from wholeip.settings import ClusterSettings, RunSettings
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wholeip.ruleset.listing import NoListing, parse_listing
+from wholeip.ruleset.nft_listing import NoListing, parse_listing
 from wholeip.ruleset.ruleset import TABLE, make_ruleset
 
 EMPTY = make_ruleset([])
