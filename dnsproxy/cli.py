@@ -17,7 +17,7 @@ COMMANDS: Final = MappingProxyType(
         "explain": "dnsproxy.admin.table_command:explain",
         "install": "dnsproxy.install.command:install",
         "publish-external-dns": "dnsproxy.publish.externaldns.command:publish_external_dns",
-        "publish-hosts": "dnsproxy.publish.hosts_command:publish_hosts",
+        "publish-hosts": "dnsproxy.publish.hosts.command:publish_hosts",
         "serve": "dnsproxy.serve.command:serve",
         "status": "dnsproxy.install.status_command:status",
         "table": "dnsproxy.admin.table_command:table",

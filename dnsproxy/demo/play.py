@@ -18,7 +18,7 @@ import trio
 
 from dnsproxy.demo import pod
 from dnsproxy.demo.children import run_child, wait_for_listener
-from dnsproxy.demo.cluster_dns import run_coredns
+from dnsproxy.demo.coredns import run_coredns
 from dnsproxy.demo.ingress import serve_ingress
 from dnsproxy.demo.story import Step
 from dnsproxy.forward.settings import ForwardSettings

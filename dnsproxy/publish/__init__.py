@@ -1,5 +1,4 @@
-"""The same table in other places: the hosts files of nodes, and external-dns.
+"""Copies a server's table to other places: hosts files, ConfigMaps, and objects for external-dns.
 
-Pure: config_maps.py, hosts_block.py, hosts_lines.py, mounts.py, parts.py, publisher_status.py, server_name.py and
-sudden_loss.py.
+Pure: mounts.py, parts.py, publisher_status.py, server_name.py and selection.py.
 """

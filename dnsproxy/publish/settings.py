@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from dnsproxy.publish.config_maps import MapName
+from dnsproxy.publish.configmaps.manifests import MapName
 from dnsproxy.publish.following import Pace
 from dnsproxy.publish.server_name import ServerName
 from sidecar.endpoints import Endpoint

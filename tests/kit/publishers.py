@@ -16,10 +16,10 @@ from typing import Any, Final
 import yaml
 
 from dnsproxy.admin.publication import format_document
-from tests.dnsproxy.publish.publishing import publication
 from tests.kit.apiserver import TOKEN, ApiServer
 from tests.kit.launched import ROOT
 from tests.kit.programs import program
+from tests.kit.publications import publication
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 DEFINITION: Final = "dnsendpoints.externaldns.k8s.io"

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from dnsproxy.admin.publication import format_document
-from tests.dnsproxy.publish.publishing import publication
 from tests.kit.launched import ROOT
 from tests.kit.mounts import MountNamespace, mount_namespace
 from tests.kit.processes import end_process, wait_for
+from tests.kit.publications import publication
 
 pytestmark = pytest.mark.peer("unshare", "nsenter", "mount", "getent")
 

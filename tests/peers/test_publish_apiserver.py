@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from dnsproxy.publish.config_maps import MANAGED_BY, MANAGER
+from dnsproxy.publish.configmaps.manifests import MANAGED_BY, MANAGER
 from dnsproxy.publish.externaldns.manifests import INSTANCE, Kind
 from tests.kit.apiserver import ApiServer, running_apiserver
 from tests.kit.launched import ROOT

@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Any, Final
 from urllib.parse import quote
 
-from dnsproxy.publish.config_maps import MANAGED_BY, MANAGER
+from dnsproxy.publish.configmaps.manifests import MANAGED_BY, MANAGER
 from dnsproxy.publish.externaldns.object_names import label_name, subdomain_name
 from dnsproxy.publish.externaldns.records import Record
 

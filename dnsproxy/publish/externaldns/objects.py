@@ -12,7 +12,7 @@ from typing import Final
 
 import trio
 
-from dnsproxy.publish.config_maps import MANAGER, NEVER_READ, delete_body
+from dnsproxy.publish.configmaps.manifests import MANAGER, NEVER_READ, delete_body
 from dnsproxy.publish.externaldns.manifests import Kind, Manifest
 from dnsproxy.publish.externaldns.planning import Changes, Stored
 from sidecar.kubernetes.errors import ApiError, Conflict, NotFound, Refused

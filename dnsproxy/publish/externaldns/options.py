@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from dnsproxy.dns.names import shown
-from dnsproxy.publish.config_maps import MANAGED_BY
+from dnsproxy.publish.configmaps.manifests import MANAGED_BY
 from dnsproxy.publish.externaldns.manifests import reserved_annotations
 
 MOST: Final = 32

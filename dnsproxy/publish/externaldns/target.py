@@ -22,9 +22,9 @@ from dnsproxy.publish.externaldns.objects import Objects, Outcome
 from dnsproxy.publish.externaldns.planning import Changes, Stored, is_owned, plan
 from dnsproxy.publish.externaldns.records import make_records
 from dnsproxy.publish.following import Troubled
-from dnsproxy.publish.hosts_lines import select_names
+from dnsproxy.publish.hosts.lines import select_names
 from dnsproxy.publish.publisher_status import PublishStatus
-from dnsproxy.publish.sudden_loss import is_doubtful
+from dnsproxy.publish.selection import is_doubtful
 from sidecar.errors import ExitStatus
 from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
 from sidecar.kubernetes.http import ApiClient

@@ -14,7 +14,7 @@ from dnsproxy.admin.publication import Publication
 from dnsproxy.publish.following import Pace, Troubled, follow, publish_once
 from dnsproxy.publish.publisher_status import PublishStatus
 from sidecar.errors import StartError
-from tests.dnsproxy.publish.publishing import ScriptedSource, publication
+from tests.kit.publications import ScriptedSource, publication
 
 ONE = publication("app.example.org 192.0.2.10")
 TWO = publication("b.example.org 192.0.2.11")

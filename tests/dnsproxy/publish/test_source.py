@@ -23,8 +23,8 @@ from sidecar.admin import Readiness, serve_admin
 from sidecar.answers import Answer
 from sidecar.endpoints import Endpoint
 from sidecar.listeners import bound_endpoint, listen_tcp
-from tests.dnsproxy.publish.publishing import many, publication
 from tests.kit.messages import table_of
+from tests.kit.publications import many, publication
 
 
 class Server:

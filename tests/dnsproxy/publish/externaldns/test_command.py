@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dnsproxy.admin.publication import format_document
-from tests.dnsproxy.publish.publishing import many
 from tests.kit.launched import ROOT
+from tests.kit.publications import many
 
 
 def run(folder: Path, *arguments: str, **environment: str) -> tuple[int, str, str]:

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.publish.config_maps import MANAGED_BY, MANAGER
+from dnsproxy.publish.configmaps.manifests import MANAGED_BY, MANAGER
 from dnsproxy.publish.externaldns.manifests import DIGEST, INSTANCE, Kind, Manifest, Style, make_manifest
 from dnsproxy.publish.externaldns.planning import Changes, Stored, plan
 from dnsproxy.publish.externaldns.records import make_records
 from sidecar.kubernetes.objects import ObjectMeta
-from tests.dnsproxy.publish.publishing import publication
+from tests.kit.publications import publication
 
 KINDS = list(Kind)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dnsproxy.publish.externaldns.records import Record, make_records
-from tests.dnsproxy.publish.publishing import publication
+from tests.kit.publications import publication
 
 
 def test_the_families_of_a_name_are_parted_and_keep_their_order() -> None:

@@ -16,8 +16,8 @@ from dnsproxy.publish.externaldns.manifests import Kind, Style
 from dnsproxy.publish.externaldns.target import ExternalDnsTarget
 from dnsproxy.publish.following import Troubled
 from dnsproxy.publish.publisher_status import PublishStatus
-from tests.dnsproxy.publish.object_api import ObjectApi, client_of
-from tests.dnsproxy.publish.publishing import many, publication
+from tests.kit.object_api import ObjectApi, client_of
+from tests.kit.publications import many, publication
 
 ENDPOINTS: Final = Kind.DNS_ENDPOINT.path("edge")
 SERVICES: Final = Kind.SERVICE.path("edge")

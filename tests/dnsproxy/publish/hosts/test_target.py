@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 import structlog.testing
 
-from dnsproxy.publish import hosts_file
 from dnsproxy.publish.following import Troubled
-from dnsproxy.publish.hosts_block import find_block
-from dnsproxy.publish.hosts_target import HostsTarget, check_name
+from dnsproxy.publish.hosts import file as hosts_file
+from dnsproxy.publish.hosts.block import find_block
+from dnsproxy.publish.hosts.target import HostsTarget, check_name
 from dnsproxy.publish.mounts import Mount
 from dnsproxy.publish.publisher_status import PublishStatus
 from sidecar.errors import StartError
-from tests.dnsproxy.publish.publishing import many, publication
+from tests.kit.publications import many, publication
 
 FOREIGN = b"127.0.0.1 localhost"
 

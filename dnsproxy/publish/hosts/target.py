@@ -15,13 +15,13 @@ import structlog
 import trio
 
 from dnsproxy.admin.publication import Publication
-from dnsproxy.publish import hosts_file
 from dnsproxy.publish.following import Troubled
-from dnsproxy.publish.hosts_block import Change, HostsFileError, find_block, foreign_text, plan_block
-from dnsproxy.publish.hosts_file import Applied, FileTrouble, Replaced, State
-from dnsproxy.publish.hosts_lines import HostsLines, count_names, make_lines, without_taken
+from dnsproxy.publish.hosts import file as hosts_file
+from dnsproxy.publish.hosts.block import Change, HostsFileError, find_block, foreign_text, plan_block
+from dnsproxy.publish.hosts.file import Applied, FileTrouble, Replaced, State
+from dnsproxy.publish.hosts.lines import HostsLines, count_names, make_lines, without_taken
 from dnsproxy.publish.publisher_status import PublishStatus
-from dnsproxy.publish.sudden_loss import is_doubtful
+from dnsproxy.publish.selection import is_doubtful
 from sidecar.errors import ExitStatus, StartError
 
 NAME: Final = "hosts"

@@ -14,9 +14,9 @@ import click
 import structlog
 
 from dnsproxy.cluster_dns.read import load_client
-from dnsproxy.publish.config_map_target import ConfigMapTarget
+from dnsproxy.publish.configmaps.target import ConfigMapTarget
 from dnsproxy.publish.following import Troubled, publish_once
-from dnsproxy.publish.hosts_target import HostsTarget, check_name
+from dnsproxy.publish.hosts.target import HostsTarget, check_name
 from dnsproxy.publish.program import make_source, run_publisher, take_out
 from dnsproxy.publish.publisher_status import PublishStatus
 from dnsproxy.publish.settings import Doing, HostsSettings

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dnsproxy.publish.hosts_block import (
+from dnsproxy.publish.hosts.block import (
     BEGIN,
     END,
     HostsFileError,

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from dnsproxy.publish.hosts_block import Change, first_difference
+from dnsproxy.publish.hosts.block import Change, first_difference
 from dnsproxy.publish.mounts import Mount, find_mount
 from sidecar.atomic_file import copy_owner_and_mode, replace_file
 from sidecar.file_follower import Mark, file_mark, open_regular_file

@@ -14,10 +14,10 @@ from typing import Final
 import pytest
 
 from dnsproxy.admin.publication import format_document
-from tests.dnsproxy.publish.publishing import many, publication
 from tests.kit.launched import ROOT
 from tests.kit.ports import free_ports
 from tests.kit.processes import end_process, wait_for
+from tests.kit.publications import many, publication
 from tests.kit.scraping import scrape
 from tests.kit.serve_process import serving
 

@@ -6,7 +6,7 @@ import pytest
 
 from dnsproxy.admin.publication import Name
 from dnsproxy.dns.names import Reach
-from dnsproxy.publish.hosts_lines import count_names, make_lines, select_names, without_taken
+from dnsproxy.publish.hosts.lines import count_names, make_lines, select_names, without_taken
 
 NAMES = (
     Name("example.org", ("192.0.2.1",)),

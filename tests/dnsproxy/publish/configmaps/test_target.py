@@ -11,13 +11,13 @@ import pytest
 
 from dnsproxy.admin.publication import Publication
 from dnsproxy.publish import parts
-from dnsproxy.publish.config_map_target import ConfigMapTarget
-from dnsproxy.publish.config_maps import MANAGED_BY, MANAGER, MapName
+from dnsproxy.publish.configmaps.manifests import MANAGED_BY, MANAGER, MapName
+from dnsproxy.publish.configmaps.target import ConfigMapTarget
 from dnsproxy.publish.following import Troubled
 from dnsproxy.publish.publisher_status import PublishStatus
 from dnsproxy.publish.source import FileSource
-from tests.dnsproxy.publish.object_api import ObjectApi, client_of
-from tests.dnsproxy.publish.publishing import many, publication
+from tests.kit.object_api import ObjectApi, client_of
+from tests.kit.publications import many, publication
 
 FOLDER = "/api/v1/namespaces/edge/configmaps"
 NAME = MapName("edge", "names")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from dnsproxy.publish import hosts_file
-from dnsproxy.publish.hosts_block import Change, HostsFileError, plan_block
-from dnsproxy.publish.hosts_file import FileTrouble, Plan, State, apply, read, state_of
+from dnsproxy.publish.hosts import file as hosts_file
+from dnsproxy.publish.hosts.block import Change, HostsFileError, plan_block
+from dnsproxy.publish.hosts.file import FileTrouble, Plan, State, apply, read, state_of
 
 LINES = ("192.0.2.10 app.example.org",)
 FOREIGN = b"127.0.0.1 localhost\n"

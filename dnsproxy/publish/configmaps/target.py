@@ -13,7 +13,7 @@ from typing import Final
 import structlog
 
 from dnsproxy.admin.publication import Publication
-from dnsproxy.publish.config_maps import (
+from dnsproxy.publish.configmaps.manifests import (
     MANAGER,
     NEVER_READ,
     MapName,
@@ -26,10 +26,10 @@ from dnsproxy.publish.config_maps import (
     stored_publication,
 )
 from dnsproxy.publish.following import Troubled
-from dnsproxy.publish.hosts_lines import select_names
+from dnsproxy.publish.hosts.lines import select_names
 from dnsproxy.publish.parts import Part
 from dnsproxy.publish.publisher_status import PublishStatus
-from dnsproxy.publish.sudden_loss import is_doubtful
+from dnsproxy.publish.selection import is_doubtful
 from sidecar.errors import ExitStatus
 from sidecar.kubernetes.errors import ApiError, Conflict, NotFound
 from sidecar.kubernetes.http import ApiClient

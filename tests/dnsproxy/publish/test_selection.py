@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.publish.sudden_loss import is_doubtful
+from dnsproxy.publish.selection import is_doubtful
 
 
 @pytest.mark.parametrize(

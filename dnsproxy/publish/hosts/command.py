@@ -12,7 +12,7 @@ from sidecar.checked_type import CheckedType
 from sidecar.options import BadUsage, Command, run_program
 
 if TYPE_CHECKING:
-    from dnsproxy.publish.config_maps import MapName
+    from dnsproxy.publish.configmaps.manifests import MapName
 
 EPILOG = """\b
 Examples:
@@ -27,7 +27,7 @@ Examples:
 def parse_map_name(text: str) -> MapName:
     """`NAMESPACE/NAME`. Raises ValueError."""
     from dnsproxy.cluster_dns.options import parse_object_ref  # noqa: PLC0415  # --help must not cost its imports
-    from dnsproxy.publish.config_maps import MapName  # noqa: PLC0415
+    from dnsproxy.publish.configmaps.manifests import MapName  # noqa: PLC0415
 
     ref = parse_object_ref(text)
     return MapName(ref.namespace, ref.name)
@@ -53,7 +53,7 @@ def publish_hosts(log_format: str | None, log_level: str, **values: Any) -> None
     Exit status: 0 done, 1 the file is refused, or no longer the node's own, 2 bad usage, 3 the table or the cluster
     can't be asked.
     """
-    from dnsproxy.publish.hosts_program import run_publish_hosts  # noqa: PLC0415  # --help must not cost its imports
+    from dnsproxy.publish.hosts.program import run_publish_hosts  # noqa: PLC0415  # --help must not cost its imports
     from dnsproxy.publish.settings import HostsSettings  # noqa: PLC0415
     from sidecar.logs import configure_logging  # noqa: PLC0415
 

@@ -1,0 +1,1 @@
+"""The table in ConfigMaps, for nodes that mount them. Pure: manifests.py."""
