@@ -12,6 +12,9 @@ from collections.abc import Iterator
 from enum import Enum, IntEnum
 from typing import Final, NamedTuple
 
+DNS_PORT: Final = 53
+"""The port of DNS over UDP and TCP (RFC 1035 section 4.2)."""
+
 HEADER: Final = 12
 """Octets of a message header."""
 

@@ -17,8 +17,7 @@ from dnsproxy.answers.counters import Counters, rcode_of
 from dnsproxy.datagrams.port import DatagramPort
 from dnsproxy.dns.wire import Query, Rcode
 from dnsproxy.forward import replies
-from dnsproxy.forward.admission import Admission
-from dnsproxy.forward.failures import Failures
+from dnsproxy.forward.admission import Admission, Failures
 from dnsproxy.forward.flight import Flight, Recipient
 
 _NO_REACHABLE_AUTHORITY: Final = 22  # extended DNS error codes (RFC 8914 section 4)

@@ -21,10 +21,9 @@ from dnsproxy.answers.decide import Forward
 from dnsproxy.datagrams.port import DatagramPort, Sender
 from dnsproxy.dns.wire import Query, Rcode
 from dnsproxy.forward import replies
-from dnsproxy.forward.admission import Admission
+from dnsproxy.forward.admission import Admission, Failures
 from dnsproxy.forward.attempts import Tries
 from dnsproxy.forward.completion import Landings
-from dnsproxy.forward.failures import Failures
 from dnsproxy.forward.flight import IMPATIENT, PROBE_GIVE_UP, TICK, Flight, Recipient
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.settings import ForwardSettings

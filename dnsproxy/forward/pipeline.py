@@ -17,7 +17,7 @@ import trio
 from dnsproxy.dns import stream_frames
 from dnsproxy.dns.wire import Query, random_ids
 from dnsproxy.forward import replies
-from dnsproxy.forward.address import TlsEndpoint
+from dnsproxy.forward.settings import TlsEndpoint
 from sidecar.endpoints import Endpoint
 
 CONNECT: Final = 1.5

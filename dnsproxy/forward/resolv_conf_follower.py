@@ -11,8 +11,7 @@ from typing import Final
 
 import structlog
 
-from dnsproxy.forward.nameservers import parse_forwarding, refuse_loop
-from dnsproxy.forward.settings import ForwardSettings
+from dnsproxy.forward.settings import ForwardSettings, parse_forwarding, refuse_loop
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
 from sidecar.file_follower import follow_file, read_regular_file

@@ -17,9 +17,9 @@ from dnsproxy.datagrams.connected import Batches
 from dnsproxy.dns import wire
 from dnsproxy.dns.wire import Query, random_ids
 from dnsproxy.forward import replies
-from dnsproxy.forward.address import TlsEndpoint
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.pipeline import Pipeline
+from dnsproxy.forward.settings import TlsEndpoint
 from dnsproxy.forward.source_ports import SourcePorts, family_of
 from dnsproxy.forward.upstream_socket import Receiver
 from sidecar.endpoints import Endpoint

@@ -6,7 +6,7 @@ find out. They may be replaced at any time; what is on its way then still lands.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -17,7 +17,6 @@ from dnsproxy.dns.wire import Query
 from dnsproxy.forward import replies
 from dnsproxy.forward.flight import GIVE_UP
 from dnsproxy.forward.loop import LoopProbes
-from dnsproxy.forward.race import first_answer
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.forward.upstream import Upstream
 from dnsproxy.forward.upstream_socket import Receiver
@@ -25,6 +24,9 @@ from sidecar.endpoints import Endpoint
 from sidecar.poller import Poller
 
 _LEAST_SHARES: Final = 4  # of the time that a client waits: where ways are few, the next one still comes in good time
+
+Ask = Callable[[], Awaitable[bytes | None]]
+"""One way: the answer, or None where it has none."""
 
 
 class Upstreams:
@@ -141,6 +143,26 @@ async def ask_streams(route: Sequence[Upstream], query: Query) -> bytes | None:
     """The reply of the first upstream of a route that answers over a stream. The deadline is the caller's."""
     asks = [partial(upstream.pipeline.ask, query) for upstream in route]
     return await first_answer(asks, patience=_patience(len(asks)))
+
+
+async def first_answer(asks: Iterable[Ask], *, patience: float) -> bytes | None:
+    """The first answer, or None when every way has failed; `patience` is in seconds. The deadline is the caller's."""
+    answers: list[bytes] = []
+    async with trio.open_nursery() as nursery:
+
+        async def run(ask: Ask, ended: trio.Event) -> None:
+            answer = await ask()
+            if answer is not None:
+                answers.append(answer)
+                nursery.cancel_scope.cancel()
+            ended.set()
+
+        for ask in asks:
+            ended = trio.Event()
+            nursery.start_soon(run, ask, ended)
+            with trio.move_on_after(patience):
+                await ended.wait()
+    return answers[0] if answers else None
 
 
 def _patience(ways: int) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from dnsproxy.dns.names import parse_hostname, parse_zone
-from dnsproxy.forward.address import parse_upstream
+from dnsproxy.forward.settings import parse_upstream
 from dnsproxy.hostnames.ownership import Mode, parse_trust
 from dnsproxy.hostnames.targets import parse_target
 from dnsproxy.sources.static_names import parse_host_flag

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dnsproxy.forward.nameservers import refuse_loop
-from dnsproxy.forward.settings import ForwardSettings
+from dnsproxy.forward.settings import ForwardSettings, refuse_loop
 from dnsproxy.hostnames.claims import Claim
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.ownership import OwnershipSettings

@@ -17,7 +17,7 @@ from trio.testing import MockClock
 from dnsproxy.answers.counters import Counters
 from dnsproxy.answers.decide import Forward
 from dnsproxy.datagrams.port import Sender
-from dnsproxy.forward.failures import REMEMBER
+from dnsproxy.forward.admission import REMEMBER
 from dnsproxy.forward.flight import GIVE_UP, IMPATIENT, PROBE_GIVE_UP, RETRY, TICK
 from dnsproxy.forward.forwarder import Forwarder
 from dnsproxy.forward.settings import ForwardSettings

@@ -15,10 +15,9 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
-from dnsproxy.forward.address import TlsEndpoint
 from dnsproxy.forward.flight import GIVE_UP, RETRY, TICK
 from dnsproxy.forward.loop import LoopProbes
-from dnsproxy.forward.settings import ForwardSettings
+from dnsproxy.forward.settings import ForwardSettings, TlsEndpoint
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy.forward import certificates
 from tests.dnsproxy.forward.certificates import NAME

@@ -16,9 +16,9 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from dnsproxy.forward.address import TlsEndpoint
 from dnsproxy.forward.flight import GIVE_UP
 from dnsproxy.forward.pipeline import CONNECT, IDLE, Pipeline, default_context
+from dnsproxy.forward.settings import TlsEndpoint
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy.forward import certificates
 from tests.dnsproxy.forward.certificates import NAME, trusting_context

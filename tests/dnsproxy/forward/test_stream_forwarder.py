@@ -15,8 +15,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from dnsproxy.answers.counters import Counters
 from dnsproxy.answers.decide import Forward
 from dnsproxy.dns.wire import Query
-from dnsproxy.forward.admission import Admission
-from dnsproxy.forward.failures import REMEMBER, Failures
+from dnsproxy.forward.admission import REMEMBER, Admission, Failures
 from dnsproxy.forward.flight import GIVE_UP
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.stream_forwarder import StreamForwarder

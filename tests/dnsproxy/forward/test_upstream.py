@@ -18,8 +18,8 @@ from trio.testing import MockClock
 
 from dnsproxy.datagrams.connected import Batches
 from dnsproxy.forward import upstream as upstream_module
-from dnsproxy.forward.address import TlsEndpoint
 from dnsproxy.forward.loop import LoopProbes
+from dnsproxy.forward.settings import TlsEndpoint
 from dnsproxy.forward.upstream import LOOP_EVERY, LOOPING_EVERY, PROBE_EVERY, Upstream
 from sidecar.endpoints import Endpoint
 from sidecar.poller import Poller

@@ -10,8 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from dnsproxy.cli import main
-from dnsproxy.forward.address import TlsEndpoint
-from dnsproxy.forward.settings import ForwardSettings
+from dnsproxy.forward.settings import ForwardSettings, TlsEndpoint
 from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
 from dnsproxy.serve import command as serve_command
 from dnsproxy.serve.settings import ServeSettings

@@ -11,7 +11,6 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from dnsproxy.forward import nameservers
 from dnsproxy.forward.resolv_conf_follower import read_forwarding
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.serve.program import Bound, serve
@@ -33,7 +32,7 @@ async def upstreams(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     """Both, and their port for that of all nameservers: 53 is not for everybody to listen on."""
     first, second = (table_of(f"{FORWARDED} {ANSWERS[host]}") for host in (FIRST, SECOND))
     async with running(table=first) as one, running(table=second, at=Endpoint(SECOND, one.endpoint.port)):
-        monkeypatch.setattr(nameservers, "DNS_PORT", one.endpoint.port)
+        monkeypatch.setattr("dnsproxy.forward.settings.DNS_PORT", one.endpoint.port)
         yield
 
 
@@ -83,7 +82,7 @@ async def test_a_file_that_comes_to_name_us_changes_nothing(tmp_path: Path, monk
     with capture_logs() as logs:
         async with upstreams(monkeypatch), following(path) as bound:
             ours = bound.dns[0]
-            monkeypatch.setattr(nameservers, "DNS_PORT", ours.port)
+            monkeypatch.setattr("dnsproxy.forward.settings.DNS_PORT", ours.port)
             path.write_text(f"nameserver {ours.host}\n")
             await wait_until(lambda: any(str(line.get("cause")).startswith(f"{ours} is where we") for line in logs))
             assert addresses_in(await ask(bound.dns[0], FORWARDED)) == [ANSWERS[FIRST]]
