@@ -24,7 +24,7 @@ _NO_REACHABLE_AUTHORITY: Final = 22  # extended DNS error codes (RFC 8914 sectio
 _NETWORK_ERROR: Final = 23
 
 
-class Landings:
+class Completion:
     """Knows the flights that are up, by their key, in the order of departure."""
 
     def __init__(self, *, admission: Admission, failures: Failures, counters: Counters) -> None:
@@ -45,7 +45,7 @@ class Landings:
                 self._emptied = trio.Event()
             await self._emptied.wait()
 
-    def land(self, flight: Flight, reply: bytes) -> None:
+    def complete(self, flight: Flight, reply: bytes) -> None:
         """End with an upstream's reply."""
         query = flight.query
         try:
@@ -61,7 +61,7 @@ class Landings:
     def give_up(self, flight: Flight) -> None:
         """End with SERVFAIL."""
         self._counters.forward_timeouts += 1
-        flight.hold_silence_against()
+        flight.count_miss()
         self._failures.add(flight.key, trio.current_time())
         error = _NETWORK_ERROR if flight.unreachable else _NO_REACHABLE_AUTHORITY
         self._finish(flight, self.fail(flight.query, error, times=flight.waiters))
@@ -80,7 +80,7 @@ class Landings:
 
     def _finish(self, flight: Flight, reply: bytes) -> None:
         del self.flights[flight.key]
-        flight.landed = True
+        flight.done = True
         if not self.flights:
             self._emptied.set()
         flight.forget()

@@ -22,9 +22,10 @@ from dnsproxy.datagrams.port import DatagramPort, Sender
 from dnsproxy.dns.wire import Query, Rcode
 from dnsproxy.forward import replies
 from dnsproxy.forward.admission import Admission, Failures
-from dnsproxy.forward.attempts import Tries
-from dnsproxy.forward.completion import Landings
-from dnsproxy.forward.flight import IMPATIENT, PROBE_GIVE_UP, TICK, Flight, Recipient
+from dnsproxy.forward.attempts import Attempts
+from dnsproxy.forward.completion import Completion
+from dnsproxy.forward.deadlines import IMPATIENT, PROBE_GIVE_UP, TICK
+from dnsproxy.forward.flight import Flight, Recipient
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.forward.stream_forwarder import StreamForwarder
@@ -54,10 +55,10 @@ class Forwarder:
         )
         self._poller = poller
         self._counters = counters
-        self._landings = Landings(admission=self.admission, failures=self._failures, counters=counters)
-        self._tries = Tries(self.upstreams, landings=self._landings, counters=counters)
-        self._flights = self._landings.flights
-        self._departed = trio.Event()
+        self._completion = Completion(admission=self.admission, failures=self._failures, counters=counters)
+        self._attempts = Attempts(self.upstreams, completion=self._completion, counters=counters)
+        self._flights = self._completion.flights
+        self._started = trio.Event()
 
     def __enter__(self) -> Forwarder:
         return self
@@ -72,21 +73,21 @@ class Forwarder:
         """Drain the sockets and watch the clock over all flights until cancelled."""
         async with trio.open_nursery() as nursery:
             # It lives no longer than run().
-            self._tries.nursery = nursery
+            self._attempts.nursery = nursery
             nursery.start_soon(partial(self._poller.run, after=self.flush))
             nursery.start_soon(self.upstreams.run, self.loops)
             while True:
                 if not self._flights:
-                    self._departed = trio.Event()
-                    await self._departed.wait()
+                    self._started = trio.Event()
+                    await self._started.wait()
                 await trio.sleep(TICK)
                 await self._sweep(trio.current_time())
 
     async def wait_empty(self) -> None:
         """Wait until no query is on its way."""
-        await self._landings.wait_empty()
+        await self._completion.wait_empty()
 
-    def depart(self, forward: Forward, port: DatagramPort, sender: Sender) -> bytes | None:
+    def start(self, forward: Forward, port: DatagramPort, sender: Sender) -> bytes | None:
         """Send a query on its way, with the next flush(); a reply of our own where it cannot be."""
         query = forward.query
         message = query.message
@@ -100,12 +101,12 @@ class Forwarder:
         if not self.admission.admit(sender[2]):
             self._counters.forward_overload += 1
             return responder.refuse(query, Rcode.REFUSED).message
-        now = self._landings.now = self._landings.now or trio.current_time()
+        now = self._completion.now = self._completion.now or trio.current_time()
         flight = Flight(forward, (port, sender, message[:2]), key, self.upstreams.route(), now)
         if not flights:
-            self._departed.set()
+            self._started.set()
         flights[key] = flight
-        self._tries.try_next(flight)
+        self._attempts.ask_next(flight)
         return None
 
     def _look_closer(self, query: Query, key: bytes, port: DatagramPort, sender: Sender) -> bytes | None:
@@ -116,7 +117,7 @@ class Forwarder:
         if flight is not None:
             return self._join(flight, (port, sender, query.message[:2]))
         if self._failures.holds(key, trio.current_time()):
-            return self._landings.fail(query, _CACHED_ERROR)
+            return self._completion.fail(query, _CACHED_ERROR)
         return None
 
     def _join(self, flight: Flight, recipient: Recipient) -> bytes:
@@ -131,13 +132,13 @@ class Forwarder:
             flight.join(recipient)
         # A client that lost patience must not have to wait for a query that is lost (CVE-2020-25686's repair).
         if again or trio.current_time() - max(flight.started, flight.asked_at) >= IMPATIENT:
-            self._tries.ask_again(flight)
+            self._attempts.ask_again(flight)
         return b""
 
     def flush(self) -> None:
         """Send what was posted: queries to the upstreams, replies to the clients."""
-        self._tries.flush()
-        self._landings.flush()
+        self._attempts.flush()
+        self._completion.flush()
 
     async def _sweep(self, now: float) -> None:
         """Move all flights that are due, a slice at a time: thousands may be."""
@@ -148,8 +149,8 @@ class Forwarder:
             if flight.due <= now:
                 due.append(flight)
         for index, flight in enumerate(due, start=1):
-            while not flight.landed and flight.due <= now:
-                self._tries.take_step(flight)
+            while not flight.done and flight.due <= now:
+                self._attempts.take_step(flight)
             if index % _SLICE == 0:
                 self.flush()
                 await trio.lowlevel.checkpoint()
@@ -159,7 +160,7 @@ class Forwarder:
 
     def arrived(self, sock: UpstreamSocket, messages: list[bytes]) -> None:
         """See Receiver."""
-        self._landings.now = trio.current_time()
+        self._completion.now = trio.current_time()
         waiting = sock.waiting
         for reply in messages:
             flight = waiting.pop(reply[:2], None)
@@ -169,8 +170,8 @@ class Forwarder:
                 waiting[reply[:2]] = flight
                 self._note_stray(sock)
             else:
-                sock.upstream.misses = 0
-                self._landings.land(flight, reply)
+                sock.health.misses = 0
+                self._completion.complete(flight, reply)
 
     def _note_stray(self, sock: UpstreamSocket) -> None:
         """Forged, late or malformed: the right reply may still come (RFC 5452 section 9.1)."""
@@ -178,12 +179,12 @@ class Forwarder:
         sock.strays += 1
         if sock.strays % _STRAYS == 0:
             for flight in list(sock.waiting.values()):
-                self._tries.try_stream(flight)
+                self._attempts.try_tcp(flight)
 
     def broken(self, sock: UpstreamSocket) -> None:
         """See Receiver: let what waits there try the next upstream."""
-        sock.upstream.misses += 1
+        sock.health.misses += 1
         waiting, sock.waiting = sock.waiting, {}
         # A flight that was tried again from the same port waits under two IDs.
         for flight in dict.fromkeys(waiting.values()):
-            self._tries.note_unreachable(flight)
+            self._attempts.note_unreachable(flight)

@@ -17,15 +17,11 @@ import trio
 from dnsproxy.dns import stream_frames
 from dnsproxy.dns.wire import Query, random_ids
 from dnsproxy.forward import replies
+from dnsproxy.forward.deadlines import CONNECT, IDLE, SEND
 from dnsproxy.forward.settings import TlsEndpoint
 from sidecar.endpoints import Endpoint
 
-CONNECT: Final = 1.5
-"""Seconds for TCP and TLS together; a query's own deadline may come before."""
-IDLE: Final = 15.0
-"""Seconds without a query after which a connection is closed; servers close theirs after about as long."""
-_SEND = 5.0
-_QUEUED = 256  # messages that wait to be written; beyond that, queries wait with them
+_QUEUED: Final = 256  # messages that wait to be written; beyond that, queries wait with them
 
 Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 MakeContext = Callable[[], ssl.SSLContext]
@@ -92,7 +88,7 @@ class _Connection:
 
     async def _write(self, connection: trio.CancelScope) -> None:
         async for frame in self._outgoing:
-            with trio.move_on_after(_SEND) as sending:
+            with trio.move_on_after(SEND) as sending:
                 await self._stream.send_all(frame)
             if sending.cancelled_caught:
                 connection.cancel()

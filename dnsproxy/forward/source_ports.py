@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from dnsproxy.datagrams.connected import Batches
 from dnsproxy.datagrams.port import ignore_path_mtu
+from dnsproxy.forward.flight import Flight, Health
 from dnsproxy.forward.upstream_socket import Receiver, UpstreamSocket
 from sidecar.endpoints import Endpoint
 from sidecar.poller import Poller
 from sidecar.socket_address import socket_address
-
-if TYPE_CHECKING:
-    from dnsproxy.forward.flight import Flight
-    from dnsproxy.forward.upstream import Upstream
 
 SOCKETS: Final = 64
 """Ports in use at a time."""
@@ -29,9 +27,19 @@ _USES = 4096  # queries from one port before it is given up
 class SourcePorts:
     """Opens, rotates and closes the sockets of one upstream."""
 
-    def __init__(self, upstream: Upstream, *, poller: Poller, batches: Batches, receiver: Receiver) -> None:
-        self._upstream = upstream
-        self._endpoint = upstream.endpoint
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        ids: Iterator[bytes],
+        health: Health,
+        poller: Poller,
+        batches: Batches,
+        receiver: Receiver,
+    ) -> None:
+        self._endpoint = endpoint
+        self._ids = ids
+        self._health = health
         self._poller = poller
         self._batches = batches
         self._receiver = receiver
@@ -98,7 +106,9 @@ class SourcePorts:
             sock.setblocking(False)
             ignore_path_mtu(sock)
             sock.connect(socket_address(self._endpoint))
-            opened = UpstreamSocket(self._upstream, sock, batches=self._batches, receiver=self._receiver)
+            opened = UpstreamSocket(
+                sock, ids=self._ids, health=self._health, batches=self._batches, receiver=self._receiver
+            )
             self._poller.add(sock.fileno(), opened.on_event, edge=False)
         except OSError:
             sock.close()

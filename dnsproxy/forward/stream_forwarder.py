@@ -18,7 +18,7 @@ from dnsproxy.answers.decide import Forward
 from dnsproxy.dns.wire import Query, Rcode
 from dnsproxy.forward import replies
 from dnsproxy.forward.admission import Admission, Failures
-from dnsproxy.forward.flight import GIVE_UP
+from dnsproxy.forward.deadlines import GIVE_UP
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.upstreams import Upstreams
 

@@ -17,6 +17,8 @@ from dnsproxy.datagrams.connected import Batches
 from dnsproxy.dns import wire
 from dnsproxy.dns.wire import Query, random_ids
 from dnsproxy.forward import replies
+from dnsproxy.forward.deadlines import LOOP_EVERY, LOOP_TIMEOUT, LOOPING_EVERY, PROBE_EVERY
+from dnsproxy.forward.flight import Health
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.pipeline import Pipeline
 from dnsproxy.forward.settings import TlsEndpoint
@@ -26,16 +28,7 @@ from sidecar.endpoints import Endpoint
 from sidecar.poller import Poller
 from sidecar.socket_address import socket_address
 
-PROBE_EVERY: Final = 0.5
-"""Seconds between two looks at an upstream that is unwell, and the patience of each."""
-LOOP_EVERY: Final = 30.0
-"""Seconds between two probes for a loop."""
-LOOPING_EVERY: Final = 5.0
-"""The same while there is one."""
-
-_LOOP_TIMEOUT = 2.0
-_LARGEST = 65535
-_UNWELL = 3  # unanswered datagrams in a row after which an upstream goes behind the others
+_LARGEST: Final = 65535
 _PROBE: Final = wire.plain_query(b"\0", 2)  # `. IN NS`, as CoreDNS asks
 
 
@@ -56,24 +49,20 @@ class Upstream:
         self.pipeline = Pipeline(endpoint)
         self.stream_only = use_tcp or isinstance(endpoint, TlsEndpoint)
         """Whether it is never asked over UDP."""
-        self.ids = random_ids()
-        self.misses = 0
-        """Queries in a row that it left unanswered."""
+        self.health = Health()
+        self._ids = random_ids()
         self.life = trio.CancelScope()
         """What run() lives in."""
         self.looping = False
         """Whether it leads back to us; then it is not asked."""
-        self.ports = SourcePorts(self, poller=poller, batches=batches, receiver=receiver)
+        self.ports = SourcePorts(
+            endpoint, ids=self._ids, health=self.health, poller=poller, batches=batches, receiver=receiver
+        )
         self._looped = looped
         self._log = structlog.get_logger("dnsproxy.upstream")
 
     def __str__(self) -> str:
         return str(self.endpoint)
-
-    @property
-    def unwell(self) -> bool:
-        """Whether it goes behind the others."""
-        return self.misses >= _UNWELL
 
     async def run(self, loops: LoopProbes | None) -> None:
         """Keep its streams and look after its health until cancelled; without LoopProbes it is trusted not to loop."""
@@ -88,15 +77,15 @@ class Upstream:
         """An upstream that has gone behind the others gets no queries that could show it well again: ask it."""
         while True:
             await trio.sleep(PROBE_EVERY)
-            if self.unwell and await self._ask_in_time(_PROBE, timeout=PROBE_EVERY):
-                self.misses = 0
+            if self.health.failing and await self._ask_in_time(_PROBE, timeout=PROBE_EVERY):
+                self.health.misses = 0
 
     async def _watch_loop(self, loops: LoopProbes) -> None:
         while True:
             came_back = trio.Event()
             probe = loops.make(came_back.set)
             try:
-                answered = await self._ask_in_time(probe, timeout=_LOOP_TIMEOUT)
+                answered = await self._ask_in_time(probe, timeout=LOOP_TIMEOUT)
             finally:
                 loops.forget(probe)
             # Silence mends nothing: the probe may be lost on its way round.
@@ -125,7 +114,7 @@ class Upstream:
 
     async def ask_datagram(self, query: Query) -> bytes | None:
         """Ask over UDP from a port of its own: the reply, its ID still ours; None where the kernel refuses."""
-        message_id = next(self.ids)
+        message_id = next(self._ids)
         try:
             with trio.socket.socket(family_of(self.endpoint), socket.SOCK_DGRAM) as sock:
                 await sock.connect(socket_address(self.endpoint))

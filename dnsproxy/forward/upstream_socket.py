@@ -9,15 +9,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import socket
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterator
+from typing import Protocol
 
+from dnsproxy.datagrams.connected import Batches
 from dnsproxy.datagrams.port import BATCH
+from dnsproxy.forward.flight import Flight, Health
 from sidecar.poller import BROKEN
-
-if TYPE_CHECKING:
-    from dnsproxy.datagrams.connected import Batches
-    from dnsproxy.forward.flight import Flight
-    from dnsproxy.forward.upstream import Upstream
 
 
 class Receiver(Protocol):
@@ -33,17 +31,19 @@ class Receiver(Protocol):
 class UpstreamSocket:
     """One socket and who waits on it, by message ID."""
 
-    __slots__ = ("_batches", "_ids", "_outbox", "_receiver", "sock", "strays", "upstream", "uses", "waiting")
+    __slots__ = ("_batches", "_ids", "_outbox", "_receiver", "health", "sock", "strays", "uses", "waiting")
 
-    def __init__(self, upstream: Upstream, sock: socket.socket, *, batches: Batches, receiver: Receiver) -> None:
-        self.upstream = upstream
+    def __init__(
+        self, sock: socket.socket, *, ids: Iterator[bytes], health: Health, batches: Batches, receiver: Receiver
+    ) -> None:
         self.sock = sock
+        self.health = health
         self.waiting: dict[bytes, Flight] = {}
         self.uses = 0
         """Queries that left from it."""
         self.strays = 0
         """Datagrams that came to it and answered nothing."""
-        self._ids = upstream.ids
+        self._ids = ids
         self._outbox: list[bytes] = []
         self._batches = batches
         self._receiver = receiver
@@ -55,7 +55,7 @@ class UpstreamSocket:
         while message_id in waiting:
             message_id = next(self._ids)
         waiting[message_id] = flight
-        flight.tries += ((self, message_id),)
+        flight.attempts += ((self, message_id),)
         self._outbox.append(message_id + flight.key)
         self.uses += 1
 

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from typing import Final
 
 import trio
 
 from dnsproxy.datagrams.connected import Batches
 from dnsproxy.dns.wire import Query
 from dnsproxy.forward import replies
-from dnsproxy.forward.flight import GIVE_UP
+from dnsproxy.forward.deadlines import GIVE_UP, patience
+from dnsproxy.forward.flight import FAILING
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.forward.upstream import Upstream
 from dnsproxy.forward.upstream_socket import Receiver
 from sidecar.endpoints import Endpoint
 from sidecar.poller import Poller
-
-_LEAST_SHARES: Final = 4  # of the time that a client waits: where ways are few, the next one still comes in good time
 
 Ask = Callable[[], Awaitable[bytes | None]]
 """One way: the answer, or None where it has none."""
@@ -46,7 +44,7 @@ class Upstreams:
         self._nursery: trio.Nursery | None = None
 
     @property
-    def most_tries(self) -> int:
+    def most_attempts(self) -> int:
         """How often one upstream may be asked for a query."""
         return self._settings.attempts
 
@@ -87,8 +85,8 @@ class Upstreams:
             self._turn = (self._turn + 1) % len(used)
             used = used[self._turn :] + used[: self._turn]
         for upstream in used:
-            if upstream.unwell:
-                return sorted(used, key=lambda upstream: upstream.unwell)
+            if upstream.health.misses >= FAILING:
+                return sorted(used, key=lambda upstream: upstream.health.failing)
         return used
 
     async def exchange(self, query: Query) -> bytes | None:
@@ -96,7 +94,7 @@ class Upstreams:
         route = self.route()
         asks = [partial(upstream.pipeline.ask, query) for upstream in route]
         asks += [partial(_ask_whole, upstream, query) for upstream in route if not upstream.stream_only]
-        return await first_answer(asks, patience=_patience(len(asks)))
+        return await first_answer(asks, patience=patience(len(asks)))
 
     def close_retired(self) -> None:
         """Close what is no longer used and has nothing to wait for."""
@@ -142,7 +140,7 @@ class Upstreams:
 async def ask_streams(route: Sequence[Upstream], query: Query) -> bytes | None:
     """The reply of the first upstream of a route that answers over a stream. The deadline is the caller's."""
     asks = [partial(upstream.pipeline.ask, query) for upstream in route]
-    return await first_answer(asks, patience=_patience(len(asks)))
+    return await first_answer(asks, patience=patience(len(asks)))
 
 
 async def first_answer(asks: Iterable[Ask], *, patience: float) -> bytes | None:
@@ -163,11 +161,6 @@ async def first_answer(asks: Iterable[Ask], *, patience: float) -> bytes | None:
             with trio.move_on_after(patience):
                 await ended.wait()
     return answers[0] if answers else None
-
-
-def _patience(ways: int) -> float:
-    """Seconds of silence before the next way is tried beside those that are under way: the last gets its turn too."""
-    return GIVE_UP / max(ways + 1, _LEAST_SHARES)
 
 
 async def _ask_whole(upstream: Upstream, query: Query) -> bytes | None:

@@ -146,7 +146,7 @@ def _upstreams(server: DnsServer) -> GaugeMetricFamily:
     )
     if server.forwarder is not None:
         for upstream in server.forwarder.upstreams.used:
-            family.add_metric([str(upstream)], not (upstream.unwell or upstream.looping))
+            family.add_metric([str(upstream)], not (upstream.health.failing or upstream.looping))
     return family
 
 

@@ -108,7 +108,7 @@ class SelfReport:
         if self._server.forwarder is None:
             return []
         return [
-            UpstreamState(str(one), one.unwell, one.looping, one.misses, one.stream_only)
+            UpstreamState(str(one), one.health.failing, one.looping, one.health.misses, one.stream_only)
             for one in self._server.forwarder.upstreams.used
         ]
 

@@ -131,7 +131,7 @@ class DnsServer:
     def _respond(self, message: bytes, position: int, port: DatagramPort, forwarder: Forwarder) -> bytes | None:
         outcome = decide(message, self.table, stream=False)
         if isinstance(outcome, Forward):
-            return forwarder.depart(outcome, port, port.sender(position))
+            return forwarder.start(outcome, port, port.sender(position))
         if isinstance(outcome, Refuse) and port.source_port(port.sender(position)) in _REFLECTORS:
             self.counters.dropped += 1
             return None

@@ -1,45 +1,15 @@
-"""A flight: plain state. When it is due for what, who waits for it, and where a reply can come from."""
+"""A flight: the times of its steps, the clients that wait for it, and where a reply can arrive."""
 
 from __future__ import annotations
 
 import pytest
 
-from dnsproxy.datagrams.connected import Batches
-from dnsproxy.forward.flight import (
-    GIVE_UP,
-    IMPATIENT,
-    PROBE_GIVE_UP,
-    RETRY,
-    STREAM_AFTER,
-    TICK,
-    Flight,
-    Recipient,
-    Step,
-    Try,
-)
-from dnsproxy.forward.upstream import Upstream
-from sidecar.endpoints import Endpoint
-from sidecar.poller import Poller
-from tests.dnsproxy.forward.flights import SENDER, Noted, NotedPort, flight
+from dnsproxy.forward.deadlines import GIVE_UP, PROBE_GIVE_UP, RETRY, STREAM_AFTER, Step
+from dnsproxy.forward.flight import FAILING, Flight, Health, Recipient, StreamAttempt
+from tests.dnsproxy.forward.flights import SENDER, NotedPort, flight
 from tests.kit.messages import MX, NS, opt_record, query
 
 PROBE = query("", NS)
-
-
-def test_the_deadlines_are_inside_those_of_coredns() -> None:
-    """It waits two seconds for a reply and one for its health probe, and then takes us for dead."""
-    assert RETRY + TICK <= 0.7
-    assert GIVE_UP + TICK <= 1.8
-    assert PROBE_GIVE_UP + TICK <= 0.6
-
-
-def test_a_client_that_asks_again_is_heard_before_it_asks_a_third_time() -> None:
-    """Clients send again after half a second at the earliest, and some of them a second time after as long."""
-    assert IMPATIENT <= 0.25
-
-
-def test_the_steps_leave_time_for_each_other() -> None:
-    assert IMPATIENT < PROBE_GIVE_UP < RETRY < STREAM_AFTER < 2 * RETRY < GIVE_UP
 
 
 def steps_of(made: Flight) -> list[tuple[float, Step]]:
@@ -106,55 +76,65 @@ def test_those_who_joined_are_kept_in_order_each_once() -> None:
     assert [ident for _, _, ident in made.others] == [b"cc", b"aa", b"bb"]
 
 
-class TestTries:
-    @pytest.fixture
-    def upstream(self) -> Upstream:
-        return Upstream(Endpoint("192.0.2.53", 53), poller=Poller.__new__(Poller), batches=Batches(), receiver=Noted())
+@pytest.fixture
+def health() -> Health:
+    return Health()
 
-    def test_a_flight_that_was_never_sent_waits_for_nothing(self) -> None:
-        made = flight()
-        made.hold_silence_against()
-        made.forget()
-        assert not made.waits()
 
-    def test_it_waits_as_long_as_any_of_its_tries_does(self, upstream: Upstream) -> None:
-        made = flight()
-        first, second = (Try(upstream, {b"a": made}) for _ in range(2))
-        made.tries = ((first, b"a"), (second, b"a"))
-        assert made.waits()
-        del first.waiting[b"a"]
-        assert made.waits()
-        del second.waiting[b"a"]
-        assert not made.waits()
+def test_an_upstream_fails_after_three_misses_in_a_row(health: Health) -> None:
+    seen = []
+    for misses in range(FAILING + 2):
+        health.misses = misses
+        seen.append(health.failing)
+    assert (FAILING, seen) == (3, [False, False, False, True, True])
 
-    def test_an_id_that_another_flight_has_by_now_is_not_its_own(self, upstream: Upstream) -> None:
-        made, other = flight(), flight()
-        mine = Try(upstream, {b"a": other})
-        made.tries = ((mine, b"a"),)
-        made.hold_silence_against()
-        made.forget()
-        assert (made.waits(), mine.waiting, upstream.misses) == (False, {b"a": other}, 0)
 
-    def test_silence_is_held_against_the_one_that_was_asked_last(self, upstream: Upstream) -> None:
-        before = Upstream(
-            Endpoint("192.0.2.54", 53), poller=Poller.__new__(Poller), batches=Batches(), receiver=Noted()
-        )
-        made = flight()
-        made.tries = ((Try(before, {b"a": made}), b"a"), (Try(upstream, {b"b": made}), b"b"))
-        made.hold_silence_against()
-        assert (before.misses, upstream.misses) == (0, 1)
+def test_a_flight_that_was_never_sent_waits_for_nothing() -> None:
+    made = flight()
+    made.count_miss()
+    made.forget()
+    assert not made.waits()
 
-    def test_nothing_is_held_against_one_that_has_answered(self, upstream: Upstream) -> None:
-        made = flight()
-        made.tries = ((Try(upstream, {}), b"a"),)
-        made.hold_silence_against()
-        assert upstream.misses == 0
 
-    def test_what_is_forgotten_waits_nowhere(self, upstream: Upstream) -> None:
-        made, other = flight(), flight()
-        mine = Try(upstream, {b"a": made, b"b": other})
-        made.tries = ((mine, b"a"),)
-        made.forget()
-        made.forget()
-        assert mine.waiting == {b"b": other}
-        assert not made.waits()
+def test_a_flight_waits_as_long_as_any_of_its_attempts_does(health: Health) -> None:
+    made = flight()
+    first, second = (StreamAttempt(health, {b"a": made}) for _ in range(2))
+    made.attempts = ((first, b"a"), (second, b"a"))
+    assert made.waits()
+    del first.waiting[b"a"]
+    assert made.waits()
+    del second.waiting[b"a"]
+    assert not made.waits()
+
+
+def test_an_id_that_another_flight_has_by_now_is_not_its_own(health: Health) -> None:
+    made, other = flight(), flight()
+    mine = StreamAttempt(health, {b"a": other})
+    made.attempts = ((mine, b"a"),)
+    made.count_miss()
+    made.forget()
+    assert (made.waits(), mine.waiting, health.misses) == (False, {b"a": other}, 0)
+
+
+def test_silence_counts_as_a_miss_of_the_upstream_that_was_asked_last(health: Health) -> None:
+    before, made = Health(), flight()
+    made.attempts = ((StreamAttempt(before, {b"a": made}), b"a"), (StreamAttempt(health, {b"b": made}), b"b"))
+    made.count_miss()
+    assert (before.misses, health.misses) == (0, 1)
+
+
+def test_an_upstream_that_has_answered_gets_no_miss(health: Health) -> None:
+    made = flight()
+    made.attempts = ((StreamAttempt(health, {}), b"a"),)
+    made.count_miss()
+    assert health.misses == 0
+
+
+def test_a_flight_that_is_forgotten_waits_nowhere(health: Health) -> None:
+    made, other = flight(), flight()
+    mine = StreamAttempt(health, {b"a": made, b"b": other})
+    made.attempts = ((mine, b"a"),)
+    made.forget()
+    made.forget()
+    assert mine.waiting == {b"b": other}
+    assert not made.waits()

@@ -10,7 +10,8 @@ import trio
 
 from dnsproxy.dns.wire import Rcode
 from dnsproxy.forward import replies, source_ports
-from dnsproxy.forward.flight import GIVE_UP, RETRY, Flight
+from dnsproxy.forward.deadlines import GIVE_UP, RETRY
+from dnsproxy.forward.flight import Flight
 from sidecar.endpoints import Endpoint
 from tests.kit import upstream_replies as upstream
 from tests.kit.dns_server import Running, running, wait_until
@@ -88,7 +89,7 @@ async def test_whatever_upstream_says_passes_unchanged_and_is_a_sign_of_life(
     async with faulty_upstream(lambda asked: [reply(asked)]) as server, running(server.endpoint) as world:
         for _ in range(3):
             assert await world.ask(ASKED) == reply(ASKED)
-        assert not world.forwarder.upstreams.used[0].misses
+        assert not world.forwarder.upstreams.used[0].health.misses
         assert world.server.counters.upstream_by_rcode[upstream.rcode_of(reply(ASKED))] == 3
 
 
@@ -170,7 +171,7 @@ async def test_a_forged_or_malformed_reply_is_passed_over_and_the_right_one_serv
         assert await world.ask(ASKED) == upstream.right(ASKED)
         # The first reply that fitted was taken: nobody was asked again, and the upstream is not blamed.
         assert len(server.asked_datagrams) == 1
-        assert not world.forwarder.upstreams.used[0].misses
+        assert not world.forwarder.upstreams.used[0].health.misses
         await assert_nothing_is_left(world)
 
 
@@ -185,7 +186,7 @@ async def test_a_thousand_wrong_ids_do_not_keep_the_right_reply_out() -> None:
     async with faulty_upstream(script, silence) as server, running(server.endpoint) as world:
         assert await world.ask(ASKED) == upstream.right(ASKED)
         assert world.server.counters.forward_mismatches == 1000
-        assert not world.forwarder.upstreams.used[0].misses
+        assert not world.forwarder.upstreams.used[0].health.misses
         # However often somebody guesses, TCP is tried once.
         assert len(server.asked_streams) == 1
         await assert_nothing_is_left(world)
@@ -200,7 +201,7 @@ async def test_a_query_whose_id_is_guessed_at_is_answered_over_tcp() -> None:
         assert await world.ask(ASKED) == upstream.right(ASKED)
         assert len(server.asked_datagrams) == 1
         assert [asked.message[2:] for asked in server.asked_streams] == [ASKED[2:]]
-        assert not world.forwarder.upstreams.used[0].misses
+        assert not world.forwarder.upstreams.used[0].health.misses
         await assert_nothing_is_left(world)
 
 
@@ -280,13 +281,13 @@ async def test_an_upstream_that_leaves_queries_to_the_second_goes_behind_it_and_
             await client.send(query(f"h{number}.example.net"))
         for _ in range(3):
             await client.recv(512)
-        assert world.forwarder.upstreams.used[0].unwell
+        assert world.forwarder.upstreams.used[0].health.failing
         asked_first = len(first.asked_datagrams)
         await world.ask(ASKED)
         assert [asked.message for asked in first.asked_datagrams[asked_first:] if len(asked.message) > 17] == []
         back = trio.current_time()
         first.datagrams = answer
-        await wait_until(lambda: not world.forwarder.upstreams.used[0].unwell)
+        await wait_until(lambda: not world.forwarder.upstreams.used[0].health.failing)
         assert trio.current_time() - back < 1.5
         asked_second = len(second.asked_datagrams)
         await world.ask(ASKED)
@@ -296,7 +297,7 @@ async def test_an_upstream_that_leaves_queries_to_the_second_goes_behind_it_and_
 async def test_several_dead_upstreams_are_probed_side_by_side() -> None:
     async with faulty_upstream(silence) as server, running(*[server.endpoint] * 8) as world:
         for known in world.forwarder.upstreams.used:
-            known.misses = 100
+            known.health.misses = 100
         await server.wait_asked(datagrams=8)
         times = [asked.at for asked in server.asked_datagrams[:8]]
         assert times[-1] - times[0] < 0.4
@@ -344,10 +345,10 @@ async def test_an_upstream_that_becomes_unwell_on_the_way_is_not_asked_in_place_
     """The order changes with health; a query on its way keeps the order it left with."""
     with refusing_upstream() as refusing:
         async with faulty_upstream() as second, running(refusing, second.endpoint) as world:
-            world.forwarder.upstreams.used[0].misses = 2
+            world.forwarder.upstreams.used[0].health.misses = 2
             sends = world.server.counters.forward_sends
             assert await world.ask(ASKED) == upstream.right(ASKED)
-            assert world.forwarder.upstreams.used[0].unwell
+            assert world.forwarder.upstreams.used[0].health.failing
             assert world.server.counters.forward_sends - sends == 2
 
 

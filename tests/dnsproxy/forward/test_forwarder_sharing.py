@@ -18,7 +18,7 @@ from dnsproxy.answers.counters import Counters
 from dnsproxy.answers.decide import Forward
 from dnsproxy.datagrams.port import Sender
 from dnsproxy.forward.admission import REMEMBER
-from dnsproxy.forward.flight import GIVE_UP, IMPATIENT, PROBE_GIVE_UP, RETRY, TICK
+from dnsproxy.forward.deadlines import GIVE_UP, IMPATIENT, PROBE_GIVE_UP, RETRY, TICK
 from dnsproxy.forward.forwarder import Forwarder
 from dnsproxy.forward.settings import ForwardSettings
 from sidecar.poller import Poller
@@ -283,7 +283,7 @@ class Ports:
 
     def ask(self, port: NotedPort, host: str = "192.0.2.1", *, ident: int = 1, message: bytes = ASKED) -> bytes | None:
         sender: Sender = ((host, 5353), (), host)
-        return self.forwarder.depart(Forward(scanned(under(message, ident)), shields=False), port, sender)
+        return self.forwarder.start(Forward(scanned(under(message, ident)), shields=False), port, sender)
 
     async def wait_landed(self) -> None:
         while len(self.forwarder):

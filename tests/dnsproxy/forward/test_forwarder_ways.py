@@ -15,7 +15,7 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
-from dnsproxy.forward.flight import GIVE_UP, RETRY, TICK
+from dnsproxy.forward.deadlines import GIVE_UP, RETRY, TICK
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.settings import ForwardSettings, TlsEndpoint
 from sidecar.endpoints import Endpoint
@@ -127,7 +127,7 @@ async def test_a_silent_connection_gives_way_to_the_next_upstream_after_the_retr
         assert await world.ask(ASKED) == RIGHT
         gap = second.asked_streams[0].at - first.asked_streams[0].at
         assert RETRY - 2 * TICK <= gap <= RETRY + 2 * TICK
-        assert world.forwarder.upstreams.used[0].misses == 1
+        assert world.forwarder.upstreams.used[0].health.misses == 1
 
 
 async def test_a_slow_connection_still_wins_over_a_silent_one(clock: MockClock) -> None:
@@ -138,7 +138,7 @@ async def test_a_slow_connection_still_wins_over_a_silent_one(clock: MockClock) 
         running(first.endpoint, second.endpoint, forwarding=OVER_TCP) as world,
     ):
         assert await world.ask(ASKED) == RIGHT
-        assert not world.forwarder.upstreams.used[0].misses
+        assert not world.forwarder.upstreams.used[0].health.misses
 
 
 @pytest.mark.parametrize("attempts", [1, 2])
@@ -271,10 +271,10 @@ async def test_an_upstream_over_tls_that_fails_gives_way_to_a_plain_one_and_back
             assert await world.ask(asked) == upstream.right(asked)
             assert trio.current_time() - began < RETRY
         assert len(second.asked_datagrams) == 4
-        assert world.forwarder.upstreams.used[0].unwell
+        assert world.forwarder.upstreams.used[0].health.failing
         first.secured = certificates.good()
         await trio.sleep(2.0)
-        assert not world.forwarder.upstreams.used[0].unwell
+        assert not world.forwarder.upstreams.used[0].health.failing
         assert await world.ask(ASKED) == RIGHT
         assert len(second.asked_datagrams) == 4
 

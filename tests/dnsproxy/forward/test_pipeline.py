@@ -16,8 +16,8 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from dnsproxy.forward.flight import GIVE_UP
-from dnsproxy.forward.pipeline import CONNECT, IDLE, Pipeline, default_context
+from dnsproxy.forward.deadlines import CONNECT, GIVE_UP, IDLE
+from dnsproxy.forward.pipeline import Pipeline, default_context
 from dnsproxy.forward.settings import TlsEndpoint
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy.forward import certificates

@@ -16,7 +16,7 @@ from dnsproxy.answers.counters import Counters
 from dnsproxy.answers.decide import Forward
 from dnsproxy.dns.wire import Query
 from dnsproxy.forward.admission import REMEMBER, Admission, Failures
-from dnsproxy.forward.flight import GIVE_UP
+from dnsproxy.forward.deadlines import GIVE_UP
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.stream_forwarder import StreamForwarder
 from dnsproxy.forward.upstreams import Upstreams

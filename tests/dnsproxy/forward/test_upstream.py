@@ -1,4 +1,4 @@
-"""An upstream: how it is looked after when it is unwell, and how a loop through it is found and ends."""
+"""An upstream: how it is looked after when it is failing, and how a loop through it is found and ends."""
 
 # ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
 
@@ -18,9 +18,10 @@ from trio.testing import MockClock
 
 from dnsproxy.datagrams.connected import Batches
 from dnsproxy.forward import upstream as upstream_module
+from dnsproxy.forward.deadlines import LOOP_EVERY, LOOPING_EVERY, PROBE_EVERY
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.settings import TlsEndpoint
-from dnsproxy.forward.upstream import LOOP_EVERY, LOOPING_EVERY, PROBE_EVERY, Upstream
+from dnsproxy.forward.upstream import Upstream
 from sidecar.endpoints import Endpoint
 from sidecar.poller import Poller
 from tests.dnsproxy.forward.flights import Noted
@@ -57,19 +58,10 @@ async def alive(upstream: Upstream, loops: LoopProbes | None = None) -> AsyncIte
         nursery.cancel_scope.cancel()
 
 
-def unwell(endpoint: Endpoint, *, use_tcp: bool = False) -> Upstream:
+def failing_upstream(endpoint: Endpoint, *, use_tcp: bool = False) -> Upstream:
     upstream = made(endpoint, use_tcp=use_tcp)
-    upstream.misses = 100
+    upstream.health.misses = 100
     return upstream
-
-
-def test_an_upstream_is_unwell_after_three_misses_in_a_row() -> None:
-    upstream = made(Endpoint("192.0.2.53", 53))
-    seen = []
-    for misses in range(5):
-        upstream.misses = misses
-        seen.append(upstream.unwell)
-    assert seen == [False, False, False, True, True]
 
 
 @pytest.mark.parametrize(
@@ -147,12 +139,12 @@ def out_of_descriptors(*_: object) -> socket.socket:
 
 
 async def test_an_upstream_that_is_back_is_well_within_a_second(clock: MockClock) -> None:
-    async with faulty_upstream(silence) as server, alive(unwell(server.endpoint)) as upstream:
+    async with faulty_upstream(silence) as server, alive(failing_upstream(server.endpoint)) as upstream:
         await server.wait_asked(datagrams=2)
-        assert upstream.unwell
+        assert upstream.health.failing
         server.datagrams = answer
         back = trio.current_time()
-        while upstream.unwell:  # noqa: ASYNC110  # the clock jumps from probe to probe
+        while upstream.health.failing:  # noqa: ASYNC110  # the clock jumps from probe to probe
             await trio.sleep(PROBE_EVERY / 10)
         assert trio.current_time() - back <= 1.0 + PROBE_EVERY / 10
         question = upstream_replies.question_of(server.asked_datagrams[0].message)
@@ -161,7 +153,7 @@ async def test_an_upstream_that_is_back_is_well_within_a_second(clock: MockClock
 
 async def test_an_upstream_that_is_well_is_not_probed(clock: MockClock) -> None:
     async with faulty_upstream() as server, alive(made(server.endpoint)) as upstream:
-        upstream.misses = 2
+        upstream.health.misses = 2
         await trio.sleep(20 * PROBE_EVERY)
         assert not server.asked_datagrams
 
@@ -181,23 +173,26 @@ async def test_an_upstream_that_is_well_is_not_probed(clock: MockClock) -> None:
     ],
 )
 async def test_what_shows_an_upstream_well(clock: MockClock, script: Script, well: bool) -> None:
-    async with faulty_upstream(script) as server, alive(unwell(server.endpoint)) as upstream:
+    async with faulty_upstream(script) as server, alive(failing_upstream(server.endpoint)) as upstream:
         await server.wait_asked(datagrams=1)
         await trio.sleep(2 * PROBE_EVERY)
-        assert upstream.unwell is not well
+        assert upstream.health.failing is not well
 
 
 async def test_a_refusal_does_not_show_an_upstream_well(clock: MockClock) -> None:
     with refusing_upstream() as endpoint:
-        async with alive(unwell(endpoint)) as upstream:
+        async with alive(failing_upstream(endpoint)) as upstream:
             await trio.sleep(10 * PROBE_EVERY)
-            assert upstream.unwell
+            assert upstream.health.failing
 
 
 async def test_an_upstream_that_is_asked_over_tcp_alone_is_probed_so(clock: MockClock) -> None:
-    async with faulty_upstream(silence, answer) as server, alive(unwell(server.endpoint, use_tcp=True)) as upstream:
+    async with (
+        faulty_upstream(silence, answer) as server,
+        alive(failing_upstream(server.endpoint, use_tcp=True)) as upstream,
+    ):
         await trio.sleep(2 * PROBE_EVERY)
-        assert not upstream.unwell
+        assert not upstream.health.failing
         assert (len(server.asked_datagrams), len(server.asked_streams)) == (0, 1)
 
 

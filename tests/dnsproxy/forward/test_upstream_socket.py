@@ -12,8 +12,7 @@ import pytest
 from dnsproxy.datagrams.connected import Batches
 from dnsproxy.datagrams.port import BATCH
 from dnsproxy.dns.wire import random_ids
-from dnsproxy.forward.flight import Flight
-from dnsproxy.forward.upstream import Upstream
+from dnsproxy.forward.flight import Flight, Health
 from dnsproxy.forward.upstream_socket import UpstreamSocket
 from sidecar.endpoints import Endpoint
 from sidecar.listeners import bound_endpoint, listen_udp
@@ -32,12 +31,11 @@ class World:
         self.poller = poller
         self.told = Noted()
         batches = Batches()
-        upstream = Upstream(at, poller=poller, batches=batches, receiver=self.told)
         family = socket.AF_INET6 if ":" in at.host else socket.AF_INET
         self.sock = socket.socket(family, socket.SOCK_DGRAM)
         self.sock.setblocking(False)
         self.sock.connect((at.host, at.port))
-        self.asking = UpstreamSocket(upstream, self.sock, batches=batches, receiver=self.told)
+        self.asking = UpstreamSocket(self.sock, ids=random_ids(), health=Health(), batches=batches, receiver=self.told)
         poller.add(self.sock.fileno(), self.asking.on_event, edge=False)
 
     def send(self, *flights: Flight) -> list[Flight]:
@@ -114,7 +112,7 @@ def test_a_query_leaves_with_the_flush_and_unchanged_but_for_its_id(world: Serve
     (asked,) = world.asked(1)
     assert asked[2:] == waiting.query.message[2:]
     assert world.asking.waiting == {asked[:2]: waiting}
-    assert waiting.tries == ((world.asking, asked[:2]),)
+    assert waiting.attempts == ((world.asking, asked[:2]),)
 
 
 def test_a_flush_with_nothing_posted_sends_nothing(world: Served) -> None:

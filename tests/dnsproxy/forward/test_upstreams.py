@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from dnsproxy.forward.flight import GIVE_UP
+from dnsproxy.forward.deadlines import GIVE_UP
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.settings import ForwardSettings, TlsEndpoint
 from dnsproxy.forward.upstream import Upstream
@@ -99,7 +99,7 @@ def test_rotation_begins_with_each_as_often_and_keeps_the_order(poller: Poller) 
 def test_the_unwell_go_behind_the_others_wherever_they_stand(poller: Poller, sick: tuple[int, ...]) -> None:
     upstreams = made(poller, *ENDPOINTS[:3])
     for place in sick:
-        upstreams.used[place].misses = 3
+        upstreams.used[place].health.misses = 3
     assert hosts(upstreams) == sorted("123", key=lambda number: int(number) - 1 in sick)
     assert [str(upstream.endpoint) for upstream in upstreams.used] == [str(endpoint) for endpoint in ENDPOINTS[:3]]
 
@@ -107,7 +107,7 @@ def test_the_unwell_go_behind_the_others_wherever_they_stand(poller: Poller, sic
 def test_where_all_are_unwell_the_order_is_that_of_the_settings(poller: Poller) -> None:
     upstreams = made(poller, *ENDPOINTS)
     for upstream in upstreams.used:
-        upstream.misses = 99
+        upstream.health.misses = 99
     assert hosts(upstreams) == list("12345")
 
 
@@ -121,15 +121,17 @@ def test_a_route_holds_each_that_does_not_loop_once_and_the_unwell_last(
 ) -> None:
     with Poller() as poller:
         upstreams = made(poller, *ENDPOINTS[: len(states)], settings=replace(TRUSTING, rotate=rotate))
-        for upstream, (unwell, looping) in zip(upstreams.used, states, strict=True):
-            upstream.misses = 3 if unwell else 0
+        for upstream, (failing, looping) in zip(upstreams.used, states, strict=True):
+            upstream.health.misses = 3 if failing else 0
             upstream._note_loop(looping)
         expected = {upstream for upstream in upstreams.used if not upstream.looping}
         for _ in range(turns):
             route = upstreams.route()
             assert set(route) == expected
             assert len(route) == len(expected)
-            assert [upstream.unwell for upstream in route] == sorted(upstream.unwell for upstream in route)
+            assert [upstream.health.failing for upstream in route] == sorted(
+                upstream.health.failing for upstream in route
+            )
 
 
 def test_one_that_leads_back_to_us_is_left_out_until_it_does_not(poller: Poller) -> None:
@@ -155,9 +157,9 @@ def test_a_route_that_was_given_does_not_change_with_health_or_settings(poller: 
 @pytest.mark.parametrize("attempts", [1, 2])
 def test_how_often_one_may_be_asked_is_a_setting(poller: Poller, attempts: int) -> None:
     upstreams = made(poller, settings=replace(TRUSTING, attempts=attempts))
-    assert upstreams.most_tries == attempts
+    assert upstreams.most_attempts == attempts
     upstreams.replace(replace(TRUSTING, attempts=3 - attempts))
-    assert upstreams.most_tries == 3 - attempts
+    assert upstreams.most_attempts == 3 - attempts
 
 
 # --- replacing -------------------------------------------------------------------------------------------------------
@@ -170,11 +172,11 @@ def settings(*endpoints: Endpoint, use_tcp: bool = False) -> ForwardSettings:
 def test_one_that_stays_keeps_its_sockets_and_its_health(poller: Poller) -> None:
     upstreams = made(poller, *ENDPOINTS[:3])
     second = upstreams.used[1]
-    second.misses = 2
+    second.health.misses = 2
     upstreams.replace(settings(ENDPOINTS[3], ENDPOINTS[1]))
     assert [upstream.endpoint for upstream in upstreams.used] == [ENDPOINTS[3], ENDPOINTS[1]]
     assert upstreams.used[1] is second
-    assert second.misses == 2
+    assert second.health.misses == 2
     assert hosts(upstreams) == ["4", "2"]
 
 
@@ -249,9 +251,9 @@ async def test_one_that_comes_later_is_looked_after_too(clock: MockClock, poller
     async with faulty_upstream() as server, alive(made(poller)) as upstreams:
         upstreams.replace(settings(server.endpoint))
         (upstream,) = upstreams.used
-        upstream.misses = 99
+        upstream.health.misses = 99
         await trio.sleep(2)
-        assert not upstream.unwell
+        assert not upstream.health.failing
         assert without_id(await upstreams.exchange(ASKED)) == without_id(upstream_replies.right(ASKED.message))
         assert (len(server.asked_streams), len(server.asked_datagrams)) == (1, 1)
 

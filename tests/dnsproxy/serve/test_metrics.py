@@ -42,7 +42,7 @@ async def test_an_upstream_that_does_not_answer_shows_as_unhealthy() -> None:
     with refusing_upstream() as refusing:
         async with faulty_upstream() as server, running(refusing, server.endpoint) as world:
             registry = registry_of(world)
-            while not world.forwarder.upstreams.used[0].unwell:
+            while not world.forwarder.upstreams.used[0].health.failing:
                 await world.ask(messages.query("elsewhere.example"))
                 await trio.lowlevel.checkpoint()
             name = "dnsproxy_forward_upstream_healthy"
