@@ -15,7 +15,7 @@ from typing import Final, Protocol
 import trio
 
 from dnsproxy.admin.publication import Publication, parse_document
-from dnsproxy.admin.published import PATH
+from dnsproxy.admin.publication_route import PATH
 from dnsproxy.publish.parts import MOST_PARTS, Part, is_part, join_parts
 from dnsproxy.publish.server_name import ServerName
 from sidecar.asking import CONNECT_SECONDS, NoAnswer, Reply, get

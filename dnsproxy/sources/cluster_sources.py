@@ -14,9 +14,9 @@ import trio
 
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.sources.followers import IngressStatus, follow_ingresses, follow_services
-from dnsproxy.sources.gateway.follower import GatewayFollower
 from dnsproxy.sources.gateway.kinds import SOURCES as GATEWAY_KINDS
 from dnsproxy.sources.gateway.source import GatewayOptions
+from dnsproxy.sources.gateway_follower import GatewayFollower
 from dnsproxy.sources.ingress_source import SOURCE as INGRESS
 from dnsproxy.sources.ingress_source import IngressOptions
 from dnsproxy.sources.service_source import SOURCE as SERVICE

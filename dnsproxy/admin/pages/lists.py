@@ -1,141 +1,212 @@
-"""A long list on a page: a part of it at a time, searched here.
+"""The lists there are: names, what was left out, what is in doubt, what was skipped.
 
-The law: pure; a page is made in steps, however long the list is, and each row shows what is true when it is made.
+The law: pure; a row is what the registry says when it is written, and a row that has gone meanwhile is none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from dnsproxy.admin.pages.overview import LONGEST_SEARCH
-from dnsproxy.hostnames.registry import Registry
-from sidecar.page.document import search_form, table_row, whole_table
-from sidecar.page.index import Index, Rows
+from dnsproxy.admin.pages.list_page import List
+from dnsproxy.dns.names import Reach
+from dnsproxy.hostnames.claims import Claim, Rejection
+from dnsproxy.hostnames.registry import Registry, reaches
+from sidecar.page.document import Level, text
 from sidecar.page.markup import NOTHING, html, joined
-from sidecar.page.window import Place, Window, Words
 
-SIZE: Final = 50
-LONGEST_PLACE: Final = 1_000
-
-Steps = Generator[None, None, Markup]
+_CLAIMS: Final = 5
+"""Of one name that are shown; the page of the name has more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
-    """What is asked of a list."""
-
-    words: str
-    place: Place
+def why_link(hostname: str) -> Markup:
+    """A name that leads to the page that explains it."""
+    return html('<a href="why?{}">{}</a>', urlencode({"name": hostname}), hostname)
 
 
-@dataclass(frozen=True, slots=True)
-class List:
-    """One of the lists."""
-
-    path: str
-    title: str
-    headings: Sequence[str]
-    nothing: str
-    """What is said where there are no rows at all."""
-    live: Callable[[Registry], Iterable[Any]]
-    """What has rows; a change while it is walked through is a RuntimeError."""
-    copy: Callable[[Registry], Collection[Any]]
-    """The same, made at once, to walk through while it changes: 100,000 take some milliseconds."""
-    keys: Callable[[Registry, Any], Iterable[str]]
-    """What the rows of one of them are sorted by, and no other has."""
-    version: Callable[[Registry], int]
-    """Stays as it is as long as the rows do, and what they are found by."""
-    changes: Callable[[Registry, int], Mapping[str, bool] | None]
-    """The keys that have changed since a version, and whether they are there now; None where that is not known."""
-    texts: Callable[[Registry, str, bool], Iterable[str]]
-    """What the row of a key is found by, in lower case: by any part of any of them. True: by words that are meant to be
-    found in the whole of an origin, `ingress shop/web`."""
-    cells: Callable[[Registry, str], Sequence[Markup]]
-    """The row of a key; none where it has gone meanwhile."""
+def _changed_names(registry: Registry, version: int) -> Mapping[str, bool] | None:
+    changed = registry.store.changed_since(version)
+    return None if changed is None else {one: bool(registry.store.claims_for(one)) for one in changed}
 
 
-def parse_search(query: Mapping[str, str]) -> Search | None:
-    """The search in the fields of a request, or None where it is longer than any that finds something."""
-    words, after, before = (query.get(name, "") for name in ("q", "after", "before"))
-    if len(words) > LONGEST_SEARCH or max(len(after), len(before)) > LONGEST_PLACE:
-        return None
-    return Search(" ".join(words.split()), Place("" if before else after, before))
+def _name_texts(registry: Registry, hostname: str, whole: bool) -> Iterable[str]:
+    # No generator: there can be 100,000 names.
+    texts = [hostname]
+    for claim in registry.store.claims_for(hostname):
+        texts += _origin_texts(claim, whole)
+    return texts
 
 
-def index_of(registry: Registry, which: List) -> Index:
-    """What finds the rows of a list."""
-
-    def keys(rows: Iterable[Any]) -> Iterable[str]:
-        return (key for row in rows for key in which.keys(registry, row))
-
-    return Index(
-        Rows(
-            live=lambda: keys(which.live(registry)),
-            copy=lambda: keys(which.copy(registry)),
-            texts=lambda key, whole: which.texts(registry, key, whole),
-        )
-    )
+def _origin_texts(claim: Claim, whole: bool) -> tuple[str, ...]:
+    """By what the object that claims is found: by its name or its namespace, or as a whole: `ingress shop/web`."""
+    origin = claim.origin
+    if whole or not origin.namespace:
+        return (str(origin).lower(),)
+    # The names of objects are in lower case (RFC 1123), and there can be 100,000: no text is made of each.
+    return origin.name, origin.namespace
 
 
-def format_list(registry: Registry, which: List, search: Search, index: Index) -> Steps:
-    """The content of the page; the index is that of the list."""
-    words = search.words.lower()
-    window = yield from index.find(Words(words, whole=" " in words or "/" in words), search.place, size=SIZE)
-    shown: list[Markup] = []
-    for key in window.keys:
-        cells = which.cells(registry, key)
-        shown += [table_row(cells)] if cells else []
-        yield
-    return _format(which, search, window, joined(shown))
-
-
-def _format(which: List, search: Search, window: Window, rows: Markup) -> Markup:
-    form = search_form(
-        which.path,
-        label="Find",
-        field="q",
-        asked=search.words,
-        longest=LONGEST_SEARCH,
-        button="Find",
-    )
-    nothing = html("Nothing has <q>{}</q> in it.", search.words) if search.words else html("{}", which.nothing)
-    found = (
-        joined((whole_table(_count(which, search, window), which.headings, rows), _turning(which, search, window)))
-        if rows
-        else html('<p class="empty">{}</p>', nothing)
-    )
-    return joined((form, html('<div id="results">{}</div>', found)))
-
-
-def _count(which: List, search: Search, window: Window) -> str:
-    last = window.earlier + len(window.keys)
-    found = f"{which.title}, {window.earlier + 1:,} to {last:,} of {window.total:,}"
-    return f"{found} with “{search.words}”" if search.words else found
-
-
-def _turning(which: List, search: Search, window: Window) -> Markup:
-    """Links to the pages before and after."""
-    links = [
-        html('<li><a rel="{}" href="{}">{}</a></li>', rel, _address(which, search, place), name)
-        for rel, place, name, there in (
-            ("start", {}, "First", window.earlier),
-            ("prev", {"before": window.keys[0]}, "Previous", window.earlier),
-            ("next", {"after": window.keys[-1]}, "Next", window.later),
-        )
-        if there
-    ]
+def _name_cells(registry: Registry, hostname: str) -> Sequence[Markup]:
+    verdicts = [(reach, registry.verdict(hostname, reach)) for reach in reaches(hostname)]
+    won = [(reach, one, one.winner) for reach, one in verdicts if one.winner is not None]
+    if not won:
+        lost = [one for _, verdict in verdicts for one in verdict.lost]
+        if not lost:
+            return ()
+        state = text(f"forwarded: {lost[0].reason}", Level.WARN)
+        return why_link(hostname), state, NOTHING, _origin(lost[0].claim), text(lost[0].claim.ingress_class or "-")
+    doubt = next((verdict.doubt for _, verdict, _ in won if verdict.doubt), "")
+    reach = "" if won[0][0] is Reach.NAME else f" ({' and '.join(reach.value for reach, _, _ in won)})"
     return (
-        html('<nav class="turning" aria-label="Pages of the list"><ul>{}</ul></nav>', joined(links))
-        if links
-        else NOTHING
+        html("{}{}", why_link(hostname), reach),
+        text(f"in doubt: {doubt}", Level.WARN) if doubt else text("answered", Level.OK),
+        _lines(address for _, verdict, _ in won for address in verdict.addresses),
+        joined((_origin(claim) for _, _, claim in won), "<br>"),
+        text(won[0][2].ingress_class or "-"),
     )
 
 
-def _address(which: List, search: Search, place: Mapping[str, str]) -> str:
-    fields = {**({"q": search.words} if search.words else {}), **place}
-    return f"{which.path}?{urlencode(fields)}" if fields else which.path
+def _origin(claim: Claim) -> Markup:
+    return html("{} <code>{}</code>", claim.origin.kind, str(claim.origin).removeprefix(f"{claim.origin.kind} "))
+
+
+def _lines(texts: Iterable[str]) -> Markup:
+    return joined((html("<code>{}</code>", one) for one in dict.fromkeys(texts)), "<br>")
+
+
+# The keys of rows that somebody lost, or that are in doubt, are `HOSTNAME REACH`.
+
+
+def _format_row(row: tuple[str, Reach]) -> str:
+    return f"{row[0]} {row[1].name}"
+
+
+def _parse_row(key: str) -> tuple[str, Reach]:
+    hostname, _, reach = key.rpartition(" ")
+    return hostname, Reach[reach]
+
+
+def _lost_texts(registry: Registry, key: str, whole: bool) -> Iterator[str]:
+    yield key
+    for lost in registry.lost_at(*_parse_row(key)):
+        yield from _origin_texts(lost.claim, whole)
+        yield lost.reason.lower()
+
+
+def _lost_cells(registry: Registry, key: str) -> Sequence[Markup]:
+    hostname, reach = _parse_row(key)
+    lost = registry.lost_at(hostname, reach)
+    if not lost:
+        return ()
+    more = len(lost) - _CLAIMS
+    rest = [html("and {} more", f"{more:,}")] if more > 0 else []
+    return (
+        why_link(hostname),
+        joined([*(_origin(one.claim) for one in lost[:_CLAIMS]), *rest], "<br>"),
+        joined((html("{}", one.reason) for one in lost[:_CLAIMS]), "<br>"),
+    )
+
+
+def _doubt_texts(registry: Registry, key: str, whole: bool) -> Iterator[str]:
+    yield key
+    doubted = registry.doubt_at(*_parse_row(key))
+    if doubted is not None:
+        yield from _origin_texts(doubted.claim, whole)
+        yield doubted.reason.lower()
+
+
+def _doubt_cells(registry: Registry, key: str) -> Sequence[Markup]:
+    hostname, reach = _parse_row(key)
+    doubted = registry.doubt_at(hostname, reach)
+    return () if doubted is None else (why_link(hostname), _origin(doubted.claim), text(doubted.reason))
+
+
+# What is skipped has keys of the form `SOURCE\0OBJECT\0NUMBER`: a hosts file can have many lines of that sort.
+
+
+def _skipped_keys(registry: Registry, place: tuple[str, str]) -> Iterable[str]:
+    # As wide as numbers of lines get, so that they sort as they stand.
+    return (f"{place[0]}\0{place[1]}\0{number:08}" for number in range(len(registry.store.rejections_at(place))))
+
+
+def _skipped(registry: Registry, key: str) -> Rejection | None:
+    source, _, rest = key.partition("\0")
+    place, _, number = rest.rpartition("\0")
+    rejections = registry.store.rejections_at((source, place))
+    return rejections[int(number)] if int(number) < len(rejections) else None
+
+
+def _skipped_texts(registry: Registry, key: str, _: bool) -> Iterator[str]:
+    one = _skipped(registry, key)
+    if one is not None:
+        yield f"{one.origin} {one.reason}".lower()
+
+
+def _skipped_cells(registry: Registry, key: str) -> Sequence[Markup]:
+    one = _skipped(registry, key)
+    if one is None:
+        return ()
+    return (
+        text(str(one.origin)),
+        text(one.reason),
+        text("yes, it was asked for") if one.deliberate else text("no", Level.WARN),
+    )
+
+
+LISTS: Final = (
+    List(
+        "names",
+        "Names",
+        ("Name", "What becomes of it", "Addresses", "From", "Class"),
+        "No object and no flag names any host.",
+        lambda registry: registry.store.names_now(),
+        lambda registry: registry.store.names(),
+        lambda _, hostname: (hostname,),
+        lambda registry: registry.store.version,
+        _changed_names,
+        _name_texts,
+        _name_cells,
+    ),
+    List(
+        "left-out",
+        "Left out",
+        ("Name", "Claimed by", "Left out because"),
+        "Every claim to a name is answered.",
+        Registry.lost_rows_now,
+        Registry.lost_rows,
+        lambda _, row: (_format_row(row),),
+        lambda registry: registry.judged,
+        lambda *_: None,
+        _lost_texts,
+        _lost_cells,
+    ),
+    List(
+        "in-doubt",
+        "In doubt",
+        ("Name", "Claimed by", "Answered, though"),
+        "No name's public record leads elsewhere, as far as that was looked up.",
+        Registry.doubted_rows_now,
+        Registry.doubted_rows,
+        lambda _, row: (_format_row(row),),
+        lambda registry: registry.judged,
+        lambda *_: None,
+        _doubt_texts,
+        _doubt_cells,
+    ),
+    List(
+        "skipped",
+        "Skipped",
+        ("Object or line", "Skipped because", "Meant so"),
+        "Nothing of any object or file had to be skipped.",
+        lambda registry: registry.store.rejected_now(),
+        lambda registry: registry.store.rejected(),
+        _skipped_keys,
+        lambda registry: registry.store.rejections_version,
+        lambda *_: None,
+        _skipped_texts,
+        _skipped_cells,
+    ),
+)

@@ -12,10 +12,10 @@ from typing import Final
 from markupsafe import Markup
 
 from dnsproxy.admin.explain import LONGEST, find_explanation
-from dnsproxy.admin.pages.kinds import LISTS
-from dnsproxy.admin.pages.lists import List, format_list, index_of, parse_search
+from dnsproxy.admin.pages.explain import format_question, format_why
+from dnsproxy.admin.pages.list_page import List, format_list, index_of, parse_search
+from dnsproxy.admin.pages.lists import LISTS
 from dnsproxy.admin.pages.overview import Overview, format_overview, overview_facts
-from dnsproxy.admin.pages.why import format_question, format_why
 from dnsproxy.hostnames.registry import Registry
 from sidecar.answers import Answer, Route, page_answer
 from sidecar.page.document import Frame, document

@@ -15,7 +15,7 @@ from dnsproxy.hostnames.claims import Origin
 from dnsproxy.sources.gateway.facts import Facts, GatewayFacts, ListenerSetFacts, ParentRef
 from dnsproxy.sources.gateway.kinds import Ref
 from dnsproxy.sources.gateway.listeners import Listener
-from dnsproxy.sources.gateway.state import State
+from dnsproxy.sources.gateway.object_graph import State
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from dnsproxy.sources.gateway.facts import GatewayFacts, ListenerSetFacts, Route
 from dnsproxy.sources.gateway.hostnames import intersect
 from dnsproxy.sources.gateway.kinds import Ref
 from dnsproxy.sources.gateway.listeners import Listener
-from dnsproxy.sources.gateway.state import State
+from dnsproxy.sources.gateway.object_graph import State
 
 Contribution = tuple[list[Claim], list[Rejection]]
 Reached = list[tuple[Parent, tuple[Listener, ...]]]

@@ -14,7 +14,7 @@ from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.sources.gateway.contribution import contribution
 from dnsproxy.sources.gateway.facts import Object, read_facts
 from dnsproxy.sources.gateway.kinds import LISTENER_SETS, Ref
-from dnsproxy.sources.gateway.state import State
+from dnsproxy.sources.gateway.object_graph import State
 from dnsproxy.sources.gateway.structs import Namespace
 from sidecar.kubernetes.objects import Unreadable
 

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 
 import trio
 
-from dnsproxy.admin.published import PATH
+from dnsproxy.admin.publication_route import PATH
 from sidecar.asking import NoAnswer, get
 from sidecar.endpoints import Endpoint
 from tests.bench.figures import percentile

@@ -13,7 +13,7 @@ import trio
 from prometheus_client import CollectorRegistry
 
 from dnsproxy.admin.publication import format_document, names_of
-from dnsproxy.admin.published import PATH, Published
+from dnsproxy.admin.publication_route import PATH, Published
 from dnsproxy.answers.table import HostTable
 from dnsproxy.publish import parts
 from dnsproxy.publish.parts import split_document
@@ -209,7 +209,7 @@ async def test_one_document_is_made_for_all_who_ask_at_once(monkeypatch: pytest.
         made.append(table)
         return names_of(table)
 
-    monkeypatch.setattr("dnsproxy.admin.published.names_of", names)
+    monkeypatch.setattr("dnsproxy.admin.publication_route.names_of", names)
     published = Published(lambda: table, ttl=5)
     tags = set()
 

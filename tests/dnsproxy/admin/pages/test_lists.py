@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.admin.pages.kinds import LISTS
-from dnsproxy.admin.pages.lists import LONGEST_PLACE, SIZE, List, format_list, index_of, parse_search
+from dnsproxy.admin.pages.list_page import LONGEST_PLACE, SIZE, List, format_list, index_of, parse_search
+from dnsproxy.admin.pages.lists import LISTS
 from dnsproxy.admin.pages.overview import LONGEST_SEARCH
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Claim, Origin, Rejection

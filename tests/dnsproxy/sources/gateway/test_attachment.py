@@ -11,7 +11,7 @@ from dnsproxy.sources.annotations import IGNORE, TARGET
 from dnsproxy.sources.gateway.attachment import Parent, Refusal, attach, find_parent
 from dnsproxy.sources.gateway.facts import RouteFacts, read_facts
 from dnsproxy.sources.gateway.kinds import GATEWAY, HTTP_ROUTE, LISTENER_SET, TLS_ROUTE, X_LISTENER_SET, Ref
-from dnsproxy.sources.gateway.state import State
+from dnsproxy.sources.gateway.object_graph import State
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from tests.dnsproxy.sources.gateway.objects import (
     ALL_SETS,

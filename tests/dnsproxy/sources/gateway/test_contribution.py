@@ -12,7 +12,7 @@ from dnsproxy.sources.annotations import HOSTNAME, IGNORE, TARGET
 from dnsproxy.sources.gateway.contribution import contribution
 from dnsproxy.sources.gateway.facts import read_facts
 from dnsproxy.sources.gateway.kinds import GATEWAY, GRPC_ROUTE, HTTP_ROUTE, LISTENER_SET, TLS_ROUTE, Ref
-from dnsproxy.sources.gateway.state import State
+from dnsproxy.sources.gateway.object_graph import State
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from tests.dnsproxy.sources.gateway.objects import (
     ALL_SETS,

@@ -19,9 +19,9 @@ from trio.testing import MockClock
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim, Origin
-from dnsproxy.sources.gateway.follower import GatewayFollower
 from dnsproxy.sources.gateway.kinds import GROUP
 from dnsproxy.sources.gateway.source import GatewayOptions
+from dnsproxy.sources.gateway_follower import GatewayFollower
 from tests.dnsproxy.sources.gateway.objects import SELECTED, gateway, listener, namespace, route
 from tests.kit.faulty_api import SILENCE, Answer, client_in_memory, failure
 from tests.kit.live_api import LiveApi

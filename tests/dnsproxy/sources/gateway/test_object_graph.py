@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dnsproxy.sources.gateway.facts import Facts, read_facts
 from dnsproxy.sources.gateway.kinds import GATEWAY, HTTP_ROUTE, LISTENER_SET, Ref
-from dnsproxy.sources.gateway.state import State
+from dnsproxy.sources.gateway.object_graph import State
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from tests.dnsproxy.sources.gateway.objects import TO_GATEWAY, TO_SET, gateway, listener_set, route
 

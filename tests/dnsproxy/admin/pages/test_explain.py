@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dnsproxy.admin.explain import explain
-from dnsproxy.admin.pages.why import format_why
+from dnsproxy.admin.pages.explain import format_why
 from dnsproxy.hostnames.claims import Rejection
 from dnsproxy.hostnames.registry import Registry
 from tests.dnsproxy.admin.pages.test_lists import EVIL, claim, registry_of

@@ -1,0 +1,141 @@
+"""A long list on a page: a part of it at a time, searched here.
+
+The law: pure; a page is made in steps, however long the list is, and each row shows what is true when it is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+
+from dnsproxy.admin.pages.overview import LONGEST_SEARCH
+from dnsproxy.hostnames.registry import Registry
+from sidecar.page.document import search_form, table_row, whole_table
+from sidecar.page.index import Index, Rows
+from sidecar.page.markup import NOTHING, html, joined
+from sidecar.page.window import Place, Window, Words
+
+SIZE: Final = 50
+LONGEST_PLACE: Final = 1_000
+
+Steps = Generator[None, None, Markup]
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What is asked of a list."""
+
+    words: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    """One of the lists."""
+
+    path: str
+    title: str
+    headings: Sequence[str]
+    nothing: str
+    """What is said where there are no rows at all."""
+    live: Callable[[Registry], Iterable[Any]]
+    """What has rows; a change while it is walked through is a RuntimeError."""
+    copy: Callable[[Registry], Collection[Any]]
+    """The same, made at once, to walk through while it changes: 100,000 take some milliseconds."""
+    keys: Callable[[Registry, Any], Iterable[str]]
+    """What the rows of one of them are sorted by, and no other has."""
+    version: Callable[[Registry], int]
+    """Stays as it is as long as the rows do, and what they are found by."""
+    changes: Callable[[Registry, int], Mapping[str, bool] | None]
+    """The keys that have changed since a version, and whether they are there now; None where that is not known."""
+    texts: Callable[[Registry, str, bool], Iterable[str]]
+    """What the row of a key is found by, in lower case: by any part of any of them. True: by words that are meant to be
+    found in the whole of an origin, `ingress shop/web`."""
+    cells: Callable[[Registry, str], Sequence[Markup]]
+    """The row of a key; none where it has gone meanwhile."""
+
+
+def parse_search(query: Mapping[str, str]) -> Search | None:
+    """The search in the fields of a request, or None where it is longer than any that finds something."""
+    words, after, before = (query.get(name, "") for name in ("q", "after", "before"))
+    if len(words) > LONGEST_SEARCH or max(len(after), len(before)) > LONGEST_PLACE:
+        return None
+    return Search(" ".join(words.split()), Place("" if before else after, before))
+
+
+def index_of(registry: Registry, which: List) -> Index:
+    """What finds the rows of a list."""
+
+    def keys(rows: Iterable[Any]) -> Iterable[str]:
+        return (key for row in rows for key in which.keys(registry, row))
+
+    return Index(
+        Rows(
+            live=lambda: keys(which.live(registry)),
+            copy=lambda: keys(which.copy(registry)),
+            texts=lambda key, whole: which.texts(registry, key, whole),
+        )
+    )
+
+
+def format_list(registry: Registry, which: List, search: Search, index: Index) -> Steps:
+    """The content of the page; the index is that of the list."""
+    words = search.words.lower()
+    window = yield from index.find(Words(words, whole=" " in words or "/" in words), search.place, size=SIZE)
+    shown: list[Markup] = []
+    for key in window.keys:
+        cells = which.cells(registry, key)
+        shown += [table_row(cells)] if cells else []
+        yield
+    return _format(which, search, window, joined(shown))
+
+
+def _format(which: List, search: Search, window: Window, rows: Markup) -> Markup:
+    form = search_form(
+        which.path,
+        label="Find",
+        field="q",
+        asked=search.words,
+        longest=LONGEST_SEARCH,
+        button="Find",
+    )
+    nothing = html("Nothing has <q>{}</q> in it.", search.words) if search.words else html("{}", which.nothing)
+    found = (
+        joined((whole_table(_count(which, search, window), which.headings, rows), _turning(which, search, window)))
+        if rows
+        else html('<p class="empty">{}</p>', nothing)
+    )
+    return joined((form, html('<div id="results">{}</div>', found)))
+
+
+def _count(which: List, search: Search, window: Window) -> str:
+    last = window.earlier + len(window.keys)
+    found = f"{which.title}, {window.earlier + 1:,} to {last:,} of {window.total:,}"
+    return f"{found} with “{search.words}”" if search.words else found
+
+
+def _turning(which: List, search: Search, window: Window) -> Markup:
+    """Links to the pages before and after."""
+    links = [
+        html('<li><a rel="{}" href="{}">{}</a></li>', rel, _address(which, search, place), name)
+        for rel, place, name, there in (
+            ("start", {}, "First", window.earlier),
+            ("prev", {"before": window.keys[0]}, "Previous", window.earlier),
+            ("next", {"after": window.keys[-1]}, "Next", window.later),
+        )
+        if there
+    ]
+    return (
+        html('<nav class="turning" aria-label="Pages of the list"><ul>{}</ul></nav>', joined(links))
+        if links
+        else NOTHING
+    )
+
+
+def _address(which: List, search: Search, place: Mapping[str, str]) -> str:
+    fields = {**({"q": search.words} if search.words else {}), **place}
+    return f"{which.path}?{urlencode(fields)}" if fields else which.path
