@@ -19,6 +19,7 @@ from dnsproxy.hostnames.claims import Claim, Origin, Rejection
 from dnsproxy.hostnames.ownership import ADVICE
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
+from dnsproxy.hostnames.wildcards import wider
 from sidecar.text import escape_controls, escaped_json
 
 LONGEST: Final = 1_000
@@ -175,12 +176,10 @@ def _candidates(hostname: str, denied: Sequence[str]) -> Iterator[_Candidate]:
     if not is_wildcard(hostname):
         yield _Candidate(hostname, Reach.NAME, "")
     denial = "it is denied (--deny)" if hostname in denied and not is_wildcard(hostname) else ""
-    parent = hostname.partition(".")[2]
     deeper = ""
-    while parent:
-        yield _Candidate(f"*.{parent}", Reach.ONE_LABEL, denial or deeper)
-        yield _Candidate(f"*.{parent}", Reach.ANY_LABELS, denial)
-        parent = parent.partition(".")[2]
+    for wildcard in (*([hostname] if is_wildcard(hostname) else []), *wider(hostname)):
+        yield _Candidate(wildcard, Reach.ONE_LABEL, denial or deeper)
+        yield _Candidate(wildcard, Reach.ANY_LABELS, denial)
         deeper = "an Ingress wildcard covers one label only"
 
 

@@ -14,8 +14,9 @@ import msgspec
 
 from dnsproxy.dns.names import Reach, is_within_any
 from dnsproxy.hostnames.claims import Claim, Origin
-from dnsproxy.hostnames.registry import Registry, reaches
+from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.verdict import Verdict
+from dnsproxy.hostnames.wildcards import reaches
 from sidecar.text import align_columns, escape_controls, escaped_json
 
 _SLICE: Final = 50

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from dnsproxy.answers.table import Host
-from dnsproxy.dns.names import Reach, is_wildcard
+from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.hostnames.guards import Guards, refusal
 from dnsproxy.hostnames.ownership import Finding, Standing, standing_of
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.hostnames.verdict import Doubted, Lost, Verdict, judge
+from dnsproxy.hostnames.wildcards import reaches
 
 
 class Registry:
@@ -166,8 +167,3 @@ class Registry:
             self._doubted[row] = Doubted(verdict.winner, verdict.doubt)
         else:
             self._doubted.pop(row, None)
-
-
-def reaches(hostname: str) -> tuple[Reach, ...]:
-    """The reaches that claims to a hostname can have."""
-    return (Reach.ONE_LABEL, Reach.ANY_LABELS) if is_wildcard(hostname) else (Reach.NAME,)

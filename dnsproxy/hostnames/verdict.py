@@ -15,6 +15,7 @@ import msgspec
 from dnsproxy.hostnames.claims import Claim
 from dnsproxy.hostnames.guards import Guards, overreach, refusal
 from dnsproxy.hostnames.ownership import Finding, Standing, standing_of
+from dnsproxy.hostnames.ranking import rank
 from dnsproxy.hostnames.targets import Targets
 
 
@@ -52,7 +53,7 @@ def judge(
     `finding`: what its public record says, where that speaks against any claim; `enforce`: whether such a one loses.
     """
     barred: list[Lost] = []
-    rest = iter(sorted(claims, key=_rank))
+    rest = iter(sorted(claims, key=rank))
     for claim in rest:
         addresses = targets.addresses_for(claim)
         doubt = _doubt(claim, addresses, finding)
@@ -78,15 +79,3 @@ def _doubt(claim: Claim, answers: tuple[str, ...], finding: Finding | None) -> s
     if finding is None or standing_of(claim, answers=answers, finding=finding) is not Standing.FOREIGN:
         return ""
     return finding.reason
-
-
-_Rank = tuple[tuple[bool, bool, str, str, str, str], tuple[tuple[str, ...], str, str, tuple[str, ...]]]
-
-
-def _rank(claim: Claim) -> _Rank:
-    origin = claim.origin
-    # Between static names, the flag beats the file: it stands nearer to the one who typed it.
-    age_and_name = (origin.created, origin.kind, origin.namespace, origin.name)
-    # The rest only tells the claims of one object apart, so that no two rank alike.
-    rest = (claim.addresses, claim.ingress_class or "", claim.target or "", claim.status)
-    return (not claim.addresses, not claim.routed, *age_and_name), rest

@@ -169,7 +169,7 @@ TARGET = CheckedType("target", split_target)
 def serve(log_format: str | None, log_level: str, **values: Any) -> None:
     """Answer the hostnames of a table and forward all other queries."""
     from dnsproxy.serve.program import run_serve  # noqa: PLC0415  # --help must not cost what a server needs
-    from dnsproxy.serve.values import make_settings  # noqa: PLC0415
+    from dnsproxy.serve.settings import make_settings  # noqa: PLC0415
     from sidecar.logs import configure_logging  # noqa: PLC0415
 
     settings = make_settings(**values)

@@ -30,10 +30,10 @@ from dnsproxy.serve.report import SelfReport
 from dnsproxy.serve.settings import ServeSettings
 from dnsproxy.server.dns_server import DnsServer
 from dnsproxy.snapshot.file import keep_snapshot, restore_snapshot
-from dnsproxy.sources.cluster_sources import ClusterSettings, ClusterSources
+from dnsproxy.sources.cluster_sources import ClusterSources
 from dnsproxy.sources.hosts_file import follow_hosts_file, read_hosts_file
-from dnsproxy.sources.hosts_source import HostsSource
-from dnsproxy.sources.static_names import HostsFile
+from dnsproxy.sources.settings import ClusterSettings
+from dnsproxy.sources.static_names import HostsFile, HostsSource
 from sidecar.endpoints import Endpoint
 from sidecar.file_follower import Mark, file_mark
 from sidecar.inherited import Inherited, take_inherited
@@ -119,7 +119,7 @@ class _Service:
         mark = file_mark(settings.hosts_file) if settings.hosts_file else ()
         await self._load_static()
         if settings.snapshot and settings.cluster and cluster:
-            made_with = settings.cluster.shown(cluster.server)
+            made_with = settings.cluster.snapshot_settings(cluster.server)
             self.report.snapshot = restore_snapshot(settings.snapshot, self.keeper.registry, settings=made_with)
         await self.keeper.swap()
         # What is loaded now, modules above all, lives to the end: a search for garbage among it takes 20 ms and more.
@@ -203,7 +203,7 @@ class _Service:
                 self.settings.snapshot,
                 self.keeper.registry.store,
                 sources=cluster.kinds(self.settings.cluster),
-                settings=self.settings.cluster.shown(server),
+                settings=self.settings.cluster.snapshot_settings(server),
                 in_step=lambda: cluster.in_step,
                 services=lambda: cluster.services,
                 status=self.report.snapshot,

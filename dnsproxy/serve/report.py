@@ -12,10 +12,9 @@ from typing import Final
 
 import trio
 
-from dnsproxy.admin.pages.admin_pages import table_routes
 from dnsproxy.admin.pages.overview import Overview, UpstreamState
 from dnsproxy.admin.pages.rates import CHARTS, read_counters
-from dnsproxy.admin.pages.routes import Pages
+from dnsproxy.admin.pages.routes import Pages, table_routes
 from dnsproxy.admin.publication_route import Published
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.serve.metrics import ServerCollector

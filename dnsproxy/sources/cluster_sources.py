@@ -7,7 +7,6 @@ API server keeps what it knows, and the others do not notice.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
 from functools import partial
 
 import trio
@@ -15,14 +14,12 @@ import trio
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.sources.followers import IngressStatus, follow_ingresses, follow_services
 from dnsproxy.sources.gateway.kinds import SOURCES as GATEWAY_KINDS
-from dnsproxy.sources.gateway.source import GatewayOptions
 from dnsproxy.sources.gateway_follower import GatewayFollower
 from dnsproxy.sources.ingress_source import SOURCE as INGRESS
-from dnsproxy.sources.ingress_source import IngressOptions
 from dnsproxy.sources.service_source import SOURCE as SERVICE
 from dnsproxy.sources.service_targets import Addresses, ServiceTargets
-from dnsproxy.sources.service_uses import ServiceUses
-from dnsproxy.sources.target_service import service_keys
+from dnsproxy.sources.settings import ClusterSettings
+from dnsproxy.sources.target_service import ServiceUses, service_keys
 from sidecar.kubernetes.cluster import Cluster
 from sidecar.kubernetes.follower_status import Status
 from sidecar.kubernetes.http import ApiClient
@@ -183,38 +180,3 @@ class ClusterSources:
     def _note_targets(self) -> None:
         if self._targets is not None and self._targets.synced:
             self._keeper.synced(TARGETS)
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterSettings:
-    """How to reach the API server and what to read from it."""
-
-    ingress: IngressOptions | None = None
-    gateway: GatewayOptions | None = None
-    services: bool = False
-    """Whether Services with a hostname of their own count."""
-    kubeconfig: str | None = None
-    context: str | None = None
-
-    def shown(self, server: str) -> dict[str, str]:
-        """What decides which claims there are, for a snapshot to be compared by; `server`: the API server's URL."""
-        sources = {"ingress": self.ingress, "gateway": self.gateway}
-        given = {name: options for name, options in sources.items() if options is not None}
-        names = [*given, *(["service"] if self.services else [])]
-        flags = {"API server": server, "sources": ",".join(names)}
-        return flags | {
-            key: text for name, options in given.items() for key, text in settings_of(name, options).items()
-        }
-
-
-def settings_of(source: str, options: object) -> dict[str, str]:
-    """Settings for a snapshot from a source's options, a dataclass: all its fields, so that none is forgotten."""
-    return {f"{source} {one.name}": _format_value(getattr(options, one.name)) for one in fields(options)}  # type: ignore[arg-type]
-
-
-def _format_value(value: object) -> str:
-    if isinstance(value, (frozenset, tuple)):
-        return ",".join(sorted(map(_format_value, value)))
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "" if value is None else str(value)

@@ -1,27 +1,30 @@
-"""The sources of a kind or two each: follow the collections, keep the claim store, say what changed.
+"""The sources of a kind or two each: follow the collections, keep the claim store, report changes.
 
-The law: a thin shell; what an object claims is the pure modules' business.
+The law: a thin shell; which hostnames an object claims is decided by the pure modules.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Any
 
 import trio
 
 from dnsproxy.hostnames.claim_store import ClaimStore
-from dnsproxy.sources.ingress import INGRESSES
-from dnsproxy.sources.ingress_class import INGRESS_CLASSES
-from dnsproxy.sources.ingress_source import SOURCE as INGRESS
-from dnsproxy.sources.ingress_source import IngressOptions, IngressSource
+from dnsproxy.sources import ingress_source, service_source
+from dnsproxy.sources.ingress import INGRESS_CLASSES, INGRESSES
+from dnsproxy.sources.ingress_source import IngressSource
 from dnsproxy.sources.service_source import SERVICES, ServiceSource
-from dnsproxy.sources.service_source import SOURCE as SERVICE
+from dnsproxy.sources.settings import IngressOptions
 from sidecar.kubernetes.follower_status import Status
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import follow
+from sidecar.kubernetes.objects import Collection
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
+
+Report = Callable[[frozenset[str]], None]
+"""Takes the hostnames whose claims have just changed: never an empty set, many at once where many changed together."""
 
 
 @dataclass(slots=True)
@@ -42,92 +45,94 @@ async def follow_ingresses(
     store: ClaimStore,
     *,
     options: IngressOptions,
-    on_claims: Callable[[frozenset[str]], None],
+    on_claims: Report,
     on_synced: Callable[[], None] = lambda: None,
     status: IngressStatus | None = None,
     pace: Pace = DEFAULT_PACE,
-) -> NoReturn:
+) -> None:
     """Keep the claims of the cluster's Ingresses in `store` until cancelled.
 
-    `on_claims` gets the hostnames whose claims have just changed (never an empty set), many at once where many
-    changed together. `on_synced` is called after each whole list of either kind, once both are in step. What the store
-    has from a snapshot counts until then, and a first list that has next to nothing of it is confirmed by a second one.
+    `on_synced` is called after each whole list of either kind, once both are synced. Claims from a snapshot count until
+    then, and a first list that has next to nothing of them is confirmed by a second one.
     """
     status = status or IngressStatus()
     source = IngressSource(store, options=options)
-    in_step = trio.Event()
-
-    def tell(hostnames: frozenset[str]) -> None:
-        if hostnames:
-            on_claims(hostnames)
-
-    def tell_synced() -> None:
-        if status.synced:
-            in_step.set()
-            on_synced()
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(_forget_restored, store, INGRESS, in_step, tell)
-        nursery.start_soon(
-            lambda: follow(
-                client,
-                INGRESS_CLASSES,
-                on_change=lambda changes: tell(source.change_classes(changes)),
-                on_synced=tell_synced,
-                status=status.classes,
-                pace=pace,
-            )
-        )
-        await follow(
-            client,
-            INGRESSES,
-            on_change=lambda changes: tell(source.change_ingresses(changes)),
-            on_synced=tell_synced,
-            status=status.ingresses,
-            expected=store.restored(INGRESS),
-            pace=pace,
-        )
+    watches = (
+        _Watch(INGRESSES, source.change_ingresses, status.ingresses, store.restored(ingress_source.SOURCE)),
+        _Watch(INGRESS_CLASSES, source.change_classes, status.classes),
+    )
+    await _feed(client, store, ingress_source.SOURCE, watches, on_claims=on_claims, on_synced=on_synced, pace=pace)
 
 
 async def follow_services(
     client: ApiClient,
     store: ClaimStore,
     *,
-    on_claims: Callable[[frozenset[str]], None],
+    on_claims: Report,
     on_synced: Callable[[], None] = lambda: None,
     status: Status | None = None,
     pace: Pace = DEFAULT_PACE,
-) -> NoReturn:
-    """The same for the cluster's marked Services."""
+) -> None:
+    """The same for the cluster's annotated Services."""
     source = ServiceSource(store)
-    in_step = trio.Event()
+    watch = _Watch(SERVICES, source.change, status or Status(), store.restored(service_source.SOURCE))
+    await _feed(client, store, service_source.SOURCE, (watch,), on_claims=on_claims, on_synced=on_synced, pace=pace)
 
-    def tell(hostnames: frozenset[str]) -> None:
+
+@dataclass(frozen=True, slots=True)
+class _Watch:
+    """One collection of a source."""
+
+    collection: Collection[Any]
+    change: Callable[[Mapping[str, Any]], frozenset[str]]
+    """Takes changes in; returns the hostnames whose claims changed."""
+    status: Status
+    expected: int = 0
+    """How many objects a snapshot has of it."""
+
+
+async def _feed(
+    client: ApiClient,
+    store: ClaimStore,
+    source: str,
+    watches: Sequence[_Watch],
+    *,
+    on_claims: Report,
+    on_synced: Callable[[], None],
+    pace: Pace,
+) -> None:
+    """Follow every collection of a source, and forget what a snapshot had once all of them are synced."""
+    synced = trio.Event()
+
+    def report(hostnames: frozenset[str]) -> None:
         if hostnames:
             on_claims(hostnames)
 
-    def tell_synced() -> None:
-        in_step.set()
-        on_synced()
+    def report_synced() -> None:
+        if all(watch.status.synced for watch in watches):
+            synced.set()
+            on_synced()
 
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(_forget_restored, store, SERVICE, in_step, tell)
+    async def follow_one(watch: _Watch) -> None:
         await follow(
             client,
-            SERVICES,
-            on_change=lambda changes: tell(source.change(changes)),
-            on_synced=tell_synced,
-            status=status,
-            expected=store.restored(SERVICE),
+            watch.collection,
+            on_change=lambda changes: report(watch.change(changes)),
+            on_synced=report_synced,
+            status=watch.status,
+            expected=watch.expected,
             pace=pace,
         )
 
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_forget_restored, store, source, synced, report)
+        for watch in watches:
+            nursery.start_soon(follow_one, watch)
 
-async def _forget_restored(
-    store: ClaimStore, source: str, in_step: trio.Event, tell: Callable[[frozenset[str]], None]
-) -> None:
-    """What a snapshot had and the cluster, now that all is read, has not."""
-    await in_step.wait()
+
+async def _forget_restored(store: ClaimStore, source: str, synced: trio.Event, report: Report) -> None:
+    """Remove the claims that a snapshot had and the cluster, now that all is read, has not."""
+    await synced.wait()
     for hostnames in store.forget_restored(source):
-        tell(hostnames)
+        report(hostnames)
         await trio.lowlevel.checkpoint()

@@ -17,7 +17,7 @@ import trio
 
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.sources.gateway.kinds import SOURCES
-from dnsproxy.sources.gateway.source import GatewayOptions, GatewaySource
+from dnsproxy.sources.gateway.source import GatewaySource
 from dnsproxy.sources.gateway.versions import (
     GROUP_VERSIONS,
     NAMESPACES,
@@ -25,6 +25,7 @@ from dnsproxy.sources.gateway.versions import (
     choose_collections,
     parse_resources,
 )
+from dnsproxy.sources.settings import GatewayOptions
 from sidecar.kubernetes.errors import ApiError, NotFound
 from sidecar.kubernetes.follower_status import Status
 from sidecar.kubernetes.http import ApiClient

@@ -6,14 +6,15 @@ https://kubernetes.io/docs/reference/kubernetes-api/networking-resources/ingress
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from sys import intern
 from typing import Final
 
 import msgspec
 
-from dnsproxy.dns.names import BadName, Reach, is_wildcard, parse_hostname
+from dnsproxy.dns.names import BadName, parse_hostname
 from dnsproxy.hostnames.claims import Claim, Origin, Rejection
+from dnsproxy.hostnames.wildcards import reach_in_ingress
 from dnsproxy.sources.annotations import MarkedMetadata, MarkFields, Marks, read_marks
 from dnsproxy.sources.load_balancer import BalancedStatus, points_of
 from sidecar.kubernetes.objects import Collection, ObjectMeta
@@ -83,7 +84,7 @@ def claims_of(ingress: Ingress, *, tls_only: bool) -> tuple[list[Claim], list[Re
     return [
         Claim(
             hostname,
-            Reach.ONE_LABEL if is_wildcard(hostname) else Reach.NAME,
+            reach_in_ingress(hostname),
             origin,
             ingress_class=ingress_class,
             target=marks.target,
@@ -118,3 +119,40 @@ def _hosts_of(ingress: Ingress, *, tls_only: bool) -> Iterator[str]:
     for tls in spec.tls or ():
         if tls is not None:
             yield from (host for host in tls.hosts or () if host)
+
+
+class _ClassAnnotations(msgspec.Struct, frozen=True, gc=False):
+    is_default: str | None = msgspec.field(default=None, name="ingressclass.kubernetes.io/is-default-class")
+
+
+class _ClassMetadata(ObjectMeta, frozen=True, gc=False, rename="camel"):
+    annotations: _ClassAnnotations | None = None
+
+
+class IngressClass(msgspec.Struct, frozen=True, gc=False):
+    """The fields of an IngressClass that say whether it is the default."""
+
+    metadata: _ClassMetadata
+
+    @property
+    def is_default(self) -> bool:
+        """Whether the class is marked as the default; the API server knows no other spelling of true."""
+        annotations = self.metadata.annotations
+        return annotations is not None and annotations.is_default == "true"
+
+
+INGRESS_CLASSES: Final = Collection(
+    "IngressClass", "/apis/networking.k8s.io/v1/ingressclasses", IngressClass, optional=True
+)
+"""Where they can't be seen, none is the default. RBAC: list and watch ingressclasses.networking.k8s.io."""
+
+
+def default_class(classes: Iterable[IngressClass]) -> str | None:
+    """The name of the default class; of several, the newest, then the first by name.
+
+    https://github.com/kubernetes/kubernetes/blob/v1.34.4/plugin/pkg/admission/network/defaultingressclass/admission.go
+    """
+    marked = sorted((one for one in classes if one.is_default), key=lambda one: one.metadata.name)
+    if not marked:
+        return None
+    return max(marked, key=lambda one: one.metadata.creation_timestamp or "").metadata.name

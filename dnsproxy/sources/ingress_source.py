@@ -7,29 +7,19 @@ that names no class waits for the default one: its claims are kept, so that they
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from msgspec.structs import replace
 
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim, Rejection
-from dnsproxy.sources.ingress import Ingress, claims_of, origin_of
-from dnsproxy.sources.ingress_class import IngressClass, default_class
+from dnsproxy.sources.ingress import Ingress, IngressClass, claims_of, default_class, origin_of
+from dnsproxy.sources.settings import IngressOptions
 from sidecar.kubernetes.objects import Unreadable
 
 SOURCE: Final = "Ingress"
 
 _Contribution = tuple[Sequence[Claim], Sequence[Rejection]]
-
-
-@dataclass(frozen=True, slots=True)
-class IngressOptions:
-    """Which Ingresses and which of their hosts count."""
-
-    classes: frozenset[str] = frozenset()
-    """`--ingress-class`: these alone; empty: all, those without any class too."""
-    tls_only: bool = False
 
 
 class IngressSource:

@@ -12,9 +12,9 @@ from typing import Final
 
 import msgspec
 
-from dnsproxy.dns.names import Reach, is_wildcard
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim, Origin, Rejection
+from dnsproxy.hostnames.wildcards import reach_in_dns
 from dnsproxy.sources.annotations import MarkedMetadata, read_marks
 from dnsproxy.sources.load_balancer import BalancedStatus, points_of
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
@@ -45,9 +45,7 @@ def claims_of(service: MarkedService) -> tuple[list[Claim], list[Rejection]]:
         return [], rejections
     status = points_of(service.status)
     return [
-        # As a wildcard in DNS itself: no specification narrows it.
-        Claim(name, Reach.ANY_LABELS if is_wildcard(name) else Reach.NAME, origin, target=marks.target, status=status)
-        for name in marks.hostnames
+        Claim(name, reach_in_dns(name), origin, target=marks.target, status=status) for name in marks.hostnames
     ], rejections
 
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from dnsproxy.dns.addresses import parse_address, parse_addresses
-from dnsproxy.dns.names import BadName, Reach, is_wildcard, parse_hostname
+from dnsproxy.dns.names import BadName, parse_hostname
 from dnsproxy.hostnames.claims import Claim, Origin, Rejection
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.wildcards import reach_in_dns
 
 # Every hosts(5) file begins with these; they are each host's own business and no mistake of the writer's.
 _OWN_NAMES = frozenset(("localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback", "broadcasthost"))
@@ -86,5 +88,35 @@ def _is_own_name(name: str) -> bool:
 
 def static_claim(hostname: str, addresses: tuple[str, ...], origin: Origin) -> Claim:
     """A claim with fixed addresses; a static wildcard covers one or more labels, as in the DNS (RFC 4592)."""
-    reach = Reach.ANY_LABELS if is_wildcard(hostname) else Reach.NAME
-    return Claim(hostname, reach, origin, addresses)
+    return Claim(hostname, reach_in_dns(hostname), origin, addresses)
+
+
+SOURCE: Final = "hosts file"
+
+
+class HostsSource:
+    """Feeds one registry with the claims of one hosts file."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._claims: dict[str, Claim] = {}
+
+    def replace(self, found: HostsFile) -> Generator[None, None, None]:
+        """Take in what the file says now, a step a name."""
+        store = self._registry.store
+        old, self._claims = self._claims, dict(found.claims)
+        # A dict, because a list of so many would be walked through by the garbage collector.
+        touched: dict[str, None] = {}
+        for hostname, claim in found.claims.items():
+            if old.pop(hostname, None) != claim:
+                store.replace(SOURCE, hostname, [claim])
+                touched[hostname] = None
+            yield
+        while old:
+            hostname, _ = old.popitem()
+            store.replace(SOURCE, hostname, [])
+            touched[hostname] = None
+            yield
+        store.replace(SOURCE, "", [], found.rejections)
+        # Only now: a name that went on one line and came on another must not be missing from a table in between.
+        self._registry.touch(touched)

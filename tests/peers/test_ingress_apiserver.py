@@ -19,7 +19,7 @@ from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.sources.followers import IngressStatus, follow_ingresses
 from dnsproxy.sources.ingress import INGRESSES, Ingress
-from dnsproxy.sources.ingress_source import IngressOptions
+from dnsproxy.sources.settings import IngressOptions
 from sidecar.kubernetes.cluster import Tls
 from sidecar.kubernetes.config import load_cluster
 from sidecar.kubernetes.errors import ApiError, Forbidden, Gone, NotFound, ServerTrouble, Unauthorized

@@ -16,8 +16,7 @@ from dnsproxy.hostnames.ownership_schedule import OwnershipPace
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.serve.program import Bound
 from dnsproxy.sources.annotations import HOSTNAME, IGNORE, TARGET
-from dnsproxy.sources.cluster_sources import ClusterSettings
-from dnsproxy.sources.ingress_source import IngressOptions
+from dnsproxy.sources.settings import ClusterSettings, IngressOptions
 from sidecar.endpoints import Endpoint
 from tests.kit.apiserver import ApiServer, collection_path, running_apiserver
 from tests.kit.nsd import running_nsd

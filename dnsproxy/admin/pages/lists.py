@@ -14,7 +14,8 @@ from markupsafe import Markup
 from dnsproxy.admin.pages.list_page import List
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Claim, Rejection
-from dnsproxy.hostnames.registry import Registry, reaches
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.wildcards import reaches
 from sidecar.page.document import Level, text
 from sidecar.page.markup import NOTHING, html, joined
 

@@ -11,13 +11,14 @@ from typing import Final
 
 from markupsafe import Markup
 
-from dnsproxy.admin.explain import LONGEST, find_explanation
+from dnsproxy.admin.explain import LONGEST, find_explanation, format_explanation_json
+from dnsproxy.admin.listing import format_listing
 from dnsproxy.admin.pages.explain import format_question, format_why
 from dnsproxy.admin.pages.list_page import List, format_list, index_of, parse_search
 from dnsproxy.admin.pages.lists import LISTS
 from dnsproxy.admin.pages.overview import Overview, format_overview, overview_facts
 from dnsproxy.hostnames.registry import Registry
-from sidecar.answers import Answer, Route, page_answer
+from sidecar.answers import JSON, Answer, Route, page_answer
 from sidecar.page.document import Frame, document
 from sidecar.page.live import live_route
 from sidecar.page.shared import Shared
@@ -98,3 +99,20 @@ class Pages:
     def _document(self, title: str, path: str, body: Markup) -> str:
         frame = Frame("dnsproxy", _PAGES, self._look().state, _RAW)
         return document(frame, title=title, path=path, body=body)
+
+
+def table_routes(registry: Registry, *, ttl: int, notes: Callable[[], Sequence[str]]) -> Mapping[str, Route]:
+    """The pages, for serve_admin. `ttl` in seconds; `notes` gives what one should know of the data, at each request."""
+
+    def show_table(_: Mapping[str, str]) -> Answer:
+        return Answer(200, format_listing(registry, ttl=ttl, notes=notes()), JSON)
+
+    def show_explanation(query: Mapping[str, str]) -> Answer:
+        name = query.get("name", "")
+        if not name.strip():
+            return Answer(400, b"Say which name: /explain?name=app.example.org\n")
+        if len(name) > LONGEST:
+            return Answer(400, f"A name has at most 255 octets; more than {LONGEST} characters are none.\n".encode())
+        return Answer(200, format_explanation_json(registry, name, ttl=ttl, notes=notes()), JSON)
+
+    return {"/table": show_table, "/explain": show_explanation}

@@ -16,12 +16,12 @@ from dnsproxy.doctor.judge.paths import GATEWAY_LABELS, NAME_LABELS
 from dnsproxy.doctor.judge.providers import ANNOTATION_MARKS
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.sources.gateway.kinds import GROUP
-from dnsproxy.sources.gateway.source import GatewayOptions, GatewaySource
+from dnsproxy.sources.gateway.source import GatewaySource
 from dnsproxy.sources.gateway.structs import Namespace
 from dnsproxy.sources.gateway.versions import GROUP_VERSIONS, NAMESPACES, choose_collections, parse_resources
-from dnsproxy.sources.ingress import INGRESSES
-from dnsproxy.sources.ingress_class import INGRESS_CLASSES
-from dnsproxy.sources.ingress_source import IngressOptions, IngressSource
+from dnsproxy.sources.ingress import INGRESS_CLASSES, INGRESSES
+from dnsproxy.sources.ingress_source import IngressSource
+from dnsproxy.sources.settings import GatewayOptions, IngressOptions
 from sidecar.kubernetes.errors import ApiError
 from sidecar.kubernetes.objects import Collection, Resource, key_of
 

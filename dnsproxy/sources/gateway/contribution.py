@@ -8,14 +8,14 @@ a mark count as a route's own, and as those that a Gateway or ListenerSet listen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Collection, Iterable, Iterator, Set
 from typing import Final
 
-from dnsproxy.dns.names import Reach, is_wildcard
+from dnsproxy.dns.names import is_wildcard
 from dnsproxy.hostnames.claims import Claim, Origin, Rejection
+from dnsproxy.hostnames.wildcards import reach_in_dns, wider
 from dnsproxy.sources.gateway.attachment import Parent, Refusal, attach, find_parent
 from dnsproxy.sources.gateway.facts import GatewayFacts, ListenerSetFacts, RouteFacts, UnreadableFacts
-from dnsproxy.sources.gateway.hostnames import intersect
 from dnsproxy.sources.gateway.kinds import Ref
 from dnsproxy.sources.gateway.listeners import Listener
 from dnsproxy.sources.gateway.object_graph import State
@@ -127,7 +127,7 @@ def _claim(hostname: str, origin: Origin, parent: Parent, target: str | None, *,
     gateway = parent.gateway
     return Claim(
         hostname,
-        Reach.ANY_LABELS if is_wildcard(hostname) else Reach.NAME,
+        reach_in_dns(hostname),
         origin,
         ingress_class=gateway.class_name,
         target=target,
@@ -150,3 +150,20 @@ def _format_reasons(refusals: Iterable[Refusal]) -> str:
 
 def _are_deliberate(refusals: Iterable[Refusal]) -> bool:
     return all(refusal.deliberate for refusal in refusals)
+
+
+def intersect(ones: Collection[str], others: Collection[str]) -> Iterator[tuple[str, str, str]]:
+    """The pairs of hostnames that have names in common, each with what that is: the narrower of the two.
+
+    Sets or dicts, else each look-up takes long.
+    """
+    for one in ones:
+        if one in others:
+            yield one, one, one
+        for other in wider(one):
+            if other in others:
+                yield one, other, one
+    for other in others:
+        for one in wider(other):
+            if one in ones:
+                yield one, other, other

@@ -8,7 +8,6 @@ once and settled in slices, so that others run in between.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.sources.gateway.contribution import contribution
@@ -16,15 +15,8 @@ from dnsproxy.sources.gateway.facts import Object, read_facts
 from dnsproxy.sources.gateway.kinds import LISTENER_SETS, Ref
 from dnsproxy.sources.gateway.object_graph import State
 from dnsproxy.sources.gateway.structs import Namespace
+from dnsproxy.sources.settings import GatewayOptions
 from sidecar.kubernetes.objects import Unreadable
-
-
-@dataclass(frozen=True, slots=True)
-class GatewayOptions:
-    """Which Gateways count."""
-
-    classes: frozenset[str] = frozenset()
-    """`--gateway-class`: those of these classes, with what attaches to them; empty: all."""
 
 
 class GatewaySource:

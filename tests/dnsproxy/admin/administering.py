@@ -9,7 +9,7 @@ from functools import partial
 import trio
 from prometheus_client import CollectorRegistry
 
-from dnsproxy.admin.pages.admin_pages import table_routes
+from dnsproxy.admin.pages.routes import table_routes
 from dnsproxy.hostnames.registry import Registry
 from sidecar.admin import Readiness, serve_admin
 from sidecar.endpoints import Endpoint

@@ -14,7 +14,7 @@ from dnsproxy.forward.settings import ForwardSettings, TlsEndpoint
 from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
 from dnsproxy.serve import command as serve_command
 from dnsproxy.serve.settings import ServeSettings
-from dnsproxy.sources.ingress_source import IngressOptions
+from dnsproxy.sources.settings import IngressOptions
 from sidecar.endpoints import Endpoint
 
 UPSTREAM = ("--upstream", "192.0.2.53")
@@ -218,7 +218,7 @@ def test_only_the_sources_that_are_named_count(
     cluster = made[0].cluster
     assert cluster is not None
     assert (cluster.ingress is not None, cluster.gateway is not None, cluster.services) == expected
-    assert cluster.shown("https://api.example.org")["sources"] == ",".join(named)
+    assert cluster.snapshot_settings("https://api.example.org")["sources"] == ",".join(named)
 
 
 @pytest.mark.parametrize(

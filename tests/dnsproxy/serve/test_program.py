@@ -13,8 +13,7 @@ import trio
 
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.serve.program import serve
-from dnsproxy.sources.cluster_sources import ClusterSettings
-from dnsproxy.sources.ingress_source import IngressOptions
+from dnsproxy.sources.settings import ClusterSettings, IngressOptions
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
 from tests.kit import messages

@@ -18,9 +18,7 @@ from dnsproxy.hostnames.targets import Targets
 from dnsproxy.serve.program import Bound
 from dnsproxy.snapshot.file import write_file
 from dnsproxy.snapshot.format import ObjectClaims, format_snapshot
-from dnsproxy.sources.cluster_sources import ClusterSettings
-from dnsproxy.sources.gateway.source import GatewayOptions
-from dnsproxy.sources.ingress_source import IngressOptions
+from dnsproxy.sources.settings import ClusterSettings, GatewayOptions, IngressOptions
 from sidecar.asking import ask as ask_admin
 from tests.dnsproxy.sources.test_cluster_sources import RELAY, RELAYS, claim_of, make_api
 from tests.kit.faulty_api import failure
@@ -71,7 +69,7 @@ def write_snapshot(path: Path, *, url: str) -> None:
         )
     ]
     services = {"edge/relay": ("10.96.0.9",)}
-    write_file(path, format_snapshot(objects, taken=TAKEN, settings=ALL.shown(url), services=services))
+    write_file(path, format_snapshot(objects, taken=TAKEN, settings=ALL.snapshot_settings(url), services=services))
 
 
 async def until_ready(bound: Bound, reason: str) -> None:

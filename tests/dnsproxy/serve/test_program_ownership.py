@@ -17,8 +17,7 @@ from dnsproxy.hostnames.ownership_schedule import OwnershipPace
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.serve.program import Bound
 from dnsproxy.serve.settings import ServeSettings
-from dnsproxy.sources.cluster_sources import ClusterSettings
-from dnsproxy.sources.ingress_source import IngressOptions
+from dnsproxy.sources.settings import ClusterSettings, IngressOptions
 from sidecar.endpoints import Endpoint
 from tests.dnsproxy.serve.test_ownership_watch import reply_to
 from tests.kit.faulty_upstream import FaultyUpstream, Step, faulty_upstream

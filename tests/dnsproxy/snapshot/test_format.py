@@ -28,8 +28,7 @@ from dnsproxy.snapshot.format import (
     parse_snapshot,
     walk_objects,
 )
-from dnsproxy.sources.cluster_sources import settings_of
-from dnsproxy.sources.ingress_source import IngressOptions
+from dnsproxy.sources.settings import IngressOptions, settings_of
 
 SETTINGS: Final = {"API server": "https://192.0.2.1:6443", "ingress classes": "nginx"}
 SERVICES: Final = {"edge/relay": ("192.0.2.10", "2001:db8::10")}

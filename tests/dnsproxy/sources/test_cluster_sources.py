@@ -21,12 +21,11 @@ from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.sources.annotations import HOSTNAME, TARGET
-from dnsproxy.sources.cluster_sources import GATEWAY, TARGETS, ClusterSettings, ClusterSources
+from dnsproxy.sources.cluster_sources import GATEWAY, TARGETS, ClusterSources
 from dnsproxy.sources.gateway.kinds import GROUP
-from dnsproxy.sources.gateway.source import GatewayOptions
 from dnsproxy.sources.ingress_source import SOURCE as INGRESS
-from dnsproxy.sources.ingress_source import IngressOptions
 from dnsproxy.sources.service_source import SOURCE as SERVICE
+from dnsproxy.sources.settings import ClusterSettings, GatewayOptions, IngressOptions
 from tests.dnsproxy.sources.gateway.objects import gateway, listener, route
 from tests.kit.faulty_api import client_in_memory, failure
 from tests.kit.live_api import LiveApi

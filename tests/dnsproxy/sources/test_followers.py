@@ -18,7 +18,7 @@ from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.sources.annotations import HOSTNAME
 from dnsproxy.sources.followers import IngressStatus, follow_ingresses, follow_services
-from dnsproxy.sources.ingress_source import IngressOptions
+from dnsproxy.sources.settings import IngressOptions
 from sidecar.kubernetes.follower_status import Status
 from tests.kit.faulty_api import Answer, FaultyApi, client_in_memory, event, failure, page, watch
 

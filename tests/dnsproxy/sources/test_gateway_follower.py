@@ -20,8 +20,8 @@ from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.sources.gateway.kinds import GROUP
-from dnsproxy.sources.gateway.source import GatewayOptions
 from dnsproxy.sources.gateway_follower import GatewayFollower
+from dnsproxy.sources.settings import GatewayOptions
 from tests.dnsproxy.sources.gateway.objects import SELECTED, gateway, listener, namespace, route
 from tests.kit.faulty_api import SILENCE, Answer, client_in_memory, failure
 from tests.kit.live_api import LiveApi

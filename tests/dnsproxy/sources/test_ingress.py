@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.sources.annotations import HOSTNAME, IGNORE, TARGET
-from dnsproxy.sources.ingress import Ingress, claims_of
+from dnsproxy.sources.ingress import Ingress, IngressClass, claims_of, default_class
 
 METADATA = {"name": "shop", "namespace": "web", "creationTimestamp": "2026-01-02T03:04:05Z", "uid": "x"}
 ORIGIN = Origin("Ingress", "shop", "web", "2026-01-02T03:04:05Z")
@@ -199,3 +200,28 @@ def test_any_text_is_a_claim_or_a_rejection(rules: list[str | None], tls: list[l
     given_hosts = {host for host in rules if host} | {host for hosts in tls for host in hosts or () if host}
     assert len(claims) + len(rejections) <= len(given_hosts)
     assert bool(claims or rejections) == bool(given_hosts)
+
+
+MARK = "ingressclass.kubernetes.io/is-default-class"
+
+
+def parse_class(name: str, mark: str | None = "true", created: str | None = "2026-01-01T00:00:00Z") -> IngressClass:
+    annotations = {MARK: mark} if mark is not None else None
+    metadata = {"name": name, "creationTimestamp": created, "annotations": annotations}
+    return msgspec.convert({"metadata": metadata, "spec": {"controller": "example.org/x"}}, IngressClass)
+
+
+@pytest.mark.parametrize("mark", [None, "", "false", "True", "yes", "1"])
+def test_only_true_marks_a_default(mark: str | None) -> None:
+    """As the API server reads it."""
+    assert default_class([parse_class("a", mark)]) is None
+
+
+def test_newest_default_wins_and_then_the_first_by_name() -> None:
+    """Whatever the order they come in."""
+    old, new = parse_class("a"), parse_class("c", created="2026-02-01T00:00:00Z")
+    same, plain = parse_class("b", created="2026-02-01T00:00:00Z"), parse_class("d", None, "2026-03-01T00:00:00Z")
+    for order in itertools.permutations([old, new, same, plain]):
+        assert default_class(order) == "b"
+    assert default_class([old, parse_class("z", created=None)]) == "a"
+    assert default_class([]) is None

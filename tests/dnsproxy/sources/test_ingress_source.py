@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnsproxy.hostnames.claim_store import ClaimStore
-from dnsproxy.sources.ingress import Ingress
-from dnsproxy.sources.ingress_class import IngressClass
-from dnsproxy.sources.ingress_source import IngressOptions, IngressSource
+from dnsproxy.sources.ingress import Ingress, IngressClass
+from dnsproxy.sources.ingress_source import IngressSource
+from dnsproxy.sources.settings import IngressOptions
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 
 

@@ -15,8 +15,7 @@ from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
-from dnsproxy.sources.hosts_source import HostsSource
-from dnsproxy.sources.static_names import HostsFile
+from dnsproxy.sources.static_names import HostsFile, HostsSource
 from tests.dnsproxy.answers.test_table_writer import contents
 from tests.kit.messages import addresses_of
 from tests.kit.stepping import finish, parse_hosts

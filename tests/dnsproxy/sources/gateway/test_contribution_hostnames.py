@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.sources.gateway.hostnames import intersect, wider
+from dnsproxy.hostnames.wildcards import wider
+from dnsproxy.sources.gateway.contribution import intersect
 
 
 def common(one: str, other: str) -> str | None:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.sources.gateway.kinds import GATEWAY, HTTP_ROUTE, LISTENER_SET, TLS_ROUTE, X_LISTENER_SET
-from dnsproxy.sources.gateway.source import GatewayOptions, GatewaySource
+from dnsproxy.sources.gateway.source import GatewaySource
+from dnsproxy.sources.settings import GatewayOptions
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from tests.dnsproxy.sources.gateway.histories import Key, Step, histories
 from tests.dnsproxy.sources.gateway.objects import (
