@@ -1,1 +1,1 @@
-"""What a running relay shows: health, metrics, the status page. Pure but for admin.py and probe.py."""
+"""What a running relay shows: health, metrics, the status page. Pure but for readiness.py and server.py."""

@@ -1,4 +1,4 @@
 """The addresses of backends: from names, Services and hosts files, and which of them are ready.
 
-Pure but for backend.py, following.py, name_resolver.py and services.py.
+Pure but for backend.py, discovery.py, name_resolver.py and service_watch.py.
 """

@@ -1,6 +1,6 @@
 """Backends: where a route's connections can go right now, and whether they get there.
 
-The law: nothing here waits or asks. Tasks of their own (following.py) put in what a name or a Service stands for,
+The law: nothing here waits or asks. Tasks of their own (discovery.py) put in what a name or a Service stands for,
 and the byte path only reads what was put in last. An address that is a listener of ours never gets out.
 """
 
@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 import structlog
 import trio
 
-from proxy.backends.pool import Pool
-from proxy.backends.readiness import Cause, Failure, Health, Transition
+from proxy.backends.balancing import Pool
+from proxy.backends.health import Cause, Failure, Health, Transition
 from proxy.routes import Destination, ServicePort, reaches
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError

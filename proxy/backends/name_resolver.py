@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
+from proxy.backends.health import Cause, Failure
 from proxy.backends.hosts_file import addresses_in
-from proxy.backends.readiness import Cause, Failure
 
 if TYPE_CHECKING:
     from dns.asyncresolver import Resolver

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 
-from proxy.header.header import Header, Parsed
+from proxy.header.addresses import Header, Parsed
 from proxy.header.v1 import format_v1, parse_v1, write_v1
 from proxy.header.v2 import SIGNATURE_V2, format_v2, parse_v2
 from sidecar.endpoints import Endpoint

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Final
 
-from proxy.header.header import LOCAL, BadHeader, Header, Parsed, one_family
+from proxy.header.addresses import LOCAL, BadHeader, Header, Parsed, one_family
 from sidecar.endpoints import Endpoint, parse_port
 
 MAXIMUM_V1: Final = 107

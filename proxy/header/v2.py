@@ -11,8 +11,8 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
+from proxy.header.addresses import LOCAL, BadHeader, Header, Parsed, one_family
 from proxy.header.crc32c import crc32c
-from proxy.header.header import LOCAL, BadHeader, Header, Parsed, one_family
 from sidecar.endpoints import Endpoint
 
 SIGNATURE_V2: Final = b"\r\n\r\n\0\r\nQUIT\n"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from proxy.header.header import BadHeader
+from proxy.header.addresses import BadHeader
 from proxy.header.protocol import parse_header
 from proxy.header.v1 import MAXIMUM_V1
 from proxy.header.v2 import SIGNATURE_V2

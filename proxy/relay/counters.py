@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from proxy.backends.readiness import Cause
+from proxy.backends.health import Cause
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from proxy.backends.backend import OWN_LISTENER
-from proxy.backends.readiness import Cause, Failure, cause_of_connect
+from proxy.backends.health import Cause, Failure, cause_of_connect
 from proxy.relay.clients import Words
 from proxy.relay.connection import Connection
 from proxy.relay.first_words import Opening

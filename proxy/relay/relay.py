@@ -17,7 +17,7 @@ import structlog
 import trio
 
 from proxy.backends.backend import OWN_LISTENER, Backend
-from proxy.backends.following import follow_backends
+from proxy.backends.discovery import follow_backends
 from proxy.backends.name_resolver import LookUp
 from proxy.relay.clients import Clients
 from proxy.relay.connection import Connection

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import structlog
 import trio
 
-from proxy.admin.admin import View, serve_relay_admin
+from proxy.admin.server import View, serve_relay_admin
 from proxy.relay.relay import Relay, open_listeners
 from proxy.settings import Settings
 from sidecar.endpoints import Endpoint

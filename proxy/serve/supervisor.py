@@ -21,13 +21,13 @@ import trio
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from proxy.admin.admin import View, serve_relay_admin
-from proxy.admin.reports import Report, add_up, backoff, keep_of_ended, parse_report, share_of
+from proxy.admin.server import View, serve_relay_admin
 from proxy.backends.backend import Backend
-from proxy.backends.following import follow_backends
+from proxy.backends.discovery import follow_backends
 from proxy.relay.counters import Counters
 from proxy.relay.listener import ROUTE_FLAG
 from proxy.serve.program import say_where
+from proxy.serve.worker_reports import Report, add_up, backoff, keep_of_ended, parse_report, share_of
 from proxy.serve.worker_settings import Orders, format_orders
 from proxy.settings import Settings
 from sidecar.endpoints import Endpoint

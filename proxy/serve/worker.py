@@ -19,9 +19,9 @@ from typing import Final
 import structlog
 import trio
 
-from proxy.admin.reports import Report, format_report
 from proxy.relay.relay import Relay, open_listeners
 from proxy.serve.program import spare_garbage_search
+from proxy.serve.worker_reports import Report, format_report
 from proxy.serve.worker_settings import Orders, receive_orders
 from sidecar.logs import configure_logging
 from sidecar.program import run_program

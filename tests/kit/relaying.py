@@ -12,7 +12,7 @@ from typing import Any
 import trio
 
 from proxy.backends.name_resolver import LookUp
-from proxy.header.header import Header
+from proxy.header.addresses import Header
 from proxy.header.protocol import parse_header
 from proxy.relay.relay import Relay, open_listeners
 from proxy.relay.splice import Pipes

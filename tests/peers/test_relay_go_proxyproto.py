@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from proxy.header.header import LOCAL
+from proxy.header.addresses import LOCAL
 from proxy.header.protocol import ProxyProtocol, formatter
 from tests.kit.ports import free_ports
 from tests.kit.processes import end_process, is_listening, wait_for

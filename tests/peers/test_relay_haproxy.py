@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.header.header import Header
+from proxy.header.addresses import Header
 from proxy.header.v2 import format_v2
 from sidecar.endpoints import Endpoint
 from tests.kit.ports import free_ports

@@ -14,10 +14,10 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from proxy.admin.probe import check_backends
+from proxy.admin.readiness import check_backends
 from proxy.backends.backend import Backend
-from proxy.backends.readiness import Cause
-from proxy.backends.services import follow_services
+from proxy.backends.health import Cause
+from proxy.backends.service_watch import follow_services
 from proxy.relay.relay import Relay, open_listeners
 from proxy.routes import Route, ServicePort
 from proxy.settings import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, generate_latest
 
 from proxy.admin.metrics import RelayCollector
-from proxy.backends.readiness import Cause
+from proxy.backends.health import Cause
 from proxy.relay.counters import Counters
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from proxy.admin.page import CHARTS, RelayStatus, RouteStatus, read_counters, relay_facts, render_page
-from proxy.backends.readiness import Cause
+from proxy.backends.health import Cause
 from proxy.relay.counters import Counters
 from sidecar.page.history import History
 

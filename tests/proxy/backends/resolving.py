@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import trio
 
+from proxy.backends.health import Cause, Failure
 from proxy.backends.name_resolver import Found
-from proxy.backends.readiness import Cause, Failure
 
 NO_SUCH_NAME = Failure(Cause.DNS_NXDOMAIN, "no such name")
 TRY_AGAIN = Failure(Cause.DNS_ERROR, "SERVFAIL")

@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from proxy.backends.backend import OWN_LISTENER, Address, Backend, address_of
-from proxy.backends.readiness import Cause, Failure
+from proxy.backends.health import Cause, Failure
 from proxy.routes import Destination, ServicePort
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError

@@ -8,8 +8,8 @@ import pytest
 
 from dnsproxy.dns import probe
 from proxy.backends import name_resolver
+from proxy.backends.health import Cause, Failure
 from proxy.backends.name_resolver import HOSTS_SECONDS, LONGEST, SHORTEST, Found, NameResolver
-from proxy.backends.readiness import Cause, Failure
 from tests.proxy.backends.nameserver import Records, played_nameserver
 
 NAME = "backend.example.org"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proxy.header.addresses import LOCAL, BadHeader, Header, Parsed
 from proxy.header.crc32c import crc32c
-from proxy.header.header import LOCAL, BadHeader, Header, Parsed
 from proxy.header.protocol import ProxyProtocol, formatter, parse_header, writer
 from proxy.header.v1 import MAXIMUM_V1, format_v1, parse_v1
 from proxy.header.v2 import SIGNATURE_V2, format_v2, parse_v2

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.header.header import Header
+from proxy.header.addresses import Header
 from proxy.header.v1 import format_v1
 from proxy.header.v2 import SIGNATURE_V2, format_v2
 from proxy.relay.clients import SAY_SECONDS, Clients, Words

@@ -11,8 +11,8 @@ import trio
 from structlog.testing import capture_logs
 
 from proxy.backends.backend import Address, Backend
-from proxy.backends.readiness import Cause, Failure
-from proxy.header.header import Header
+from proxy.backends.health import Cause, Failure
+from proxy.header.addresses import Header
 from proxy.header.protocol import ProxyProtocol
 from proxy.relay.copying import BUFFER
 from proxy.routes import Destination

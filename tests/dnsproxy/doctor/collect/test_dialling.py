@@ -14,7 +14,7 @@ from dnsproxy.doctor.collect import dialling
 from dnsproxy.doctor.collect.dial_targets import Target
 from dnsproxy.doctor.collect.dialling import HEADERS, dial, dial_all, judge_response
 from dnsproxy.doctor.facts.model import Header, Outcome, Role
-from proxy.header.header import LOCAL
+from proxy.header.addresses import LOCAL
 from proxy.header.v1 import format_v1
 from proxy.header.v2 import format_v2
 from sidecar.endpoints import Endpoint

@@ -6,8 +6,7 @@ import errno
 
 import pytest
 
-from proxy.backends import readiness
-from proxy.backends.readiness import (
+from proxy.backends.health import (
     RECOVERY_SECONDS,
     Cause,
     Failure,
@@ -93,4 +92,4 @@ def test_the_reason_names_cause_backend_and_detail() -> None:
 def test_the_tokens_are_those_that_people_know() -> None:
     known = {"dns-nxdomain", "dns-timeout", "dns-error", "connection-refused", "timeout", "unreachable"}
     ours = {"own-listener", "no-endpoints", "not-synced"}
-    assert {str(cause) for cause in readiness.Cause} == known | ours
+    assert {str(cause) for cause in Cause} == known | ours

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.backends.endpoint_slices import (
+from proxy.backends.service_endpoints import (
     Service,
     describe_none,
     port_name,

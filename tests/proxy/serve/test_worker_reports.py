@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.admin.reports import (
+from proxy.backends.health import Cause
+from proxy.relay.counters import Counters
+from proxy.serve.worker_reports import (
     LONGEST_BACKOFF,
     Report,
     add_up,
@@ -18,8 +20,6 @@ from proxy.admin.reports import (
     parse_report,
     share_of,
 )
-from proxy.backends.readiness import Cause
-from proxy.relay.counters import Counters
 
 counts = st.integers(0, 2**62)
 counters = st.builds(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.backends.pool import MOST, SUSPECT_SECONDS, Pool
+from proxy.backends.balancing import MOST, SUSPECT_SECONDS, Pool
 
 
 @dataclass(frozen=True)

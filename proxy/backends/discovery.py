@@ -13,8 +13,8 @@ import structlog
 import trio
 
 from proxy.backends.backend import Backend, address_of, is_literal
+from proxy.backends.health import Failure
 from proxy.backends.name_resolver import Found, LookUp, NameResolver
-from proxy.backends.readiness import Failure
 from proxy.routes import Destination, ServicePort
 from proxy.settings import Settings
 
@@ -45,7 +45,7 @@ async def follow_backends(
                     nursery.start_soon(watch_for_dnsproxy, backend.destination, resolver)
         if services:
             # Here and not above: who relays to names and addresses needs no client of the API server.
-            from proxy.backends.services import follow_services  # noqa: PLC0415
+            from proxy.backends.service_watch import follow_services  # noqa: PLC0415
 
             await nursery.start(partial(follow_services, services, settings))
         task_status.started()

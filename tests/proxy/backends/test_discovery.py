@@ -11,10 +11,10 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from proxy.backends import following
+from proxy.backends import discovery
 from proxy.backends.backend import Address, Backend
-from proxy.backends.following import follow_backends, keep_resolved, watch_for_dnsproxy
-from proxy.backends.readiness import Cause
+from proxy.backends.discovery import follow_backends, keep_resolved, watch_for_dnsproxy
+from proxy.backends.health import Cause
 from proxy.routes import Destination
 from proxy.settings import Settings
 from tests.kit.relaying import until
@@ -27,7 +27,7 @@ NAMED = Destination("backend.example.org", 80)
 @asynccontextmanager
 async def resolved(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Backend, PlayedResolver]]:
     """A backend whose name is looked up again without a pause."""
-    monkeypatch.setattr(following, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(discovery, "RETRY_SECONDS", 0.01)
     resolver = PlayedResolver()
     backend = Backend(NAMED, listeners=())
     async with trio.open_nursery() as nursery:
@@ -99,7 +99,7 @@ async def test_a_name_goes_to_the_servers_of_the_resolv_conf_that_was_given(tmp_
 async def test_a_name_that_our_own_dnsproxy_answers_is_said_once(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(following, "DNSPROXY_SECONDS", 0.01)
+    monkeypatch.setattr(discovery, "DNSPROXY_SECONDS", 0.01)
     async with played_nameserver(tmp_path) as (_, resolver):
         answers = [False, True, True, True, False, True]
         asked: list[str] = []

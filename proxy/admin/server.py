@@ -14,9 +14,9 @@ from prometheus_client.registry import Collector
 
 from proxy.admin.metrics import RelayCollector
 from proxy.admin.page import CHARTS, RelayStatus, RouteStatus, read_counters, relay_facts, render_page
-from proxy.admin.probe import check_backends
+from proxy.admin.readiness import check_backends
 from proxy.backends.backend import Backend
-from proxy.header.header import LOCAL
+from proxy.header.addresses import LOCAL
 from proxy.header.protocol import formatter
 from proxy.relay.counters import Counters
 from proxy.settings import Settings

@@ -9,11 +9,10 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from proxy.admin import probe
-from proxy.admin.probe import check_backends
+from proxy.admin.readiness import _try, check_backends
 from proxy.backends.backend import Address, Backend, address_of
-from proxy.backends.readiness import Failure
-from proxy.header.header import LOCAL
+from proxy.backends.health import Failure
+from proxy.header.addresses import LOCAL
 from proxy.header.protocol import ProxyProtocol, formatter
 from proxy.routes import Destination
 from sidecar.answers import Readiness
@@ -77,8 +76,8 @@ async def test_a_refusal_is_named_and_logged_once(listener: socket.socket, backe
 async def test_a_backend_that_does_not_answer_in_time_is_a_timeout(
     monkeypatch: pytest.MonkeyPatch, backend: Backend
 ) -> None:
-    monkeypatch.setattr(probe, "PROBE_SECONDS", 0.01)
-    monkeypatch.setattr(probe, "_try", hang)
+    monkeypatch.setattr("proxy.admin.readiness.PROBE_SECONDS", 0.01)
+    monkeypatch.setattr("proxy.admin.readiness._try", hang)
     readiness = await check_backends([(backend, HELLO)])
     assert not readiness.ready
     assert readiness.reason.startswith("backend unreachable (timeout)")
@@ -105,13 +104,13 @@ async def test_a_silent_address_does_not_use_up_the_time_of_the_others(
     silent, answering = address_of("127.0.0.2", port), address_of(V4, port)
     # Tried in this order: connections, and probes too, take turns.
     backend.take([answering, silent])
-    real = probe._try
+    real = _try
 
     async def play(address: Address, greeting: bytes) -> int:
         return await (hang() if address == silent else real(address, greeting))
 
-    monkeypatch.setattr(probe, "_try", play)
-    monkeypatch.setattr(probe, "PROBE_SECONDS", 30)
+    monkeypatch.setattr("proxy.admin.readiness._try", play)
+    monkeypatch.setattr("proxy.admin.readiness.PROBE_SECONDS", 30)
     assert (await check_backends([(backend, HELLO)])).ready
 
 

@@ -9,7 +9,7 @@ import trio
 from structlog.testing import capture_logs
 
 from proxy.backends.backend import address_of
-from proxy.backends.readiness import Cause
+from proxy.backends.health import Cause
 from proxy.header.protocol import ProxyProtocol
 from proxy.relay.listener import _ACCEPTS
 from tests.kit.relaying import V4, World, read_to_end, relaying, until

@@ -16,7 +16,7 @@ from typing import Final
 import trio
 
 from proxy.backends.backend import Address, Backend
-from proxy.backends.readiness import Cause, Failure, cause_of_connect, describe
+from proxy.backends.health import Cause, Failure, cause_of_connect, describe
 from sidecar.answers import Readiness
 
 PROBE_SECONDS: Final = 2.0

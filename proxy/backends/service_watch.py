@@ -1,6 +1,6 @@
 """Follows the Services that are backends: two watches each, and what they say becomes addresses.
 
-The law: a thin shell over endpoint_slices.py. While the API server is away, what was known last goes on to count.
+The law: a thin shell over service_endpoints.py. While the API server is away, what was known last goes on to count.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import structlog
 import trio
 
 from proxy.backends.backend import Address, Backend, address_of
-from proxy.backends.endpoint_slices import (
+from proxy.backends.health import Cause, Failure
+from proxy.backends.service_endpoints import (
     Service,
     describe_none,
     port_name,
@@ -20,7 +21,6 @@ from proxy.backends.endpoint_slices import (
     service_collection,
     slice_collection,
 )
-from proxy.backends.readiness import Cause, Failure
 from proxy.routes import ServicePort
 from proxy.settings import Settings
 from sidecar.kubernetes.config import find_cluster
