@@ -14,7 +14,7 @@ from abc import abstractmethod
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from proxy.relay.first_words import send_at_once
+from proxy.relay.first_payload import send_at_once
 from proxy.relay.side import BULK, End, Side
 from proxy.relay.splice import UNSUPPORTED, Pipe
 

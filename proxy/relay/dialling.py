@@ -2,7 +2,7 @@
 
 The law: nothing here waits, and nothing was sent to a backend before it is given up for another one. Addresses are
 tried as RFC 8305 section 5 has it: the next one when the last has failed or has not answered for a while, and whoever
-connects first is taken. What it hears then is proxy.relay.first_words's.
+connects first is taken. What it hears then is proxy.relay.first_payload's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from proxy.backends.backend import OWN_LISTENER
 from proxy.backends.health import Cause, Failure, cause_of_connect
 from proxy.relay.clients import Words
 from proxy.relay.connection import Connection
-from proxy.relay.first_words import Opening
+from proxy.relay.first_payload import Opening
 from proxy.relay.loop_check import Hearing
 from proxy.relay.side import End, Side, contain, reset_on_close
 from sidecar.deadlines import NOWHERE, TICK

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from proxy.header.protocol import Writer
 from proxy.relay.dialling import EXHAUSTED, Dialling
-from proxy.relay.first_words import send_at_once
+from proxy.relay.first_payload import send_at_once
 from proxy.relay.redirected import original_destination
 from proxy.relay.side import reset_on_close
 from sidecar.endpoints import Endpoint
