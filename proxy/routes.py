@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from proxy.header.protocol import ProxyProtocol
 from sidecar.endpoints import Endpoint, parse_address, parse_endpoint, parse_port
 
+ROUTE_FLAG = "--route"
+
 ANY_HOST = "::"
 """Where a route without an address listens: every address, the IPv4 ones included."""
 

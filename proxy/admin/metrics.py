@@ -1,7 +1,6 @@
 """The counters of a relay as metrics.
 
-The law: names and labels are chosen here, and values are read at each scrape. No label holds a hostname or an address
-of a client.
+The law: pure. Only this module chooses names and labels; no label holds a hostname or the address of a client.
 """
 
 from __future__ import annotations
@@ -15,17 +14,17 @@ from proxy.relay.counters import Counters
 
 
 class RelayCollector(Collector):
-    """Registers with a CollectorRegistry and reads the counters at each scrape."""
+    """Reads the counters at each scrape; for a CollectorRegistry."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
 
     def describe(self) -> list[Metric]:
-        """No names in advance: the registry would have to collect for them."""
+        """No names in advance: to learn them, the registry would collect once."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """The metric families of now."""
+        """The current metric families."""
         counters = self._counters
         yield CounterMetricFamily("proxy_connections", "Connections taken from clients.", value=counters.connections)
         yield GaugeMetricFamily("proxy_connections_active", "Connections that are open now.", value=counters.active)

@@ -82,7 +82,7 @@ async def _try(address: Address, greeting: bytes) -> int:
     """The errno of a connect, 0 for success."""
     try:
         with trio.socket.socket(address.family, socket.SOCK_STREAM) as sock:
-            await sock.connect(address.target)
+            await sock.connect(address.sockaddr)
             if greeting:
                 await sock.send(greeting)
     except OSError as error:

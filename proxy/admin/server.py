@@ -88,7 +88,7 @@ def _look(view: View, history: History, fault: str) -> RelayStatus:
             listen=str(endpoint),
             backend=str(target.destination),
             protocol=str(view.settings.protocol_of(route)),
-            addresses=[str(Endpoint(address.target[0], address.target[1])) for address in target.addresses],
+            addresses=[str(Endpoint(address.sockaddr[0], address.sockaddr[1])) for address in target.addresses],
             fault=_fault(target),
         )
         for (endpoint, target), route in zip(view.targets, view.settings.routes, strict=True)

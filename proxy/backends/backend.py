@@ -35,12 +35,12 @@ class Address(NamedTuple):
     """One address of a backend, in the form that connect takes."""
 
     family: socket.AddressFamily
-    target: SocketAddress
+    sockaddr: SocketAddress
 
     @property
     def host(self) -> str:
         """The IP literal, without a scope."""
-        return self.target[0]
+        return self.sockaddr[0]
 
 
 class Backend:
@@ -131,7 +131,7 @@ class Backend:
         self._ours = ours
 
     def _is_ours(self, address: Address) -> bool:
-        target = Endpoint(address.target[0], address.target[1])
+        target = Endpoint(address.sockaddr[0], address.sockaddr[1])
         return any(
             reaches(listener, target) or (_covers(listener, target) and _is_local(address))
             for listener in self._listeners
@@ -173,7 +173,7 @@ def _is_local(address: Address) -> bool:
     """Whether an address is one of this computer's: only such an address can be bound."""
     with socket.socket(address.family, socket.SOCK_DGRAM) as probe:
         try:
-            probe.bind((address.target[0], 0, *address.target[2:]))
+            probe.bind((address.sockaddr[0], 0, *address.sockaddr[2:]))
         except OSError:
             return False
     return True

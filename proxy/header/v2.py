@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from proxy.header.addresses import LOCAL, BadHeader, Header, Parsed, one_family
-from proxy.header.crc32c import crc32c
 from sidecar.endpoints import Endpoint
 
 SIGNATURE_V2: Final = b"\r\n\r\n\0\r\nQUIT\n"
@@ -117,3 +116,28 @@ def _check_sum(octets: bytes, start: int) -> None:
     end = start + _CHECKSUM.size
     if _CHECKSUM.unpack_from(octets, start)[0] != crc32c(octets[:start] + bytes(_CHECKSUM.size) + octets[end:]):
         raise BadHeader("the checksum is wrong")
+
+
+# CRC32c (RFC 3309 appendix B, RFC 9260 appendix A) costs 0.1 µs per byte here: 4 µs for a header, a twentieth of what a
+# connection costs. A C library would save most of that, but needs a wheel for each processor and libc.
+
+_POLYNOMIAL: Final = 0x82F63B78
+"""The Castagnoli polynomial, bit-reversed: the lowest bit of a byte comes first."""
+_ALL_ONES: Final = 0xFFFF_FFFF
+
+
+def _entry(octet: int) -> int:
+    for _ in range(8):
+        octet = octet >> 1 ^ (_POLYNOMIAL if octet & 1 else 0)
+    return octet
+
+
+_TABLE: Final = tuple(map(_entry, range(256)))
+
+
+def crc32c(octets: bytes) -> int:
+    """The 32-bit checksum of `octets`."""
+    table, remainder = _TABLE, _ALL_ONES
+    for octet in octets:
+        remainder = table[(remainder ^ octet) & 0xFF] ^ remainder >> 8
+    return remainder ^ _ALL_ONES

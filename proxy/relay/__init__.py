@@ -1,1 +1,1 @@
-"""Moves octets between clients and backends; one trio task for all connections. Pure: clients.py and counters.py."""
+"""Moves octets between clients and backends; one trio task for all connections. Pure: counters.py and limits.py."""

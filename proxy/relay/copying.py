@@ -1,66 +1,60 @@
-"""The way of octets from one side of a connection to the other.
+"""Moves bytes from one side of a connection to the other.
 
-The law: nothing here waits. At most one buffer or one pipe per direction is held: where a receiver is slow, the sender
-is not read. Octets pass through the buffer until a read has filled it; then through a pipe (splice.py), until there
-is less than a buffer at once.
+The law: nothing here waits. Each direction holds at most one buffer or one pipe: if a receiver is slow, its sender is
+not read. Bytes go through the buffer until a read fills it, and then through a pipe (splice.py) until little comes at
+a time. Tested in test_connection.py, test_splice.py and test_interleavings.py.
 
-What most connections are about, a small message that is there at once and goes at once, is one read and one send here
-and nothing else; whatever is not that, takes the long way through `pump`.
+Most traffic is small messages, which arrive whole and can be sent at once: such a message costs one read and one send.
+Everything else takes the slower path through `pump`.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from proxy.relay.first_payload import send_at_once
-from proxy.relay.side import BULK, End, Side
+from proxy.relay.core import BUFFER, Core
+from proxy.relay.side import BULK, End, Side, send_at_once
 from proxy.relay.splice import UNSUPPORTED, Pipe
 
-if TYPE_CHECKING:
-    from proxy.relay.relay import Relay
-
-BUFFER: Final = 65_536
-"""Octets that are read at once, and so the most that is held per direction outside the kernel."""
-
-# Octets that one direction may move before the other connections get their turn.
+# Bytes that one direction may move before other connections have their turn.
 _TURN: Final = 2_097_152
 
 
 class BytePath:
-    """Both directions of a connection; what the ends mean is left to who inherits this."""
+    """Both directions of a connection; the subclass decides what their ends mean."""
 
-    __slots__ = ("active_at", "backend", "client", "nagle", "relay")
+    __slots__ = ("active_at", "backend", "client", "core", "nagle")
 
-    def __init__(self, relay: Relay, client: Side, backend: Side, *, nagle: bool) -> None:
-        self.relay = relay
+    def __init__(self, core: Core, client: Side, backend: Side, *, nagle: bool) -> None:
+        self.core = core
         self.client = client
         self.backend = backend
         client.peer, backend.peer = backend, client
         self.nagle = nagle
-        """The backend's socket holds back what is less than a segment while something is not acknowledged (RFC 9293
-        section 3.7.4). That does not matter to the first words; most clients never say more, and cost a call less."""
+        """Nagle's algorithm still delays small segments to the backend (RFC 9293 section 3.7.4). It does not delay the
+        first segment, and most clients send no more: they save the call that turns it off."""
         self.active_at = monotonic()
 
     @abstractmethod
     def _note_reset(self, side: Side) -> None:
-        """A side has reset."""
+        """A side has sent RST."""
 
     @abstractmethod
     def _note_broken(self, sink: Side) -> None:
-        """A send to a side failed."""
+        """A send to a side has failed."""
 
     @abstractmethod
     def _pass_on_end(self, source: Side) -> None:
-        """A side has an end, and all that it sent before has been sent on."""
+        """A side has ended, and everything it sent has been passed on."""
 
     @abstractmethod
     def close(self, *, reset: bool) -> None:
-        """End both sides."""
+        """Close both sides."""
 
     def pump(self, source: Side) -> None:
-        """Move what one side sent to the other, until there is no more or no room, and then its end."""
+        """Move data from one side to the other until there is no more or no room; then pass on its end."""
         sink = source.peer
         if sink.broken:
             if source.broken:
@@ -79,25 +73,25 @@ class BytePath:
             if moved is None:
                 return
             left -= moved
-        # Watched anew, a descriptor is reported anew if it is ready.
-        self.relay.poller.modify(source.fd, writable=source.room_watched)
+        # modify() makes the poller report a ready descriptor again.
+        self.core.poller.modify(source.fd, writable=source.room_watched)
 
     def _move(self, source: Side, sink: Side) -> int | None:
-        """Read once and send it on: how many octets, or None where there is nothing more to do now."""
-        relay = self.relay
+        """Read once and send: the number of bytes, or None if there is nothing more to do now."""
+        core = self.core
         try:
-            count = source.sock.recv_into(relay.buffer)
+            count = source.sock.recv_into(core.buffer)
         except BlockingIOError:
-            # After an end there would be something to read: if one was announced, it was an earlier socket's.
+            # A FIN would be readable: an event that announced one was meant for an earlier socket.
             source.readable = source.ending = False
             return None
         except OSError:
             return self._reset_by(source)
         if not count:
-            # A failed send may have taken the error that this read would have shown.
+            # A failed send may have consumed the error that this read would have reported.
             source.end = End.RESET if source.broken else End.FIN
             return 0
-        # A short read has mostly emptied the socket (epoll(7)), and what comes later raises a new event.
+        # A short read usually has emptied the socket (epoll(7)); later data causes a new event.
         if count == BUFFER:
             source.readable = True
             source.bulk = BULK
@@ -105,16 +99,16 @@ class BytePath:
             source.readable = source.thorough
             if source.ending:
                 source.end = End.RESET if source.broken else End.FIN
-        # As _count, without the call.
+        # The same as _count(), without the cost of its call.
         self.active_at = monotonic()
         if source is self.client:
-            relay.counters.octets_to_backend += count
+            core.counters.octets_to_backend += count
             if self.nagle:
                 self._end_nagle()
         else:
-            relay.counters.octets_to_client += count
+            core.counters.octets_to_client += count
         try:
-            sent = sink.sock.send(relay.view[:count])
+            sent = sink.sock.send(core.view[:count])
         except BlockingIOError:
             sent = 0
         except OSError:
@@ -122,13 +116,13 @@ class BytePath:
             return None
         if sent == count:
             return count
-        sink.pending = bytes(relay.view[sent:count])
+        sink.pending = bytes(core.view[sent:count])
         self._await_room(sink)
         return None
 
     def _splice(self, source: Side, sink: Side) -> int | None:
-        """As _move, through a pipe."""
-        pipes = self.relay.pipes
+        """The same as _move(), through a pipe."""
+        pipes = self.core.pipes
         pipe = pipes.take()
         if pipe is None:
             return self._move(source, sink)
@@ -139,7 +133,7 @@ class BytePath:
             return self._splice_failed(source, error)
         if not count:
             pipes.give_back(pipe)
-            # An end, or urgent data, at which splice stops and a read does not.
+            # FIN, or urgent data, which stops splice but not a read.
             return self._move(source, sink)
         source.bulk = BULK if count >= BUFFER else source.bulk - 1
         self._count(source, count)
@@ -147,12 +141,12 @@ class BytePath:
         return count if self._flush(sink) else None
 
     def _splice_failed(self, source: Side, error: OSError) -> int | None:
-        """Nothing came through a pipe: because there is nothing, or because there are no pipes, or it is an end."""
+        """Handle an error of splice: no data, no support for splice, or RST."""
         if isinstance(error, BlockingIOError):
             source.readable = False
             return None
         if error.errno in UNSUPPORTED:
-            self.relay.pipes.switch_off(error)
+            self.core.pipes.switch_off(error)
             source.bulk = 0
             return 0
         return self._reset_by(source)
@@ -163,7 +157,7 @@ class BytePath:
         return 0
 
     def _flush(self, sink: Side) -> bool:
-        """Send what is pending; whether all of it went."""
+        """Send pending data; whether all of it went."""
         pending = sink.pending
         try:
             if isinstance(pending, Pipe):
@@ -176,7 +170,7 @@ class BytePath:
         except OSError as error:
             if isinstance(pending, Pipe) and error.errno in UNSUPPORTED:
                 self._take_back(sink, pending)
-                self.relay.pipes.switch_off(error)
+                self.core.pipes.switch_off(error)
                 return self._flush(sink)
             self._note_broken(sink)
             return False
@@ -188,10 +182,10 @@ class BytePath:
         return True
 
     def _await_room(self, sink: Side) -> None:
-        """Most sockets never lack room, so they are watched for it from the first time that one does."""
+        """Watch for room from the first time that a send buffer is full; for most sockets that never happens."""
         if not sink.room_watched:
             sink.room_watched = True
-            self.relay.poller.modify(sink.fd, writable=True)
+            self.core.poller.modify(sink.fd, writable=True)
 
     def _take_back(self, sink: Side, pipe: Pipe) -> None:
         octets = pipe.take_back()
@@ -199,9 +193,9 @@ class BytePath:
         sink.pending = octets
 
     def drop_pending(self, side: Side) -> None:
-        """Forget what was to be sent to a side, and let the next direction have its pipe."""
+        """Discard the data that is pending for a side, and return its pipe."""
         if isinstance(side.pending, Pipe):
-            self.relay.pipes.give_back(side.pending)
+            self.core.pipes.give_back(side.pending)
         side.pending = b""
 
     def _end_nagle(self) -> None:
@@ -211,8 +205,8 @@ class BytePath:
     def _count(self, source: Side, count: int) -> None:
         self.active_at = monotonic()
         if source is self.client:
-            self.relay.counters.octets_to_backend += count
+            self.core.counters.octets_to_backend += count
             if self.nagle:
                 self._end_nagle()
         else:
-            self.relay.counters.octets_to_client += count
+            self.core.counters.octets_to_client += count

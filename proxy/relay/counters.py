@@ -1,6 +1,7 @@
-"""What a relay counts: plain integers that the byte path adds to.
+"""What a relay counts, as plain integers.
 
-The law: no metric is known here; proxy/admin/metrics.py chooses names and labels.
+The law: pure. The byte path adds to these integers and knows no metric; proxy.admin.metrics chooses names and labels.
+Tested in tests/proxy/admin/test_metrics.py.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ class Counters:
     connections: int = 0
     active: int = 0
     refused: int = 0
-    """Clients that had as many connections already as one may have."""
+    """Clients that had as many connections as one address may have."""
     octets_to_backend: int = 0
-    """Payload alone, without headers of ours."""
+    """Payload only, without the PROXY headers that the relay adds."""
     octets_to_client: int = 0
     backend_errors: dict[Cause, int] = field(default_factory=lambda: dict.fromkeys(Cause, 0))

@@ -1,7 +1,8 @@
-"""What a backend hears first: the header, and what its client has said by then.
+"""The first send to a backend: the PROXY header together with what the client has sent by then.
 
-The law: nothing here waits, and the client's socket is not watched yet: its payload is fetched when it is wanted, and
-leaves with the header in one send. A client that says nothing first does not hold the header back.
+The law: nothing here waits. The client's socket is not watched yet: its payload is read when the backend can take it,
+and leaves with the header in one send. A client that sends nothing first does not hold the header back. Tested in
+test_dialling.py.
 """
 
 from __future__ import annotations
@@ -9,57 +10,58 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING, Final
 
-from proxy.relay.clients import FIRST_OCTETS, Words
+from proxy.relay.loop_check import FIRST_BYTES, Verdict, judge
+from proxy.relay.side import send_at_once
 
 if TYPE_CHECKING:
-    from proxy.relay.relay import Relay
+    from proxy.relay.core import Core
 
 _ONE_SEGMENT: Final = 512
-"""Octets that fit into one segment on every path (RFC 9293 section 3.7.1 has 536 where nothing is known)."""
+"""Bytes that fit into one segment on every path (RFC 9293 section 3.7.1: 536 if the path is unknown)."""
 
 
-class Opening:
+class FirstPayload:
     """A client that waits for its backend."""
 
-    __slots__ = ("client", "client_ended", "header", "payload", "relay", "source", "words")
+    __slots__ = ("client", "client_ended", "core", "header", "payload", "source", "verdict")
 
-    def __init__(self, relay: Relay, client: socket.SocketType, header: bytes, *, source: tuple[str, int]) -> None:
-        self.relay = relay
+    def __init__(self, core: Core, client: socket.SocketType, header: bytes, *, source: tuple[str, int]) -> None:
+        self.core = core
         self.client = client
         self.source = source
         """Address and port of the client."""
         self.header = header
         self.payload = b""
-        self.words = Words.TOO_FEW
+        self.verdict = Verdict.UNDECIDED
         self.client_ended = False
-        """It has sent FIN."""
+        """The client has sent FIN."""
 
-    def listen(self) -> bool:
-        """Take what the client has said by now; False where it is gone."""
+    def read_payload(self) -> bool:
+        """Read what the client has sent, unless that is done; False if the client is gone."""
         if self.payload or self.client_ended:
             return True
-        relay = self.relay
+        core = self.core
         try:
-            count = self.client.recv_into(relay.buffer)
+            count = self.client.recv_into(core.buffer)
         except BlockingIOError:
             return True
         except OSError:
             return False
-        # No octet and no error is FIN: it may still want to hear what the backend says.
+        # FIN: the client may still want to receive what the backend sends.
         if not count:
             self.client_ended = True
             return True
-        self.payload = payload = bytes(relay.view[:count])
-        if payload[0] not in FIRST_OCTETS:
-            # Nearly everybody; the look would cost each connection a microsecond.
-            self.words = Words.HARMLESS
+        self.payload = payload = bytes(core.view[:count])
+        if payload[0] not in FIRST_BYTES:
+            # True of nearly every client; calling judge() would cost each connection a microsecond.
+            self.verdict = Verdict.NO_LOOP
         else:
             host, port = self.source
-            self.words = relay.clients.look_at(payload, host=host, port=port)
+            self.verdict = judge(payload, core.clients, host=host, port=port)
         return True
 
-    def say(self, backend: socket.SocketType) -> int:
-        """Tell a backend all of it in one send; how many octets went. Raises OSError."""
+    def send_first(self, backend: socket.SocketType) -> int:
+        """Send header and payload to a backend in one send; returns how many bytes went. Raises OSError."""
         octets = self.header + self.payload
         if len(octets) > _ONE_SEGMENT:
             send_at_once(backend)
@@ -67,10 +69,5 @@ class Opening:
 
     @property
     def is_short(self) -> bool:
-        """It left in one segment, and the backend's socket was not told yet to send at once what comes next."""
+        """Header and payload left in one segment, and the backend's socket has no TCP_NODELAY yet."""
         return len(self.header) + len(self.payload) <= _ONE_SEGMENT
-
-
-def send_at_once(sock: socket.SocketType) -> None:
-    """Have no segment wait for the acknowledgement of the one before it (TCP_NODELAY, tcp(7))."""
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

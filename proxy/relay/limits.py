@@ -1,6 +1,7 @@
-"""How many connections a relay takes at once, so that it never runs out of descriptors.
+"""How many connections a relay takes: in all, so that it never runs out of descriptors, and from one client.
 
-The law: what is set aside for pipes and for what is no connection is not promised to clients.
+The law: pure. Descriptors that are reserved for pipes and for other uses are not promised to clients. A client is an
+address with its ports; no metric ever shows one.
 """
 
 from __future__ import annotations
@@ -8,28 +9,68 @@ from __future__ import annotations
 import resource
 from typing import Final
 
-import structlog
+MOST_PIPES: Final = 128
+"""With splice.SIZE, these hold as many pages as one user may have without privileges (pipe(7),
+pipe-user-pages-soft)."""
 
-from proxy.relay.splice import pipes_within
+LOG_SECONDS: Final = 60.0
+"""Between two lines of the log about clients with too many connections."""
 
-# Descriptors for what is no connection: listeners, the admin port, look-ups, the log.
+# Descriptors for everything but connections: listeners, the admin port, look-ups, the log.
 _RESERVED: Final = 64
-
-log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
 def descriptor_limit() -> int:
-    """How many this process may have open."""
+    """How many descriptors this process may have open."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return 1_048_576 if soft == resource.RLIM_INFINITY else soft
 
 
-def connection_limit(wanted: int | None, *, descriptors: int) -> int:
-    """What was asked for, but no more than two descriptors a connection beside those of the pipes and of the rest."""
+def pipes_within(descriptors: int) -> int:
+    """How many pipes fit within a descriptor limit: they get an eighth of it, and each needs two."""
+    return min(MOST_PIPES, descriptors // 16)
+
+
+def connections_within(descriptors: int) -> int:
+    """How many connections fit within a descriptor limit: each needs two, beside those of pipes and other uses."""
     left = descriptors - 2 * pipes_within(descriptors)
-    possible = max(1, (left - min(_RESERVED, left // 2)) // 2)
-    if wanted is not None and wanted > possible:
-        log.warning(
-            "the descriptor limit allows fewer connections", asked=wanted, possible=possible, descriptors=descriptors
-        )
-    return possible if wanted is None else min(wanted, possible)
+    return max(1, (left - min(_RESERVED, left // 2)) // 2)
+
+
+class Clients:
+    """The connected clients, by address and port."""
+
+    def __init__(self, *, most_each: int | None = None) -> None:
+        self.most_each = most_each
+        self._ports: dict[str, set[int]] = {}
+        self._logged_at = float("-inf")
+
+    def enter(self, host: str, port: int) -> bool:
+        """Add a client's connection; False if its address has as many as it may have."""
+        ports = self._ports.get(host)
+        if ports is None:
+            self._ports[host] = {port}
+            return True
+        if self.most_each is not None and len(ports) >= self.most_each:
+            return False
+        ports.add(port)
+        return True
+
+    def leave(self, host: str, port: int) -> None:
+        """Remove a client's connection."""
+        ports = self._ports[host]
+        ports.discard(port)
+        if not ports:
+            del self._ports[host]
+
+    def has(self, host: str, port: int) -> bool:
+        """Whether a client with this address and port is connected."""
+        # A header states an IPv4 address as such; a dual-stack socket shows it as an IPv4-mapped IPv6 address.
+        return any(port in self._ports.get(one, ()) for one in (host, f"::ffff:{host}"))
+
+    def should_log(self, *, now: float) -> bool:
+        """Whether a refused client is due another line of the log: it may come back a thousand times a second."""
+        if now - self._logged_at < LOG_SECONDS:
+            return False
+        self._logged_at = now
+        return True

@@ -1,36 +1,33 @@
-"""One listening socket: from a client in the kernel's queue to a dialling with its header.
+"""One listening socket: accepts a client, builds its header, and starts its connection to the backend.
 
-The law: a failed accept costs the client that failed, or a pause; it never ends the relay.
+The law: a failed accept costs one client or a pause; it never ends the relay. A client's destination is the address
+that it connected to, or with --original-destination the one before a redirect by this computer's firewall (nft
+`redirect`, iptables REDIRECT). Accepting is tested in test_relay.py.
 """
 
 from __future__ import annotations
 
 import errno
 import socket
-from typing import TYPE_CHECKING, Final
+import struct
+from typing import Final
 
+from proxy.backends.backend import Backend
 from proxy.header.protocol import Writer
-from proxy.relay.dialling import EXHAUSTED, Dialling
-from proxy.relay.first_payload import send_at_once
-from proxy.relay.redirected import original_destination
-from proxy.relay.side import reset_on_close
+from proxy.relay.core import EXHAUSTED, Core
+from proxy.relay.dialling import Dialling
+from proxy.relay.side import reset_on_close, send_at_once
 from sidecar.endpoints import Endpoint
 from sidecar.listeners import bound_endpoint
 
-if TYPE_CHECKING:
-    from proxy.backends.backend import Backend
-    from proxy.relay.relay import Relay
-
-ROUTE_FLAG: Final = "--route"
-
-# Of socket, without its enum: each use would look a name up. socket.SocketType is the class below socket.socket, which
-# adds nothing here but the time to make and close one.
+# The number without its enum, which would cost a look-up per use. For the same reason socket.SocketType: socket.socket
+# adds only the time to create and close it.
 _STREAM: Final = int(socket.SOCK_STREAM)
 
 _ACCEPTS: Final = 64
-"""Connections taken before the others get their turn."""
+"""Clients per call, before other connections have their turn."""
 
-# What accept(2) reports of a connection that failed before it was taken.
+# Errors of accept(2) for a connection that failed before it was accepted.
 _GONE: Final = frozenset(
     {
         errno.ECONNABORTED,
@@ -47,82 +44,104 @@ _GONE: Final = frozenset(
     }
 )
 
+# linux/netfilter_ipv4.h and linux/netfilter_ipv6/ip6_tables.h: the same number, each at its own level.
+_SO_ORIGINAL_DST: Final = 80
+_IPV4: Final = struct.Struct("!2xH4s8x")
+_IPV6: Final = struct.Struct("!2xH4x16s4x")
+_MAPPED: Final = "::ffff:"
+
 
 class Listener:
-    """One listening socket with what its connections need."""
+    """One listening socket."""
 
     __slots__ = (
         "_advertised",
+        "_core",
         "_destination",
         "_family",
         "_redirected",
-        "_relay",
         "_write_header",
+        "backend",
         "endpoint",
         "fd",
         "sock",
-        "target",
     )
 
-    def __init__(self, relay: Relay, sock: socket.socket, target: Backend, *, write_header: Writer) -> None:
-        settings = relay.settings
-        self._relay = relay
+    def __init__(self, core: Core, sock: socket.socket, backend: Backend, *, write_header: Writer) -> None:
+        settings = core.settings
+        self._core = core
         self.sock = sock
         self.fd = sock.fileno()
         self._family = int(sock.family)
-        # Accepted sockets inherit it: what a backend sends must not wait for the acknowledgement of what came before.
+        # Accepted sockets inherit this: data from a backend must not wait for the ACK of earlier data.
         send_at_once(sock)
-        self.target = target
+        self.backend = backend
         self.endpoint = bound_endpoint(sock)
         self._write_header = write_header
         stated = settings.advertise.get(self.endpoint.port)
         self._advertised = self.endpoint.port if stated is None else stated
         self._redirected = settings.original_destination and stated is None
-        # One address only is what every client of this listener has dialled.
+        # With one listening address, every client has the same destination.
         everywhere = self.endpoint.host in {"::", "0.0.0.0"}
         fixed = not everywhere and not self._redirected
         self._destination = Endpoint(self.endpoint.host, self._advertised) if fixed else None
 
     def accept(self, _events: int) -> None:
-        """Take the connections that wait, at most a turn's worth."""
+        """Accept the waiting clients, at most _ACCEPTS of them."""
         for _ in range(_ACCEPTS):
             try:
-                # As accept does it, which would also look up the names of its family and type for each connection.
+                # What accept() calls; accept() also looks up the enums of family and type each time.
                 descriptor, source = self.sock._accept()  # type: ignore[attr-defined]  # of the C class
             except BlockingIOError:
                 return
             except OSError as error:
                 if error.errno in EXHAUSTED:
-                    self._relay.pause_accepting(str(error))
+                    self._core.pause_accepting(str(error))
                     return
                 if error.errno not in _GONE:
                     raise
             else:
                 self._begin(socket.SocketType(self._family, _STREAM, 0, descriptor), source)
-                if not self._relay.may_accept():
+                if not self._core.may_accept():
                     return
-        # Added anew, it is reported anew if there are more, and behind those that were ready by now.
-        self._relay.poller.remove(self.fd)
-        self._relay.poller.add(self.fd, self.accept)
+        # Adding it again makes the poller report further clients, after the descriptors that are ready now.
+        self._core.poller.remove(self.fd)
+        self._core.poller.add(self.fd, self.accept)
 
     def _begin(self, client: socket.SocketType, source: tuple[str, int]) -> None:
         client.setblocking(False)
         try:
-            destination = self._destination or self._dialled(client)
+            destination = self._destination or self._destination_of(client)
         except OSError:
-            # A client that is gone has no addresses to tell, and needs no backend (the header would say UNKNOWN).
+            # A client that is gone has no addresses, and needs no backend (its header would be UNKNOWN).
             client.close()
             return
         host, port = source[0], source[1]
-        if not self._relay.admit(host, port):
+        if not self._core.admit(host, port):
             reset_on_close(client)
             client.close()
             return
         header = self._write_header(host, port, destination)
-        dialling = Dialling(self._relay, self.target, client, header, source=(host, port))
-        self._relay.begin(dialling, source=(host, port))
+        dialling = Dialling(self._core, self.backend, client, header, source=(host, port))
+        self._core.begin(dialling, source=(host, port))
 
-    def _dialled(self, client: socket.SocketType) -> Endpoint:
+    def _destination_of(self, client: socket.SocketType) -> Endpoint:
         if self._redirected:
             return original_destination(client)
         return Endpoint(client.getsockname()[0], self._advertised)
+
+
+def original_destination(client: socket.SocketType) -> Endpoint:
+    """The destination before a redirect; without a redirect, the socket's own address.
+
+    Raises OSError if the client is gone.
+    """
+    host, port, *_ = client.getsockname()
+    try:
+        if ":" not in host or host.startswith(_MAPPED):
+            port, packed = _IPV4.unpack(client.getsockopt(socket.SOL_IP, _SO_ORIGINAL_DST, _IPV4.size))
+            return Endpoint(socket.inet_ntop(socket.AF_INET, packed), port)
+        port, packed = _IPV6.unpack(client.getsockopt(socket.IPPROTO_IPV6, _SO_ORIGINAL_DST, _IPV6.size))
+        return Endpoint(socket.inet_ntop(socket.AF_INET6, packed), port)
+    except OSError:
+        return Endpoint(host, port)

@@ -1,65 +1,123 @@
-"""The first words of a client that had not said enough when its backend was connected, lest it is one of our own.
+"""Finds a relay loop: a connection of this relay that has come back to it as a client.
 
-The law: a hearing looks and takes nothing; the connection moves every octet, and the hearing ends with the first words
-that are no header.
+The law: a loop shows in a client's first bytes, which then are a PROXY header that names another client of this relay.
+The check reads ahead and consumes nothing; the connection moves every byte. The check ends with the first bytes that
+cannot be a header.
 """
 
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING
+from enum import Enum
+from typing import TYPE_CHECKING, Final
 
 from proxy.backends.backend import OWN_LISTENER
-from proxy.relay.clients import HEADERS, Words
+from proxy.header.addresses import BadHeader
+from proxy.header.protocol import parse_header
+from proxy.header.v1 import MAXIMUM_V1
+from proxy.header.v2 import SIGNATURE_V2
+from sidecar.endpoints import Endpoint
 from sidecar.poller import BROKEN, READABLE
 
 if TYPE_CHECKING:
     from proxy.backends.backend import Backend
-    from proxy.relay.connection import Connection
-    from proxy.relay.side import Side
+    from proxy.relay.core import Core
+    from proxy.relay.limits import Clients
+    from proxy.relay.side import Owner, Side
+
+_PREFIXES: Final = (b"PROXY ", SIGNATURE_V2)
+FIRST_BYTES: Final = frozenset(prefix[0] for prefix in _PREFIXES)
+"""The first byte of every header; a client that begins with another one needs no check."""
+_MOST_HEADERS: Final = 16
+"""Only a ring of relays puts this many headers one behind the other."""
+PEEK_BYTES: Final = _MOST_HEADERS * MAXIMUM_V1
+"""The most that these headers take."""
 
 
-class Hearing:
-    """Owns the client's side of a connection until it has said enough."""
+class Verdict(Enum):
+    """What a client's first bytes show."""
 
-    __slots__ = ("_connection", "_said", "_source", "_target")
+    LOOP = "the header of another connection of this relay"
+    NO_LOOP = "anything else"
+    UNDECIDED = "nothing, or headers alone, and more may follow"
 
-    def __init__(self, connection: Connection, target: Backend, *, source: tuple[str, int], said: bytes) -> None:
+
+def judge(received: bytes, clients: Clients, *, host: str, port: int) -> Verdict:
+    """Judge the first bytes of the client `host`, `port`.
+
+    In a loop they begin with a header that names another connected client. In a ring of relays the headers stand one
+    behind the other. _MOST_HEADERS of them count as a loop even if none names a connected client, because the close of
+    the first round may run behind the next rounds and never catch up. A client can forge this, and is refused then.
+    A header that names its own sender does not count, so that senders of PROXY headers are relayed.
+    """
+    if received and not received.startswith(_PREFIXES) and not any(one.startswith(received) for one in _PREFIXES):
+        return Verdict.NO_LOOP
+    sources, more = _sources(received)
+    if len(sources) >= _MOST_HEADERS:
+        return Verdict.LOOP
+    if any(source != Endpoint(host, port) and clients.has(source.host, source.port) for source in sources):
+        return Verdict.LOOP
+    return Verdict.UNDECIDED if more and len(received) < PEEK_BYTES else Verdict.NO_LOOP
+
+
+def _sources(received: bytes) -> tuple[list[Endpoint], bool]:
+    """The sources that the leading headers name, and whether another header may follow."""
+    found: list[Endpoint] = []
+    for _ in range(_MOST_HEADERS):
+        try:
+            parsed = parse_header(received)
+        except BadHeader:
+            return found, False
+        if parsed is None:
+            return found, True
+        if parsed.header.source is not None:
+            found.append(parsed.header.source)
+        received = received[parsed.length :]
+    return found, False
+
+
+class LoopCheck:
+    """Owns the client's side of a connection whose first bytes were undecided when its backend was connected."""
+
+    __slots__ = ("_backend", "_connection", "_core", "_received", "_source")
+
+    def __init__(
+        self, core: Core, connection: Owner, backend: Backend, *, source: tuple[str, int], received: bytes
+    ) -> None:
+        self._core = core
         self._connection = connection
-        self._target = target
+        self._backend = backend
         self._source = source
-        self._said = said
+        self._received = received
 
     def handle(self, client: Side, events: int) -> None:
-        """Take in an event mask of the client's socket, and hand it on."""
-        connection = self._connection
+        """Inspect an epoll event of the client's socket, and pass it on to the connection."""
         if events & BROKEN:
-            # Looking would take the error that is the end's only mark.
-            client.owner = connection
+            # A peek would consume the socket's error, which is the only trace of a reset.
+            client.owner = self._connection
         elif events & READABLE and self._ends(client):
             return
-        connection.handle(client, events)
+        self._connection.handle(client, events)
 
     def close(self, *, reset: bool) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._connection.close(reset=reset)
 
     def _ends(self, client: Side) -> bool:
-        """Look at what the client says now; whether that ended the connection."""
-        connection = self._connection
+        """Peek at the client's bytes; whether that ended the connection."""
         try:
-            self._said += client.sock.recv(HEADERS, socket.MSG_PEEK)
+            self._received += client.sock.recv(PEEK_BYTES, socket.MSG_PEEK)
         except BlockingIOError:
             return False
         except OSError:
-            connection.close(reset=True)
+            self._connection.close(reset=True)
             return True
         host, port = self._source
-        words = connection.relay.clients.look_at(self._said, host=host, port=port)
-        if words is Words.HARMLESS:
-            client.owner = connection
-        elif words is Words.OURS:
-            connection.relay.counters.backend_errors[OWN_LISTENER.cause] += 1
-            self._target.observe(OWN_LISTENER)
-            connection.close(reset=True)
-        return words is Words.OURS
+        verdict = judge(self._received, self._core.clients, host=host, port=port)
+        if verdict is Verdict.NO_LOOP:
+            client.owner = self._connection
+        elif verdict is Verdict.LOOP:
+            self._core.counters.backend_errors[OWN_LISTENER.cause] += 1
+            self._backend.observe(OWN_LISTENER)
+            self._connection.close(reset=True)
+        return verdict is Verdict.LOOP

@@ -1,6 +1,7 @@
-"""One socket of a relayed connection, with what is known of its state.
+"""One socket of a relayed connection, and what is known of its state.
 
-The law: a side holds state and hands events to whoever owns it at the moment, first the dialling, then the connection.
+The law: a side holds state and passes events to its owner: first the dialling, then the loop check or the connection.
+Tested in test_silence.py and, with its connection, in test_connection.py and test_ends.py.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 FAULT: Final = "connection failed"
 BULK: Final = 2
-"""The last read of a stream's every burst finds little, and the first of the next one much."""
+"""Two reads, because the last read of a burst finds little, and the first read of the next burst much."""
 
 _RESET_ON_CLOSE: Final = struct.pack("ii", 1, 0)
 _COUNT: Final = struct.Struct("i")
@@ -38,10 +39,10 @@ _KEEPALIVE: Final = (
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 6),
 )
 UNACKNOWLEDGED_SECONDS: Final = 150.0
-"""How long a peer that acknowledges nothing is borne with. One that is there and reads nothing answers the probes of
-its window, which are never further apart than 120 s (TCP_RTO_MAX); without this, the kernel tries for 15 minutes.
+"""Seconds without an ACK before a peer counts as dead. A live peer that reads nothing answers window probes, which are
+at most 120 s apart (TCP_RTO_MAX). Without this limit, the kernel retries for 15 minutes.
 
-TCP_USER_TIMEOUT (tcp(7)) is no help: it ends such a reader, too.
+TCP_USER_TIMEOUT (tcp(7)) does not help: it also ends a live peer that reads nothing.
 """
 
 
@@ -52,35 +53,39 @@ class End(Enum):
     RESET = "reset"
 
 
-class Owner(Protocol):
-    """Who moves a side on: what is being dialled, then the connection."""
-
-    def handle(self, side: Side, events: int) -> None:
-        """Take in an event mask of epoll."""
+class Closable(Protocol):
+    """Something with sockets."""
 
     def close(self, *, reset: bool) -> None:
-        """End it all."""
+        """Close all its sockets, with RST if `reset`."""
 
 
-class Nobody:
-    """The owner of a side that is closed."""
+class Owner(Closable, Protocol):
+    """What handles the events of a side: the dialling, then the loop check or the connection."""
 
     def handle(self, side: Side, events: int) -> None:
-        """Nothing is done about it any more."""
+        """Handle an epoll event mask."""
+
+
+class NoOwner:
+    """The owner of a closed side."""
+
+    def handle(self, side: Side, events: int) -> None:
+        """Ignore the event."""
 
     def close(self, *, reset: bool) -> None:
-        """It is closed."""
+        """Do nothing: the side is closed."""
 
 
-NOBODY: Final = Nobody()
+NO_OWNER: Final = NoOwner()
 
 
-def contain(owner: Owner, step: Callable[[*Arguments], None], *arguments: *Arguments) -> None:
-    """Do one step of a connection so that a fault in it ends this connection and no other."""
+def contain(owner: Closable, step: Callable[[*Arguments], None], *arguments: *Arguments) -> None:
+    """Run one step of a connection; an exception ends this connection and no other."""
     try:
         step(*arguments)
     except Exception:
-        # What peers can cause is handled where it happens, so this is a fault of ours: say it, and go on without it.
+        # Errors that peers can cause are handled where they occur; this is a bug of the relay.
         log.exception(FAULT)
         owner.close(reset=True)
 
@@ -111,32 +116,32 @@ class Side:
         self.owner = owner
         self.sock = sock
         self.fd = sock.fileno()
-        """-1 once released: its number may belong to another connection by then."""
+        """-1 after release: another connection may have this number by then."""
         self.pending: bytes | Pipe = b""
-        """What is still to be sent to it: octets, or a pipe that holds them."""
+        """What is still to be sent to this side: bytes, or a pipe that holds them."""
         self.bulk = 0
-        """How many more reads go through a pipe; each that finds more than a buffer sets it to BULK again."""
+        """How many more reads go through a pipe; a read that finds more than a buffer sets it to BULK again."""
         self.room_watched = False
-        """An event will say when it has room again."""
+        """The poller reports when the socket is writable again."""
         self.readable = False
-        """A read may find something: an event said so, and no read since has found the socket empty."""
+        """An event has reported data, and no read has found the socket empty since."""
         self.thorough = False
-        """It is read until it is found empty, also where a read was short."""
+        """Read until the socket is empty, even after a short read."""
         self.urgent = False
-        """It has sent urgent data, where a read stops short and splice sees no more (tcp(7))."""
+        """The side has sent urgent data: reads stop short of it, and splice does not go past it (tcp(7))."""
         self.end: End | None = None
-        """How it stopped sending; None while it may send more."""
+        """How the side stopped sending; None while it may send more."""
         self.ending = False
-        """Its FIN is known to be behind what the next short read finds: no read has to look for it."""
+        """A FIN follows the data of the next short read: no further read is needed to find it."""
         self.finished = False
-        """It was sent FIN."""
+        """The relay has sent FIN to this side."""
         self.broken = False
-        """It was reset, and takes nothing any more."""
+        """This side has sent RST, and accepts no more data."""
 
     def handle(self, events: int) -> None:
-        """Take in an event mask of epoll."""
+        """Handle an epoll event mask."""
         owner = self.owner
-        # As contain, without the call.
+        # The same as contain(), without the cost of its call.
         try:
             owner.handle(self, events)
         except Exception:
@@ -144,17 +149,17 @@ class Side:
             owner.close(reset=True)
 
     def unsent(self) -> int:
-        """Octets that the other end has not acknowledged yet (SIOCOUTQ, tcp(7))."""
+        """Bytes that the peer has not acknowledged (SIOCOUTQ, tcp(7))."""
         count: int = _COUNT.unpack(fcntl.ioctl(self.fd, termios.TIOCOUTQ, bytes(_COUNT.size)))[0]
         return count
 
     def keep_alive(self) -> None:
-        """Have the kernel ask, while nothing moves, whether the other end still exists."""
+        """Have the kernel probe an idle peer."""
         for level, option, value in _KEEPALIVE:
             self.sock.setsockopt(level, option, value)
 
     def is_gone(self) -> bool:
-        """Whether the other end leaves octets and what is asked again unanswered, and has done so for long."""
+        """Whether the peer has not acknowledged data or window probes for UNACKNOWLEDGED_SECONDS."""
         if self.fd < 0 or not self.unsent():
             return False
         retransmits, probes, answered = _TCP_INFO.unpack(
@@ -163,7 +168,7 @@ class Side:
         return bool(retransmits or probes) and answered >= UNACKNOWLEDGED_SECONDS * 1000
 
     def release(self, poller: Poller, *, reset: bool) -> None:
-        """Close the socket, with a reset in place of FIN if asked so; what was not sent yet is lost then."""
+        """Close the socket; with `reset` it sends RST instead of FIN, and unsent data is lost."""
         if self.fd < 0:
             return
         poller.forget(self.fd)
@@ -174,5 +179,10 @@ class Side:
 
 
 def reset_on_close(sock: socket.SocketType) -> None:
-    """Have the next close of a socket send RST (SO_LINGER with no time, socket(7))."""
+    """Have the close of a socket send RST (SO_LINGER with a time of zero, socket(7))."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+
+
+def send_at_once(sock: socket.SocketType) -> None:
+    """Send each segment without waiting for the ACK of the previous one (TCP_NODELAY, tcp(7))."""
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -38,17 +38,18 @@ async def serve(settings: Settings, admin: Endpoint | None, drain: float) -> int
 
 async def _serve(relay: Relay, admin_listeners: Sequence[socket.socket], stopping: trio.Event) -> None:
     view = View(
-        relay.settings,
-        targets=[(listener.endpoint, listener.target) for listener in relay.listeners],
-        counters=relay.counters,
-        limit=lambda: relay.limit,
+        relay.core.settings,
+        targets=[(listener.endpoint, listener.backend) for listener in relay.listeners],
+        counters=relay.core.counters,
+        limit=lambda: relay.core.limit,
     )
     async with trio.open_nursery() as nursery:
         if admin_listeners:
             await nursery.start(functools.partial(serve_relay_admin, view, admin_listeners, stopping))
         say_where(view)
         spare_garbage_search()
-        log.info("limits", connections=relay.limit, each_client=relay.clients.most_each or relay.limit)
+        core = relay.core
+        log.info("limits", connections=core.limit, each_client=core.clients.most_each or core.limit)
         await relay.serve(stopping=stopping)
         nursery.cancel_scope.cancel()
 

@@ -25,7 +25,7 @@ from proxy.admin.server import View, serve_relay_admin
 from proxy.backends.backend import Backend
 from proxy.backends.discovery import follow_backends
 from proxy.relay.counters import Counters
-from proxy.relay.listener import ROUTE_FLAG
+from proxy.routes import ROUTE_FLAG
 from proxy.serve.program import say_where
 from proxy.serve.worker_reports import Report, add_up, backoff, keep_of_ended, parse_report, share_of
 from proxy.serve.worker_settings import Orders, format_orders

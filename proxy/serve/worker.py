@@ -69,7 +69,7 @@ async def _work(relay: Relay, stream: trio.SocketStream, stopping: trio.Event) -
 
 async def _tell(relay: Relay, stream: trio.SocketStream) -> None:
     try:
-        await stream.send_all(format_report(Report(relay.limit, relay.counters)))
+        await stream.send_all(format_report(Report(relay.core.limit, relay.core.counters)))
     except trio.BrokenResourceError:
         # The supervisor is gone, which _end_with_supervisor sees as well.
         await trio.lowlevel.checkpoint()

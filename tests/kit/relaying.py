@@ -14,7 +14,9 @@ import trio
 from proxy.backends.name_resolver import LookUp
 from proxy.header.addresses import Header
 from proxy.header.protocol import parse_header
+from proxy.relay.connection import Connection
 from proxy.relay.relay import Relay, open_listeners
+from proxy.relay.side import NO_OWNER, Side
 from proxy.relay.splice import Pipes
 from proxy.routes import Destination, Route, ServicePort
 from proxy.settings import Settings
@@ -133,3 +135,31 @@ async def until(condition: Any) -> None:
     """Come back when a condition without an event of its own holds; the test's deadline bounds it."""
     while not condition():  # noqa: ASYNC110  # the kernel's state has no event
         await trio.sleep(0.005)
+
+
+_PATTERN = bytes(range(251))
+
+
+def pattern(size: int) -> bytes:
+    """Octets in which a lost, repeated or moved piece shows."""
+    return (_PATTERN * (size // len(_PATTERN) + 1))[:size]
+
+
+def acknowledged(stream: Socket) -> bool:
+    """Whether the peer's kernel has received everything that was sent."""
+    return Side(NO_OWNER, stream._sock).unsent() == 0  # type: ignore[attr-defined]
+
+
+def sides_of(world: World) -> Connection:
+    """The only connection of the relay."""
+    (only,) = world.relay.core.alive
+    assert isinstance(only, Connection)
+    return only
+
+
+async def received_in(stream: Socket, length: int) -> bytes:
+    """Exactly `length` octets."""
+    octets = b""
+    while len(octets) < length:
+        octets += await stream.recv(length - len(octets))
+    return octets

@@ -104,7 +104,7 @@ async def followed(cluster: Cluster, *ports: int | str) -> AsyncIterator[list[Ba
 
 
 def shown(backend: Backend) -> list[str]:
-    return [str(Endpoint(*address.target[:2])) for address in backend.addresses]
+    return [str(Endpoint(*address.sockaddr[:2])) for address in backend.addresses]
 
 
 async def test_the_ready_pods_of_a_port_are_the_backend_by_name_and_by_number(cluster: Cluster) -> None:
@@ -282,9 +282,9 @@ async def test_a_rolling_ingress_loses_no_connection(cluster: Cluster, own_addre
         for old, new in ((0, 2), (1, 3)):
             await nursery.start(live, new)
             await in_thread(cluster.put_slice, f"pod{new}", pods[new].port, (own_address, READY))
-            await until(lambda new=new: any(pods[new].port == one.target[1] for one in backend.addresses))
+            await until(lambda new=new: any(pods[new].port == one.sockaddr[1] for one in backend.addresses))
             await in_thread(cluster.put_slice, f"pod{old}", pods[old].port, (own_address, LEAVING))
-            await until(lambda old=old: all(pods[old].port != one.target[1] for one in backend.addresses))
+            await until(lambda old=old: all(pods[old].port != one.sockaddr[1] for one in backend.addresses))
             accepted = pods[old].accepted
             await asked_more()
             assert pods[old].accepted <= accepted + 3, "no new connection, but for those that were under way"
@@ -298,5 +298,5 @@ async def test_a_rolling_ingress_loses_no_connection(cluster: Cluster, own_addre
             await in_thread(cluster.delete_slice, f"pod{old}")
         await asked_more()
         assert min(pod.accepted for pod in pods) > 10
-        assert not any(relay.counters.backend_errors.values())
+        assert not any(relay.core.counters.backend_errors.values())
         nursery.cancel_scope.cancel()

@@ -10,7 +10,7 @@ from ipaddress import ip_address, ip_network
 
 import pytest
 
-from proxy.header.crc32c import crc32c
+from proxy.header.v2 import crc32c
 from tests.kit.networks import root
 from tests.wholeip.scene.cluster import (
     CLOSED_PORT,

@@ -36,7 +36,7 @@ def test_an_ipv6_address_takes_its_form() -> None:
 
 def test_a_scope_becomes_the_number_of_its_interface() -> None:
     name = socket.if_nameindex()[0][1]
-    assert address_of(f"fe80::1%{name}", 80).target == ("fe80::1", 80, 0, socket.if_nametoindex(name))
+    assert address_of(f"fe80::1%{name}", 80).sockaddr == ("fe80::1", 80, 0, socket.if_nametoindex(name))
 
 
 def test_a_scope_of_no_interface_is_refused_at_the_start() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from proxy.header.crc32c import crc32c
+from proxy.header.v2 import crc32c
 
 
 @pytest.mark.parametrize(

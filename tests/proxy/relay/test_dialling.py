@@ -14,7 +14,7 @@ from proxy.backends.backend import Address, Backend
 from proxy.backends.health import Cause, Failure
 from proxy.header.addresses import Header
 from proxy.header.protocol import ProxyProtocol
-from proxy.relay.copying import BUFFER
+from proxy.relay.core import BUFFER
 from proxy.routes import Destination
 from sidecar.endpoints import Endpoint
 from tests.kit.relaying import V4, V6, World, read_header, read_to_end, relaying, relaying_to, reset, until
@@ -144,7 +144,7 @@ async def test_a_client_that_resets_without_a_word_resets_its_backend() -> None:
         with backend:
             reset(client)
             assert await read_to_end(backend) == (b"", "reset")
-        await until(lambda: world.relay.counters.active == 0)
+        await until(lambda: world.relay.core.counters.active == 0)
 
 
 @pytest.mark.parametrize("leaves", ["with a reset", "as a probe does"])
@@ -157,7 +157,7 @@ async def test_a_client_that_is_gone_when_it_is_accepted_costs_no_backend_connec
                     reset(gone)
                 else:
                     gone.close()
-            await until(lambda: world.relay.counters.connections == 20 and world.relay.counters.active == 0)
+            await until(lambda: world.relay.core.counters.connections == 20 and world.relay.core.counters.active == 0)
         assert not logs
         client = await world.connect()
         backend, header = await world.accept()
@@ -172,8 +172,8 @@ async def test_a_backend_that_refuses_costs_its_clients_at_once_and_the_log_one_
             for _ in range(3):
                 assert await end_of_a_client(world) == "reset"
         assert [(entry["log_level"], entry.get("cause")) for entry in logs] == [("warning", "connection-refused")]
-        assert world.relay.counters.backend_errors[Cause.CONNECTION_REFUSED] == 3
-        assert world.relay.counters.active == 0
+        assert world.relay.core.counters.backend_errors[Cause.CONNECTION_REFUSED] == 3
+        assert world.relay.core.counters.active == 0
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ async def test_a_backend_that_does_not_answer_costs_the_connect_timeout(black_ho
     async with relaying_to(Destination(V4, black_hole), connect_timeout=0.3) as world:
         with trio.fail_after(5):
             assert await end_of_a_client(world) == "reset"
-        assert world.relay.counters.backend_errors[Cause.TIMEOUT] == 1
+        assert world.relay.core.counters.backend_errors[Cause.TIMEOUT] == 1
 
 
 def put(world: World, *addresses: Address) -> Backend:
@@ -237,7 +237,7 @@ async def test_whoever_connects_first_is_taken_and_the_others_hear_nothing(black
             with taken:
                 assert await taken.recv(10) == b"hello"
                 # The client, its backend, and no third one.
-                assert len(world.relay.poller) == len(world.relay.listeners) + 2
+                assert len(world.relay.core.poller) == len(world.relay.listeners) + 2
         assert backend.order()[-1] == silent
 
 
@@ -248,8 +248,8 @@ async def test_when_nobody_answers_the_client_is_reset_at_the_connect_timeout(bl
         with capture_logs() as logs:
             assert await end_of_a_client(world) == "reset"
         assert [entry.get("cause") for entry in logs] == ["timeout"]
-        assert world.relay.counters.backend_errors[Cause.TIMEOUT] == 1
-        assert len(world.relay.poller) == len(world.relay.listeners)
+        assert world.relay.core.counters.backend_errors[Cause.TIMEOUT] == 1
+        assert len(world.relay.core.poller) == len(world.relay.listeners)
 
 
 async def test_a_connection_waits_for_the_first_look_up() -> None:
@@ -258,7 +258,7 @@ async def test_a_connection_waits_for_the_first_look_up() -> None:
         destination = Destination(NAMED, inner.backend.getsockname()[1])
         async with relaying_to(destination, look_up=resolver.look_up) as world:
             with client_that_speaks_first(world, b"hello"):
-                await until(lambda: world.relay.counters.active == 1)
+                await until(lambda: world.relay.core.counters.active == 1)
                 resolver.set([V4])
                 backend, _ = await inner.accept()
                 with backend:
@@ -269,7 +269,7 @@ async def test_a_connection_does_not_wait_longer_than_the_connect_timeout_for_a_
     resolver = PlayedResolver()
     async with relaying_to(Destination(NAMED, 80), look_up=resolver.look_up, connect_timeout=0.2) as world:
         assert await end_of_a_client(world) == "reset"
-        assert world.relay.counters.backend_errors[Cause.DNS_TIMEOUT] == 1
+        assert world.relay.core.counters.backend_errors[Cause.DNS_TIMEOUT] == 1
 
 
 @pytest.mark.parametrize("failure", [NO_SUCH_NAME, TRY_AGAIN, SILENCE], ids=lambda failure: str(failure.cause))
@@ -279,4 +279,4 @@ async def test_a_name_that_does_not_resolve_costs_its_clients_at_once(failure: F
     async with relaying_to(Destination(NAMED, 80), look_up=resolver.look_up) as world:
         for _ in range(2):
             assert await end_of_a_client(world) == "reset"
-        assert world.relay.counters.backend_errors[failure.cause] == 2
+        assert world.relay.core.counters.backend_errors[failure.cause] == 2

@@ -14,8 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from proxy.relay.splice import Pipes
-from tests.kit.relaying import read_to_end, relaying, reset, send_all, until
-from tests.proxy.relay.test_connection import acknowledged, pattern
+from tests.kit.relaying import acknowledged, pattern, read_to_end, relaying, reset, send_all, until
 
 Socket = trio.socket.SocketType
 
@@ -98,7 +97,7 @@ async def relay(client_script: Script, backend_script: Script, *, most: int) -> 
                 for name, stream in (("client", client), ("backend", backend)):
                     if stream in failed:
                         received[name] = (received[name][0], "reset")
-            await until(lambda: world.relay.counters.active == 0)
+            await until(lambda: world.relay.core.counters.active == 0)
     return received
 
 
@@ -140,7 +139,7 @@ async def test_a_reset_comes_after_all_that_was_sent(most: int, size: int, befor
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(play, resetting, by, failed)
                     nursery.start_soon(read, Script([], "fin", late), other, received, "other")
-            await until(lambda: world.relay.counters.active == 0)
+            await until(lambda: world.relay.core.counters.active == 0)
     assert received["other"] == (pattern(size), "reset")
 
 

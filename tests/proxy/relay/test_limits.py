@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import resource
 import socket
+from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
 import trio
+from hypothesis import given
+from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
+from proxy.relay.limits import LOG_SECONDS, MOST_PIPES, Clients, connections_within, pipes_within
 from proxy.relay.relay import Relay, open_listeners
 from proxy.routes import Destination, Route
 from proxy.settings import Settings
@@ -22,8 +27,8 @@ def limit_of(max_connections: int | None) -> int:
     with ExitStack() as stack:
         listeners = [stack.enter_context(listener) for listener in open_listeners(settings)]
         relay = Relay(settings, listeners)
-        with relay.poller:
-            return relay.limit
+        with relay.core.poller:
+            return relay.core.limit
 
 
 def test_the_limit_is_what_descriptors_allow_or_less() -> None:
@@ -34,6 +39,47 @@ def test_the_limit_is_what_descriptors_allow_or_less() -> None:
     with capture_logs() as logs:
         assert limit_of(soft) == derived
     assert [(entry["asked"], entry["possible"]) for entry in logs] == [(soft, derived)]
+
+
+@pytest.mark.parametrize("descriptors", [1, 16, 64, 1024, 20_000, 1_048_576])
+def test_connections_and_pipes_together_stay_within_the_descriptors(descriptors: int) -> None:
+    assert 0 <= pipes_within(descriptors) <= MOST_PIPES
+    together = 2 * connections_within(descriptors) + 2 * pipes_within(descriptors)
+    assert together <= max(2, descriptors)
+
+
+def test_a_relay_sets_descriptors_aside_for_its_pipes() -> None:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert connections_within(soft) <= (soft - 2 * pipes_within(soft)) // 2
+
+
+def test_a_client_has_no_more_than_it_may() -> None:
+    clients = Clients(most_each=2)
+    assert [clients.enter("192.0.2.1", port) for port in (1, 2, 3)] == [True, True, False]
+    assert clients.enter("192.0.2.2", 3)
+    clients.leave("192.0.2.1", 1)
+    assert clients.enter("192.0.2.1", 3)
+
+
+def test_it_is_not_said_each_time() -> None:
+    clients = Clients(most_each=1)
+    times = [0, 1, LOG_SECONDS - 1, LOG_SECONDS, LOG_SECONDS + 1]
+    assert [clients.should_log(now=now) for now in times] == [True, False, False, True, False]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["192.0.2.1", "192.0.2.2"]), st.integers(1, 5))))
+def test_whoever_comes_and_goes_nothing_is_left_behind(moves: list[tuple[str, int]]) -> None:
+    clients, inside = Clients(most_each=2), set[tuple[str, int]]()
+    for host, port in moves:
+        if (host, port) in inside:
+            clients.leave(host, port)
+            inside.discard((host, port))
+        elif clients.enter(host, port):
+            inside.add((host, port))
+        assert all(count <= 2 for count in Counter(one for one, _ in inside).values())
+    for host, port in inside:
+        clients.leave(host, port)
+    assert not clients._ports
 
 
 async def test_one_client_address_has_no_more_than_its_share_and_others_notice_nothing() -> None:
@@ -48,7 +94,7 @@ async def test_one_client_address_has_no_more_than_its_share_and_others_notice_n
         assert [(entry["event"], entry["client"]) for entry in logs] == [
             ("client refused, it has too many connections", V4)
         ]
-        assert world.relay.counters.refused == 20
+        assert world.relay.core.counters.refused == 20
         with trio.socket.socket() as other:
             await other.bind(("127.0.0.2", 0))
             await other.connect((V4, world.endpoint.port))
@@ -58,7 +104,7 @@ async def test_one_client_address_has_no_more_than_its_share_and_others_notice_n
                 assert header.source.host == "127.0.0.2"
         for stream in greedy.pop():
             stream.close()
-        await until(lambda: world.relay.counters.active == 1)
+        await until(lambda: world.relay.core.counters.active == 1)
         again = await world.pair()
         for stream in (*again, *greedy.pop()):
             stream.close()
@@ -72,7 +118,7 @@ async def test_who_is_refused_costs_no_backend_connection_and_counts_as_no_conne
                 with socket.create_connection((V4, world.endpoint.port)) as refused:
                     refused.setblocking(False)
                     await read_to_end(trio.socket.from_stdlib_socket(refused))
-            assert world.relay.counters.connections == 1
+            assert world.relay.core.counters.connections == 1
             await client.send(b"still here")
             assert await backend.recv(100) == b"still here"
 
@@ -80,16 +126,16 @@ async def test_who_is_refused_costs_no_backend_connection_and_counts_as_no_conne
 async def test_ten_thousand_that_connect_and_close_leave_nothing_behind() -> None:
     with capture_logs() as logs:
         async with relaying() as world:
-            counters = world.relay.counters
+            counters = world.relay.core.counters
             for _ in range(200):
                 for _ in range(50):
                     with socket.create_connection((V4, world.endpoint.port)):
                         pass
                 await trio.lowlevel.checkpoint()
             await until(lambda: counters.connections == 10_000 and counters.active == 0)
-            assert len(world.relay.poller) == len(world.relay.listeners)
-            assert not world.relay.wheel._slots
-            assert not world.relay.clients._ports
+            assert len(world.relay.core.poller) == len(world.relay.listeners)
+            assert not world.relay.core.wheel._slots
+            assert not world.relay.core.clients._ports
             client, backend = await world.pair()
             with client, backend:
                 await client.send(b"still here")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.relay.redirected import original_destination
+from proxy.relay.listener import original_destination
 from sidecar.endpoints import Endpoint
 from tests.conftest import refuse
 

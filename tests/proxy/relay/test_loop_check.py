@@ -6,12 +6,20 @@ import socket
 
 import pytest
 import trio
+from hypothesis import given
+from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from proxy.backends.backend import address_of
 from proxy.backends.health import Cause
+from proxy.header.addresses import Header
 from proxy.header.protocol import ProxyProtocol
+from proxy.header.v1 import format_v1
+from proxy.header.v2 import SIGNATURE_V2, format_v2
+from proxy.relay.limits import Clients
 from proxy.relay.listener import _ACCEPTS
+from proxy.relay.loop_check import Verdict, judge
+from sidecar.endpoints import Endpoint
 from tests.kit.relaying import V4, World, read_to_end, relaying, until
 
 PROTOCOLS = pytest.mark.parametrize("protocol", [ProxyProtocol.V1, ProxyProtocol.V2])
@@ -39,10 +47,10 @@ async def test_a_relay_that_leads_to_itself_ends_the_first_round(protocol: Proxy
         lead(world, world)
         with capture_logs() as logs:
             assert await end_of(world, payload) == (b"", "reset")
-        assert world.relay.counters.backend_errors[Cause.OWN_LISTENER] == 1
+        assert world.relay.core.counters.backend_errors[Cause.OWN_LISTENER] == 1
         # A client that waits shows itself only when its header comes, and by then a turn's worth was accepted.
-        assert 2 <= world.relay.counters.connections <= (3 if payload else 1 + _ACCEPTS)
-        await until(lambda: world.relay.counters.active == 0)
+        assert 2 <= world.relay.core.counters.connections <= (3 if payload else 1 + _ACCEPTS)
+        await until(lambda: world.relay.core.counters.active == 0)
         assert [entry["cause"] for entry in logs] == ["own-listener"]
 
 
@@ -54,7 +62,7 @@ async def test_a_ring_of_relays_ends_after_a_round(protocol: ProxyProtocol, payl
         lead(second, third)
         lead(third, first)
         assert await end_of(first, payload) == (b"", "reset")
-        counts = [world.relay.counters for world in (first, second, third)]
+        counts = [world.relay.core.counters for world in (first, second, third)]
         await until(lambda: not any(count.active for count in counts))
         assert sum(count.backend_errors[Cause.OWN_LISTENER] for count in counts) >= 1
         # Each of them may be a few rounds ahead of the header that it waits for.
@@ -82,3 +90,66 @@ async def test_a_client_that_writes_a_header_of_itself_is_relayed() -> None:
             backend, _ = await world.accept()
             with backend:
                 assert await backend.recv(100) == own
+
+
+WAITING = Endpoint("192.0.2.1", 1000)
+OTHER = Endpoint("192.0.2.2", 2000)
+RELAY = Endpoint("192.0.2.80", 443)
+
+
+def holding(*endpoints: Endpoint) -> Clients:
+    clients = Clients()
+    for one in endpoints:
+        assert clients.enter(one.host, one.port)
+    return clients
+
+
+HEADER = Header(WAITING, RELAY)
+FOREIGN = Header(Endpoint("192.0.2.7", 7), RELAY)
+
+
+@pytest.mark.parametrize(
+    ("received", "verdict"),
+    [
+        pytest.param(format_v1(HEADER), Verdict.LOOP, id="version 1"),
+        pytest.param(format_v2(HEADER), Verdict.LOOP, id="version 2"),
+        pytest.param(format_v2(HEADER, checksum=True) + b"GET /", Verdict.LOOP, id="with payload behind"),
+        pytest.param(format_v1(FOREIGN) + format_v2(HEADER), Verdict.LOOP, id="around a ring of two"),
+        pytest.param(format_v1(FOREIGN) * 15 + format_v1(HEADER), Verdict.LOOP, id="around a ring of sixteen"),
+        pytest.param(format_v1(FOREIGN) * 15, Verdict.UNDECIDED, id="fifteen of somebody who is not here"),
+        pytest.param(format_v1(FOREIGN) * 16, Verdict.LOOP, id="more than anybody but a ring makes"),
+        pytest.param(format_v1(FOREIGN), Verdict.UNDECIDED, id="somebody who is not here"),
+        pytest.param(format_v1(Header(OTHER, RELAY)), Verdict.UNDECIDED, id="of itself"),
+        pytest.param(format_v1(HEADER)[:-1], Verdict.UNDECIDED, id="not whole"),
+        pytest.param(b"PROXY UNKNOWN\r\n", Verdict.UNDECIDED, id="a health check"),
+        pytest.param(b"PROXY nonsense\r\n", Verdict.NO_LOOP, id="no header"),
+        pytest.param(b"GET / HTTP/1.1\r\n" + format_v1(HEADER), Verdict.NO_LOOP, id="behind something else"),
+        pytest.param(format_v1(FOREIGN) + b"GET /", Verdict.NO_LOOP, id="somebody who is not here, and payload"),
+        pytest.param(format_v1(FOREIGN) + format_v2(HEADER)[:9], Verdict.UNDECIDED, id="an incomplete second header"),
+        pytest.param(SIGNATURE_V2 + b"\x21\x11\xff\xff" + bytes(2000), Verdict.NO_LOOP, id="an endless header"),
+        pytest.param(b"PRO", Verdict.UNDECIDED, id="the begin of a header"),
+        pytest.param(b"POST /", Verdict.NO_LOOP, id="nearly the begin of a header"),
+        pytest.param(b"", Verdict.UNDECIDED, id="nothing"),
+    ],
+)
+def test_a_connection_of_ours_that_comes_back_is_told_by_its_header(received: bytes, verdict: Verdict) -> None:
+    clients = holding(WAITING, OTHER)
+    assert judge(received, clients, host=OTHER.host, port=OTHER.port) is verdict
+
+
+def test_one_that_is_gone_is_not_ours_any_more() -> None:
+    clients = holding(WAITING, OTHER)
+    clients.leave(WAITING.host, WAITING.port)
+    assert judge(format_v1(HEADER), clients, host=OTHER.host, port=OTHER.port) is Verdict.UNDECIDED
+
+
+def test_ipv4_clients_of_a_socket_for_both_families_are_known_by_their_own_form() -> None:
+    clients = holding(Endpoint("::ffff:192.0.2.1", 1000))
+    assert judge(format_v1(HEADER), clients, host=OTHER.host, port=OTHER.port) is Verdict.LOOP
+
+
+@given(
+    st.binary(max_size=300).flatmap(lambda tail: st.sampled_from([tail, b"PROXY " + tail, format_v1(FOREIGN) + tail]))
+)
+def test_any_payload_is_looked_at_without_harm(payload: bytes) -> None:
+    assert judge(payload, holding(OTHER), host=OTHER.host, port=OTHER.port) is not Verdict.LOOP

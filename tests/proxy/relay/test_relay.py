@@ -11,7 +11,7 @@ import trio
 from structlog.testing import capture_logs
 
 from proxy.relay.listener import Listener
-from proxy.relay.relay import Relay, open_listeners, serve_relay
+from proxy.relay.relay import Relay, open_listeners
 from proxy.routes import Destination, Route
 from proxy.settings import Settings
 from sidecar.endpoints import Endpoint
@@ -19,10 +19,10 @@ from sidecar.errors import StartError
 from tests.kit.relaying import V4, read_to_end, relaying, until
 
 
-async def test_serve_relay_opens_its_listeners_and_tells_where() -> None:
+async def test_a_relay_returns_the_endpoints_of_its_listeners() -> None:
     settings = Settings(routes=(Route(Endpoint(V4, 0), Destination(V4, 9)), Route(Endpoint(V4, 0), Destination(V4, 9))))
     async with trio.open_nursery() as nursery:
-        endpoints: list[Endpoint] = await nursery.start(functools.partial(serve_relay, settings))
+        endpoints: list[Endpoint] = await nursery.start(Relay(settings, open_listeners(settings)).serve)
         assert len({endpoint.port for endpoint in endpoints}) == 2
         assert all(endpoint.port for endpoint in endpoints)
         nursery.cancel_scope.cancel()
@@ -46,7 +46,7 @@ async def test_a_relay_whose_backend_is_itself_does_not_start() -> None:
     port = listener.getsockname()[1]
     settings = Settings(routes=(Route(Endpoint(V4, port), Destination(V4, port)),))
     with pytest.raises(StartError, match="listener of this relay"):
-        await serve_relay(settings, listeners=[listener])
+        await Relay(settings, [listener]).serve()
     assert listener.fileno() == -1
 
 
@@ -71,7 +71,7 @@ async def test_draining_closes_the_listener_first_and_lets_connections_finish() 
             backend.shutdown(socket.SHUT_WR)
             assert await read_to_end(client) == (b"the rest of the answer", "fin")
             client.shutdown(socket.SHUT_WR)
-            await until(lambda: world.relay.counters.active == 0)
+            await until(lambda: world.relay.core.counters.active == 0)
 
 
 async def test_a_client_in_the_kernels_queue_when_draining_begins_is_served() -> None:
@@ -88,7 +88,8 @@ async def test_a_drained_relay_returns() -> None:
     settings = Settings(routes=(Route(Endpoint(V4, 0), Destination(V4, 9)),))
     stopping = trio.Event()
     async with trio.open_nursery() as nursery:
-        await nursery.start(functools.partial(serve_relay, settings, stopping=stopping))
+        relay = Relay(settings, open_listeners(settings))
+        await nursery.start(functools.partial(relay.serve, stopping=stopping))
         stopping.set()
 
 
@@ -102,7 +103,7 @@ async def test_what_is_left_when_the_relay_is_cancelled_is_reset() -> None:
 
 async def test_at_the_limit_clients_wait_and_the_connected_go_on() -> None:
     async with relaying() as world:
-        world.relay.limit = 2
+        world.relay.core.limit = 2
         with capture_logs() as logs:
             pairs = [await world.pair() for _ in range(2)]
             waiting = await world.connect()
@@ -110,7 +111,7 @@ async def test_at_the_limit_clients_wait_and_the_connected_go_on() -> None:
             for client, backend in pairs:
                 await client.send(b"still here")
                 assert await backend.recv(20) == b"still here"
-            assert world.relay.counters.connections == 2
+            assert world.relay.core.counters.connections == 2
             for stream in pairs[0]:
                 stream.close()
             backend, _ = await world.accept()
@@ -188,10 +189,10 @@ async def test_many_connections_leave_nothing_behind() -> None:
             nursery.start_soon(echo)
             for _ in range(200):
                 nursery.start_soon(one)
-        await until(lambda: world.relay.counters.active == 0)
-        assert len(world.relay.poller) == len(world.relay.listeners)
-        assert not world.relay.wheel._slots
-        assert world.relay.counters.octets_to_backend == world.relay.counters.octets_to_client == 200
+        await until(lambda: world.relay.core.counters.active == 0)
+        assert len(world.relay.core.poller) == len(world.relay.listeners)
+        assert not world.relay.core.wheel._slots
+        assert world.relay.core.counters.octets_to_backend == world.relay.core.counters.octets_to_client == 200
 
 
 async def echo_one(stream: trio.socket.SocketType) -> None:

@@ -10,10 +10,9 @@ import struct
 import pytest
 import trio
 
-from proxy.relay import connection, side
+from proxy.relay import ends, side
 from tests.conftest import refuse
-from tests.kit.relaying import World, read_to_end, relaying, send_all, until
-from tests.proxy.relay.test_connection import received_in, sides_of
+from tests.kit.relaying import World, read_to_end, received_in, relaying, send_all, sides_of, until
 
 _SO_ATTACH_FILTER = 26
 _RETURN_NOTHING = struct.pack("HBBI", 0x06, 0, 0, 0)
@@ -60,7 +59,7 @@ async def test_a_peer_that_acknowledges_nothing_is_given_up_though_there_is_alwa
     monkeypatch: pytest.MonkeyPatch, gone: str
 ) -> None:
     monkeypatch.setattr(side, "UNACKNOWLEDGED_SECONDS", 1.0)
-    monkeypatch.setattr(connection, "LOOK_SECONDS", 0.25)
+    monkeypatch.setattr(ends, "LOOK_SECONDS", 0.25)
     async with relaying() as world:
         client, backend = await world.pair()
         with client, backend:
@@ -68,7 +67,7 @@ async def test_a_peer_that_acknowledges_nothing_is_given_up_though_there_is_alwa
             silent, other = (client, backend) if gone == "client" else (backend, client)
             fall_silent(silent)
             # With each of them the connection moves something, and is not idle.
-            counters, sent = world.relay.counters, 0
+            counters, sent = world.relay.core.counters, 0
             while counters.active:
                 with contextlib.suppress(ConnectionResetError):
                     sent += await other.send(b"nobody hears this")
@@ -80,7 +79,7 @@ async def test_a_peer_that_acknowledges_nothing_is_given_up_though_there_is_alwa
 
 
 async def test_a_reader_that_pauses_is_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "LOOK_SECONDS", 0.25)
+    monkeypatch.setattr(ends, "LOOK_SECONDS", 0.25)
     async with relaying() as world:
         client, backend = await world.pair(receive_buffer=4096)
         with client, backend:
@@ -131,7 +130,7 @@ def test_a_peer_is_gone(
 ) -> None:
     monkeypatch.setattr(side.Side, "unsent", lambda _: unsent)
     with socket.socket() as real:
-        one = side.Side(side.NOBODY, Played(real.fileno(), retransmits, probes, answered))  # type: ignore[arg-type]
+        one = side.Side(side.NO_OWNER, Played(real.fileno(), retransmits, probes, answered))  # type: ignore[arg-type]
         assert one.is_gone() is gone
 
 

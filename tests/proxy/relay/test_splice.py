@@ -7,7 +7,6 @@ import errno
 import fcntl
 import hashlib
 import os
-import resource
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
@@ -19,13 +18,11 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from proxy.relay import splice
+from proxy.relay import limits
 from proxy.relay.connection import Connection
-from proxy.relay.copying import BUFFER
-from proxy.relay.limits import connection_limit
-from proxy.relay.splice import MOST, SIZE, Pipe, Pipes, pipes_within
-from tests.kit.relaying import World, read_to_end, relaying, reset, send_all, until
-from tests.proxy.relay.test_connection import acknowledged, pattern, sides_of
+from proxy.relay.core import BUFFER
+from proxy.relay.splice import SIZE, Pipe, Pipes
+from tests.kit.relaying import World, acknowledged, pattern, read_to_end, relaying, reset, send_all, sides_of, until
 
 LARGE = 30_000_000
 ZEROS = bytes(1_000_000)
@@ -170,21 +167,9 @@ def failing(number: int) -> Callable[..., int]:
     return fail
 
 
-@pytest.mark.parametrize("descriptors", [1, 16, 64, 1024, 20_000, 1_048_576])
-def test_connections_and_pipes_together_stay_within_the_descriptors(descriptors: int) -> None:
-    assert 0 <= pipes_within(descriptors) <= MOST
-    together = 2 * connection_limit(None, descriptors=descriptors) + 2 * pipes_within(descriptors)
-    assert together <= max(2, descriptors)
-
-
-def test_a_relay_sets_descriptors_aside_for_its_pipes() -> None:
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    assert connection_limit(10**9, descriptors=soft) <= (soft - 2 * pipes_within(soft)) // 2
-
-
 WAYS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "spliced": lambda _: None,
-    "copied": lambda patch: patch.setattr(splice, "MOST", 0),
+    "copied": lambda patch: patch.setattr(limits, "MOST_PIPES", 0),
     "no splice in the kernel": lambda patch: patch.setattr(os, "splice", failing(errno.ENOSYS)),
     "forbidden": lambda patch: patch.setattr(os, "splice", failing(errno.EPERM)),
     "no socket to splice from": lambda patch: patch.setattr(os, "splice", refusing(into_pipe=True)),
@@ -238,16 +223,16 @@ async def test_large_streams_arrive_whole_both_ways_whatever_the_kernel_can_do(w
                 for name, stream in (("client", client), ("backend", backend)):
                     nursery.start_soon(send_and_finish, stream, sent)
                     nursery.start_soon(digest_of, stream, found, name)
-        await until(lambda: world.relay.counters.active == 0)
-        assert (world.relay.pipes._made > 0) is (way not in {"copied", "no pipes"})
+        await until(lambda: world.relay.core.counters.active == 0)
+        assert (world.relay.core.pipes._made > 0) is (way not in {"copied", "no pipes"})
         check_pool(world)
-        assert world.relay.counters.octets_to_client == world.relay.counters.octets_to_backend == LARGE
+        assert world.relay.core.counters.octets_to_client == world.relay.core.counters.octets_to_backend == LARGE
     assert found == dict.fromkeys(("client", "backend"), hashlib.sha256(sent).hexdigest())
 
 
 def check_pool(world: World) -> None:
     """Every pipe is back, and empty."""
-    pool = world.relay.pipes
+    pool = world.relay.core.pipes
     assert not any(pipe.held for pipe in pool._free)
     assert len(pool._free) == (pool._made if pool._most else 0)
 
@@ -268,7 +253,7 @@ async def test_one_pipe_serves_many_streams_one_after_the_other_and_the_others_c
         for pair in pairs:
             for stream in pair:
                 stream.close()
-        await until(lambda: world.relay.counters.active == 0)
+        await until(lambda: world.relay.core.counters.active == 0)
         check_pool(world)
     assert ends == [(sent, "fin")] * len(pairs)
 
@@ -284,7 +269,7 @@ async def test_small_exchanges_never_take_a_pipe() -> None:
                     while len(received) < size:
                         received += await receiver.recv(size)
                     assert received == pattern(size)
-        assert world.relay.pipes._made == 0
+        assert world.relay.core.pipes._made == 0
 
 
 async def test_after_a_large_answer_small_ones_are_copied_again() -> None:
@@ -338,7 +323,7 @@ async def test_a_reset_follows_what_is_in_the_pipe() -> None:
             reset(backend)
             received, end = await read_to_end(client)
             assert (received, end) == (pattern(BUFFER) + pattern(1_500_000), "reset")
-        await until(lambda: world.relay.counters.active == 0)
+        await until(lambda: world.relay.core.counters.active == 0)
         check_pool(world)
 
 
@@ -352,7 +337,7 @@ async def test_a_receiver_that_leaves_takes_its_pipe_out_of_the_pool(who: str) -
             await fill(world, sender)
             reset(receiver)
             assert (await read_to_end(sender))[1] == "reset"
-        await until(lambda: world.relay.counters.active == 0)
+        await until(lambda: world.relay.core.counters.active == 0)
         check_pool(world)
     assert open_files() <= before
 
@@ -398,16 +383,16 @@ async def test_a_hundred_readers_that_do_not_read_cost_a_buffer_or_a_pipe_each_a
             for _, backend in pairs:
                 nursery.start_soon(send_for_ever, backend)
             await until(lambda: pending_in(world) == readers and is_still(world))
-            octets = world.relay.counters.octets_to_client
+            octets = world.relay.core.counters.octets_to_client
             held = [len(each.client.pending) for each in connections_of(world)]
             assert max(held) <= SIZE
-            assert world.relay.pipes._made <= most
+            assert world.relay.core.pipes._made <= most
             assert resident() - before < 2 * readers * BUFFER
             # One who leaves, and one who reads, are served as if the others were not there.
             assert len(await pairs[0][0].recv(1000)) == 1000
             reset(pairs[1][0])
-            await until(lambda: world.relay.counters.active == readers - 1)
-            assert world.relay.counters.octets_to_client >= octets
+            await until(lambda: world.relay.core.counters.active == readers - 1)
+            assert world.relay.core.counters.octets_to_client >= octets
             nursery.cancel_scope.cancel()
 
 
@@ -418,7 +403,7 @@ async def send_for_ever(stream: trio.socket.SocketType) -> None:
 
 
 def connections_of(world: World) -> list[Connection]:
-    return [each for each in world.relay._alive if isinstance(each, Connection)]
+    return [each for each in world.relay.core.alive if isinstance(each, Connection)]
 
 
 def pending_in(world: World) -> int:

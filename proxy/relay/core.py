@@ -1,0 +1,169 @@
+"""What all connections of one process share: poller, deadlines, read buffer, pipes, counters and limits.
+
+The law: connections know the core; the core knows them only as items to start, to close and to wake at a deadline. It
+holds each client from its admission to its end, and decides when accepting pauses. Tested in test_relay.py and
+test_limits.py.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Sequence
+from time import monotonic
+from typing import Final, Protocol
+
+import structlog
+import trio
+
+from proxy.relay.counters import Counters
+from proxy.relay.limits import Clients, connections_within, descriptor_limit, pipes_within
+from proxy.relay.side import FAULT, contain
+from proxy.relay.splice import Pipes
+from proxy.settings import Settings
+from sidecar.deadlines import NOWHERE, Wheel
+from sidecar.poller import Poller
+
+BUFFER: Final = 65_536
+"""Bytes per read, and so the most that each direction holds outside the kernel."""
+
+EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+"""Errors that mean "not now": limits of this process and of the system, no fault of a peer."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger()
+
+
+class Item(Protocol):
+    """A client with or without its backend."""
+
+    slot: int
+    """Belongs to the timing wheel."""
+
+    def on_due(self, now: float) -> None:
+        """The scheduled deadline has come."""
+
+    def close(self, *, reset: bool) -> None:
+        """Close all its sockets, with RST if `reset`."""
+
+
+class Startable(Item, Protocol):
+    """A client that has been accepted."""
+
+    def start(self) -> None:
+        """Begin to connect to the backend."""
+
+
+class Connected(Item, Protocol):
+    """A client with its backend."""
+
+    active_at: float
+
+
+class Accepting(Protocol):
+    """A listening socket."""
+
+    fd: int
+
+    def accept(self, events: int, /) -> None:
+        """Accept the waiting clients."""
+
+
+class Core:
+    """The shared state of one process."""
+
+    def __init__(self, settings: Settings, *, pipes: Pipes | None = None) -> None:
+        self.settings = settings
+        self.counters = Counters()
+        self.poller = Poller()
+        self.wheel: Wheel[Item] = Wheel(now=monotonic())
+        self.buffer = bytearray(BUFFER)
+        self.view = memoryview(self.buffer)
+        descriptors = descriptor_limit()
+        self.pipes = Pipes(most=pipes_within(descriptors)) if pipes is None else pipes
+        self.limit = _connection_limit(settings.max_connections, descriptors=descriptors)
+        self.clients = Clients(most_each=settings.max_connections_per_client)
+        self.listeners: Sequence[Accepting] = ()
+        self.alive: dict[Item, tuple[str, int]] = {}
+        """Address and port of the client of each item."""
+        self.paused = False
+        """No listener is watched."""
+        self.draining = False
+        self.empty = trio.Event()
+        """Set when the last connection has ended while draining."""
+        self._pause_logged = False
+        self._first_look = min(settings.idle_timeout, settings.half_close_timeout, 5.0)
+
+    def admit(self, host: str, port: int) -> bool:
+        """Whether the client may have another connection; a refusal is logged."""
+        if self.clients.enter(host, port):
+            return True
+        self.counters.refused += 1
+        if self.clients.should_log(now=monotonic()):
+            log.warning("client refused, it has too many connections", client=host, most=self.clients.most_each)
+        return False
+
+    def begin(self, item: Startable, *, source: tuple[str, int]) -> None:
+        """Start an admitted client."""
+        self.counters.connections += 1
+        self.counters.active += 1
+        self.alive[item] = source
+        # The same as contain(), without the cost of its call.
+        try:
+            item.start()
+        except Exception:
+            log.exception(FAULT)
+            item.close(reset=True)
+
+    def replace(self, started: Item, connection: Connected) -> None:
+        """A started client has its backend: `connection` takes its place."""
+        if started.slot != NOWHERE:
+            self.wheel.cancel(started)
+        self.alive[connection] = self.alive.pop(started)
+        # Most connections have ended before this first look; it then sets the real deadline.
+        self.wheel.schedule(connection, connection.active_at + self._first_look)
+
+    def forget(self, ended: Item) -> None:
+        """An item has closed its sockets."""
+        self.wheel.cancel(ended)
+        self.clients.leave(*self.alive.pop(ended))
+        self.counters.active -= 1
+        if self.draining and not self.alive:
+            self.empty.set()
+
+    def may_accept(self) -> bool:
+        """Whether there is room for another client; if not, accepting pauses."""
+        if len(self.alive) >= self.limit:
+            self.pause_accepting(f"{self.limit} connections are the limit")
+        return not self.paused
+
+    def pause_accepting(self, reason: str) -> None:
+        """Leave new clients in the kernel's queue until the next tick; existing connections are not affected."""
+        if not self._pause_logged:
+            log.warning("not accepting for now", reason=reason, connections=len(self.alive))
+        self._pause_logged = True
+        self.paused = True
+        for listener in self.listeners:
+            self.poller.remove(listener.fd)
+
+    def resume_accepting(self) -> None:
+        """Watch the listeners."""
+        self.paused = False
+        for listener in self.listeners:
+            self.poller.add(listener.fd, listener.accept)
+
+    def tick(self, now: float) -> None:
+        """Wake the items that are due, and end a pause if there is room."""
+        for item in self.wheel.due(now):
+            contain(item, item.on_due, now)
+        if self.paused and len(self.alive) < self.limit and not self.draining:
+            self.resume_accepting()
+        elif not self.paused:
+            self._pause_logged = False
+
+
+def _connection_limit(wanted: int | None, *, descriptors: int) -> int:
+    possible = connections_within(descriptors)
+    if wanted is not None and wanted > possible:
+        log.warning(
+            "the descriptor limit allows fewer connections", asked=wanted, possible=possible, descriptors=descriptors
+        )
+    return possible if wanted is None else min(wanted, possible)

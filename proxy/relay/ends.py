@@ -1,0 +1,154 @@
+"""How a connection ends: FIN, RST, the idle timer and the half-close timer.
+
+The law: each end is passed on as what it was, after all data before it. The FIN of one side becomes a FIN to the other
+side when everything before it has been sent, and the other direction continues. RST becomes RST, also after the data
+before it has been delivered: with FIN in its place, a truncated body would look complete. For the same reason, the
+timers and the end of the relay close with RST. Tested in test_ends.py and test_silence.py.
+"""
+
+from __future__ import annotations
+
+import socket
+from abc import abstractmethod
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from proxy.relay.copying import BytePath
+from proxy.relay.side import NO_OWNER, End, Side
+from sidecar.deadlines import NOWHERE
+
+if TYPE_CHECKING:
+    from proxy.relay.core import Core
+
+RESET_GRACE: Final = 1.0
+"""Seconds for a backend to accept what its client sent before the client's RST: the backend may never read, and needs
+the RST more than the data. A client gets the half-close timeout for each step, because the data may be a whole
+answer."""
+
+LOOK_SECONDS: Final = 30.0
+"""Between two checks whether the peers of a long-lived connection still exist."""
+
+
+class Ends(BytePath):
+    """Both directions of a connection, their ends and their timers; the subclass handles events."""
+
+    __slots__ = (
+        "born",
+        "closed",
+        "cut_at",
+        "kept_alive",
+        "lingering",
+        "slot",
+        "unsent",
+        "whole",
+    )
+
+    def __init__(self, core: Core, client: Side, backend: Side, *, nagle: bool) -> None:
+        # Not super(), which takes as long as all that it calls: this runs once per connection.
+        BytePath.__init__(self, core, client, backend, nagle=nagle)
+        client.owner = backend.owner = self
+        self.slot = NOWHERE
+        self.born = core.poller.turn
+        self.closed = False
+        self.kept_alive = False
+        self.whole = True
+        """Neither side has ended or is gone."""
+        self.cut_at = 0.0
+        """When to stop delivering what the client sent before its RST; 0 without RST."""
+        self.lingering: Side | None = None
+        """The side that gets RST when it has received everything; the other side is gone."""
+        self.unsent = 0
+        """Bytes that the lingering side had not acknowledged at the last check."""
+
+    @abstractmethod
+    def handle(self, side: Side, events: int) -> None:
+        """Handle an epoll event mask of one side."""
+
+    def _note_reset(self, side: Side) -> None:
+        if side.broken:
+            return
+        side.broken = True
+        self.whole = False
+        self.drop_pending(side)
+        if side is self.client:
+            self.cut_at = monotonic() + RESET_GRACE
+        self.core.wheel.hasten(self, self._deadline())
+
+    def _note_broken(self, sink: Side) -> None:
+        """A send failed: the sink has sent RST. What it sent before can still be read."""
+        self._note_reset(sink)
+        sink.readable = sink.thorough = True
+        self.pump(sink)
+
+    def _pass_on_end(self, source: Side) -> None:
+        sink = source.peer
+        self.whole = False
+        if source.end is End.RESET:
+            source.release(self.core.poller, reset=True)
+            self.lingering = sink
+            self._settle()
+            return
+        if source.finished:
+            # The other direction has ended already; close() sends the FIN of this one.
+            self.close(reset=False)
+        elif not sink.finished:
+            sink.finished = True
+            try:
+                sink.sock.shutdown(socket.SHUT_WR)
+            except OSError:
+                self._note_broken(sink)
+                return
+            # Before the first check, no deadline is further away.
+            if self.kept_alive:
+                self.core.wheel.hasten(self, self._deadline())
+
+    def _settle(self) -> None:
+        # RST discards what the kernel has not sent, so it has to wait for the ACK of the last byte.
+        side = self.lingering
+        unsent = 0 if side is None or side.broken else side.unsent()
+        now = monotonic()
+        if unsent != self.unsent:
+            self.unsent = unsent
+            self.active_at = now
+        if not unsent or now >= self._deadline():
+            self.close(reset=True)
+        else:
+            self.core.wheel.schedule(self, now)
+
+    def on_due(self, now: float) -> None:
+        """Handle a scheduled deadline, which may have moved since."""
+        if self.lingering is not None:
+            self._settle()
+            return
+        if not self.kept_alive:
+            # Not at the start: most connections end before they need it.
+            self.kept_alive = True
+            for side in (self.client, self.backend):
+                side.keep_alive()
+        deadline = self._deadline()
+        if now >= deadline or self.client.is_gone() or self.backend.is_gone():
+            # FIN would signal a complete stream.
+            self.close(reset=True)
+        else:
+            self.core.wheel.schedule(self, min(deadline, now + LOOK_SECONDS))
+
+    def _deadline(self) -> float:
+        settings = self.core.settings
+        ends = self.client.end or self.backend.end or self.client.broken or self.backend.broken
+        quiet = self.active_at + (settings.half_close_timeout if ends else settings.idle_timeout)
+        return min(quiet, self.cut_at) if self.cut_at else quiet
+
+    def close(self, *, reset: bool) -> None:
+        """Close both sides, with RST if `reset`. A second call does nothing."""
+        if self.closed:
+            return
+        self.closed = True
+        core = self.core
+        for side in (self.client, self.backend):
+            if side.pending:
+                self.drop_pending(side)
+            side.release(core.poller, reset=reset)
+            # Break the reference cycle: otherwise the sides would stay until a garbage collection, and cause many.
+            side.owner = NO_OWNER
+            del side.peer
+        core.forget(self)

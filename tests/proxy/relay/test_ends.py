@@ -1,0 +1,175 @@
+"""How the ends of a relayed connection are passed on: FIN, RST, and the idle and half-close timers."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+import trio
+
+from proxy.relay import ends
+from proxy.relay.core import BUFFER
+from tests.kit.relaying import acknowledged, pattern, read_to_end, relaying, reset, send_all, sides_of, until
+
+
+@pytest.mark.parametrize("first", ["client", "backend"])
+async def test_after_a_half_close_the_other_direction_goes_on(first: str) -> None:
+    async with relaying() as world:
+        client, backend = await world.pair()
+        with client, backend:
+            ended, going_on = (client, backend) if first == "client" else (backend, client)
+            ended.shutdown(socket.SHUT_WR)
+            assert await going_on.recv(10) == b""
+            for octets in (b"still", b"here"):
+                await going_on.send(octets)
+                assert await ended.recv(10) == octets
+            going_on.shutdown(socket.SHUT_WR)
+            assert await read_to_end(ended) == (b"", "fin")
+        await until(lambda: world.relay.core.counters.active == 0)
+
+
+@pytest.mark.parametrize("size", [0, 1, BUFFER, 1_000_000], ids=lambda size: f"{size} octets")
+async def test_a_reset_by_the_backend_follows_what_it_sent(size: int) -> None:
+    async with relaying() as world:
+        client, backend = await world.pair()
+        with client:
+            async with trio.open_nursery() as nursery:
+                received = Reading(client)
+                nursery.start_soon(received.read)
+                await send_all(backend, pattern(size))
+                # The backend's kernel may still hold octets, and a reset would purge them before they were received.
+                await until(lambda: acknowledged(backend))
+                reset(backend)
+            assert received.end == (pattern(size), "reset")
+        await until(lambda: world.relay.core.counters.active == 0)
+
+
+class Reading:
+    """What a stream gives in the background."""
+
+    def __init__(self, stream: trio.socket.SocketType) -> None:
+        self.stream = stream
+        self.end = (b"", "not yet")
+
+    async def read(self) -> None:
+        self.end = await read_to_end(self.stream)
+
+
+async def test_a_reset_reaches_a_slow_client_after_everything_that_the_relay_had_received() -> None:
+    async with relaying() as world:
+        client, backend = await world.pair()
+        with client:
+            size = 300_000
+            await send_all(backend, pattern(size))
+            await until(lambda: acknowledged(backend))
+            reset(backend)
+            await until(lambda: sides_of(world).backend.broken)
+            received, end = await read_to_end(client)
+            assert (received, end) == (pattern(size), "reset")
+
+
+async def test_a_reset_by_the_client_reaches_the_backend_after_what_it_sent() -> None:
+    async with relaying() as world:
+        client, backend = await world.pair()
+        with backend:
+            await send_all(client, b"half a requ")
+            await until(lambda: acknowledged(client))
+            reset(client)
+            assert await read_to_end(backend) == (b"half a requ", "reset")
+        await until(lambda: world.relay.core.counters.active == 0)
+
+
+async def test_a_reset_by_the_client_reaches_a_backend_that_never_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ends, "RESET_GRACE", 0.1)
+    async with relaying() as world:
+        client, backend = await world.pair()
+        with backend:
+            with trio.move_on_after(0.3):
+                await send_all(client, bytes(50_000_000))
+            reset(client)
+            await until(lambda: world.relay.core.counters.active == 0)
+            assert (await read_to_end(backend))[1] == "reset"
+
+
+async def test_a_client_that_resets_while_the_backend_sends_ends_the_backend() -> None:
+    async with relaying() as world:
+        client, backend = await world.pair()
+        with backend:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(send_all_or_fail, backend)
+                assert await client.recv(1000)
+                reset(client)
+        await until(lambda: world.relay.core.counters.active == 0)
+
+
+async def send_all_or_fail(stream: trio.socket.SocketType) -> None:
+    with pytest.raises((ConnectionResetError, BrokenPipeError)):
+        await send_all(stream, bytes(500_000_000))
+
+
+async def test_a_client_that_closes_without_reading_ends_the_backend() -> None:
+    async with relaying() as world:
+        client, backend = await world.pair()
+        with backend:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(send_all_or_fail, backend)
+                assert await client.recv(1000)
+                client.close()
+        await until(lambda: world.relay.core.counters.active == 0)
+
+
+async def test_a_backend_that_resets_an_upload_has_its_last_words_delivered() -> None:
+    async with relaying() as world:
+        client, backend = await world.pair()
+        with client:
+            reading = Reading(client)
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(reading.read)
+                await send_all(backend, b"413 too large")
+                await until(lambda: acknowledged(backend))
+                nursery.start_soon(send_all_or_fail, client)
+                await backend.recv(1000)
+                # Unread octets make the close a reset.
+                backend.close()
+            # The reset itself was shown to whichever of the two calls came first, and the send demands it.
+            assert reading.end[0] == b"413 too large"
+
+
+async def test_an_idle_connection_is_reset_after_the_idle_timeout() -> None:
+    async with relaying(idle_timeout=0.3) as world:
+        client, backend = await world.pair()
+        with client, backend:
+            assert await read_to_end(client) == (b"", "reset")
+            assert await read_to_end(backend) == (b"", "reset")
+
+
+async def test_octets_put_off_the_idle_timeout() -> None:
+    # A busy machine may hold this process for seconds.
+    async with relaying(idle_timeout=4.0) as world:
+        client, backend = await world.pair()
+        with client, backend:
+            begun = trio.current_time()
+            while trio.current_time() - begun < 5.0:
+                await client.send(b"x")
+                assert await backend.recv(1) == b"x"
+                with trio.move_on_after(0.2):
+                    await backend.recv(1)
+
+
+async def test_a_half_closed_connection_ends_after_the_half_close_timeout() -> None:
+    async with relaying(half_close_timeout=0.3) as world:
+        client, backend = await world.pair()
+        with client, backend:
+            client.shutdown(socket.SHUT_WR)
+            assert await read_to_end(backend) == (b"", "fin")
+            assert await read_to_end(client) == (b"", "reset")
+
+
+async def test_connections_that_live_are_kept_alive_by_the_kernel() -> None:
+    async with relaying(idle_timeout=2.0) as world:
+        client, backend = await world.pair()
+        with client, backend:
+            sides = sides_of(world)
+            sides.on_due(0.0)
+            for side in (sides.client, sides.backend):
+                assert side.sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
