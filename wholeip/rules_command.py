@@ -14,7 +14,7 @@ import trio
 from sidecar.errors import ExitStatus, StartError
 from sidecar.kubernetes.errors import ApiError, Forbidden
 from sidecar.kubernetes.http import ApiClient
-from sidecar.kubernetes.listing import list_all
+from sidecar.kubernetes.one_shot import list_all
 from sidecar.text import one_line
 from wholeip.agent.following import open_client
 from wholeip.agent.status import Document, format_json, show_mapping, show_report

@@ -10,8 +10,8 @@ import pytest
 from trio.testing import MockClock
 
 from sidecar.kubernetes.errors import ApiError, Forbidden, Garbled, NotFound, ServerTrouble
-from sidecar.kubernetes.listing import list_all
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
+from sidecar.kubernetes.one_shot import list_all
 from tests.kit.faulty_api import CUT, Answer, FaultyApi, client_in_memory, failure, page, thing
 
 
