@@ -14,11 +14,15 @@ import trio
 from dnsproxy.cluster_dns.find import find
 from dnsproxy.cluster_dns.found import Found, Where
 from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef, find_own
-from dnsproxy.cluster_dns.requests import Answer, Denied, Request, decode_answer
+from dnsproxy.cluster_dns.requests import Answer, Denied, Request, Unreadable
 from sidecar.errors import ExitStatus, StartError
+from sidecar.kubernetes import objects
 from sidecar.kubernetes.config import find_cluster
-from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
+from sidecar.kubernetes.errors import ApiError, Forbidden, Garbled, NotFound
 from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.objects import Collection
+from sidecar.kubernetes.one_shot import get_object, list_all
+from sidecar.kubernetes.watch_policy import Pace
 
 REQUEST_SECONDS: Final = 10.0
 """For one answer of the API server."""
@@ -69,17 +73,33 @@ class _Reader:
                 nursery.start_soon(self._read, request)
 
     async def _read(self, request: Request) -> None:
-        params = {"labelSelector": request.label_selector} if request.label_selector else None
         try:
-            body = await self._client.get(request.path, params, seconds=REQUEST_SECONDS)
-        except Forbidden as error:
-            self.answers[request] = Denied(str(error))
-        except NotFound:
-            self.answers[request] = None
+            self.answers[request] = await _answer(self._client, request)
         except ApiError as error:
             self.failures.append(error)
-        else:
-            self.answers[request] = decode_answer(request, body)
+
+
+async def _answer(client: ApiClient, request: Request) -> Answer:
+    """The answer to one request; a refusal is an answer. Raises ApiError for what the API server does not do."""
+    try:
+        if request.name is not None:
+            return await get_object(client, request.path, request.kind.type, seconds=REQUEST_SECONDS)
+        return await _list(client, request)
+    except Forbidden as error:
+        return Denied(str(error))
+    except NotFound:
+        return None
+    except Garbled as error:
+        return Unreadable(str(error))
+
+
+async def _list(client: ApiClient, request: Request) -> Answer:
+    kind = request.kind
+    collection = Collection(kind.name, request.path, kind.type, label_selector=request.label_selector)
+    found = await list_all(client, collection, pace=Pace(list_timeout=REQUEST_SECONDS))
+    bad = (one for one in found.values() if isinstance(one, objects.Unreadable))
+    # A list with one object missing would pass for the whole.
+    return next((Unreadable(one.reason) for one in bad), tuple(found.values()))
 
 
 def addresses_of_dns(found: Found) -> tuple[str, ...]:

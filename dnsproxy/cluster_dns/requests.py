@@ -12,8 +12,6 @@ from enum import Enum
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import quote
 
-import msgspec
-
 from dnsproxy.cluster_dns.faults import Blame, Fault
 from dnsproxy.cluster_dns.structs import ConfigMap, EndpointSlice, Ingress, Service, Workload
 
@@ -95,21 +93,6 @@ class Unreadable:
 
 Answer = Any
 """The object (a list of them as a tuple), None where there is none, Denied or Unreadable."""
-
-
-class _Items(msgspec.Struct, Generic[T]):
-    items: tuple[T, ...] | None = None
-
-
-def decode_answer(request: Request, body: bytes) -> Answer:
-    """The answer in the body of a response to a request."""
-    kind = request.kind.type
-    try:
-        if request.name is not None:
-            return msgspec.json.decode(body, type=kind)
-        return msgspec.json.decode(body, type=_Items[kind]).items or ()  # type: ignore[valid-type]
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        return Unreadable(str(error))
 
 
 class Missing(Enum):

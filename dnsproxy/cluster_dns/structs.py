@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from sidecar.kubernetes.objects import ObjectMeta
+
 
 class FieldManager(msgspec.Struct, frozen=True):
     """Who wrote to an object, and when last."""
@@ -30,12 +32,9 @@ class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
     name: str
 
 
-class Metadata(msgspec.Struct, frozen=True, rename="camel"):
+class Metadata(ObjectMeta, frozen=True, gc=False, rename="camel"):
     """The part of meta/v1 ObjectMeta that says whose an object is."""
 
-    name: str
-    namespace: str | None = None
-    resource_version: str = ""
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     managed_fields: tuple[FieldManager, ...] | None = None

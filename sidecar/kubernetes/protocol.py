@@ -18,7 +18,8 @@ from sidecar.kubernetes.objects import ObjectMeta, Resource, Unreadable, key_of
 
 T = TypeVar("T", bound=Resource)
 
-_FAULTS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+FAULTS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding a foreign text may raise."""
 
 
 class Entry(NamedTuple, Generic[T]):
@@ -91,7 +92,7 @@ class Decoder(Generic[T]):
         """One response to a list request; a millisecond for 2 MB. Raises Garbled for what is no list."""
         try:
             page = self._list.decode(body)
-        except _FAULTS as error:
+        except FAULTS as error:
             raise Garbled(f"not a list ({error}): {shown(body)}") from error
         return Page(page.items or [], page.metadata.resource_version or "", page.metadata.token or "")
 
@@ -100,7 +101,7 @@ class Decoder(Generic[T]):
         body = b"[%b]" % b",".join(items)
         try:
             return self._decode_items(body, items)
-        except _FAULTS as error:
+        except FAULTS as error:
             raise Garbled(f"not a list ({error}): {shown(body)}") from error
 
     def decode_events(self, lines: Iterable[bytes]) -> Batch[T]:
@@ -109,7 +110,7 @@ class Decoder(Generic[T]):
         for line in lines:
             try:
                 self._decode_event(line, batch)
-            except _FAULTS as error:
+            except FAULTS as error:
                 raise Garbled(f"not a watch event ({error}): {shown(line)}") from error
             if batch.error is not None:
                 break
@@ -118,7 +119,7 @@ class Decoder(Generic[T]):
     def _decode_items(self, body: bytes, items: Iterable[msgspec.Raw]) -> list[Entry[T]]:
         try:
             values = self._items.decode(body)
-        except _FAULTS:
+        except FAULTS:
             # Rare, so the fast way pays nothing for it: one by one, to find which object it is.
             return [self._entry(raw) for raw in items]
         return [Entry(key_of(value.metadata), value.metadata.resource_version, value) for value in values]
@@ -126,7 +127,7 @@ class Decoder(Generic[T]):
     def _entry(self, raw: msgspec.Raw) -> Entry[T]:
         try:
             value: T | Unreadable = self._item.decode(raw)
-        except _FAULTS as error:
+        except FAULTS as error:
             value = Unreadable(self._bare.decode(raw).metadata, shown(str(error).encode()))
         return Entry(key_of(value.metadata), value.metadata.resource_version, value)
 

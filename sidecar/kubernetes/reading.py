@@ -29,21 +29,33 @@ async def read_pages(
     send: trio.MemorySendChannel[Page | ApiError],
 ) -> None:
     """Put the chunks of one whole list into the channel; the next is asked for as soon as one is taken."""
-    params = _params(collection, limit=str(pace.page_size))
+    params: dict[str, str] | None = first_page(collection, pace.page_size)
     async with send:
         try:
-            while True:
-                body = await client.get(collection.path, params, seconds=pace.list_timeout)
-                # To put its pieces together has taken a moment already.
-                await trio.lowlevel.checkpoint()
-                page = decoder.split_page(body)
+            while params is not None:
+                page, params = await read_page(client, collection, decoder, pace, params)
                 await send.send(page)
-                if not page.token:
-                    break
-                size = next_page_size(octets=len(body), objects=len(page.items), pace=pace)
-                params |= {"continue": page.token, "limit": str(size)}
         except ApiError as error:
             await send.send(error)
+
+
+def first_page(collection: Collection[T], limit: int) -> dict[str, str]:
+    """The query parameters for the first chunk of a list."""
+    return _params(collection, limit=str(limit))
+
+
+async def read_page(
+    client: ApiClient, collection: Collection[T], decoder: Decoder[T], pace: Pace, params: dict[str, str]
+) -> tuple[Page, dict[str, str] | None]:
+    """One chunk of a list, and the query parameters for the next; None after the last chunk. Raises ApiError."""
+    body = await client.get(collection.path, params, seconds=pace.list_timeout)
+    # Joining the pieces of the body has taken a moment already.
+    await trio.lowlevel.checkpoint()
+    page = decoder.split_page(body)
+    if not page.token:
+        return page, None
+    size = next_page_size(octets=len(body), objects=len(page.items), pace=pace)
+    return page, params | {"continue": page.token, "limit": str(size)}
 
 
 async def read_watch(

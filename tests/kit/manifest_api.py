@@ -37,6 +37,10 @@ class FakeApi:
     forbidden_writes: Sequence[str] = ()
     asked: list[tuple[str, str, str]] = field(default_factory=list)
     """Method, path and label selector of every request."""
+    limits: list[int] = field(default_factory=list)
+    """The limit of every list request; 0 if it has none."""
+    expires: int = 0
+    """So many continue tokens are refused, as if they had expired."""
 
     def answer(self, request: httpx2.Request) -> httpx2.Response:
         """The response to a request."""
@@ -44,7 +48,22 @@ class FakeApi:
         self.asked.append((request.method, request.url.path, selector))
         if request.method != "GET":
             return respond(*_encoded(self.write(request.method, request.url.path, json.loads(request.content))))
-        return respond(*_encoded(self.decide(request.url.path, selector)))
+        status, body = self.decide(request.url.path, selector)
+        if status == 200 and "items" in body:
+            status, body = self.chunk(body["items"], request.url.params)
+        return respond(*_encoded((status, body)))
+
+    def chunk(self, items: Sequence[Manifest], params: httpx2.QueryParams) -> tuple[int, Any]:
+        """Status and body for one chunk of a list."""
+        limit, token = int(params.get("limit", 0)), params.get("continue", "")
+        self.limits.append(limit)
+        if token and self.expires:
+            self.expires -= 1
+            return 410, _failure(410, "Expired", "the provided continue parameter is too old")
+        start = int(token or 0)
+        stop = start + (limit or len(items))
+        following = {"continue": str(stop)} if stop < len(items) else {}
+        return 200, {"metadata": {"resourceVersion": "1", **following}, "items": items[start:stop]}
 
     def write(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         """Status and body for a guarded change of a ConfigMap, whose kind of patch its contents tell."""
@@ -80,7 +99,7 @@ class FakeApi:
         plural, _, name = (rest or path.rpartition("/")[2]).partition("/")
         found = [one for one in self.objects if self._is_in(one, namespace, _KINDS[plural], selector)]
         if not name:
-            return 200, {"items": found}
+            return 200, {"metadata": {}, "items": found}
         named = [one for one in found if one["metadata"]["name"] == name]
         return (200, named[0]) if named else (404, _failure(404, "NotFound", f"{plural} {name} not found"))
 

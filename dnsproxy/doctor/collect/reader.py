@@ -1,6 +1,6 @@
 """The reader: GET requests to one API server, whose refusals are facts.
 
-The law: only get and list, in pages, each within its time. What RBAC does not allow, what is not there and what is
+The law: only get and list, each request within its deadline. What RBAC does not allow, what is not there and what is
 unreadable is noted and passed over; only an API server that does not answer at all ends the look.
 """
 
@@ -14,24 +14,18 @@ import msgspec
 from dnsproxy.cluster_dns.structs import ConfigMap
 from dnsproxy.doctor.facts.model import Refusal
 from sidecar.errors import ExitStatus, StartError
-from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound, Unauthorized
+from sidecar.kubernetes.errors import ApiError, Forbidden, Garbled, NotFound, Unauthorized
 from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.objects import Collection, Resource, Unreadable
+from sidecar.kubernetes.one_shot import get_object, list_all
+from sidecar.kubernetes.watch_policy import Pace
 
 T = TypeVar("T")
+R = TypeVar("R", bound=Resource)
 
 REQUEST_SECONDS: Final = 15.0
-PAGE: Final = 500
-_MOST_PAGES: Final = 1000
+_PACE: Final = Pace(list_timeout=REQUEST_SECONDS)
 _FAULTS: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
-
-
-class _Meta(msgspec.Struct, frozen=True):
-    token: str | None = msgspec.field(default=None, name="continue")
-
-
-class _Page(msgspec.Struct):
-    metadata: _Meta = _Meta()
-    items: list[msgspec.Raw] | None = None
 
 
 class Reader:
@@ -48,28 +42,34 @@ class Reader:
 
     async def get(self, path: str, kind: type[T], what: str, *, quiet: bool = False) -> T | None:
         """One object; None where there is none, or a refusal says why. `quiet`: of a refusal nothing follows."""
-        body = await self._fetch(path, {}, what, quiet=quiet)
-        return None if body is None else self._decode(body, kind, what)
+        try:
+            return await get_object(self._client, path, kind, seconds=REQUEST_SECONDS)
+        except NotFound:
+            return None
+        except ApiError as error:
+            self._note(error, what, quiet=quiet and not isinstance(error, Garbled))
+            return None
 
-    async def list(self, path: str, kind: type[T], what: str, *, selector: str = "", most: int = 0) -> list[T] | None:
+    async def list(self, path: str, kind: type[R], what: str, *, selector: str = "", most: int = 0) -> list[R] | None:
         """All objects of a collection, or the first few; one that is unreadable is left out and noted.
 
         None where a refusal says why; a kind that the server does not have is an empty list.
         """
-        params = {"limit": str(most or PAGE)} | ({"labelSelector": selector} if selector else {})
-        found: list[T] = []
-        for _ in range(_MOST_PAGES):
-            body = await self._fetch(path, params, what)
-            if body is None:
-                return None if self._is_refused(what) else found
-            page = self._decode(body, _Page, what)
-            for raw in (page.items or ()) if page else ():
-                one = self._decode(raw, kind, f"one of {what}")
-                found += [] if one is None else [one]
-            if page is None or not page.metadata.token or most:
-                return found
-            params["continue"] = page.metadata.token
-        return found
+        collection = Collection(what, path, kind, label_selector=selector)
+        one = f"one of {what}"
+        try:
+            found = await list_all(
+                self._client, collection, pace=_PACE, most=most, on_garbled=lambda error: self._note(error, one)
+            )
+        except NotFound:
+            return []
+        except ApiError as error:
+            self._note(error, what)
+            return None
+        for unreadable in found.values():
+            if isinstance(unreadable, Unreadable):
+                self.refuse(one, f"unreadable: {unreadable.reason}")
+        return [value for value in found.values() if not isinstance(value, Unreadable)]
 
     async def config_map(self, namespace: str, name: str) -> Mapping[str, str]:
         """The data of a ConfigMap; empty if it is absent or refused."""
@@ -85,21 +85,13 @@ class Reader:
         """Note what could not be looked at."""
         self._refusals[Refusal(what, why)] = None
 
-    async def _fetch(self, path: str, params: dict[str, str], what: str, *, quiet: bool = False) -> bytes | None:
-        try:
-            return await self._client.get(path, params, seconds=REQUEST_SECONDS)
-        except NotFound:
-            return None
-        except Forbidden as error:
-            if not quiet:
-                self.refuse(what, f"forbidden: {error}")
-            return None
-        except Unauthorized as error:
+    def _note(self, error: ApiError, what: str, *, quiet: bool = False) -> None:
+        """Note why something was not read. Raises StartError where the API server accepts no credentials of ours."""
+        if isinstance(error, Unauthorized):
             raise self._gone(error) from None
-        except ApiError as error:
-            if not quiet:
-                self.refuse(what, str(error))
-            return None
+        if not quiet:
+            kinds = {Forbidden: "forbidden: ", Garbled: "unreadable: "}
+            self.refuse(what, f"{kinds.get(type(error), '')}{error}")
 
     async def check(self) -> str:
         """The version of the server. Raises StartError with status 3 where it does not answer."""
@@ -121,13 +113,3 @@ class Reader:
             f"the API server at {cluster.server} ({cluster.origin}) could not be asked: {error}",
             status=ExitStatus.UNKNOWN,
         )
-
-    def _decode(self, body: bytes | msgspec.Raw, kind: type[T], what: str) -> T | None:
-        try:
-            return msgspec.json.decode(body, type=kind)
-        except _FAULTS as error:
-            self.refuse(what, f"unreadable: {error}")
-            return None
-
-    def _is_refused(self, what: str) -> bool:
-        return any(refusal.what == what for refusal in self._refusals)

@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
+from sidecar.kubernetes.objects import ObjectMeta
 
-class Metadata(msgspec.Struct, frozen=True):
+
+class Metadata(ObjectMeta, frozen=True, gc=False, rename="camel"):
     """Who an object is."""
 
-    name: str
-    namespace: str | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
 

@@ -7,6 +7,7 @@ ever taken over; what the API server says becomes an outcome for that object, or
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from enum import Enum, auto
 from typing import Final
 
@@ -17,12 +18,10 @@ from dnsproxy.publish.externaldns.manifests import Kind, Manifest
 from dnsproxy.publish.externaldns.planning import Changes, Stored
 from sidecar.kubernetes.errors import ApiError, Conflict, NotFound, Refused
 from sidecar.kubernetes.http import ApiClient
-from sidecar.kubernetes.objects import ObjectMeta, Unreadable
-from sidecar.kubernetes.protocol import Decoder
+from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
+from sidecar.kubernetes.one_shot import list_all
 
 REQUEST_SECONDS: Final = 15.0
-LIST_SECONDS: Final = 60.0
-_PAGE: Final = 500
 _AT_ONCE: Final = 8
 """Requests under way; an API server gives one client about so many at a time."""
 
@@ -43,19 +42,12 @@ class Objects:
     def __init__(self, client: ApiClient, kind: Kind, namespace: str) -> None:
         self._client = client
         self._path = kind.path(namespace)
-        self._decoder = Decoder(Stored)
+        self._collection = Collection(kind.shown, self._path, Stored)
 
     async def list(self, *, selector: str = "") -> list[Stored | ObjectMeta]:
         """All of them; of one that cannot be read, who it is. Raises ApiError."""
-        found: list[Stored | ObjectMeta] = []
-        params = {"limit": str(_PAGE), **({"labelSelector": selector} if selector else {})}
-        while True:
-            page = self._decoder.split_page(await self._client.get(self._path, params, seconds=LIST_SECONDS))
-            values = [entry.value for entry in self._decoder.decode_items(page.items)]
-            found += [one.metadata if isinstance(one, Unreadable) else one for one in values if one is not None]
-            if not page.token:
-                return found
-            params["continue"] = page.token
+        found = await list_all(self._client, replace(self._collection, label_selector=selector))
+        return [one.metadata if isinstance(one, Unreadable) else one for one in found.values()]
 
     async def carry_out(self, changes: Changes) -> dict[str, tuple[Outcome, str]]:
         """Make all changes, several at once; what became of each object, and what was said. Raises ApiError."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef, find_own
-from dnsproxy.cluster_dns.requests import Answer, Denied, Request, decode_answer
+from dnsproxy.cluster_dns.requests import Answer, Denied, Request
 from dnsproxy.install.change.readiness import check_ready, notes_on_readiness
 from dnsproxy.install.change.refusal import Refusal
 from tests.kit.manifest_api import FakeApi
@@ -54,13 +54,16 @@ def find(*objects: Manifest, denies: Denies | None = None) -> FoundOwn:
     while wanted := find_own(answers, REF, CLUSTER_DNS).wanted:
         for request in wanted:
             denied = denies(request) if denies else None
-            status, body = api.decide(request.path, request.label_selector)
-            answers[request] = denied or (decode_answer(request, _encode(body)) if status == 200 else None)
+            answers[request] = denied or _answer(request, *api.decide(request.path, request.label_selector))
     return find_own(answers, REF, CLUSTER_DNS)
 
 
-def _encode(body: Any) -> bytes:
-    return json.dumps(body).encode()
+def _answer(request: Request, status: int, body: Any) -> Answer:
+    if status != 200:
+        return None
+    if request.name is None:
+        return tuple(msgspec.convert(one, request.kind.type) for one in body["items"])
+    return msgspec.convert(body, request.kind.type)
 
 
 def refused(found: FoundOwn) -> str:

@@ -11,12 +11,13 @@ import trio
 
 from dnsproxy.cluster_dns import read as discovering
 from dnsproxy.cluster_dns.found import Where
-from dnsproxy.cluster_dns.read import discover, load_client
+from dnsproxy.cluster_dns.read import discover, gather, load_client
+from dnsproxy.cluster_dns.requests import INGRESS, Request
 from sidecar.errors import StartError
 from sidecar.kubernetes.http import ApiClient
 from tests.kit.faulty_api import cluster_at
 from tests.kit.manifest_api import FakeApi, respond
-from tests.kit.manifest_cluster import NAMES, faults_of, manifests
+from tests.kit.manifest_cluster import NAMES, Manifest, faults_of, manifests
 from tests.kit.manifest_cluster import discover as discover_offline
 
 Handler = Callable[[httpx2.Request], httpx2.Response]
@@ -41,6 +42,28 @@ async def test_only_get_is_used_and_a_selector_where_there_is_one() -> None:
         await discover(client, Where())
     assert {method for method, _, _ in api.asked} == {"GET"}
     assert ("GET", "/api/v1/namespaces/kube-system/services", "k8s-app in (kube-dns,coredns)") in api.asked
+
+
+@pytest.mark.parametrize("expires", [0, 1], ids=["all chunks in time", "a chunk that comes too late"])
+async def test_a_long_list_is_read_in_chunks_and_is_whole(expires: int) -> None:
+    made: list[Manifest] = [
+        {"kind": "Ingress", "metadata": {"name": f"i{number}", "namespace": "a"}} for number in range(1200)
+    ]
+    everything = Request(INGRESS, "")
+    api = FakeApi(made, expires=expires)
+    async with client_of(api.answer) as client:
+        answers = await gather(client, lambda answers: () if everything in answers else (everything,))
+    assert [one.metadata.name for one in answers[everything]] == [one["metadata"]["name"] for one in made]
+    assert len(api.limits) == 2 * (1 + expires)
+    assert all(api.limits)
+
+
+async def test_a_list_with_one_object_of_another_shape_is_a_fault() -> None:
+    objects = manifests("kubeadm")
+    bad = {"kind": "Deployment", "metadata": {"name": "x", "namespace": "kube-system"}, "spec": {"replicas": "two"}}
+    async with client_of(FakeApi([*objects, bad]).answer) as client:
+        found = await discover(client)
+    assert "list deployments.apps in namespace kube-system is unreadable" in faults_of(found)[0]
 
 
 async def test_what_rbac_refuses_is_a_fault_and_the_rest_is_read() -> None:
@@ -70,7 +93,7 @@ async def test_a_list_with_null_for_its_items_is_empty() -> None:
     def answer(request: httpx2.Request) -> httpx2.Response:
         if request.url.path.endswith("/kube-dns"):
             return FakeApi(manifests("kubeadm")).answer(request)
-        return respond(200, b'{"items": null}')
+        return respond(200, b'{"metadata": {}, "items": null}')
 
     async with client_of(answer) as client:
         found = await discover(client)

@@ -1,17 +1,18 @@
-"""One whole list, or the error that ended it."""
+"""One object, or one whole list, or the error that ended it."""
 # ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
 import pytest
 from trio.testing import MockClock
 
-from sidecar.kubernetes.errors import ApiError, Forbidden, Garbled, NotFound, ServerTrouble
+from sidecar.kubernetes.errors import ApiError, Forbidden, Garbled, Gone, NotFound, ServerTrouble
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
-from sidecar.kubernetes.one_shot import list_all
+from sidecar.kubernetes.one_shot import get_object, list_all
 from tests.kit.faulty_api import CUT, Answer, FaultyApi, client_in_memory, failure, page, thing
 
 
@@ -59,7 +60,8 @@ async def test_an_object_that_cannot_be_read_is_said_to_be_so(autojump_clock: Mo
         pytest.param([Answer([b"<html>"])], Garbled, id="no list"),
         pytest.param([page(None)], Garbled, id="no object"),
         pytest.param([Answer([b'{"met', CUT])], ServerTrouble, id="cut"),
-        pytest.param([page(thing("a"), token="x"), failure(410, "Expired")], ApiError, id="the second page"),
+        pytest.param([page(thing("a"), token="x"), failure(500, "InternalError")], ApiError, id="the second page"),
+        pytest.param([page(thing("a"), token="x"), failure(410, "Expired")], Gone, id="a token that expires again"),
     ],
 )
 async def test_what_ends_it_is_raised_as_it_is(
@@ -68,3 +70,40 @@ async def test_what_ends_it_is_raised_as_it_is(
     async with client_in_memory(FaultyApi(answers)) as client:
         with pytest.raises(error):
             await list_all(client, THINGS)
+
+
+async def test_a_continue_token_that_expired_restarts_the_list(autojump_clock: MockClock) -> None:
+    first = page(thing("a"), thing("gone"), token="x")
+    found, api = await listed(first, failure(410, "Expired"), page(thing("a"), token="y"), page(thing("b")))
+    assert list(found) == ["default/a", "default/b"]
+    assert [asked.params.get("continue") for asked in api.asked] == [None, "x", None, "y"]
+
+
+async def test_a_list_is_asked_for_in_chunks_and_a_few_objects_in_one(autojump_clock: MockClock) -> None:
+    api = FaultyApi([page(thing("a"), token="x"), page(thing("b"))])
+    async with client_in_memory(api) as client:
+        assert list(await list_all(client, THINGS, most=1)) == ["default/a"]
+    assert [asked.params["limit"] for asked in api.asked] == ["1"]
+    _, api = await listed(page(thing("a"), token="x"), page(thing("b")))
+    assert api.asked[0].params["limit"] == "500"
+    assert int(api.asked[1].params["limit"]) > 500
+
+
+async def test_an_item_that_is_no_object_is_reported_where_the_caller_wants_the_rest(
+    autojump_clock: MockClock,
+) -> None:
+    garbled: list[Garbled] = []
+    async with client_in_memory(FaultyApi([page(thing("a"), None, thing("b", size="large"))])) as client:
+        found = await list_all(client, THINGS, on_garbled=garbled.append)
+    assert isinstance(found["default/b"], Unreadable)
+    assert (list(found), len(garbled)) == (["default/a", "default/b"], 1)
+
+
+async def test_an_object_is_read_or_the_reason_is_raised(autojump_clock: MockClock) -> None:
+    answers = [Answer([json.dumps(thing("a", size=size)).encode()]) for size in (3, "large")]
+    async with client_in_memory(FaultyApi([*answers, failure(404, "NotFound")])) as client:
+        assert (await get_object(client, f"{THINGS.path}/a", Thing)).spec.size == 3
+        with pytest.raises(Garbled, match="Expected `int`"):
+            await get_object(client, f"{THINGS.path}/a", Thing)
+        with pytest.raises(NotFound):
+            await get_object(client, f"{THINGS.path}/a", Thing)
