@@ -12,7 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from proxy.header.protocol import ProxyProtocol
-from sidecar.endpoints import Endpoint, parse_address, parse_endpoint, parse_port
+from sidecar.endpoints import Endpoint, parse_endpoint, parse_port
+from sidecar.host_port import HostPort, parse_host_port
+from sidecar.text import quoted
 
 ROUTE_FLAG = "--route"
 
@@ -29,17 +31,6 @@ _NAME = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[A-Za-z0-9_-]{1,63}
 # them; that a port's name is at most 15 octets, it says itself.
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\Z")
 _PROTOCOL_OPTION = "proxy-protocol"
-
-
-@dataclass(frozen=True, slots=True)
-class Destination:
-    """A backend as it was written: a name or an address, and a port."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +51,7 @@ class Route:
     """Connections to `listen` go to `backend`."""
 
     listen: Endpoint
-    backend: Destination | ServicePort
+    backend: HostPort | ServicePort
     proxy_protocol: ProxyProtocol | None = None
     """The header in front of them, where it is not the one of all routes."""
 
@@ -76,22 +67,22 @@ def parse_route(text: str) -> Route:
     """
     listen, equals, rest = text.strip().partition("=")
     if not equals:
-        raise ValueError(f"{_shown(text)} is not [ADDR:]PORT=HOST:PORT")
+        raise ValueError(f"{quoted(text)} is not [ADDR:]PORT=HOST:PORT")
     backend, *options = rest.split(",")
     return Route(_parse_listen(listen), parse_backend(backend), _parse_options(options))
 
 
-def parse_backend(text: str) -> Destination | ServicePort:
+def parse_backend(text: str) -> HostPort | ServicePort:
     """The backend that `HOST:PORT` or `service:NAMESPACE/NAME:PORT` names. Raises ValueError."""
     return parse_service(text) if text.startswith(SERVICE) and "/" in text else parse_destination(text)
 
 
-def parse_destination(text: str) -> Destination:
+def parse_destination(text: str) -> HostPort:
     """The backend that `HOST:PORT` names; an IPv6 address in brackets. Raises ValueError."""
-    host, colon, port = text.rpartition(":")
-    if not colon or not host:
-        raise ValueError(f"{_shown(text)} is not HOST:PORT")
-    return Destination(_parse_host(host), parse_port(port))
+    found = parse_host_port(text, parse_name=_parse_name)
+    if text.startswith("[") and ":" not in found.host:
+        raise ValueError(f"{quoted(text)}: brackets are for IPv6 addresses")
+    return found
 
 
 def parse_service(text: str) -> ServicePort:
@@ -99,11 +90,11 @@ def parse_service(text: str) -> ServicePort:
     namespace, _, rest = text.removeprefix(SERVICE).partition("/")
     name, colon, port = rest.partition(":")
     if not colon or not all(map(_LABEL.match, (namespace, name))):
-        raise ValueError(f"{_shown(text)} is not service:NAMESPACE/NAME:PORT")
+        raise ValueError(f"{quoted(text)} is not service:NAMESPACE/NAME:PORT")
     if port.isdigit():
         return ServicePort(namespace, name, parse_port(port))
     if not _LABEL.match(port):
-        raise ValueError(f"{_shown(text)}: {_shown(port)} is neither the number nor the name of a port")
+        raise ValueError(f"{quoted(text)}: {quoted(port)} is neither the number nor the name of a port")
     return ServicePort(namespace, name, port)
 
 
@@ -111,7 +102,7 @@ def parse_advertise(text: str) -> tuple[int, int]:
     """The listening port and the port to state in the header that `PORT=PORT` names. Raises ValueError."""
     listen, equals, stated = text.strip().partition("=")
     if not equals:
-        raise ValueError(f"{_shown(text)} is not PORT=PORT")
+        raise ValueError(f"{quoted(text)} is not PORT=PORT")
     return parse_port(listen), parse_port(stated)
 
 
@@ -159,29 +150,18 @@ def _parse_options(options: Iterable[str]) -> ProxyProtocol | None:
     for option in options:
         key, _, value = option.partition("=")
         if key != _PROTOCOL_OPTION:
-            raise ValueError(f"{_shown(option)} is no option of a route; there is {_PROTOCOL_OPTION}=v1|v2|none")
+            raise ValueError(f"{quoted(option)} is no option of a route; there is {_PROTOCOL_OPTION}=v1|v2|none")
         if protocol is not None:
             raise ValueError(f"{_PROTOCOL_OPTION} is given twice")
         if value not in set(ProxyProtocol):
-            raise ValueError(f"{_shown(value)} is no {_PROTOCOL_OPTION}; there are v1, v2 and none")
+            raise ValueError(f"{quoted(value)} is no {_PROTOCOL_OPTION}; there are v1, v2 and none")
         protocol = ProxyProtocol(value)
     return protocol
 
 
-def _parse_host(text: str) -> str:
-    if text.startswith("[") and text.endswith("]"):
-        address = parse_address(text[1:-1])
-        if ":" not in address:
-            raise ValueError(f"{_shown(text)}: brackets are for IPv6 addresses")
-        return address
-    if ":" in text:
-        raise ValueError(f"{_shown(text)}: an IPv6 address goes in brackets")
+def _parse_name(text: str) -> str:
     if re.fullmatch(r"[0-9.]+", text):
-        return parse_address(text)
+        raise ValueError(f"{quoted(text)} is not an IP address")
     if len(text.removesuffix(".")) > _MAXIMUM_NAME or not _NAME.match(text):
-        raise ValueError(f"{_shown(text)} is neither a hostname nor an address")
+        raise ValueError(f"{quoted(text)} is neither a hostname nor an address")
     return text.lower()
-
-
-def _shown(text: str) -> str:
-    return ascii(text if len(text) <= 80 else text[:80] + "...")  # noqa: PLR2004  # enough to recognise it

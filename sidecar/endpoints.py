@@ -8,6 +8,8 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass
 
+from sidecar.text import quoted
+
 MAXIMUM_PORT = 65_535
 
 
@@ -39,7 +41,7 @@ def parse_address(text: str) -> str:
     try:
         return str(ipaddress.ip_address(text))
     except ValueError:
-        raise ValueError(f"{_shown(text)} is not an IP address") from None
+        raise ValueError(f"{quoted(text)} is not an IP address") from None
 
 
 def is_address(text: str) -> bool:
@@ -54,7 +56,7 @@ def is_address(text: str) -> bool:
 def parse_port(text: str, *, lowest: int = 1) -> int:
     """A port as ASCII digits, lowest to 65535. Raises ValueError."""
     if not (text.isascii() and text.isdigit() and len(text) <= len("65535") and lowest <= int(text) <= MAXIMUM_PORT):
-        raise ValueError(f"{_shown(text)} is not a port ({lowest} to {MAXIMUM_PORT})")
+        raise ValueError(f"{quoted(text)} is not a port ({lowest} to {MAXIMUM_PORT})")
     return int(text)
 
 
@@ -65,7 +67,7 @@ def _split(text: str, default_port: int | None) -> tuple[str, str]:
             return host, str(default_port)
         if bracket and rest.startswith(":"):
             return host, rest[1:]
-        raise ValueError(f"{_shown(text)} is not [ADDR]:PORT")
+        raise ValueError(f"{quoted(text)} is not [ADDR]:PORT")
     host, colon, port = text.rpartition(":")
     if ":" in host or not colon:
         # Two colons and no brackets: an IPv6 address that was meant whole, for no port can be told from its last group.
@@ -73,15 +75,11 @@ def _split(text: str, default_port: int | None) -> tuple[str, str]:
             return text, str(default_port)
         raise ValueError(_what_is_missing(text))
     if not host:
-        raise ValueError(f"{_shown(text)} has no address; for every address write 0.0.0.0{text} or [::]{text}")
+        raise ValueError(f"{quoted(text)} has no address; for every address write 0.0.0.0{text} or [::]{text}")
     return host, port
 
 
 def _what_is_missing(text: str) -> str:
     if ":" in text:
-        return f"{_shown(text)} is not ADDR:PORT; an IPv6 address goes in brackets, [2001:db8::1]:PORT"
-    return f"{_shown(text)} is not ADDR:PORT"
-
-
-def _shown(text: str) -> str:
-    return ascii(text if len(text) <= 80 else text[:80] + "...")  # noqa: PLR2004  # enough to recognise it
+        return f"{quoted(text)} is not ADDR:PORT; an IPv6 address goes in brackets, [2001:db8::1]:PORT"
+    return f"{quoted(text)} is not ADDR:PORT"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 # Cc: C0, DEL and C1. Cf: among others the bidirectional overrides. Zl, Zp: line separators. Cs: half characters, which
 # no encoder can write. Co and Cn are harmless boxes.
 _UNSAFE = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs"})
+_QUOTED_LIMIT: Final = 80
 
 
 def escape_controls(text: str, *, keep: str = "") -> str:
@@ -21,6 +23,11 @@ def escape_controls(text: str, *, keep: str = "") -> str:
 def one_line(text: str) -> str:
     """The text on one line, controls escaped; line ends and the blanks around them become one space."""
     return escape_controls(" ".join(line.strip() for line in text.splitlines()).strip())
+
+
+def quoted(text: str) -> str:
+    """The text for an error message: in quotes, in ASCII with escapes, cut to what is enough to recognise it."""
+    return ascii(text if len(text) <= _QUOTED_LIMIT else text[:_QUOTED_LIMIT] + "...")
 
 
 def align_columns(rows: Sequence[Sequence[str]], *, widest: int | None = None) -> Iterator[str]:

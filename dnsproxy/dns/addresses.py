@@ -13,8 +13,8 @@ from ipaddress import ip_address
 from typing import Final, NamedTuple
 
 from dnsproxy.dns import names, wire
-from dnsproxy.dns.names import shown
 from dnsproxy.dns.wire import Rcode, Type
+from sidecar.text import quoted
 
 _MOST: Final = 64
 _CNAME: Final = 5
@@ -145,11 +145,11 @@ def parse_address(text: str) -> str:
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
-        raise ValueError(f"{shown(text)} is not an IP address") from None
+        raise ValueError(f"{quoted(text)} is not an IP address") from None
     if getattr(address, "scope_id", None):
-        raise ValueError(f"{shown(text)} has a zone, which means nothing to another host")
+        raise ValueError(f"{quoted(text)} has a zone, which means nothing to another host")
     if address.is_unspecified or address.is_multicast:
-        raise ValueError(f"{shown(text)} is not an address that a client can connect to")
+        raise ValueError(f"{quoted(text)} is not an address that a client can connect to")
     return str(address)
 
 

@@ -13,6 +13,7 @@ from enum import Enum
 import idna
 
 from sidecar.endpoints import is_address
+from sidecar.text import quoted
 
 MAXIMUM_LABEL = 63
 """Octets in one label (RFC 1035 section 2.3.4)."""
@@ -25,7 +26,6 @@ _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)\Z")
 # In normal form already, and without a final digit, which could make it an IP literal: nearly all are told by this.
 _NORMAL = re.compile(r"(?:\*\.)?(?:(?!-)[a-z0-9_-]{1,63}(?<!-)\.)*(?!-)[a-z0-9_-]{0,62}[a-z_]\Z")
 _NORMAL_LIMIT = MAXIMUM_NAME - 2  # one label length more than there are dots, and the final zero
-_SHOWN_LIMIT = 80
 
 
 class BadName(ValueError):
@@ -43,15 +43,15 @@ def parse_hostname(text: str) -> str:
         return name
     base = name.removeprefix("*.")
     if not base or base == "*":
-        raise BadName(f"{shown(text)} is not a hostname")
+        raise BadName(f"{quoted(text)} is not a hostname")
     if _is_address(base):
-        raise BadName(f"{shown(text)} is an IP address, not a hostname")
+        raise BadName(f"{quoted(text)} is an IP address, not a hostname")
     labels = [_parse_label(label, text) for label in base.split(".")]
     # Once more: other scripts' digits have become ASCII digits only now.
     if _is_address(".".join(labels)):
-        raise BadName(f"{shown(text)} is an IP address, not a hostname")
+        raise BadName(f"{quoted(text)} is an IP address, not a hostname")
     if sum(map(len, labels)) + len(labels) + 1 > MAXIMUM_NAME:
-        raise BadName(f"{shown(text)} is longer than {MAXIMUM_NAME} octets")
+        raise BadName(f"{quoted(text)} is longer than {MAXIMUM_NAME} octets")
     return ("*." if name != base else "") + ".".join(labels)
 
 
@@ -59,7 +59,7 @@ def parse_zone(text: str) -> str:
     """The apex of a zone in normal form. Raises BadName, for a wildcard too: it would be the zone of no name."""
     zone = parse_hostname(text)
     if is_wildcard(zone):
-        raise BadName(f"{shown(text)} is a wildcard; name the zone, {zone.removeprefix('*.')}")
+        raise BadName(f"{quoted(text)} is a wildcard; name the zone, {zone.removeprefix('*.')}")
     return zone
 
 
@@ -68,10 +68,10 @@ def _parse_label(label: str, text: str) -> str:
         try:
             label = idna.encode(label, uts46=True).decode("ascii")
         except (idna.IDNAError, UnicodeError) as error:
-            raise BadName(f"{shown(text)}: {error}") from error
+            raise BadName(f"{quoted(text)}: {error}") from error
     if not _LABEL.match(label):
-        fault = "is empty" if not label else f"{shown(label)} is no host label"
-        raise BadName(f"{shown(text)}: a label {fault}")
+        fault = "is empty" if not label else f"{quoted(label)} is no host label"
+        raise BadName(f"{quoted(text)}: a label {fault}")
     return label
 
 
@@ -115,12 +115,6 @@ def ancestors(wire: bytes) -> list[bytes]:
         position += 1 + wire[position]
         found.append(wire[position:])
     return found
-
-
-def shown(text: str) -> str:
-    """A text of unknown origin for an error message: in quotes, escaped, cut."""
-    cut = text if len(text) <= _SHOWN_LIMIT else text[:_SHOWN_LIMIT] + "..."
-    return ascii(cut)
 
 
 def _is_address(text: str) -> bool:

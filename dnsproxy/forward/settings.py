@@ -12,10 +12,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dnsproxy.dns.names import is_wildcard, parse_hostname, shown
+from dnsproxy.dns.names import is_wildcard, parse_hostname
 from dnsproxy.dns.wire import DNS_PORT
 from dnsproxy.forward.resolv_conf import parse_nameservers, parse_options
 from sidecar.endpoints import Endpoint, parse_endpoint
+from sidecar.text import quoted
 
 _TLS_PORT: Final = 853
 _SCHEME: Final = "tls://"
@@ -59,14 +60,14 @@ def parse_upstream(text: str) -> Endpoint:
         return _parse_plain(text)
     address, mark, name = text[len(_SCHEME) :].partition("#")
     if not mark or not name:
-        raise ValueError(f"{shown(text)} does not say whose certificate to expect: {_SCHEME}ADDR[:PORT]#NAME")
+        raise ValueError(f"{quoted(text)} does not say whose certificate to expect: {_SCHEME}ADDR[:PORT]#NAME")
     endpoint = parse_endpoint(address, default_port=_TLS_PORT)
     return TlsEndpoint(endpoint.host, endpoint.port, _parse_name(name))
 
 
 def _parse_plain(text: str) -> Endpoint:
     if "://" in text:
-        raise ValueError(f"{shown(text)}: an upstream is ADDR[:PORT] or {_SCHEME}ADDR[:PORT]#NAME")
+        raise ValueError(f"{quoted(text)}: an upstream is ADDR[:PORT] or {_SCHEME}ADDR[:PORT]#NAME")
     return parse_endpoint(text, default_port=DNS_PORT)
 
 
@@ -76,11 +77,11 @@ def _parse_name(name: str) -> str:
     except ValueError:
         hostname = parse_hostname(name)
         if is_wildcard(hostname):
-            raise ValueError(f"{shown(name)}: a certificate is expected for one name, not for a wildcard") from None
+            raise ValueError(f"{quoted(name)}: a certificate is expected for one name, not for a wildcard") from None
         return hostname
     if isinstance(address, ipaddress.IPv6Address) and address.scope_id is not None:
         # A scope means something on one host only, so that no certificate can have it.
-        raise ValueError(f"{shown(name)}: the address in a certificate has no scope")
+        raise ValueError(f"{quoted(name)}: the address in a certificate has no scope")
     return str(address)
 
 

@@ -16,9 +16,10 @@ from typing import Final
 import msgspec
 
 from dnsproxy.dns.addresses import is_address
-from dnsproxy.dns.names import BadName, is_within_any, parse_zone, shown
+from dnsproxy.dns.names import BadName, is_within_any, parse_zone
 from dnsproxy.hostnames.claims import Claim
 from dnsproxy.hostnames.ownership_schedule import DEFAULT_PACE, OwnershipPace
+from sidecar.text import quoted
 
 Network = IPv4Network | IPv6Network
 
@@ -123,10 +124,10 @@ def parse_trust(text: str) -> str | Network:
         try:
             return ip_network(text)
         except ValueError as error:
-            raise ValueError(f"{shown(text)} is no network: {error}") from None
+            raise ValueError(f"{quoted(text)} is no network: {error}") from None
     zone = parse_zone(text)
     if zone.rpartition(".")[2].isdigit():
-        raise BadName(f"{shown(text)} is neither a zone nor a network such as 192.0.2.0/24")
+        raise BadName(f"{quoted(text)} is neither a zone nor a network such as 192.0.2.0/24")
     return zone
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dnsproxy.dns.addresses import is_address, parse_addresses
-from dnsproxy.dns.names import shown
 from dnsproxy.hostnames.claims import Claim
+from sidecar.text import quoted
 
 _SERVICE: Final = re.compile(r"service:[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
@@ -24,7 +24,7 @@ def parse_target(text: str) -> str:
     if text == "status" or _SERVICE.fullmatch(text):
         return text
     if text.startswith("service:"):
-        raise BadTarget(f"{shown(text)} is not service:NAMESPACE/NAME")
+        raise BadTarget(f"{quoted(text)} is not service:NAMESPACE/NAME")
     try:
         return ",".join(parse_addresses(text))
     except ValueError as error:

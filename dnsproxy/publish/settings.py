@@ -8,8 +8,8 @@ from pathlib import Path
 
 from dnsproxy.publish.configmaps.manifests import MapName
 from dnsproxy.publish.following import Pace
-from dnsproxy.publish.server_name import ServerName
 from sidecar.endpoints import Endpoint
+from sidecar.host_port import HostPort
 
 
 class Doing(Enum):
@@ -24,7 +24,7 @@ class Doing(Enum):
 class PublisherSettings:
     """What all publishers are told."""
 
-    source: ServerName | Path
+    source: HostPort | Path
     doing: Doing = Doing.FOLLOW
     dry_run: bool = False
     zones: tuple[str, ...] = ()

@@ -17,10 +17,10 @@ import trio
 from dnsproxy.admin.publication import Publication, parse_document
 from dnsproxy.admin.publication_route import PATH
 from dnsproxy.publish.parts import MOST_PARTS, Part, is_part, join_parts
-from dnsproxy.publish.server_name import ServerName
 from sidecar.asking import CONNECT_SECONDS, NoAnswer, Reply, get
 from sidecar.endpoints import Endpoint
 from sidecar.file_follower import Mark, file_mark, open_regular_file, reason_of
+from sidecar.host_port import HostPort
 
 LARGEST: Final = 32 << 20
 """Octets of a document as it comes; 100,000 names are 1 MB."""
@@ -41,7 +41,7 @@ class Source(Protocol):
 class ServerSource:
     """The admin port of a `dnsproxy serve`, found anew each time by its name."""
 
-    def __init__(self, server: ServerName) -> None:
+    def __init__(self, server: HostPort) -> None:
         self._server = server
         self._tag = ""
         self._last: Publication | None = None

@@ -10,9 +10,10 @@ from typing import Final
 
 import msgspec
 
-from dnsproxy.dns.names import BadName, parse_hostname, shown
+from dnsproxy.dns.names import BadName, parse_hostname
 from dnsproxy.hostnames.targets import BadTarget, parse_target
 from sidecar.kubernetes.objects import ObjectMeta
+from sidecar.text import quoted
 
 IGNORE: Final = "switchback.dev/ignore"
 """`true`: the object claims nothing."""
@@ -72,7 +73,7 @@ def read_marks(metadata: MarkedMetadata) -> Marks:
         return NO_MARKS
     faults = []
     if ignore not in (None, "true", "false"):
-        faults.append(f"{IGNORE}: {shown(ignore or '')} is neither true nor false")
+        faults.append(f"{IGNORE}: {quoted(ignore or '')} is neither true nor false")
     try:
         target = parse_target(target) if target is not None else None
     except BadTarget as error:

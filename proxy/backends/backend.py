@@ -17,9 +17,10 @@ import trio
 
 from proxy.backends.balancing import Pool
 from proxy.backends.health import Cause, Failure, Health, Transition
-from proxy.routes import Destination, ServicePort, reaches
+from proxy.routes import ServicePort, reaches
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
+from sidecar.host_port import HostPort
 from sidecar.socket_address import SocketAddress, socket_address
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
@@ -46,7 +47,7 @@ class Address(NamedTuple):
 class Backend:
     """One destination of one or more routes: its present addresses, and its health as connections find it."""
 
-    def __init__(self, destination: Destination | ServicePort, *, listeners: Sequence[Endpoint]) -> None:
+    def __init__(self, destination: HostPort | ServicePort, *, listeners: Sequence[Endpoint]) -> None:
         self.destination = destination
         self.failure: Failure | None = None
         """Why there are no addresses; None together with no addresses means that the first answer is awaited."""
@@ -146,7 +147,7 @@ def address_of(host: str, port: int) -> Address:
     return Address(family, target if family == socket.AF_INET or len(target) > 2 else (*target, 0, 0))  # noqa: PLR2004
 
 
-def is_literal(destination: Destination | ServicePort) -> bool:
+def is_literal(destination: HostPort | ServicePort) -> bool:
     """Whether a backend is an address already, so that nobody has to be asked."""
     if isinstance(destination, ServicePort):
         return False
@@ -157,8 +158,8 @@ def is_literal(destination: Destination | ServicePort) -> bool:
     return True
 
 
-def _literal(destination: Destination | ServicePort) -> Address:
-    assert isinstance(destination, Destination)  # noqa: S101  # is_literal says so
+def _literal(destination: HostPort | ServicePort) -> Address:
+    assert isinstance(destination, HostPort)  # noqa: S101  # is_literal says so
     try:
         return address_of(destination.host, destination.port)
     except OSError as error:

@@ -15,8 +15,9 @@ import trio
 from proxy.backends.backend import Backend, address_of, is_literal
 from proxy.backends.health import Failure
 from proxy.backends.name_resolver import Found, LookUp, NameResolver
-from proxy.routes import Destination, ServicePort
+from proxy.routes import ServicePort
 from proxy.settings import Settings
+from sidecar.host_port import HostPort
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
@@ -39,7 +40,7 @@ async def follow_backends(
     resolver = NameResolver(settings.resolv_conf)
     async with trio.open_nursery() as nursery:
         for backend in backends:
-            if isinstance(backend.destination, Destination):
+            if isinstance(backend.destination, HostPort):
                 nursery.start_soon(keep_resolved, backend, look_up or resolver.look_up)
                 if look_up is None:
                     nursery.start_soon(watch_for_dnsproxy, backend.destination, resolver)
@@ -54,7 +55,7 @@ async def follow_backends(
 async def keep_resolved(backend: Backend, look_up: LookUp) -> None:
     """Look the name of a backend up again and again until cancelled."""
     destination = backend.destination
-    assert isinstance(destination, Destination)  # noqa: S101  # the caller chose it by this
+    assert isinstance(destination, HostPort)  # noqa: S101  # the caller chose it by this
     while True:
         found = await look_up(destination.host)
         backend.outdated = trio.Event()
@@ -67,7 +68,7 @@ async def keep_resolved(backend: Backend, look_up: LookUp) -> None:
             await backend.outdated.wait()
 
 
-async def watch_for_dnsproxy(destination: Destination, resolver: NameResolver) -> None:
+async def watch_for_dnsproxy(destination: HostPort, resolver: NameResolver) -> None:
     """Say so when a backend's name is answered by our own dnsproxy.
 
     Its table may point that name at this very relay; and while dnsproxy is away, nobody would know the backend.

@@ -18,9 +18,10 @@ from proxy.relay.connection import Connection
 from proxy.relay.relay import Relay, open_listeners
 from proxy.relay.side import NO_OWNER, Side
 from proxy.relay.splice import Pipes
-from proxy.routes import Destination, Route, ServicePort
+from proxy.routes import Route, ServicePort
 from proxy.settings import Settings
 from sidecar.endpoints import Endpoint
+from sidecar.host_port import HostPort
 
 Socket = trio.socket.SocketType
 
@@ -79,14 +80,14 @@ async def relaying(host: str = V4, **settings: Any) -> AsyncIterator[World]:
     with trio.socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as backend:
         await backend.bind((host, 0))
         backend.listen(1024)
-        destination = Destination(host, backend.getsockname()[1])
+        destination = HostPort(host, backend.getsockname()[1])
         async with relaying_to(destination, host=host, backend=backend, **settings) as world:
             yield world
 
 
 @asynccontextmanager
 async def relaying_to(
-    destination: Destination | ServicePort,
+    destination: HostPort | ServicePort,
     *,
     host: str = V4,
     backend: Socket | None = None,

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from proxy.header.protocol import ProxyProtocol
 from proxy.routes import (
     ANY_HOST,
-    Destination,
     Route,
     ServicePort,
     check_routes,
@@ -21,27 +20,28 @@ from proxy.routes import (
     reaches,
 )
 from sidecar.endpoints import Endpoint
+from sidecar.host_port import HostPort
 
 
 @pytest.mark.parametrize(
     ("text", "listen", "backend"),
     [
-        pytest.param("8080=example.org:80", Endpoint(ANY_HOST, 8080), Destination("example.org", 80), id="port"),
+        pytest.param("8080=example.org:80", Endpoint(ANY_HOST, 8080), HostPort("example.org", 80), id="port"),
         pytest.param(
-            "127.0.0.1:8080=192.0.2.1:80", Endpoint("127.0.0.1", 8080), Destination("192.0.2.1", 80), id="addresses"
+            "127.0.0.1:8080=192.0.2.1:80", Endpoint("127.0.0.1", 8080), HostPort("192.0.2.1", 80), id="addresses"
         ),
         pytest.param(
             "[::1]:8080=[2001:DB8::1]:80",
             Endpoint("::1", 8080),
-            Destination("2001:db8::1", 80),
+            HostPort("2001:db8::1", 80),
             id="IPv6",
         ),
-        pytest.param("0=example.org:80", Endpoint(ANY_HOST, 0), Destination("example.org", 80), id="any port"),
-        pytest.param("80=INGRESS.Web.svc.:80", Endpoint(ANY_HOST, 80), Destination("ingress.web.svc.", 80), id="dot"),
-        pytest.param(" 80=a_b:80 ", Endpoint(ANY_HOST, 80), Destination("a_b", 80), id="blanks and underscore"),
+        pytest.param("0=example.org:80", Endpoint(ANY_HOST, 0), HostPort("example.org", 80), id="any port"),
+        pytest.param("80=INGRESS.Web.svc.:80", Endpoint(ANY_HOST, 80), HostPort("ingress.web.svc.", 80), id="dot"),
+        pytest.param(" 80=a_b:80 ", Endpoint(ANY_HOST, 80), HostPort("a_b", 80), id="blanks and underscore"),
     ],
 )
-def test_a_route_is_read(text: str, listen: Endpoint, backend: Destination) -> None:
+def test_a_route_is_read(text: str, listen: Endpoint, backend: HostPort) -> None:
     assert parse_route(text) == Route(listen, backend)
     assert parse_route(str(parse_route(text))) == parse_route(text)
 
@@ -51,10 +51,10 @@ def test_a_route_is_read(text: str, listen: Endpoint, backend: Destination) -> N
     [
         pytest.param("service:web/ingress:https", ServicePort("web", "ingress", "https"), id="port by name"),
         pytest.param("service:web/ingress:443", ServicePort("web", "ingress", 443), id="port by number"),
-        pytest.param("service:8080", Destination("service", 8080), id="a host of that name"),
+        pytest.param("service:8080", HostPort("service", 8080), id="a host of that name"),
     ],
 )
-def test_a_service_is_read(text: str, backend: ServicePort | Destination) -> None:
+def test_a_service_is_read(text: str, backend: ServicePort | HostPort) -> None:
     assert parse_backend(text) == backend
     assert parse_route(f"80={text}") == Route(Endpoint(ANY_HOST, 80), backend)
     assert parse_backend(str(backend)) == backend

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from dnsproxy.dns.names import shown
 from dnsproxy.publish.configmaps.manifests import MANAGED_BY
 from dnsproxy.publish.externaldns.manifests import reserved_annotations
+from sidecar.text import quoted
 
 MOST: Final = 32
 """Labels of one's own, and annotations."""
@@ -28,14 +28,14 @@ _OURS: Final = "switchback.dev/"
 def parse_instance(text: str) -> str:
     """A label value that is not empty. Raises ValueError."""
     if not _WORD.fullmatch(text):
-        raise ValueError(f"{shown(text)} is no label value: 1 to 63 letters, digits, `-`, `_` and `.`")
+        raise ValueError(f"{quoted(text)} is no label value: 1 to 63 letters, digits, `-`, `_` and `.`")
     return text
 
 
 def parse_namespace(text: str) -> str:
     """The name of a namespace. Raises ValueError."""
     if not _LABEL.fullmatch(text):
-        raise ValueError(f"{shown(text)} is no name of a namespace")
+        raise ValueError(f"{quoted(text)} is no name of a namespace")
     return text
 
 
@@ -43,7 +43,7 @@ def parse_annotation_prefix(text: str) -> str:
     """`DOMAIN/`. Raises ValueError."""
     domain = text.removesuffix("/")
     if not text.endswith("/") or len(domain) > _LONGEST_PREFIX or not _SUBDOMAIN.fullmatch(domain):
-        raise ValueError(f"{shown(text)} is no prefix such as external-dns.alpha.kubernetes.io/")
+        raise ValueError(f"{quoted(text)} is no prefix such as external-dns.alpha.kubernetes.io/")
     return text
 
 
@@ -51,7 +51,7 @@ def parse_label(text: str) -> tuple[str, str]:
     """`KEY=VALUE`. Raises ValueError."""
     key, value = _parse_pair(text)
     if value and not _WORD.fullmatch(value):
-        raise ValueError(f"{shown(value)} is no label value: at most 63 letters, digits, `-`, `_` and `.`")
+        raise ValueError(f"{quoted(value)} is no label value: at most 63 letters, digits, `-`, `_` and `.`")
     return key, value
 
 
@@ -76,7 +76,7 @@ def _parse_pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     prefix, slash, name = key.rpartition("/")
     if not equals:
-        raise ValueError(f"{shown(text)} is not KEY=VALUE")
+        raise ValueError(f"{quoted(text)} is not KEY=VALUE")
     if not _WORD.fullmatch(name) or (slash and (len(prefix) > _LONGEST_PREFIX or not _SUBDOMAIN.fullmatch(prefix))):
-        raise ValueError(f"{shown(key)} is no key: [DOMAIN/]NAME")
+        raise ValueError(f"{quoted(key)} is no key: [DOMAIN/]NAME")
     return key, value

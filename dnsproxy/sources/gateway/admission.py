@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dnsproxy.dns.names import shown
 from dnsproxy.sources.gateway import structs
 from dnsproxy.sources.gateway.selectors import Selector, parse_selector
+from sidecar.text import quoted
 
 _SCOPES: Final = ("All", "Same", "Selector", "None")
 
@@ -50,7 +50,7 @@ def parse_admission(namespaces: structs.Namespaces | None, *, default: str) -> A
     """
     scope = (namespaces.from_ if namespaces is not None else None) or default
     if scope not in _SCOPES:
-        raise BadScope(f"there is no {shown(scope)} among {', '.join(_SCOPES)}")
+        raise BadScope(f"there is no {quoted(scope)} among {', '.join(_SCOPES)}")
     if namespaces is None or scope != "Selector":
         return Admission(scope)
     return Admission(scope, parse_selector(namespaces.selector))

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
-from dnsproxy.dns.names import shown
 from dnsproxy.hostnames.claims import Origin
 from dnsproxy.sources.gateway.facts import Facts, GatewayFacts, ListenerSetFacts, ParentRef
 from dnsproxy.sources.gateway.kinds import Ref
 from dnsproxy.sources.gateway.listeners import Listener
 from dnsproxy.sources.gateway.object_graph import State
+from sidecar.text import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def attach(
     home = parent.ref.namespace
     refusals = [one.admission.refusal(route.namespace, home=home, labels=labels) for one in fitting]
     open_to = tuple(one for one, refusal in zip(fitting, refusals, strict=True) if refusal is None)
-    return open_to or Refusal(f"listener {shown(fitting[0].name)} of {parent.ref}: {refusals[0]}")
+    return open_to or Refusal(f"listener {quoted(fitting[0].name)} of {parent.ref}: {refusals[0]}")
 
 
 def _refusal(ref: Ref, facts: Facts | None) -> Refusal | None:
@@ -96,5 +96,5 @@ def _is_meant(listener: Listener, ref: ParentRef) -> bool:
 
 
 def _format_section(ref: ParentRef) -> str:
-    name = f" {shown(ref.section)}" if ref.section is not None else ""
+    name = f" {quoted(ref.section)}" if ref.section is not None else ""
     return f"{name} on port {ref.port}" if ref.port is not None else name

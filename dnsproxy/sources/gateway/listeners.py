@@ -11,11 +11,12 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dnsproxy.dns.names import BadName, parse_hostname, shown
+from dnsproxy.dns.names import BadName, parse_hostname
 from dnsproxy.sources.gateway import structs
 from dnsproxy.sources.gateway.admission import NOBODY, Admission, BadScope, parse_admission
 from dnsproxy.sources.gateway.kinds import GROUP, GROUPS, ROUTES, ROUTES_OF_PROTOCOL
 from dnsproxy.sources.gateway.selectors import BadSelector
+from sidecar.text import quoted
 
 _Distinction = tuple[str, int, str | None]
 """Protocol, port and hostname: what tells the listeners of a Gateway apart."""
@@ -44,7 +45,7 @@ def parse_listeners(listeners: Iterable[structs.Listener | None] | None) -> tupl
         try:
             hostname = _parse_hostname(listener)
         except BadName as error:
-            faults.append(f"listener {shown(listener.name)}: {error}")
+            faults.append(f"listener {quoted(listener.name)}: {error}")
         else:
             kinds = _route_kinds(listener)
             one = Listener(listener.name, listener.port, hostname, kinds, _admission(listener, faults))
@@ -64,8 +65,8 @@ def _distinct(listeners: list[tuple[_Distinction, Listener]], faults: list[str])
         if not port or uses[protocol, port, hostname] == 1:
             distinct.append(one)
         else:
-            what = f"{shown(protocol)} on port {port}{f' for {hostname}' if hostname else ''}"
-            faults.append(f"listener {shown(one.name)}: another one is {what} too, so that nobody serves either")
+            what = f"{quoted(protocol)} on port {port}{f' for {hostname}' if hostname else ''}"
+            faults.append(f"listener {quoted(one.name)}: another one is {what} too, so that nobody serves either")
     return tuple(distinct)
 
 
@@ -96,5 +97,5 @@ def _admission(listener: structs.Listener, faults: list[str]) -> Admission:
     try:
         return parse_admission(allowed.namespaces if allowed is not None else None, default="Same")
     except (BadScope, BadSelector) as error:
-        faults.append(f"listener {shown(listener.name)}: allowedRoutes: {error}")
+        faults.append(f"listener {quoted(listener.name)}: allowedRoutes: {error}")
         return NOBODY

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dnsproxy.dns.names import shown
 from dnsproxy.sources.gateway import structs
+from sidecar.text import quoted
 
 _WITH_VALUES: Final = ("In", "NotIn")
 _WITHOUT_VALUES: Final = ("Exists", "DoesNotExist")
@@ -66,7 +66,7 @@ def _requirements(selector: structs.LabelSelector) -> Iterator[Requirement]:
         yield Requirement(key, "In", frozenset((value,)))
     for one in selector.match_expressions or ():
         if one.operator not in (*_WITH_VALUES, *_WITHOUT_VALUES):
-            raise BadSelector(f"a selector has no operator {shown(one.operator)}")
+            raise BadSelector(f"a selector has no operator {quoted(one.operator)}")
         if bool(one.values) != (one.operator in _WITH_VALUES):
-            raise BadSelector(f"{one.operator} {shown(one.key)} {'needs' if not one.values else 'takes no'} values")
+            raise BadSelector(f"{one.operator} {quoted(one.key)} {'needs' if not one.values else 'takes no'} values")
         yield Requirement(one.key, one.operator, frozenset(one.values or ()))

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.publish.server_name import ServerName, parse_server_name
+from dnsproxy.publish.server_name import parse_server_name
+from sidecar.host_port import HostPort
 
 
 @pytest.mark.parametrize(
     ("text", "expected", "shown"),
     [
-        pytest.param("127.0.0.1:8081", ServerName("127.0.0.1", 8081), "127.0.0.1:8081", id="IPv4"),
-        pytest.param("[2001:DB8::1]:8081", ServerName("2001:db8::1", 8081), "[2001:db8::1]:8081", id="IPv6"),
-        pytest.param(" dnsproxy:1 ", ServerName("dnsproxy", 1), "dnsproxy:1", id="a Service of the namespace"),
-        pytest.param("A.Example.org:8081", ServerName("a.example.org", 8081), "a.example.org:8081", id="upper case"),
-        pytest.param(
-            "a.example.org.:8081", ServerName("a.example.org.", 8081), "a.example.org.:8081", id="a full name"
-        ),
+        pytest.param("127.0.0.1:8081", HostPort("127.0.0.1", 8081), "127.0.0.1:8081", id="IPv4"),
+        pytest.param("[2001:DB8::1]:8081", HostPort("2001:db8::1", 8081), "[2001:db8::1]:8081", id="IPv6"),
+        pytest.param(" dnsproxy:1 ", HostPort("dnsproxy", 1), "dnsproxy:1", id="a Service of the namespace"),
+        pytest.param("A.Example.org:8081", HostPort("a.example.org", 8081), "a.example.org:8081", id="upper case"),
+        pytest.param("a.example.org.:8081", HostPort("a.example.org.", 8081), "a.example.org.:8081", id="a full name"),
     ],
 )
-def test_a_server_reads_and_shows(text: str, expected: ServerName, shown: str) -> None:
+def test_a_server_reads_and_shows(text: str, expected: HostPort, shown: str) -> None:
     assert parse_server_name(text) == expected
     assert str(expected) == shown
     assert parse_server_name(shown) == expected

@@ -17,11 +17,12 @@ from dnsproxy.admin.publication_route import PATH, Published
 from dnsproxy.answers.table import HostTable
 from dnsproxy.publish import parts
 from dnsproxy.publish.parts import split_document
-from dnsproxy.publish.server_name import ServerName, parse_server_name
+from dnsproxy.publish.server_name import parse_server_name
 from dnsproxy.publish.source import FileSource, NotReadable, ServerSource
 from sidecar.admin import Readiness, serve_admin
 from sidecar.answers import Answer
 from sidecar.endpoints import Endpoint
+from sidecar.host_port import HostPort
 from sidecar.listeners import bound_endpoint, listen_tcp
 from tests.kit.messages import table_of
 from tests.kit.publications import many, publication
@@ -34,7 +35,7 @@ class Server:
         self.table = HostTable()
         self.waiting_for: tuple[str, ...] = ()
         self.statuses: list[int] = []
-        self.name = ServerName("127.0.0.1", 0)
+        self.name = HostPort("127.0.0.1", 0)
 
     async def ready(self) -> Readiness:
         return Readiness(ready=True, reason="")
@@ -48,7 +49,7 @@ async def serving(server: Server) -> AsyncIterator[ServerSource]:
     serve = partial(
         serve_admin, [listener], readiness=server.ready, registry=CollectorRegistry(), page=str, routes=routes
     )
-    server.name = ServerName("localhost", bound_endpoint(listener).port)
+    server.name = HostPort("localhost", bound_endpoint(listener).port)
     async with trio.open_nursery() as nursery:
         await nursery.start(serve)
         yield ServerSource(server.name)
@@ -119,7 +120,7 @@ async def test_a_server_that_says_something_else_is_said() -> None:
         page=str,
         routes={PATH: lambda _: Answer(200, b"hello")},
     )
-    name = ServerName("127.0.0.1", bound_endpoint(listener).port)
+    name = HostPort("127.0.0.1", bound_endpoint(listener).port)
     async with trio.open_nursery() as nursery:
         await nursery.start(serve)
         with pytest.raises(NotReadable, match="what came is no publication"):

@@ -14,8 +14,8 @@ from proxy.backends.backend import Address, Backend, address_of
 from proxy.backends.health import Failure
 from proxy.header.addresses import LOCAL
 from proxy.header.protocol import ProxyProtocol, formatter
-from proxy.routes import Destination
 from sidecar.answers import Readiness
+from sidecar.host_port import HostPort
 from tests.kit.relaying import V4, read_to_end
 from tests.proxy.backends.resolving import NO_SUCH_NAME, SILENCE, TRY_AGAIN
 
@@ -33,7 +33,7 @@ def listener() -> Iterator[socket.socket]:
 
 @pytest.fixture
 def backend(listener: socket.socket) -> Backend:
-    return Backend(Destination(V4, listener.getsockname()[1]), listeners=())
+    return Backend(HostPort(V4, listener.getsockname()[1]), listeners=())
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ async def hang(*_: object) -> int:
 
 @pytest.mark.parametrize("failure", [NO_SUCH_NAME, TRY_AGAIN, SILENCE], ids=lambda failure: str(failure.cause))
 async def test_a_name_that_does_not_resolve_is_named(failure: Failure) -> None:
-    backend = Backend(Destination("backend.example.org", 80), listeners=())
+    backend = Backend(HostPort("backend.example.org", 80), listeners=())
     backend.take(failure)
     readiness = await check_backends([(backend, HELLO)])
     assert readiness.reason == f"backend unreachable ({failure.cause}): backend.example.org:80: {failure.detail}"
@@ -100,7 +100,7 @@ async def test_a_silent_address_does_not_use_up_the_time_of_the_others(
     monkeypatch: pytest.MonkeyPatch, listener: socket.socket
 ) -> None:
     port = listener.getsockname()[1]
-    backend = Backend(Destination("backend.example.org", port), listeners=())
+    backend = Backend(HostPort("backend.example.org", port), listeners=())
     silent, answering = address_of("127.0.0.2", port), address_of(V4, port)
     # Tried in this order: connections, and probes too, take turns.
     backend.take([answering, silent])
@@ -115,14 +115,14 @@ async def test_a_silent_address_does_not_use_up_the_time_of_the_others(
 
 
 async def test_before_the_first_look_up_has_ended_nothing_is_ready() -> None:
-    backend = Backend(Destination("backend.example.org", 80), listeners=())
+    backend = Backend(HostPort("backend.example.org", 80), listeners=())
     assert not (await check_backends([(backend, HELLO)])).ready
 
 
 async def test_one_unreachable_backend_of_two_is_enough(backend: Backend) -> None:
     with socket.socket() as closed:
         closed.bind((V4, 0))
-        other = Backend(Destination(V4, closed.getsockname()[1]), listeners=())
+        other = Backend(HostPort(V4, closed.getsockname()[1]), listeners=())
         readiness = await check_backends([(backend, HELLO), (other, HELLO)])
     assert not readiness.ready
     assert str(other.destination) in readiness.reason

@@ -10,12 +10,13 @@ from structlog.testing import capture_logs
 
 from proxy.backends.backend import OWN_LISTENER, Address, Backend, address_of
 from proxy.backends.health import Cause, Failure
-from proxy.routes import Destination, ServicePort
+from proxy.routes import ServicePort
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
+from sidecar.host_port import HostPort
 from tests.proxy.backends.resolving import NO_SUCH_NAME, SILENCE, TRY_AGAIN
 
-NAMED = Destination("backend.example.org", 80)
+NAMED = HostPort("backend.example.org", 80)
 
 
 def backend_with(*hosts: str, listeners: tuple[Endpoint, ...] = ()) -> Backend:
@@ -25,12 +26,12 @@ def backend_with(*hosts: str, listeners: tuple[Endpoint, ...] = ()) -> Backend:
 
 
 def test_an_address_is_known_at_once() -> None:
-    backend = Backend(Destination("192.0.2.1", 80), listeners=())
+    backend = Backend(HostPort("192.0.2.1", 80), listeners=())
     assert backend.addresses == backend.order() == (Address(socket.AF_INET, ("192.0.2.1", 80)),)
 
 
 def test_an_ipv6_address_takes_its_form() -> None:
-    backend = Backend(Destination("::1", 80), listeners=())
+    backend = Backend(HostPort("::1", 80), listeners=())
     assert backend.addresses == (Address(socket.AF_INET6, ("::1", 80, 0, 0)),)
 
 
@@ -41,11 +42,11 @@ def test_a_scope_becomes_the_number_of_its_interface() -> None:
 
 def test_a_scope_of_no_interface_is_refused_at_the_start() -> None:
     with pytest.raises(StartError, match="fe80::1%nowhere"):
-        Backend(Destination("fe80::1%nowhere", 80), listeners=())
+        Backend(HostPort("fe80::1%nowhere", 80), listeners=())
 
 
 @pytest.mark.parametrize("destination", [NAMED, ServicePort("web", "ingress", "https")], ids=str)
-def test_before_the_first_answer_there_is_neither_address_nor_failure(destination: Destination | ServicePort) -> None:
+def test_before_the_first_answer_there_is_neither_address_nor_failure(destination: HostPort | ServicePort) -> None:
     backend = Backend(destination, listeners=())
     assert backend.addresses == backend.order() == ()
     assert backend.failure is None
@@ -131,10 +132,10 @@ def test_every_address_of_this_computer_is_ours_for_a_listener_on_all() -> None:
         except OSError:
             pytest.skip("this computer has no route, so no address but loopback")
         own = probe.getsockname()[0]
-    backend = Backend(Destination(own, 80), listeners=(Endpoint("::", 80),))
+    backend = Backend(HostPort(own, 80), listeners=(Endpoint("::", 80),))
     assert backend.failure is not None
     assert backend.failure.cause is Cause.OWN_LISTENER
-    assert Backend(Destination(own, 81), listeners=(Endpoint("::", 80),)).failure is None
+    assert Backend(HostPort(own, 81), listeners=(Endpoint("::", 80),)).failure is None
 
 
 def test_an_address_that_failed_is_tried_last_and_fresh_ones_are_asked_for() -> None:

@@ -15,13 +15,13 @@ from proxy.backends import discovery
 from proxy.backends.backend import Address, Backend
 from proxy.backends.discovery import follow_backends, keep_resolved, watch_for_dnsproxy
 from proxy.backends.health import Cause
-from proxy.routes import Destination
 from proxy.settings import Settings
+from sidecar.host_port import HostPort
 from tests.kit.relaying import until
 from tests.proxy.backends.nameserver import played_nameserver
 from tests.proxy.backends.resolving import NO_SUCH_NAME, TRY_AGAIN, PlayedResolver
 
-NAMED = Destination("backend.example.org", 80)
+NAMED = HostPort("backend.example.org", 80)
 
 
 @asynccontextmanager
@@ -79,7 +79,7 @@ async def test_while_an_answer_counts_nobody_is_asked() -> None:
 
 async def test_an_address_needs_nobody_to_follow_it() -> None:
     resolver = PlayedResolver()
-    backend = Backend(Destination("192.0.2.1", 80), listeners=())
+    backend = Backend(HostPort("192.0.2.1", 80), listeners=())
     await follow_backends([backend], Settings(routes=()), look_up=resolver.look_up)
     assert resolver.asked == 0
 

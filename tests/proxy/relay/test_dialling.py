@@ -15,8 +15,8 @@ from proxy.backends.health import Cause, Failure
 from proxy.header.addresses import Header
 from proxy.header.protocol import ProxyProtocol
 from proxy.relay.core import BUFFER
-from proxy.routes import Destination
 from sidecar.endpoints import Endpoint
+from sidecar.host_port import HostPort
 from tests.kit.relaying import V4, V6, World, read_header, read_to_end, relaying, relaying_to, reset, until
 from tests.proxy.backends.resolving import NO_SUCH_NAME, SILENCE, TRY_AGAIN, PlayedResolver
 
@@ -60,7 +60,7 @@ async def test_the_header_tells_who_connected_to_where(host: str, version: Proxy
 
 
 async def test_a_listener_on_every_address_states_the_one_that_was_dialled() -> None:
-    async with relaying() as inner, relaying_to(Destination(V4, inner.endpoint.port), host="::") as world:
+    async with relaying() as inner, relaying_to(HostPort(V4, inner.endpoint.port), host="::") as world:
         client = socket.create_connection((V4, world.endpoint.port))
         # The first header is the inner relay's; the second, payload to it, is the outer one's.
         backend, _ = await inner.accept()
@@ -192,7 +192,7 @@ def black_hole() -> Iterator[int]:
 
 
 async def test_a_backend_that_does_not_answer_costs_the_connect_timeout(black_hole: int) -> None:
-    async with relaying_to(Destination(V4, black_hole), connect_timeout=0.3) as world:
+    async with relaying_to(HostPort(V4, black_hole), connect_timeout=0.3) as world:
         with trio.fail_after(5):
             assert await end_of_a_client(world) == "reset"
         assert world.relay.core.counters.backend_errors[Cause.TIMEOUT] == 1
@@ -255,7 +255,7 @@ async def test_when_nobody_answers_the_client_is_reset_at_the_connect_timeout(bl
 async def test_a_connection_waits_for_the_first_look_up() -> None:
     resolver = PlayedResolver()
     async with relaying() as inner:
-        destination = Destination(NAMED, inner.backend.getsockname()[1])
+        destination = HostPort(NAMED, inner.backend.getsockname()[1])
         async with relaying_to(destination, look_up=resolver.look_up) as world:
             with client_that_speaks_first(world, b"hello"):
                 await until(lambda: world.relay.core.counters.active == 1)
@@ -267,7 +267,7 @@ async def test_a_connection_waits_for_the_first_look_up() -> None:
 
 async def test_a_connection_does_not_wait_longer_than_the_connect_timeout_for_a_name() -> None:
     resolver = PlayedResolver()
-    async with relaying_to(Destination(NAMED, 80), look_up=resolver.look_up, connect_timeout=0.2) as world:
+    async with relaying_to(HostPort(NAMED, 80), look_up=resolver.look_up, connect_timeout=0.2) as world:
         assert await end_of_a_client(world) == "reset"
         assert world.relay.core.counters.backend_errors[Cause.DNS_TIMEOUT] == 1
 
@@ -276,7 +276,7 @@ async def test_a_connection_does_not_wait_longer_than_the_connect_timeout_for_a_
 async def test_a_name_that_does_not_resolve_costs_its_clients_at_once(failure: Failure) -> None:
     resolver = PlayedResolver()
     resolver.set(failure)
-    async with relaying_to(Destination(NAMED, 80), look_up=resolver.look_up) as world:
+    async with relaying_to(HostPort(NAMED, 80), look_up=resolver.look_up) as world:
         for _ in range(2):
             assert await end_of_a_client(world) == "reset"
         assert world.relay.core.counters.backend_errors[failure.cause] == 2

@@ -16,14 +16,15 @@ from structlog.testing import capture_logs
 
 from proxy.relay.limits import LOG_SECONDS, MOST_PIPES, Clients, connections_within, pipes_within
 from proxy.relay.relay import Relay, open_listeners
-from proxy.routes import Destination, Route
+from proxy.routes import Route
 from proxy.settings import Settings
 from sidecar.endpoints import Endpoint
+from sidecar.host_port import HostPort
 from tests.kit.relaying import V4, read_to_end, relaying, until
 
 
 def limit_of(max_connections: int | None) -> int:
-    settings = Settings(routes=(Route(Endpoint(V4, 0), Destination(V4, 9)),), max_connections=max_connections)
+    settings = Settings(routes=(Route(Endpoint(V4, 0), HostPort(V4, 9)),), max_connections=max_connections)
     with ExitStack() as stack:
         listeners = [stack.enter_context(listener) for listener in open_listeners(settings)]
         relay = Relay(settings, listeners)
@@ -145,7 +146,7 @@ async def test_ten_thousand_that_connect_and_close_leave_nothing_behind() -> Non
 
 
 def test_the_queue_of_a_listener_is_as_long_as_the_kernel_allows() -> None:
-    settings = Settings(routes=(Route(Endpoint(V4, 0), Destination(V4, 9)),))
+    settings = Settings(routes=(Route(Endpoint(V4, 0), HostPort(V4, 9)),))
     (listener,) = open_listeners(settings)
     with listener:
         # Send-Q of a listening socket (ss(8)): tcpi_sacked of struct tcp_info holds the backlog then.

@@ -12,15 +12,16 @@ from structlog.testing import capture_logs
 
 from proxy.relay.listener import Listener
 from proxy.relay.relay import Relay, open_listeners
-from proxy.routes import Destination, Route
+from proxy.routes import Route
 from proxy.settings import Settings
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
+from sidecar.host_port import HostPort
 from tests.kit.relaying import V4, read_to_end, relaying, until
 
 
 async def test_a_relay_returns_the_endpoints_of_its_listeners() -> None:
-    settings = Settings(routes=(Route(Endpoint(V4, 0), Destination(V4, 9)), Route(Endpoint(V4, 0), Destination(V4, 9))))
+    settings = Settings(routes=(Route(Endpoint(V4, 0), HostPort(V4, 9)), Route(Endpoint(V4, 0), HostPort(V4, 9))))
     async with trio.open_nursery() as nursery:
         endpoints: list[Endpoint] = await nursery.start(Relay(settings, open_listeners(settings)).serve)
         assert len({endpoint.port for endpoint in endpoints}) == 2
@@ -32,10 +33,10 @@ def test_a_port_in_use_is_told_with_its_flag_and_nothing_stays_open() -> None:
     with socket.socket() as taken:
         taken.bind((V4, 0))
         taken.listen()
-        busy = Route(Endpoint(V4, taken.getsockname()[1]), Destination(V4, 9))
+        busy = Route(Endpoint(V4, taken.getsockname()[1]), HostPort(V4, 9))
         # The first listener, which opened, would raise a ResourceWarning if it were left to the collector.
         with pytest.raises(StartError, match=rf"^--route {busy.listen}: the address is in use"):
-            open_listeners(Settings(routes=(Route(Endpoint(V4, 0), Destination(V4, 9)), busy)))
+            open_listeners(Settings(routes=(Route(Endpoint(V4, 0), HostPort(V4, 9)), busy)))
 
 
 async def test_a_relay_whose_backend_is_itself_does_not_start() -> None:
@@ -44,14 +45,14 @@ async def test_a_relay_whose_backend_is_itself_does_not_start() -> None:
     listener.listen()
     listener.setblocking(False)
     port = listener.getsockname()[1]
-    settings = Settings(routes=(Route(Endpoint(V4, port), Destination(V4, port)),))
+    settings = Settings(routes=(Route(Endpoint(V4, port), HostPort(V4, port)),))
     with pytest.raises(StartError, match="listener of this relay"):
         await Relay(settings, [listener]).serve()
     assert listener.fileno() == -1
 
 
 async def test_two_routes_share_a_backend_and_its_health() -> None:
-    settings = Settings(routes=(Route(Endpoint(V4, 0), Destination(V4, 9)), Route(Endpoint(V4, 0), Destination(V4, 9))))
+    settings = Settings(routes=(Route(Endpoint(V4, 0), HostPort(V4, 9)), Route(Endpoint(V4, 0), HostPort(V4, 9))))
     listeners = open_listeners(settings)
     relay = Relay(settings, listeners)
     assert len(relay.backends) == 1
@@ -85,7 +86,7 @@ async def test_a_client_in_the_kernels_queue_when_draining_begins_is_served() ->
 
 
 async def test_a_drained_relay_returns() -> None:
-    settings = Settings(routes=(Route(Endpoint(V4, 0), Destination(V4, 9)),))
+    settings = Settings(routes=(Route(Endpoint(V4, 0), HostPort(V4, 9)),))
     stopping = trio.Event()
     async with trio.open_nursery() as nursery:
         relay = Relay(settings, open_listeners(settings))

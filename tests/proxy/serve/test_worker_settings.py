@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 
 from proxy.header.protocol import ProxyProtocol
-from proxy.routes import Destination, Route, ServicePort
+from proxy.routes import Route, ServicePort
 from proxy.serve.worker_settings import Orders, format_orders, receive_orders
 from proxy.settings import Settings
 from sidecar.endpoints import Endpoint
+from sidecar.host_port import HostPort
 
 SETTINGS = Settings(
     routes=(
-        Route(Endpoint("::", 8080), Destination("ingress.example.org", 80)),
+        Route(Endpoint("::", 8080), HostPort("ingress.example.org", 80)),
         Route(Endpoint("127.0.0.1", 2222), ServicePort("apps", "git", "ssh"), ProxyProtocol.NONE),
     ),
     advertise={8080: 80},
