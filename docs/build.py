@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from docs.fences import without_modes
-from docs.generated import PROGRAMS, fill_in, format_reference
+from docs.generated import fill_in
 
 HERE: Final = Path(__file__).parent
 
@@ -25,9 +25,6 @@ def stage(folder: Path) -> None:
     shutil.copytree(HERE / "pages", pages)
     for page in pages.rglob("*.md"):
         page.write_text(without_modes(fill_in(page.read_text())))
-    (pages / "reference").mkdir(exist_ok=True)
-    for name, command in PROGRAMS.items():
-        (pages / "reference" / f"{name}.md").write_text(format_reference(name, command))
     shutil.copy(HERE / "zensical.toml", folder)
 
 

@@ -39,9 +39,15 @@ def fill_in(page: str) -> str:
     return _PART.sub(lambda found: _PARTS[found["name"]](found["argument"] or ""), page)
 
 
-def format_reference(name: str, command: click.Command) -> str:
-    """The page of one program: every command, flag, variable and default."""
-    return "\n".join([f"# {name}", "", *_format_command(name, command, _context(name, command))])
+def _flags(path: str) -> str:
+    """Every flag of a command and of those below it. Raises KeyError for an unknown command."""
+    name, _, rest = path.partition(" ")
+    command = PROGRAMS[name]
+    context = _context(name, command)
+    for word in rest.split():
+        command = below(command, context)[word]
+        context = _context(word, command, parent=context)
+    return "\n".join([f"### {path}", "", *_format_command(path, command, context)])
 
 
 def _format_command(path: str, command: click.Command, context: click.Context) -> Iterator[str]:
@@ -54,7 +60,7 @@ def _format_command(path: str, command: click.Command, context: click.Context) -
     if command.epilog:
         yield from ("```text", _text(command.epilog), "```", "")
     for name, one in below(command, context).items():
-        yield from (f"## {path} {name}", "")
+        yield from (f"### {path} {name}", "")
         yield from _format_command(f"{path} {name}", one, _context(name, one, parent=context))
 
 
@@ -151,6 +157,7 @@ def _metrics(_: str) -> str:
 
 
 _PARTS: Final[Mapping[str, Callable[[str], str]]] = {
+    "flags": _flags,
     "providers": _providers,
     "deploy": _deploy,
     "alerts": _alerts,

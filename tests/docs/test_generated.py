@@ -13,37 +13,47 @@ from dnsproxy.doctor.facts.file import parse_facts
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.findings import MEANINGS
 from dnsproxy.doctor.judge.providers import PROVIDERS
-from docs.generated import PROGRAMS, ROOT, below, fill_in, format_reference
+from docs.generated import PROGRAMS, ROOT, below, fill_in
+
+PAGES = {
+    page.stem: fill_in(page.read_text(encoding="utf-8")) for page in sorted((ROOT / "docs" / "pages").glob("*.md"))
+}
 
 
-def commands(command: click.Command) -> Iterator[click.Command]:
-    yield command
-    for one in below(command, click.Context(command)).values():
-        yield from commands(one)
+def commands(path: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    yield path, command
+    for name, one in below(command, click.Context(command)).items():
+        yield from commands(f"{path} {name}", one)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_every_flag_is_in_the_reference_with_its_variable(name: str) -> None:
-    page = format_reference(name, PROGRAMS[name])
-    rows = [line for line in page.splitlines() if line.startswith("| `-")]
-    options = [
-        param
-        for command in commands(PROGRAMS[name])
-        for param in command.params
-        if isinstance(param, click.Option) and not param.hidden
+COMMANDS = [
+    pytest.param(path, command, id=path)
+    for program, whole in PROGRAMS.items()
+    for path, command in commands(program, whole)
+    if not isinstance(command, click.Group)
+]
+
+
+@pytest.mark.parametrize(("path", "command"), COMMANDS)
+def test_every_flag_is_on_the_page_of_its_program_with_its_variable(path: str, command: click.Command) -> None:
+    """One page has the flags of a command, and each flag has a row there."""
+    pages = [page for page in PAGES.values() if f"\n### {path}\n" in page]
+    assert len(pages) == 1
+    rows = [
+        line for line in pages[0].partition(f"\n### {path}\n")[2].partition("\n#")[0].splitlines() if "| `-" in line
     ]
-    assert len(rows) == len(options) > 5
+    options = [param for param in command.params if isinstance(param, click.Option) and not param.hidden]
+    assert len(rows) == len(options) > 0
     for option in options:
         found = [row for row in rows if f"`{option.opts[0]}" in row or f" {option.opts[0]}" in row]
         assert found, option.opts
         if option.name not in {"version", "help"} and option.allow_from_autoenv:
-            assert any(f"`{name.upper()}_{str(option.name).upper()}`" in row for row in found), option.opts
+            variable = f"`{option.envvar or f'{path.split(maxsplit=1)[0]}_{option.name}'.upper()}`"
+            assert any(variable in row for row in found), option.opts
 
 
 def test_a_row_has_flag_variable_default_and_words() -> None:
-    page = format_reference("dnsproxy", PROGRAMS["dnsproxy"])
-    serving = page.partition("## dnsproxy serve")[2]
-    row = next(line for line in serving.splitlines() if line.startswith("| `--ttl"))
+    row = next(line for line in fill_in("<!-- generated: flags dnsproxy serve -->").splitlines() if "| `--ttl" in line)
     assert row.count(" | ") == 3
     assert "`DNSPROXY_TTL` | `5`" in row
 
@@ -80,7 +90,9 @@ def test_every_metric_that_an_alert_asks_for_is_told() -> None:
     assert len(told) > 30
 
 
-@pytest.mark.parametrize("part", ["nothing", "deploy Nothing", "deploy"])
+@pytest.mark.parametrize(
+    "part", ["nothing", "deploy Nothing", "deploy", "flags", "flags nothing", "flags dnsproxy nothing"]
+)
 def test_a_part_that_is_none_is_told(part: str) -> None:
     with pytest.raises(KeyError):
         fill_in(f"<!-- generated: {part} -->")
