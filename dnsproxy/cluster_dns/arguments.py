@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from dnsproxy.cluster_dns.structs import Container
+from sidecar.kubernetes.structs.workload import Container
 
 DEFAULT_COREFILE: Final = "Corefile"
 """In the working directory (caddy.DefaultConfigFile in coremain/run.go)."""

@@ -14,11 +14,11 @@ from dnsproxy.cluster_dns.fragments import Scope, parsed
 from dnsproxy.cluster_dns.image import Program
 from dnsproxy.cluster_dns.owner import Owner
 from dnsproxy.cluster_dns.requests import Request
-from dnsproxy.cluster_dns.structs import ConfigMap
 from dnsproxy.corefile.model import Corefile, CorefileError
 from dnsproxy.corefile.placing import find_root_block, root_port
 from dnsproxy.corefile.stanza import Version
 from dnsproxy.corefile.zones import DNS_PORT
+from sidecar.kubernetes.structs.workload import ConfigMap
 
 
 @dataclass(frozen=True, slots=True)

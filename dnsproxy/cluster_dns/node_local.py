@@ -16,12 +16,12 @@ from dnsproxy.cluster_dns.found import FoundCorefile, NodeLocal, Server
 from dnsproxy.cluster_dns.image import Program, program_of
 from dnsproxy.cluster_dns.requests import DAEMON_SET, SERVICE, Facts
 from dnsproxy.cluster_dns.servers import labels_of, make_server, pod_of
-from dnsproxy.cluster_dns.structs import Container, Service, Workload
 from dnsproxy.corefile.forward import parse_forward
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.placing import find_root_block
 from dnsproxy.corefile.zones import ROOT
 from sidecar.endpoints import is_address
+from sidecar.kubernetes.structs.workload import Container, Service, Workload
 
 LABELS: Final = frozenset(["node-local-dns", "nodelocaldns"])
 """Values of `k8s-app` of such a cache."""

@@ -15,9 +15,9 @@ from dnsproxy.cluster_dns.cluster_service import addresses_of, selector_of
 from dnsproxy.cluster_dns.faults import Blame, Fault
 from dnsproxy.cluster_dns.requests import DAEMON_SET, DEPLOYMENT, ENDPOINT_SLICE, SERVICE, Answer, Facts, Request
 from dnsproxy.cluster_dns.servers import labels_of, pod_of
-from dnsproxy.cluster_dns.structs import Container, EndpointSlice, PodSpec, Service
 from dnsproxy.corefile.zones import DNS_PORT
 from sidecar.endpoints import Endpoint, parse_address
+from sidecar.kubernetes.structs.workload import Container, EndpointSlice, PodSpec, Service
 
 _OF_SERVICE: Final = "kubernetes.io/service-name"
 _FLAG: Final = "--upstream"

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from dnsproxy.cluster_dns.faults import Blame, Fault
 from dnsproxy.cluster_dns.found import Source
 from dnsproxy.cluster_dns.requests import CONFIG_MAP, Facts, Missing
-from dnsproxy.cluster_dns.structs import ConfigMap, Container, PodSpec
 from dnsproxy.cluster_dns.volumes import Backing, Mount, mount_above, mounts_in
+from sidecar.kubernetes.structs.workload import ConfigMap, Container, PodSpec
 
 _WILDCARDS = "*?["
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 from urllib.parse import quote
 
 from dnsproxy.cluster_dns.faults import Blame, Fault
-from dnsproxy.cluster_dns.structs import ConfigMap, EndpointSlice, Ingress, Service, Workload
+from sidecar.kubernetes.structs.workload import ConfigMap, EndpointSlice, Ingress, Service, Workload
 
 T = TypeVar("T")
 

@@ -20,9 +20,9 @@ from dnsproxy.cluster_dns.imports import Imports, find_imports
 from dnsproxy.cluster_dns.owner import Habit, Owner, owner_of
 from dnsproxy.cluster_dns.pod_files import PodFiles
 from dnsproxy.cluster_dns.requests import CONFIG_MAP, Facts, Kind, Missing
-from dnsproxy.cluster_dns.structs import ConfigMap, Container, PodSpec, Workload
 from dnsproxy.cluster_dns.volumes import mount_above
 from dnsproxy.corefile.model import CorefileError
+from sidecar.kubernetes.structs.workload import ConfigMap, Container, PodSpec, Workload
 
 STUB_DOMAINS = "stubDomains"
 UPSTREAMS = "upstreamNameservers"

@@ -10,7 +10,7 @@ import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from dnsproxy.cluster_dns.structs import ConfigMap, ConfigMapSource, Container, PodSpec, Volume, VolumeMount
+from sidecar.kubernetes.structs.workload import ConfigMap, ConfigMapSource, Container, PodSpec, Volume, VolumeMount
 
 
 @dataclass(frozen=True, slots=True)

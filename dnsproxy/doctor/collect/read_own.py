@@ -17,7 +17,6 @@ from dnsproxy.cluster_dns.found import Found
 from dnsproxy.cluster_dns.image import format_version
 from dnsproxy.cluster_dns.own_service import FoundOwn
 from dnsproxy.cluster_dns.servers import labels_of, pod_of
-from dnsproxy.cluster_dns.structs import Workload
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.doctor.collect.read_hosts import make_service
 from dnsproxy.doctor.collect.reader import Reader
@@ -27,6 +26,7 @@ from dnsproxy.doctor.facts.model import Admin, ClusterDns, Part, Port, Stanza
 from sidecar.asking import NoAnswer, get
 from sidecar.endpoints import Endpoint
 from sidecar.kubernetes.errors import ApiError
+from sidecar.kubernetes.structs.workload import Workload
 
 DNSPROXY_ADMIN_PORT: Final = 8081
 RELAY_ADMIN_PORT: Final = 8082

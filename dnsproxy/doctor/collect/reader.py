@@ -11,13 +11,13 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from dnsproxy.cluster_dns.structs import ConfigMap
 from dnsproxy.doctor.facts.model import Refusal
 from sidecar.errors import ExitStatus, StartError
 from sidecar.kubernetes.errors import ApiError, Forbidden, Garbled, NotFound, Unauthorized
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection, Resource, Unreadable
 from sidecar.kubernetes.one_shot import get_object, list_all
+from sidecar.kubernetes.structs.workload import ConfigMap
 from sidecar.kubernetes.watch_policy import Pace
 
 T = TypeVar("T")

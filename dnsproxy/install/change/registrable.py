@@ -12,9 +12,9 @@ from functools import lru_cache
 
 from publicsuffixlist import PublicSuffixList
 
-from dnsproxy.cluster_dns.structs import Ingress
 from dnsproxy.dns.names import BadName, is_within, parse_hostname
 from dnsproxy.hostnames.guards import Guards, overreach, refusal
+from sidecar.kubernetes.structs.workload import Ingress
 
 
 def registrable_zones(hostnames: Iterable[str]) -> tuple[str, ...]:

@@ -16,12 +16,12 @@ from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef
 from dnsproxy.cluster_dns.owner import Form
 from dnsproxy.cluster_dns.read import addresses_of_dns, discover, gather, read_own
 from dnsproxy.cluster_dns.requests import INGRESS, Denied, Request
-from dnsproxy.cluster_dns.structs import Ingress
 from dnsproxy.install.change.registrable import hosts_of, registrable_zones
 from sidecar.asking import ask
 from sidecar.endpoints import Endpoint
 from sidecar.errors import ExitStatus, StartError
 from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.structs.workload import Ingress
 
 _ALL_INGRESSES: Final = Request(INGRESS, "")
 

@@ -12,7 +12,7 @@ from dnsproxy.cluster_dns.arguments import (
     template_path,
     upstream_service,
 )
-from dnsproxy.cluster_dns.structs import Container, EnvVar
+from sidecar.kubernetes.structs.workload import Container, EnvVar
 
 
 def container(*args: str, **fields: Any) -> Container:

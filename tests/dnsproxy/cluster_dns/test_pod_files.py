@@ -6,7 +6,7 @@ import pytest
 
 from dnsproxy.cluster_dns.pod_files import PodFiles
 from dnsproxy.cluster_dns.requests import CONFIG_MAP, Facts, Request
-from dnsproxy.cluster_dns.structs import (
+from sidecar.kubernetes.structs.workload import (
     ConfigMap,
     ConfigMapSource,
     Container,

@@ -11,7 +11,7 @@ from dnsproxy.cluster_dns.requests import (
     Request,
     Unreadable,
 )
-from dnsproxy.cluster_dns.structs import ConfigMap, Metadata
+from sidecar.kubernetes.structs.workload import ConfigMap, Metadata
 
 COREDNS = Request(CONFIG_MAP, "kube-system", "coredns")
 

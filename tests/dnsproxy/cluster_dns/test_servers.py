@@ -11,7 +11,7 @@ from dnsproxy.cluster_dns.found import Server
 from dnsproxy.cluster_dns.image import Program
 from dnsproxy.cluster_dns.owner import Habit
 from dnsproxy.cluster_dns.servers import labels_of, pod_of, pods_of
-from dnsproxy.cluster_dns.structs import PodSpec, Workload
+from sidecar.kubernetes.structs.workload import PodSpec, Workload
 from tests.kit.manifest_cluster import Manifest, discover, faults_of, manifests, pick
 
 

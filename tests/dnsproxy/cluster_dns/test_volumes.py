@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from dnsproxy.cluster_dns.structs import ConfigMap, Container, Metadata, PodSpec
 from dnsproxy.cluster_dns.volumes import Mount, mount_above, mounts_in
+from sidecar.kubernetes.structs.workload import ConfigMap, Container, Metadata, PodSpec
 
 
 def mount(path: str, mounts: list[dict[str, Any]], *volumes: dict[str, Any]) -> Mount | None:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 import pytest
 
 from dnsproxy.cluster_dns.found import Source
-from dnsproxy.cluster_dns.structs import ConfigMap, Metadata
 from dnsproxy.install.change.config_map import (
     MADE,
     OBJECT,
@@ -19,6 +18,7 @@ from dnsproxy.install.change.config_map import (
     made_entry,
     make_write,
 )
+from sidecar.kubernetes.structs.workload import ConfigMap, Metadata
 
 
 def source(data: Mapping[str, str] | None = None, **annotations: str) -> Source:

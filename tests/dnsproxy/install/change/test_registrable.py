@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.cluster_dns.structs import Ingress, IngressRule, IngressSpec, IngressTls, Metadata
 from dnsproxy.dns.names import is_within, parse_hostname
 from dnsproxy.install.change.registrable import hosts_of, registrable_zones
+from sidecar.kubernetes.structs.workload import Ingress, IngressRule, IngressSpec, IngressTls, Metadata
 
 
 @pytest.mark.parametrize(
