@@ -13,7 +13,7 @@ from dnsproxy.cluster_dns.faults import Blame, Fault
 from dnsproxy.cluster_dns.found import FoundService, Where
 from dnsproxy.cluster_dns.requests import SERVICE, Facts, Missing
 from dnsproxy.corefile.zones import DNS_PORT
-from sidecar.kubernetes.structs.workload import Service
+from sidecar.kubernetes.structs.network import Service
 
 CLUSTER_DNS: Final = "k8s-app in (kube-dns,coredns)"
 """The label that the Services of RKE2, kubespray and the coredns chart have, under names of their own."""

@@ -14,7 +14,8 @@ from dnsproxy.cluster_dns.found import Found, Server, Where
 from dnsproxy.cluster_dns.node_local import find_node_local
 from dnsproxy.cluster_dns.requests import DAEMON_SET, DEPLOYMENT, Answer, Facts, Kind, Request
 from dnsproxy.cluster_dns.servers import labels_of, make_server, pods_of
-from sidecar.kubernetes.structs.workload import Service, Workload
+from sidecar.kubernetes.structs.network import Service
+from sidecar.kubernetes.structs.workload import Workload
 
 _Workloads = Mapping[Kind[Workload], tuple[Workload, ...] | None]
 """None where a list could not be read."""

@@ -21,7 +21,8 @@ from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.placing import find_root_block
 from dnsproxy.corefile.zones import ROOT
 from sidecar.endpoints import is_address
-from sidecar.kubernetes.structs.workload import Container, Service, Workload
+from sidecar.kubernetes.structs.network import Service
+from sidecar.kubernetes.structs.workload import Container, Workload
 
 LABELS: Final = frozenset(["node-local-dns", "nodelocaldns"])
 """Values of `k8s-app` of such a cache."""

@@ -17,9 +17,10 @@ from dnsproxy.cluster_dns.requests import DAEMON_SET, DEPLOYMENT, ENDPOINT_SLICE
 from dnsproxy.cluster_dns.servers import labels_of, pod_of
 from dnsproxy.corefile.zones import DNS_PORT
 from sidecar.endpoints import Endpoint, parse_address
-from sidecar.kubernetes.structs.workload import Container, EndpointSlice, PodSpec, Service
+from sidecar.kubernetes.endpoint_slices import SERVICE_NAME, EndpointSlice
+from sidecar.kubernetes.structs.network import Service
+from sidecar.kubernetes.structs.workload import Container, PodSpec
 
-_OF_SERVICE: Final = "kubernetes.io/service-name"
 _FLAG: Final = "--upstream"
 _VARIABLE: Final = "DNSPROXY_UPSTREAM"
 _CLUSTER_FIRST: Final = frozenset(["", "ClusterFirst"])
@@ -81,7 +82,7 @@ def _endpoints(service: Service) -> Iterator[Endpoint]:
 
 
 def _ready(facts: Facts, ref: ObjectRef) -> int | None:
-    listed = facts.list(ENDPOINT_SLICE, ref.namespace, label_selector=f"{_OF_SERVICE}={ref.name}")
+    listed = facts.list(ENDPOINT_SLICE, ref.namespace, label_selector=f"{SERVICE_NAME}={ref.name}")
     if not isinstance(listed, tuple):
         return None
     slices: tuple[EndpointSlice, ...] = listed

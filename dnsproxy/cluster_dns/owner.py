@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from sidecar.kubernetes.structs.workload import FieldManager, Metadata
+from sidecar.kubernetes.structs.metadata import FieldManager, Metadata
 
 OUR_MANAGER: Final = "switchback"
 """The field manager of what dnsproxy writes; it is nobody's owner."""

@@ -13,7 +13,9 @@ from typing import Any, Final, Generic, TypeVar
 from urllib.parse import quote
 
 from dnsproxy.cluster_dns.faults import Blame, Fault
-from sidecar.kubernetes.structs.workload import ConfigMap, EndpointSlice, Ingress, Service, Workload
+from sidecar.kubernetes.endpoint_slices import EndpointSlice
+from sidecar.kubernetes.structs.network import Ingress, Service
+from sidecar.kubernetes.structs.workload import ConfigMap, Workload
 
 T = TypeVar("T")
 

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.collect.structs import ControlledClass
-from dnsproxy.doctor.collect.structs import Service as RawService
 from dnsproxy.doctor.facts.model import Class, Host, Point, Port, Service
 from dnsproxy.doctor.judge.paths import GATEWAY_LABELS, NAME_LABELS
 from dnsproxy.doctor.judge.providers import ANNOTATION_MARKS
@@ -24,6 +23,7 @@ from dnsproxy.sources.ingress_source import IngressSource
 from dnsproxy.sources.settings import GatewayOptions, IngressOptions
 from sidecar.kubernetes.errors import ApiError
 from sidecar.kubernetes.objects import Collection, Resource, key_of
+from sidecar.kubernetes.structs.network import Service as RawService
 
 _MOST_REJECTED: Final = 200
 _SETTLE: Final = 1000

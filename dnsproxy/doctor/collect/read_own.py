@@ -20,12 +20,13 @@ from dnsproxy.cluster_dns.servers import labels_of, pod_of
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.doctor.collect.read_hosts import make_service
 from dnsproxy.doctor.collect.reader import Reader
-from dnsproxy.doctor.collect.structs import EndpointSlice
-from dnsproxy.doctor.collect.structs import Service as RawService
+from dnsproxy.doctor.collect.structs import PodSlice
 from dnsproxy.doctor.facts.model import Admin, ClusterDns, Part, Port, Stanza
 from sidecar.asking import NoAnswer, get
 from sidecar.endpoints import Endpoint
+from sidecar.kubernetes.endpoint_slices import SERVICE_NAME
 from sidecar.kubernetes.errors import ApiError
+from sidecar.kubernetes.structs.network import Service as RawService
 from sidecar.kubernetes.structs.workload import Workload
 
 DNSPROXY_ADMIN_PORT: Final = 8081
@@ -53,9 +54,9 @@ async def read_part(reader: Reader, key: str, own: FoundOwn | None = None) -> Pa
     service = make_service(raw)
     slices = await reader.list(
         f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices",
-        EndpointSlice,
+        PodSlice,
         f"list endpointslices {where}",
-        selector=f"kubernetes.io/service-name={name}",
+        selector=f"{SERVICE_NAME}={name}",
     )
     pods = _pods(slices or [])
     ready = None if slices is None else sum(pods.values())
@@ -74,7 +75,7 @@ async def read_part(reader: Reader, key: str, own: FoundOwn | None = None) -> Pa
     )
 
 
-def _pods(slices: list[EndpointSlice]) -> dict[tuple[str, str], bool]:
+def _pods(slices: list[PodSlice]) -> dict[tuple[str, str], bool]:
     """Address and name of each pod, and whether it is ready."""
     return {
         (address, endpoint.target_ref.name if endpoint.target_ref and endpoint.target_ref.name else ""): (

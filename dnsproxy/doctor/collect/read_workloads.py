@@ -16,9 +16,9 @@ from dnsproxy.cluster_dns.image import parse_image
 from dnsproxy.cluster_dns.servers import labels_of, pod_of
 from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.collect.structs import FelixConfiguration, Node
-from dnsproxy.doctor.collect.structs import Service as RawService
 from dnsproxy.doctor.facts.model import Component, Service
 from dnsproxy.doctor.judge.short_circuit import ANTREA, CILIUM, KUBE_PROXY
+from sidecar.kubernetes.structs.network import Service as RawService
 from sidecar.kubernetes.structs.workload import Workload
 
 KEYS: Final = ("use-proxy-protocol", "proxy-real-ip-cidr", "proxy-protocol", "use-forwarded-headers")

@@ -14,7 +14,7 @@ from publicsuffixlist import PublicSuffixList
 
 from dnsproxy.dns.names import BadName, is_within, parse_hostname
 from dnsproxy.hostnames.guards import Guards, overreach, refusal
-from sidecar.kubernetes.structs.workload import Ingress
+from sidecar.kubernetes.structs.network import Ingress
 
 
 def registrable_zones(hostnames: Iterable[str]) -> tuple[str, ...]:

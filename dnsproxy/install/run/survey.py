@@ -21,7 +21,7 @@ from sidecar.asking import ask
 from sidecar.endpoints import Endpoint
 from sidecar.errors import ExitStatus, StartError
 from sidecar.kubernetes.http import ApiClient
-from sidecar.kubernetes.structs.workload import Ingress
+from sidecar.kubernetes.structs.network import Ingress
 
 _ALL_INGRESSES: Final = Request(INGRESS, "")
 

@@ -15,11 +15,10 @@ import msgspec
 
 from dnsproxy.publish.externaldns.manifests import Manifest
 from sidecar.kubernetes.objects import ObjectMeta
+from sidecar.kubernetes.structs.metadata import LabelledMetadata
 
 
-class _Metadata(ObjectMeta, frozen=True, gc=False, rename="camel"):
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
+class _Metadata(LabelledMetadata, frozen=True, gc=False, rename="camel"):
     generation: int = 0
 
 

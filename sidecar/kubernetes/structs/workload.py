@@ -1,7 +1,7 @@
-"""Structs: the fields of Kubernetes objects that discovery looks at, and no others.
+"""Workloads: a Deployment or DaemonSet with its pods, and the ConfigMaps that the pods read as files.
 
-The law: what Go writes as null or leaves out is None here, never an error; what else an object has is not decoded.
-https://kubernetes.io/docs/reference/kubernetes-api/
+The law: null and an absent field are None or a default, never an error; other fields are not decoded, and nothing of a
+Secret ever is. https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/
 """
 
 from __future__ import annotations
@@ -11,59 +11,43 @@ from typing import Any
 
 import msgspec
 
-from sidecar.kubernetes.objects import ObjectMeta
+from sidecar.kubernetes.structs.metadata import Metadata
 
 
-class FieldManager(msgspec.Struct, frozen=True):
-    """Who wrote to an object, and when last."""
+class EnvVar(msgspec.Struct, frozen=True):
+    """One environment variable of a container."""
 
-    manager: str | None = None
-    operation: str | None = None
-    time: str | None = None
-    """RFC 3339 in UTC, so that it sorts as text."""
-    subresource: str | None = None
-
-
-class OwnerReference(msgspec.Struct, frozen=True, rename="camel"):
-    """An object that this one belongs to."""
-
-    api_version: str
-    kind: str
     name: str
+    value: str | None = None
+    """None if it is empty, or comes from another object."""
 
 
-class Metadata(ObjectMeta, frozen=True, gc=False, rename="camel"):
-    """The part of meta/v1 ObjectMeta that says whose an object is."""
+class VolumeMount(msgspec.Struct, frozen=True, rename="camel"):
+    """The place of a volume in a container."""
 
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-    managed_fields: tuple[FieldManager, ...] | None = None
-    owner_references: tuple[OwnerReference, ...] | None = None
-    uid: str = ""
-
-
-class ServicePort(msgspec.Struct, frozen=True):
-    """One port of a Service."""
-
-    port: int
-    protocol: str | None = None
+    name: str
+    mount_path: str
+    sub_path: str | None = None
+    sub_path_expr: str | None = None
 
 
-class ServiceSpec(msgspec.Struct, frozen=True):
-    """Where a Service is and whom it stands for."""
+class Container(msgspec.Struct, frozen=True, rename="camel"):
+    """One container of a pod, and its command line."""
 
-    type: str | None = None
-    cluster_ip: str | None = msgspec.field(default=None, name="clusterIP")
-    cluster_ips: tuple[str, ...] | None = msgspec.field(default=None, name="clusterIPs")
-    selector: dict[str, str] | None = None
-    ports: tuple[ServicePort, ...] | None = None
+    name: str
+    image: str | None = None
+    command: tuple[str, ...] | None = None
+    args: tuple[str, ...] | None = None
+    env: tuple[EnvVar, ...] | None = None
+    env_from: tuple[dict[str, Any], ...] | None = None
+    """ConfigMaps and Secrets that become variables; only their presence counts."""
+    working_dir: str | None = None
+    volume_mounts: tuple[VolumeMount, ...] | None = None
 
-
-class Service(msgspec.Struct, frozen=True):
-    """core/v1 Service."""
-
-    metadata: Metadata
-    spec: ServiceSpec | None = None
+    @property
+    def program(self) -> str:
+        """The name of the program that is started; empty if the image decides."""
+        return posixpath.basename(self.command[0]) if self.command else ""
 
 
 class ConfigMap(msgspec.Struct, frozen=True, rename="camel"):
@@ -76,51 +60,15 @@ class ConfigMap(msgspec.Struct, frozen=True, rename="camel"):
     immutable: bool | None = None
 
 
-class EnvVar(msgspec.Struct, frozen=True):
-    """One environment variable of a container."""
-
-    name: str
-    value: str | None = None
-    """None where it comes from elsewhere, or is empty."""
-
-
-class VolumeMount(msgspec.Struct, frozen=True, rename="camel"):
-    """Where a volume is seen in a container."""
-
-    name: str
-    mount_path: str
-    sub_path: str | None = None
-    sub_path_expr: str | None = None
-
-
-class Container(msgspec.Struct, frozen=True, rename="camel"):
-    """What runs in a pod, and how it is started."""
-
-    name: str
-    image: str | None = None
-    command: tuple[str, ...] | None = None
-    args: tuple[str, ...] | None = None
-    env: tuple[EnvVar, ...] | None = None
-    env_from: tuple[dict[str, Any], ...] | None = None
-    """ConfigMaps and Secrets that become variables; which ones is not looked at."""
-    working_dir: str | None = None
-    volume_mounts: tuple[VolumeMount, ...] | None = None
-
-    @property
-    def program(self) -> str:
-        """The name of the program that is started; empty where the image decides."""
-        return posixpath.basename(self.command[0]) if self.command else ""
-
-
 class KeyToPath(msgspec.Struct, frozen=True):
-    """A key that is shown as a file of this path."""
+    """A key of a ConfigMap, and the path of its file in the volume."""
 
     key: str
     path: str
 
 
 class ConfigMapSource(msgspec.Struct, frozen=True):
-    """A ConfigMap whose keys are shown as files."""
+    """A ConfigMap whose keys become files of a volume."""
 
     name: str | None = None
     items: tuple[KeyToPath, ...] | None = None
@@ -134,13 +82,13 @@ class Projection(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Projected(msgspec.Struct, frozen=True):
-    """Several sources in one volume."""
+    """A volume with several sources."""
 
     sources: tuple[Projection, ...] | None = None
 
 
 class Volume(msgspec.Struct, frozen=True, rename="camel"):
-    """Files for containers; kinds that hold no ConfigMap are known by their presence alone."""
+    """A volume; of kinds without a ConfigMap only their presence counts."""
 
     name: str
     config_map: ConfigMapSource | None = None
@@ -151,13 +99,13 @@ class Volume(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class PodDnsConfig(msgspec.Struct, frozen=True):
-    """What a pod's resolv.conf gets besides."""
+    """Additions to a pod's resolv.conf."""
 
     nameservers: tuple[str, ...] | None = None
 
 
 class PodSpec(msgspec.Struct, frozen=True, rename="camel"):
-    """What a pod is made of."""
+    """The containers and volumes of a pod, and its DNS settings."""
 
     containers: tuple[Container, ...] | None = None
     volumes: tuple[Volume, ...] | None = None
@@ -167,7 +115,7 @@ class PodSpec(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class PodMetadata(msgspec.Struct, frozen=True):
-    """What a Service selects pods by."""
+    """The labels by which a Service selects pods."""
 
     labels: dict[str, str] | None = None
 
@@ -180,68 +128,22 @@ class PodTemplate(msgspec.Struct, frozen=True):
 
 
 class WorkloadSpec(msgspec.Struct, frozen=True):
-    """The pods of a workload and how many of them there should be."""
+    """The pods of a workload, and the number wanted."""
 
     template: PodTemplate | None = None
     replicas: int | None = None
-    """Of a Deployment."""
+    """Deployments only."""
 
 
 class WorkloadStatus(msgspec.Struct, frozen=True, rename="camel"):
-    """How many pods there are."""
+    """The numbers of pods."""
 
     ready_replicas: int | None = None
-    """Of a Deployment."""
+    """Deployments only."""
     desired_number_scheduled: int | None = None
-    """Of a DaemonSet."""
+    """DaemonSets only."""
     number_ready: int | None = None
-    """Of a DaemonSet."""
-
-
-class EndpointConditions(msgspec.Struct, frozen=True):
-    """Whether a pod behind a Service is to be asked."""
-
-    ready: bool | None = None
-    """None counts as ready."""
-
-
-class ServiceEndpoint(msgspec.Struct, frozen=True):
-    """A pod behind a Service."""
-
-    conditions: EndpointConditions | None = None
-
-
-class EndpointSlice(msgspec.Struct, frozen=True):
-    """discovery.k8s.io/v1 EndpointSlice."""
-
-    metadata: Metadata
-    endpoints: tuple[ServiceEndpoint, ...] | None = None
-
-
-class IngressRule(msgspec.Struct, frozen=True):
-    """A rule of an Ingress, of which the host counts."""
-
-    host: str | None = None
-
-
-class IngressTls(msgspec.Struct, frozen=True):
-    """Hosts under one certificate."""
-
-    hosts: tuple[str, ...] | None = None
-
-
-class IngressSpec(msgspec.Struct, frozen=True):
-    """The hosts of an Ingress."""
-
-    rules: tuple[IngressRule, ...] | None = None
-    tls: tuple[IngressTls, ...] | None = None
-
-
-class Ingress(msgspec.Struct, frozen=True):
-    """networking.k8s.io/v1 Ingress."""
-
-    metadata: Metadata
-    spec: IngressSpec | None = None
+    """DaemonSets only."""
 
 
 class Workload(msgspec.Struct, frozen=True):

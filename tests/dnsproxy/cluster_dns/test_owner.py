@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from dnsproxy.cluster_dns.owner import OUR_MANAGER, Form, Habit, last_writer, owner_of
-from sidecar.kubernetes.structs.workload import Metadata
+from sidecar.kubernetes.structs.metadata import Metadata
 
 KEEPS, REVERTS, UNKNOWN = Habit.KEEPS, Habit.REVERTS, Habit.UNKNOWN
 

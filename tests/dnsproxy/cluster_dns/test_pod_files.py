@@ -6,15 +6,8 @@ import pytest
 
 from dnsproxy.cluster_dns.pod_files import PodFiles
 from dnsproxy.cluster_dns.requests import CONFIG_MAP, Facts, Request
-from sidecar.kubernetes.structs.workload import (
-    ConfigMap,
-    ConfigMapSource,
-    Container,
-    Metadata,
-    PodSpec,
-    Volume,
-    VolumeMount,
-)
+from sidecar.kubernetes.structs.metadata import Metadata
+from sidecar.kubernetes.structs.workload import ConfigMap, ConfigMapSource, Container, PodSpec, Volume, VolumeMount
 
 KEYS = ["a.server", "b.server", ".server", "a.servers", "a.b.server", "aserver", "Corefile", "..data"]
 

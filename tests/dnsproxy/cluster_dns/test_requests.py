@@ -11,7 +11,8 @@ from dnsproxy.cluster_dns.requests import (
     Request,
     Unreadable,
 )
-from sidecar.kubernetes.structs.workload import ConfigMap, Metadata
+from sidecar.kubernetes.structs.metadata import Metadata
+from sidecar.kubernetes.structs.workload import ConfigMap
 
 COREDNS = Request(CONFIG_MAP, "kube-system", "coredns")
 

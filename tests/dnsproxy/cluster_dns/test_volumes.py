@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from dnsproxy.cluster_dns.volumes import Mount, mount_above, mounts_in
-from sidecar.kubernetes.structs.workload import ConfigMap, Container, Metadata, PodSpec
+from sidecar.kubernetes.structs.metadata import Metadata
+from sidecar.kubernetes.structs.workload import ConfigMap, Container, PodSpec
 
 
 def mount(path: str, mounts: list[dict[str, Any]], *volumes: dict[str, Any]) -> Mount | None:

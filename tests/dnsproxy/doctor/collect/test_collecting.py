@@ -15,11 +15,11 @@ from dnsproxy.doctor.collect.collecting import Places, read_cluster
 from dnsproxy.doctor.collect.read_own import with_metrics
 from dnsproxy.doctor.collect.read_workloads import config_map_of, mode_of, settings_of_words
 from dnsproxy.doctor.collect.reader import Reader
-from dnsproxy.doctor.collect.structs import Service
 from dnsproxy.doctor.facts.file import format_facts
 from dnsproxy.doctor.facts.model import Admin, Facts, Host
 from sidecar.errors import StartError
 from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.structs.network import Service
 from tests.kit.faulty_api import cluster_at
 from tests.kit.manifest_api import respond
 

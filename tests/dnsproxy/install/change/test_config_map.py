@@ -18,7 +18,8 @@ from dnsproxy.install.change.config_map import (
     made_entry,
     make_write,
 )
-from sidecar.kubernetes.structs.workload import ConfigMap, Metadata
+from sidecar.kubernetes.structs.metadata import Metadata
+from sidecar.kubernetes.structs.workload import ConfigMap
 
 
 def source(data: Mapping[str, str] | None = None, **annotations: str) -> Source:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from dnsproxy.dns.names import is_within, parse_hostname
 from dnsproxy.install.change.registrable import hosts_of, registrable_zones
-from sidecar.kubernetes.structs.workload import Ingress, IngressRule, IngressSpec, IngressTls, Metadata
+from sidecar.kubernetes.structs.metadata import Metadata
+from sidecar.kubernetes.structs.network import Ingress, IngressRule, IngressSpec, IngressTls
 
 
 @pytest.mark.parametrize(
