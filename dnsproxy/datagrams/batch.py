@@ -15,12 +15,11 @@ import itertools
 import socket
 from collections.abc import Sequence
 
-from dnsproxy.datagrams.headers import Headers, addresses, chosen, mapped, pinned
+from dnsproxy.datagrams.headers import NAME_SIZES, Headers, addresses, chosen, lengths_of, mapped, pinned, system_calls
 from dnsproxy.datagrams.late_replies import Late, LateReplies
 from dnsproxy.datagrams.port import BATCH, CONTROL, ID, MESSAGE, Sender, ask_for_destination
 
-_NAME_SIZES = {socket.AF_INET: 16, socket.AF_INET6: 28}  # sizeof(struct sockaddr_in), sizeof(struct sockaddr_in6)
-_NAME = max(_NAME_SIZES.values())
+_NAME = max(NAME_SIZES.values())
 _CMSG_HEADER = 16
 _DONTWAIT = int(socket.MSG_DONTWAIT)
 _SLOT = MESSAGE + 64  # were it a power of two, the starts of all slots would compete for a few lines of the cache
@@ -36,9 +35,7 @@ class BatchPort:
         self.send_errors = 0
         self._descriptor = sock.fileno()
         self._local = ask_for_destination(sock)
-        # PyDLL keeps the interpreter lock: these calls never wait, and giving it up costs more than they take.
-        library = ctypes.PyDLL(None, use_errno=True)
-        self._recvmmsg, self._sendmmsg = library.recvmmsg, library.sendmmsg
+        self._recvmmsg, self._sendmmsg = system_calls()
         self._late = LateReplies(sock, local=self._local)
         self._posted: list[Late] = []
         self._lay_headers()
@@ -58,16 +55,16 @@ class BatchPort:
         self._name_addresses = addresses(name, _NAME)
         self._control_addresses = addresses(control, CONTROL)
         # All addresses of a family of IP have one size, and so the kernel leaves what stands here as it is.
-        self._names_vary = self.socket.family not in _NAME_SIZES
-        self._full_names = array.array("I", [_NAME_SIZES.get(self.socket.family, _NAME)] * BATCH)
-        self._full_controls = array.array("Q", [CONTROL] * BATCH)
+        self._names_vary = self.socket.family not in NAME_SIZES
+        self._full_names = array.array("I", [NAME_SIZES.get(self.socket.family, _NAME)] * BATCH)
+        self._full_controls = lengths_of(CONTROL)
         self._no_interface = array.array("I", [0] * BATCH)
         incoming = self._incoming
         incoming.bases[:] = self._id_addresses
-        incoming.sizes[:] = array.array("Q", [MESSAGE] * BATCH)
+        incoming.sizes[:] = lengths_of(MESSAGE)
         # The kernel takes the ID of a reply from where it laid the query's.
         self._outgoing.first_bases[:] = self._id_addresses
-        self._outgoing.first_sizes[:] = array.array("Q", [ID] * BATCH)
+        self._outgoing.first_sizes[:] = lengths_of(ID)
         for headers in (self._incoming, self._outgoing):
             headers.names[:] = self._name_addresses
             headers.name_lengths[:] = self._full_names

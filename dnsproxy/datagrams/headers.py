@@ -1,4 +1,4 @@
-"""Message headers for recvmmsg(2) and sendmmsg(2): BATCH of them, laid out as the kernel reads them.
+"""recvmmsg(2) and sendmmsg(2), and BATCH message headers for them, laid out as the kernel reads them.
 
 The law: layout and nothing else. Headers are made once and touched in bulk through strided views, because a Python
 statement per field and datagram would cost as much as a batch saves.
@@ -9,10 +9,21 @@ from __future__ import annotations
 import array
 import ctypes
 import mmap
+import socket
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from dnsproxy.datagrams.port import BATCH
+
+NAME_SIZES: Final = {socket.AF_INET: 16, socket.AF_INET6: 28}
+"""sizeof(struct sockaddr_in) and sizeof(struct sockaddr_in6)."""
+
+
+def system_calls() -> tuple[Any, Any]:
+    """Recvmmsg and sendmmsg. Linux only."""
+    # PyDLL keeps the interpreter lock: these calls never wait, and releasing it costs more time than they take.
+    library = ctypes.PyDLL(None, use_errno=True)
+    return library.recvmmsg, library.sendmmsg
 
 
 class IoVector(ctypes.Structure):
@@ -43,9 +54,9 @@ class MessageHeader(ctypes.Structure):
 
 
 class Headers:
-    """BATCH message headers, each with `parts` vectors, and views over single fields of all of them.
+    """BATCH message headers, each with `parts` vectors, and views over one field of all headers.
 
-    Of the vectors the views show each header's last, and the first_... views its first.
+    The views `bases` and `sizes` show the last vector of each header, `first_bases` and `first_sizes` the first.
     """
 
     def __init__(self, *, parts: int = 1) -> None:
@@ -74,24 +85,29 @@ def _field_view(values: Any, structure: type[ctypes.Structure], field: str, code
 
 
 def pinned(size: int) -> tuple[memoryview, int]:
-    """A buffer and its address; a view cannot grow, so nothing can move what the kernel writes to and reads from."""
+    """A buffer and its address. A view cannot grow, so the memory that the kernel reads and writes never moves."""
     buffer = bytearray(size)
     return memoryview(buffer), ctypes.addressof(ctypes.c_char.from_buffer(buffer))
 
 
 def mapped(size: int) -> tuple[mmap.mmap, int]:
-    """As `pinned`, of whole pages; a slice of it is bytes, and so costs half as much as a copy of a slice of a view."""
+    """As `pinned`, of whole pages. A slice of it is bytes, at half the cost of copying a slice of a view."""
     buffer = mmap.mmap(-1, size)
     return buffer, ctypes.addressof(ctypes.c_char.from_buffer(buffer))
 
 
 def addresses(base: int, size: int) -> memoryview:
-    """Where the parts of a buffer begin, each of that size and one for each datagram."""
+    """The addresses of BATCH parts of a buffer, each of that size."""
     return memoryview(array.array("Q", range(base, base + size * BATCH, size)))
 
 
+def lengths_of(size: int) -> array.array[int]:
+    """One length for each of BATCH parts or datagrams."""
+    return array.array("Q", [size] * BATCH)
+
+
 def chosen(values: memoryview, places: Sequence[int]) -> Any:
-    """The values at some places, ready to be written into a view; a range of places is the first so many."""
+    """The values at these places, ready to be written into a view; a range stands for the first places."""
     if isinstance(places, range):
         return values[: len(places)]
     return array.array(values.format, map(values.__getitem__, places))

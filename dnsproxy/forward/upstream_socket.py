@@ -66,14 +66,14 @@ class UpstreamSocket:
             return [] if self._send_one(outbox[0]) else self._forget(outbox)
         failed: list[bytes] = []
         while outbox:
-            sent, error = self._batches.send(self.sock.fileno(), outbox[:BATCH])
-            if not error:
-                outbox = outbox[sent:]
-            else:
-                # ECONNREFUSED is of an *earlier* datagram (udp(7)); this one was not sent and has its own turn.
-                if error != errno.ECONNREFUSED or not self._send_one(outbox[0]):
+            try:
+                sent = self._batches.send_batch(self.sock.fileno(), outbox[:BATCH])
+            except OSError as error:
+                # ECONNREFUSED is about an *earlier* datagram (udp(7)); this one was not sent: send it alone.
+                if error.errno != errno.ECONNREFUSED or not self._send_one(outbox[0]):
                     failed.append(outbox[0])
-                outbox = outbox[1:]
+                sent = 1
+            outbox = outbox[sent:]
         return self._forget(failed)
 
     def _send_one(self, datagram: bytes) -> bool:

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dnsproxy.datagrams import batch as mmsg
-from dnsproxy.datagrams import headers as message_headers
+from dnsproxy.datagrams import batch, headers
 from dnsproxy.datagrams.batch import BatchPort
 from dnsproxy.datagrams.port import BATCH
 from sidecar.endpoints import Endpoint
@@ -65,19 +64,19 @@ def test_the_structures_are_those_of_the_c_compiler(tmp_path: Path) -> None:
     # The compiler states each array's size, from which the value is one off so that no array is empty.
     found = {name: int(size) - 1 for name, size in re.findall(r"\.size\s+(\w+), (\d+)", listing)}
     assert found == {
-        "iovec_size": ctypes.sizeof(message_headers.IoVector),
-        "iovec_length": message_headers.IoVector.length.offset,
-        "msghdr_size": ctypes.sizeof(message_headers.SingleHeader),
-        "msghdr_name_length": message_headers.SingleHeader.name_length.offset,
-        "msghdr_vector": message_headers.SingleHeader.vector.offset,
-        "msghdr_control": message_headers.SingleHeader.control.offset,
-        "msghdr_control_length": message_headers.SingleHeader.control_length.offset,
-        "msghdr_flags": message_headers.SingleHeader.flags.offset,
-        "mmsghdr_size": ctypes.sizeof(message_headers.MessageHeader),
-        "mmsghdr_length": message_headers.MessageHeader.length.offset,
-        "name": mmsg._NAME_SIZES[socket.AF_INET],
-        "name6": mmsg._NAME_SIZES[socket.AF_INET6],
-        "cmsg_header": mmsg._CMSG_HEADER,
+        "iovec_size": ctypes.sizeof(headers.IoVector),
+        "iovec_length": headers.IoVector.length.offset,
+        "msghdr_size": ctypes.sizeof(headers.SingleHeader),
+        "msghdr_name_length": headers.SingleHeader.name_length.offset,
+        "msghdr_vector": headers.SingleHeader.vector.offset,
+        "msghdr_control": headers.SingleHeader.control.offset,
+        "msghdr_control_length": headers.SingleHeader.control_length.offset,
+        "msghdr_flags": headers.SingleHeader.flags.offset,
+        "mmsghdr_size": ctypes.sizeof(headers.MessageHeader),
+        "mmsghdr_length": headers.MessageHeader.length.offset,
+        "name": headers.NAME_SIZES[socket.AF_INET],
+        "name6": headers.NAME_SIZES[socket.AF_INET6],
+        "cmsg_header": batch._CMSG_HEADER,
         "pktinfo_interface": 0,
         "pktinfo6_interface": 16,
     }
