@@ -12,7 +12,7 @@ from typing import Final
 
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
-from sidecar.socket_address import endpoint_of, socket_address
+from sidecar.socket_address import endpoint_of, family_of, socket_address
 
 _ADVICE: Final = {
     errno.EADDRINUSE: "the address is in use; stop the program that has it, or choose another port",
@@ -67,7 +67,7 @@ def _bind(endpoint: Endpoint, kind: socket.SocketKind, flag: str, shared: bool) 
 
 
 def _bind_one(endpoint: Endpoint, kind: socket.SocketKind, shared: bool) -> socket.socket:
-    family = socket.AF_INET6 if ":" in endpoint.host else socket.AF_INET
+    family = family_of(endpoint)
     opened = socket.socket(family, kind | socket.SOCK_NONBLOCK)
     try:
         if kind == socket.SOCK_STREAM:

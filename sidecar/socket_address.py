@@ -18,6 +18,11 @@ _LONGEST: Final = 9  # digits: what always fits the 32 bits of an interface's nu
 SocketAddress = tuple[str, int] | tuple[str, int, int, int]
 
 
+def family_of(endpoint: Endpoint) -> socket.AddressFamily:
+    """The address family of an endpoint."""
+    return socket.AF_INET6 if ":" in endpoint.host else socket.AF_INET
+
+
 def socket_address(endpoint: Endpoint) -> SocketAddress:
     """What bind() and connect() take. Raises OSError for a scope that is no interface here."""
     host, percent, scope = endpoint.host.partition("%")

@@ -12,7 +12,6 @@ BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1
 """Upper bounds of the duration histogram, seconds."""
 
 _RCODES = 24
-_RCODE_MASK = 0xF
 
 
 @dataclass(slots=True)
@@ -54,8 +53,3 @@ class Counters:
     forward_overload: int = 0
     tcp_connections: int = 0
     tcp_refused: int = 0
-
-
-def rcode_of(reply: bytes) -> int:
-    """The response code in a reply's header (without the extended part)."""
-    return reply[3] & _RCODE_MASK

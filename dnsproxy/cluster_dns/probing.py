@@ -17,8 +17,9 @@ import trio
 
 from dnsproxy.cluster_dns.asked import Asked, Outcome
 from dnsproxy.dns import probe
+from dnsproxy.dns.wire import rcode_of
 from sidecar.endpoints import Endpoint
-from sidecar.socket_address import socket_address
+from sidecar.socket_address import family_of, socket_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +87,12 @@ async def _ask_once(endpoint: Endpoint, query: bytes, patience: Patience) -> Out
             fault = os.strerror(error.errno) if error.errno else str(error)
             continue
         ours = probe.read_reply(query, reply) is probe.Reply.OURS
-        return Outcome(ours=ours, rcode=probe.rcode_of(reply))
+        return Outcome(ours=ours, rcode=rcode_of(reply))
     return Outcome(fault=fault)
 
 
 async def _exchange_datagrams(endpoint: Endpoint, query: bytes, patience: Patience) -> bytes:
-    with trio.socket.socket(_family(endpoint), socket.SOCK_DGRAM) as datagrams:
+    with trio.socket.socket(family_of(endpoint), socket.SOCK_DGRAM) as datagrams:
         await datagrams.connect(socket_address(endpoint))
         for seconds in patience.datagrams:
             await datagrams.send(query)
@@ -104,7 +105,7 @@ async def _exchange_datagrams(endpoint: Endpoint, query: bytes, patience: Patien
 
 
 async def _exchange_stream(endpoint: Endpoint, query: bytes, patience: Patience) -> bytes:
-    with trio.fail_after(patience.stream), trio.socket.socket(_family(endpoint), socket.SOCK_STREAM) as connecting:
+    with trio.fail_after(patience.stream), trio.socket.socket(family_of(endpoint), socket.SOCK_STREAM) as connecting:
         await connecting.connect(socket_address(endpoint))
         async with trio.SocketStream(connecting) as stream:
             try:
@@ -125,7 +126,3 @@ async def _receive(stream: trio.SocketStream, size: int) -> bytes:
             raise OSError("the connection was closed")
         octets += more
     return octets
-
-
-def _family(endpoint: Endpoint) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in endpoint.host else socket.AF_INET

@@ -13,10 +13,10 @@ import sys
 from collections.abc import Sequence
 
 from dnsproxy.datagrams.port import (
-    _IP_PKTINFO,
     BATCH,
     CONTROL,
     ID,
+    IP_PKTINFO,
     MESSAGE,
     DatagramPort,
     Sender,
@@ -107,7 +107,7 @@ def _source_only(ancillary: list[tuple[int, int, bytes]]) -> tuple[tuple[int, in
     """Packet information for a reply: the address asked, but not the interface, so that routing stays the kernel's."""
     kept = []
     for level, kind, data in ancillary:
-        if (level, kind) == (socket.IPPROTO_IP, _IP_PKTINFO):
+        if (level, kind) == (socket.IPPROTO_IP, IP_PKTINFO):
             kept.append((level, kind, bytes(4) + data[4:]))
         elif (level, kind) == (socket.IPPROTO_IPV6, socket.IPV6_PKTINFO):
             kept.append((level, kind, data[:16] + bytes(4)))

@@ -20,7 +20,10 @@ MESSAGE: Final = 4096
 CONTROL: Final = 64
 """Room for one IP_PKTINFO or IPV6_PKTINFO message."""
 
-_IP_PKTINFO = 8  # linux/in.h; the socket module lacks these too
+IP_PKTINFO: Final = 8
+"""Of linux/in.h; the socket module lacks it."""
+
+# IP_MTU_DISCOVER, IPV6_MTU_DISCOVER and IP_PMTUDISC_OMIT of linux/in.h and in6.h.
 _MTU_DISCOVER = {socket.IPPROTO_IP: 10, socket.IPPROTO_IPV6: 23}
 _PMTUDISC_OMIT = 5
 
@@ -81,7 +84,7 @@ def ask_for_destination(sock: socket.socket) -> bool:
     if sock.family == socket.AF_INET6:
         sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVPKTINFO, 1)
     elif sys.platform == "linux":
-        sock.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
+        sock.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, 1)
     else:
         return False
     return True

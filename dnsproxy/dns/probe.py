@@ -72,8 +72,3 @@ def read_reply(query: bytes, reply: bytes) -> Reply:
         return Reply.NONE
     rcode, answers = reply[3] & 0xF, reply[6] << 8 | reply[7]
     return Reply.OURS if rcode == 0 and answers and _STRING in reply[end:] else Reply.OTHER
-
-
-def rcode_of(reply: bytes) -> int:
-    """The response code of a reply, without its EDNS part."""
-    return reply[3] & 0xF

@@ -37,6 +37,11 @@ MINIMUM_UDP: Final = 512
 OUR_UDP: Final = 1232
 """What we offer and send at most over UDP: never fragmented on any path that carries IPv6 (DNS flag day 2020)."""
 
+# The extended errors that this server sends (RFC 8914 section 4).
+CACHED_ERROR: Final = 13
+NO_REACHABLE_AUTHORITY: Final = 22
+NETWORK_ERROR: Final = 23
+
 # What the call of a named tuple comes to in the end: it runs for every query that is forwarded.
 _new: Final = tuple.__new__
 _MAXIMUM_LABEL = 63
@@ -160,6 +165,16 @@ def skip_question_name(message: bytes) -> int:
             return 0
         position += length
     return 0
+
+
+def rcode_of(reply: bytes) -> int:
+    """The response code in the header of a reply, without its EDNS part."""
+    return reply[3] & 0xF
+
+
+def is_truncated(reply: bytes) -> bool:
+    """Whether a reply has the TC flag."""
+    return bool(reply[2] & TC >> 8)
 
 
 def question_end(message: bytes) -> int:

@@ -7,21 +7,17 @@ in flush().
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 import structlog
 import trio
 
-from dnsproxy.answers import decide as responder
-from dnsproxy.answers.counters import Counters, rcode_of
+from dnsproxy.answers.counters import Counters
+from dnsproxy.answers.decide import refuse
 from dnsproxy.datagrams.port import DatagramPort
-from dnsproxy.dns.wire import Query, Rcode
+from dnsproxy.dns.wire import NETWORK_ERROR, NO_REACHABLE_AUTHORITY, Query, Rcode, rcode_of
 from dnsproxy.forward import replies
 from dnsproxy.forward.admission import Admission, Failures
 from dnsproxy.forward.flight import Flight, Recipient
-
-_NO_REACHABLE_AUTHORITY: Final = 22  # extended DNS error codes (RFC 8914 section 4)
-_NETWORK_ERROR: Final = 23
 
 
 class Completion:
@@ -63,13 +59,13 @@ class Completion:
         self._counters.forward_timeouts += 1
         flight.count_miss()
         self._failures.add(flight.key, trio.current_time())
-        error = _NETWORK_ERROR if flight.unreachable else _NO_REACHABLE_AUTHORITY
+        error = NETWORK_ERROR if flight.unreachable else NO_REACHABLE_AUTHORITY
         self._finish(flight, self.fail(flight.query, error, times=flight.waiters))
 
     def fail(self, query: Query, extended_error: int, *, times: int = 1) -> bytes:
         """SERVFAIL for a query that so many wait for."""
         self._counters.own_by_rcode[Rcode.SERVFAIL] += times
-        return responder.refuse(query, Rcode.SERVFAIL, extended_error=extended_error).message
+        return refuse(query, Rcode.SERVFAIL, extended_error=extended_error).message
 
     def flush(self) -> None:
         """Send what was posted."""

@@ -15,11 +15,10 @@ from typing import Final
 
 import trio
 
-from dnsproxy.answers import decide as responder
 from dnsproxy.answers.counters import Counters
-from dnsproxy.answers.decide import Forward
+from dnsproxy.answers.decide import Forward, refuse
 from dnsproxy.datagrams.port import DatagramPort, Sender
-from dnsproxy.dns.wire import Query, Rcode
+from dnsproxy.dns.wire import CACHED_ERROR, Query, Rcode
 from dnsproxy.forward import replies
 from dnsproxy.forward.admission import Admission, Failures
 from dnsproxy.forward.attempts import Attempts
@@ -35,7 +34,6 @@ from sidecar.poller import Poller
 
 _STRAYS: Final = 8  # datagrams that answer nothing, after which a port's queries try TCP: somebody is guessing
 _SLICE: Final = 32  # flights that are moved before the other tasks get their turn
-_CACHED_ERROR = 13  # an extended DNS error code (RFC 8914 section 4)
 
 
 class Forwarder:
@@ -100,7 +98,7 @@ class Forwarder:
                 return reply or None
         if not self.admission.admit(sender[2]):
             self._counters.forward_overload += 1
-            return responder.refuse(query, Rcode.REFUSED).message
+            return refuse(query, Rcode.REFUSED).message
         now = self._completion.now = self._completion.now or trio.current_time()
         flight = Flight(forward, (port, sender, message[:2]), key, self.upstreams.route(), now)
         if not flights:
@@ -112,12 +110,12 @@ class Forwarder:
     def _look_closer(self, query: Query, key: bytes, port: DatagramPort, sender: Sender) -> bytes | None:
         """A reply to a query that does not depart, b"" where it waits with an equal one, None where it does depart."""
         if self.loops.caught(query.name):
-            return responder.refuse(query, Rcode.REFUSED).message
+            return refuse(query, Rcode.REFUSED).message
         flight = self._flights.get(key)
         if flight is not None:
             return self._join(flight, (port, sender, query.message[:2]))
         if self._failures.holds(key, trio.current_time()):
-            return self._completion.fail(query, _CACHED_ERROR)
+            return self._completion.fail(query, CACHED_ERROR)
         return None
 
     def _join(self, flight: Flight, recipient: Recipient) -> bytes:
@@ -127,7 +125,7 @@ class Forwarder:
         if not again:
             if not self.admission.admit(sender[2]):
                 self._counters.forward_overload += 1
-                return message_id + responder.refuse(flight.query, Rcode.REFUSED).message[2:]
+                return message_id + refuse(flight.query, Rcode.REFUSED).message[2:]
             self._counters.forward_joined += 1
             flight.join(recipient)
         # A client that lost patience must not have to wait for a query that is lost (CVE-2020-25686's repair).

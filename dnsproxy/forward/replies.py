@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dnsproxy.answers import decide as responder
+from dnsproxy.answers.decide import refuse
 from dnsproxy.dns import records, wire
 from dnsproxy.dns.wire import HEADER, Query, Rcode
 
@@ -36,11 +36,6 @@ def is_bare_error(reply: bytes) -> bool:
     return (nothing or only_opt) and reply[3] & 0xF in _ERRORS_WITHOUT_QUESTION
 
 
-def is_truncated(reply: bytes) -> bool:
-    """Whether a reply says that it is not whole."""
-    return bool(reply[2] & wire.TC >> 8)
-
-
 def _same_question(one: bytes, other: bytes) -> bool:
     return one[-4:] == other[-4:] and one[:-4].lower() == other[:-4].lower()
 
@@ -49,7 +44,7 @@ def pass_on(reply: bytes, query: Query, *, shields: bool, limit: int) -> bytes:
     """What the client gets for a reply that belongs to its query."""
     if reply[4:6] == b"\0\0" and is_bare_error(reply):
         # CoreDNS gives its client FORMERR for a reply without the question.
-        return responder.refuse(query, Rcode(reply[3] & 0xF)).message
+        return refuse(query, Rcode(reply[3] & 0xF)).message
     if shields and reply[3] & 0xF == Rcode.NXDOMAIN:
         reply = reply[:3] + bytes([reply[3] & 0xF0]) + reply[4:]
     if len(reply) > limit:

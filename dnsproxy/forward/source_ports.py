@@ -17,7 +17,7 @@ from dnsproxy.forward.flight import Flight, Health
 from dnsproxy.forward.upstream_socket import Receiver, UpstreamSocket
 from sidecar.endpoints import Endpoint
 from sidecar.poller import Poller
-from sidecar.socket_address import socket_address
+from sidecar.socket_address import family_of, socket_address
 
 SOCKETS: Final = 64
 """Ports in use at a time."""
@@ -118,8 +118,3 @@ class SourcePorts:
     def _close(self, sock: UpstreamSocket) -> None:
         self._poller.remove(sock.sock.fileno())
         sock.sock.close()
-
-
-def family_of(endpoint: Endpoint) -> socket.AddressFamily:
-    """The address family of an endpoint."""
-    return socket.AF_INET6 if ":" in endpoint.host else socket.AF_INET

@@ -12,10 +12,9 @@ from typing import Final
 import structlog
 import trio
 
-from dnsproxy.answers import decide as responder
-from dnsproxy.answers.counters import Counters, rcode_of
-from dnsproxy.answers.decide import Forward
-from dnsproxy.dns.wire import Query, Rcode
+from dnsproxy.answers.counters import Counters
+from dnsproxy.answers.decide import Forward, refuse
+from dnsproxy.dns.wire import CACHED_ERROR, NO_REACHABLE_AUTHORITY, Query, Rcode, rcode_of
 from dnsproxy.forward import replies
 from dnsproxy.forward.admission import Admission, Failures
 from dnsproxy.forward.deadlines import GIVE_UP
@@ -23,8 +22,6 @@ from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.upstreams import Upstreams
 
 _LIMIT: Final = 0xFFFF
-_NO_REACHABLE_AUTHORITY = 22  # extended DNS error codes (RFC 8914 section 4)
-_CACHED_ERROR = 13
 
 
 class _UnderWay:
@@ -62,13 +59,13 @@ class StreamForwarder:
     async def forward(self, forward: Forward, *, client: Hashable) -> bytes:
         """The reply, in bounded time."""
         if self._loops.caught(forward.query.name):
-            return responder.refuse(forward.query, Rcode.REFUSED).message
+            return refuse(forward.query, Rcode.REFUSED).message
         started = trio.current_time()
         if self._failures.holds(forward.query.message[2:], started):
-            return self._fail(forward.query, _CACHED_ERROR)
+            return self._fail(forward.query, CACHED_ERROR)
         if not self._admission.admit(client):
             self._counters.forward_overload += 1
-            return responder.refuse(forward.query, Rcode.REFUSED).message
+            return refuse(forward.query, Rcode.REFUSED).message
         passed = None
         try:
             passed = await self._exchange(forward, deadline=started + GIVE_UP)
@@ -114,10 +111,10 @@ class StreamForwarder:
     def _count(self, forward: Forward, passed: bytes | None) -> bytes:
         if passed is None:
             self._counters.forward_timeouts += 1
-            return self._fail(forward.query, _NO_REACHABLE_AUTHORITY)
+            return self._fail(forward.query, NO_REACHABLE_AUTHORITY)
         self._counters.upstream_by_rcode[rcode_of(passed)] += 1
         return passed
 
     def _fail(self, query: Query, extended_error: int) -> bytes:
         self._counters.own_by_rcode[Rcode.SERVFAIL] += 1
-        return responder.refuse(query, Rcode.SERVFAIL, extended_error=extended_error).message
+        return refuse(query, Rcode.SERVFAIL, extended_error=extended_error).message

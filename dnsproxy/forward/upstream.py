@@ -22,11 +22,11 @@ from dnsproxy.forward.flight import Health
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.pipeline import Pipeline
 from dnsproxy.forward.settings import TlsEndpoint
-from dnsproxy.forward.source_ports import SourcePorts, family_of
+from dnsproxy.forward.source_ports import SourcePorts
 from dnsproxy.forward.upstream_socket import Receiver
 from sidecar.endpoints import Endpoint
 from sidecar.poller import Poller
-from sidecar.socket_address import socket_address
+from sidecar.socket_address import family_of, socket_address
 
 _LARGEST: Final = 65535
 _PROBE: Final = wire.plain_query(b"\0", 2)  # `. IN NS`, as CoreDNS asks

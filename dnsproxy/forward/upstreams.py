@@ -12,8 +12,7 @@ from functools import partial
 import trio
 
 from dnsproxy.datagrams.connected import Batches
-from dnsproxy.dns.wire import Query
-from dnsproxy.forward import replies
+from dnsproxy.dns.wire import Query, is_truncated
 from dnsproxy.forward.deadlines import GIVE_UP, patience
 from dnsproxy.forward.flight import FAILING
 from dnsproxy.forward.loop import LoopProbes
@@ -166,4 +165,4 @@ async def first_answer(asks: Iterable[Ask], *, patience: float) -> bytes | None:
 async def _ask_whole(upstream: Upstream, query: Query) -> bytes | None:
     """Ask over UDP for a client that has no use for a cut reply."""
     reply = await upstream.ask_datagram(query)
-    return None if reply is None or replies.is_truncated(reply) else reply
+    return None if reply is None or is_truncated(reply) else reply

@@ -11,13 +11,12 @@ from collections.abc import Sequence
 import structlog
 import trio
 
-from dnsproxy.answers import decide as responder
-from dnsproxy.answers.counters import Counters, rcode_of
-from dnsproxy.answers.decide import Answer, Drop, Forward, Refuse, decide
+from dnsproxy.answers.counters import Counters
+from dnsproxy.answers.decide import Answer, Drop, Forward, Refuse, decide, refuse, server_failure
 from dnsproxy.answers.quick import QuickAnswers
 from dnsproxy.answers.table import HostTable
 from dnsproxy.datagrams.port import ID, DatagramPort
-from dnsproxy.dns.wire import Query, Rcode
+from dnsproxy.dns.wire import Query, Rcode, rcode_of
 from dnsproxy.forward.forwarder import Forwarder
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.server.stream_connection import StreamLimits
@@ -153,7 +152,7 @@ class DnsServer:
     async def forward_stream(self, forward: Forward, *, client: str) -> bytes:
         """See StreamService."""
         if self.forwarder is None:
-            return responder.refuse(forward.query, Rcode.SERVFAIL).message
+            return refuse(forward.query, Rcode.SERVFAIL).message
         return await self.forwarder.streams.forward(forward, client=client)
 
     def _count(self, outcome: Answer | Refuse | Drop) -> bytes | None:
@@ -171,4 +170,4 @@ class DnsServer:
         self.counters.failures += 1
         self.counters.own_by_rcode[Rcode.SERVFAIL] += 1
         self._log.exception("a query failed", octets=len(message))
-        return responder.server_failure(message)
+        return server_failure(message)

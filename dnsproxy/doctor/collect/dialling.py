@@ -19,7 +19,7 @@ import trio
 
 from dnsproxy.doctor.collect.dial_targets import Target
 from dnsproxy.doctor.facts.model import Header, Outcome, Probe
-from sidecar.socket_address import socket_address
+from sidecar.socket_address import family_of, socket_address
 from sidecar.text import one_line
 
 CONNECT_SECONDS: Final = 3.0
@@ -79,7 +79,7 @@ async def dial(target: Target) -> Probe:
 
 
 async def _dial(target: Target) -> tuple[Outcome, str]:
-    family = socket.AF_INET6 if ":" in target.endpoint.host else socket.AF_INET
+    family = family_of(target.endpoint)
     with trio.socket.socket(family, socket.SOCK_STREAM) as connecting:
         try:
             with trio.fail_after(CONNECT_SECONDS):

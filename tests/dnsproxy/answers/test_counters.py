@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.answers.counters import BUCKETS, Counters, Durations, rcode_of
+from dnsproxy.answers.counters import BUCKETS, Counters, Durations
 from dnsproxy.dns.wire import Rcode
-from tests.kit.messages import header
 
 
 @pytest.mark.parametrize("index", range(len(BUCKETS)))
@@ -30,11 +29,6 @@ def test_a_batch_counts_as_often_as_it_has_requests() -> None:
     durations.observe(0.0, times=64)
     assert durations.counts[0] == 64
     assert durations.total == 0
-
-
-@pytest.mark.parametrize("flags", range(256))
-def test_the_code_of_a_reply_is_in_its_flags(flags: int) -> None:
-    assert rcode_of(header(0x8000 | flags)) == flags & 0xF
 
 
 @pytest.mark.parametrize("rcode", Rcode)

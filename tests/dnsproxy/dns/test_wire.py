@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dnsproxy.dns.wire import Edns, Fault, Query, question_end, scan_query, skip_question_name
+from dnsproxy.dns.wire import Edns, Fault, Query, is_truncated, question_end, rcode_of, scan_query, skip_question_name
 from tests.kit.messages import (
     AAAA,
     IXFR,
@@ -353,3 +353,13 @@ def test_the_scan_and_dnspython_agree_on_what_a_query_is(message: bytes) -> None
 @pytest.mark.parametrize("message", SEEDS, ids=range(len(SEEDS)))
 def test_the_seeds_of_the_mutations_are_queries(message: bytes) -> None:
     assert isinstance(scan_query(message), Query)
+
+
+@pytest.mark.parametrize("flags", range(256))
+def test_the_code_of_a_reply_is_in_its_flags(flags: int) -> None:
+    assert rcode_of(header(0x8000 | flags)) == flags & 0xF
+
+
+@pytest.mark.parametrize("flags", range(0x80, 0x100))
+def test_a_reply_says_itself_whether_it_is_cut(flags: int) -> None:
+    assert is_truncated(bytes([0, 0, flags, 0x80])) == bool(flags & 0x02)

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.forward import admission as module
 from dnsproxy.forward.admission import LARGEST, MOST, REMEMBER, Admission, Failures
 
 
@@ -123,7 +122,7 @@ def test_what_is_old_is_let_go_of_and_the_rest_stays() -> None:
 
 
 def test_random_names_cannot_push_out_what_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST", 3)
+    monkeypatch.setattr("dnsproxy.forward.admission.MOST", 3)
     remembered = Failures()
     for number in range(100):
         remembered.add(b"%d" % number, 10.0)
@@ -131,7 +130,7 @@ def test_random_names_cannot_push_out_what_is_remembered(monkeypatch: pytest.Mon
 
 
 def test_there_is_room_again_when_old_failures_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST", 2)
+    monkeypatch.setattr("dnsproxy.forward.admission.MOST", 2)
     remembered = Failures()
     for name in (b"a", b"b", b"c"):
         remembered.add(name, 10.0)
@@ -159,7 +158,7 @@ def test_the_bound_is_one_that_a_small_pod_can_hold() -> None:
 )
 def test_it_holds_what_failed_within_its_time_in_the_order_of_the_times(moves: list[tuple[str, bytes, float]]) -> None:
     """The law, with time that only goes forward: a query holds while the last failure of it that fitted is young."""
-    with mock.patch.object(module, "MOST", 3):
+    with mock.patch("dnsproxy.forward.admission.MOST", 3):
         remembered = Failures()
         expected: dict[bytes, float] = {}
         now = 0.0

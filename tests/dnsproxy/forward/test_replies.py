@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnsproxy.dns.wire import Rcode
-from dnsproxy.forward.replies import belongs, client_limit, is_bare_error, is_truncated, pass_on
+from dnsproxy.forward.replies import belongs, client_limit, is_bare_error, pass_on
 from tests.kit.messages import (
     AAAA,
     MX,
@@ -147,11 +147,6 @@ def test_the_opt_record_of_an_error_without_question_is_not_the_clients(edns: bo
     reading = read_both(pass_on(reply, scanned(asked), shields=False, limit=512))
     assert (reading.rcode, len(reading.question)) == (Rcode.FORMERR, 1)
     assert reading.opt == (Opt(0, 1232, do=False, other_flags=0, options=0) if edns else None)
-
-
-@pytest.mark.parametrize("flags", range(0x80, 0x100))
-def test_a_reply_says_itself_whether_it_is_cut(flags: int) -> None:
-    assert is_truncated(bytes([0, 0, flags, 0x80])) == bool(flags & 0x02)
 
 
 # --- what passes -----------------------------------------------------------------------------------------------------

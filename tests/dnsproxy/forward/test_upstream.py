@@ -17,7 +17,6 @@ from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from dnsproxy.datagrams.connected import Batches
-from dnsproxy.forward import upstream as upstream_module
 from dnsproxy.forward.deadlines import LOOP_EVERY, LOOPING_EVERY, PROBE_EVERY
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.settings import TlsEndpoint
@@ -206,8 +205,8 @@ def test_a_loop_costs_half_a_minute_at_most_and_no_more_than_a_few_probes() -> N
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Probes in such a pace that a test sees several of them."""
-    monkeypatch.setattr(upstream_module, "LOOP_EVERY", 6.0)
-    monkeypatch.setattr(upstream_module, "LOOPING_EVERY", 1.0)
+    monkeypatch.setattr("dnsproxy.forward.upstream.LOOP_EVERY", 6.0)
+    monkeypatch.setattr("dnsproxy.forward.upstream.LOOPING_EVERY", 1.0)
 
 
 class Turns:

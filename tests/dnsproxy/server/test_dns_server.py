@@ -14,12 +14,12 @@ import pytest
 import trio
 import trio.testing
 
-from dnsproxy.answers import decide as responder
+from dnsproxy.answers.decide import Outcome, decide
 from dnsproxy.answers.quick import QuickAnswers
 from dnsproxy.datagrams.batch import BatchPort
 from dnsproxy.datagrams.open import SinglePort
 from dnsproxy.datagrams.port import BATCH, DatagramPort, Sender
-from dnsproxy.server import dns_server as server
+from dnsproxy.server import dns_server
 from dnsproxy.server.dns_server import DnsServer
 from tests.kit import upstream_replies as upstream
 from tests.kit.dns_server import (
@@ -239,12 +239,12 @@ async def test_beyond_the_cap_queries_are_refused_and_table_answers_go_on() -> N
 
 
 async def test_a_bug_met_by_one_query_is_servfail_and_service_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail_once(message: bytes, *arguments: Any, **keywords: Any) -> responder.Outcome:
+    def fail_once(message: bytes, *arguments: Any, **keywords: Any) -> Outcome:
         if b"broken" in message:
             raise RuntimeError("a bug")
-        return responder.decide(message, *arguments, **keywords)
+        return decide(message, *arguments, **keywords)
 
-    monkeypatch.setattr(server, "decide", fail_once)
+    monkeypatch.setattr(dns_server, "decide", fail_once)
     broken = query("broken.example.org")
     async with running() as world, world.client() as client:
         for message in (OUR_QUERY, broken, OUR_QUERY):
