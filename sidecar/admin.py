@@ -58,7 +58,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger()
 async def serve_admin(
     listeners: Sequence[socket.socket],
     *,
-    readiness: Callable[[], Awaitable[Readiness]],
+    readiness: Callable[[], Readiness | Awaitable[Readiness]],
     registry: CollectorRegistry,
     page: Callable[[], str],
     routes: Mapping[str, Route] = _NO_ROUTES,
@@ -110,7 +110,7 @@ class _Resources:
     def __init__(
         self,
         *,
-        readiness: Callable[[], Awaitable[Readiness]],
+        readiness: Callable[[], Readiness | Awaitable[Readiness]],
         registry: CollectorRegistry,
         page: Callable[[], str],
         routes: Mapping[str, Route],
@@ -140,7 +140,8 @@ class _Resources:
 
     async def _ask_readiness(self) -> Readiness:
         with trio.move_on_after(ANSWER_SECONDS):
-            return await self._readiness()
+            readiness = self._readiness()
+            return readiness if isinstance(readiness, Readiness) else await readiness
         return Readiness(ready=False, reason=f"the readiness check took longer than {ANSWER_SECONDS} s")
 
 

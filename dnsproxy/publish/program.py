@@ -6,9 +6,7 @@ where that was asked for.
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Sequence
-from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -20,11 +18,10 @@ from dnsproxy.publish.following import Target, Troubled, follow
 from dnsproxy.publish.publisher_status import PublishCollector, PublishStatus, format_page
 from dnsproxy.publish.settings import PublisherSettings
 from dnsproxy.publish.source import FileSource, ServerSource, Source
-from sidecar.admin import Readiness, serve_admin
+from sidecar.admin import Readiness
+from sidecar.admin_port import AdminPort, open_admin_port
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
-from sidecar.listeners import bound_endpoint, listen_tcp
-from sidecar.registries import make_registry
 from sidecar.signals import run_until_signal
 
 GRACE: Final = 20.0
@@ -58,53 +55,37 @@ async def take_out(target: RemovableTarget, where: str) -> None:
 
 async def run_publisher(target: RemovableTarget, settings: PublisherSettings, status: PublishStatus) -> int:
     """Publish until SIGTERM or SIGINT; the exit status. Raises StartError."""
-
-    async def until(stopping: trio.Event) -> None:
-        await publish(target, settings, status, stopping=stopping)
-
-    return await run_until_signal(until, grace=GRACE)
+    return await run_until_signal(partial(publish, target, settings, status), grace=GRACE)
 
 
 async def publish(
     target: RemovableTarget,
     settings: PublisherSettings,
     status: PublishStatus,
-    *,
     stopping: trio.Event,
+    *,
     task_status: trio.TaskStatus[Endpoint | None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Publish until `stopping` is set; the value of its start is the endpoint of the admin port."""
     source = make_source(settings)
-    with ExitStack() as sockets:
-        admin = [sockets.enter_context(listen_tcp(settings.admin, flag="--admin"))] if settings.admin else []
+    with open_admin_port(settings.admin) as port:
         async with trio.open_nursery() as nursery:
-
-            async def follow_source() -> None:
-                await follow(source, target, pace=settings.pace, status=status)
-
-            if admin:
-                nursery.start_soon(_serve_admin, admin, status)
-            nursery.start_soon(follow_source)
-            bound = bound_endpoint(admin[0]) if admin else None
-            log.info("publishing", source=status.source, target=status.target, admin=str(bound or "off"))
-            task_status.started(bound)
+            nursery.start_soon(_serve_admin, port, status)
+            nursery.start_soon(partial(follow, source, target, pace=settings.pace, status=status))
+            log.info("publishing", source=status.source, target=status.target, admin=str(port))
+            task_status.started(port.endpoint)
             await stopping.wait()
             nursery.cancel_scope.cancel()
     if settings.remove_on_exit:
         await _remove(target, status)
 
 
-async def _serve_admin(listeners: Sequence[socket.socket], status: PublishStatus) -> None:
-    async def readiness() -> Readiness:
+async def _serve_admin(port: AdminPort, status: PublishStatus) -> None:
+    def readiness() -> Readiness:
         reason = status.why_not_ready()
         return Readiness(not reason, reason or f"ready, {status.names} names published")
 
-    await serve_admin(
-        listeners,
-        readiness=readiness,
-        registry=make_registry(PublishCollector(status)),
-        page=lambda: format_page(status),
-    )
+    await port.serve(PublishCollector(status), readiness=readiness, page=lambda: format_page(status))
 
 
 async def _remove(target: RemovableTarget, status: PublishStatus) -> None:

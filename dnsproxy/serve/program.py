@@ -12,6 +12,7 @@ import socket
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from dnsproxy.sources.cluster_sources import ClusterSources
 from dnsproxy.sources.hosts_file import follow_hosts_file, read_hosts_file
 from dnsproxy.sources.settings import ClusterSettings
 from dnsproxy.sources.static_names import HostsFile, HostsSource
+from sidecar.admin_port import open_admin_port
 from sidecar.endpoints import Endpoint
 from sidecar.file_follower import Mark, file_mark
 from sidecar.inherited import Inherited, take_inherited
@@ -58,17 +60,13 @@ class Bound:
 
 async def run_serve(settings: ServeSettings) -> int:
     """Serve until SIGTERM or SIGINT; the exit status."""
-
-    async def until(stopping: trio.Event) -> None:
-        await serve(settings, stopping=stopping)
-
-    return await run_until_signal(until, grace=settings.lameduck + settings.drain)
+    return await run_until_signal(partial(serve, settings), grace=settings.lameduck + settings.drain)
 
 
 async def serve(
     settings: ServeSettings,
-    *,
     stopping: trio.Event,
+    *,
     task_status: trio.TaskStatus[Bound] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve until `stopping` is set and for the lame duck's time, then answer what is under way. Raises StartError."""
@@ -131,7 +129,7 @@ class _Service:
             listening = tuple(dict.fromkeys(map(bound_endpoint, (*streams, *datagrams))))
             # Again, because only now is it known which sockets were inherited.
             settings.refuse_loop(listening)
-            admin = [sockets.enter_context(listen_tcp(settings.admin, flag="--admin"))] if settings.admin else []
+            port = sockets.enter_context(open_admin_port(settings.admin))
             async with trio.open_nursery() as nursery:
                 listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(stream)) for stream in streams]
                 nursery.start_soon(self.server.run, [open_port(bound) for bound in datagrams], listeners)
@@ -146,9 +144,8 @@ class _Service:
                     nursery.start_soon(self.ownership.run)
                 if settings.resolv_conf:
                     nursery.start_soon(self._follow_resolv_conf, settings.resolv_conf, listening)
-                if admin:
-                    nursery.start_soon(self.report.serve, admin)
-                task_status.started(Bound(listening, *map(bound_endpoint, admin)))
+                nursery.start_soon(self.report.serve, port)
+                task_status.started(Bound(listening, port.endpoint))
 
     def _publish(self, table: HostTable) -> None:
         self.server.table = table

@@ -5,7 +5,6 @@ The law: it looks and changes nothing; every answer is of this moment.
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -23,12 +22,11 @@ from dnsproxy.server.dns_server import DnsServer
 from dnsproxy.snapshot.file import SnapshotStatus
 from dnsproxy.snapshot.format import format_restored
 from dnsproxy.sources.cluster_sources import ClusterSources
-from sidecar.admin import Readiness, serve_admin
+from sidecar.admin import Readiness
+from sidecar.admin_port import AdminPort
 from sidecar.kubernetes.follower_status import Status
 from sidecar.page.document import Fact, Level
 from sidecar.page.history import History
-from sidecar.page.sampling import keep_sampling
-from sidecar.registries import make_registry
 
 _TIDY_SECONDS: Final = 5
 """For so long, and a minute if nothing changes, is memory kept that a search took."""
@@ -57,26 +55,26 @@ class SelfReport:
         self._ownership = ownership
         self._history = History(CHARTS)
 
-    async def serve(self, listeners: Sequence[socket.socket]) -> None:
+    async def serve(self, port: AdminPort) -> None:
         """Answer on the admin port until cancelled."""
         looks = self._ownership.looks if self._ownership else None
         published = Published(lambda: self._server.table, ttl=self._ttl)
-        registry = make_registry(ServerCollector(self._server, self._keeper, self._statuses, looks=looks))
         pages = Pages(self._keeper.registry, ttl=self._ttl, look=self._overview, notes=self._notes)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(keep_sampling, self._history, self._read_counters)
             nursery.start_soon(_keep_tidy, pages)
-            await serve_admin(
-                listeners,
-                readiness=self._readiness,
-                registry=registry,
+            await port.serve(
+                ServerCollector(self._server, self._keeper, self._statuses, looks=looks),
+                readiness=self._judge,
                 page=pages.overview,
                 routes={
                     **pages.routes(),
                     **table_routes(self._keeper.registry, ttl=self._ttl, notes=self._notes),
                     **published.routes(waiting_for=lambda: self._keeper.waiting_for),
                 },
+                samples=(self._history, self._read_counters),
             )
+            # Without a port there is nothing to tidy either.
+            nursery.cancel_scope.cancel()
 
     def _read_counters(self) -> Mapping[str, float]:
         return read_counters(self._server.counters, outstanding=self._server.outstanding)
@@ -130,9 +128,6 @@ class SelfReport:
 
     def _faults(self) -> Mapping[str, str]:
         return self._cluster.faults if self._cluster else {}
-
-    async def _readiness(self) -> Readiness:
-        return self._judge()
 
     def _judge(self) -> Readiness:
         if self.stopping:

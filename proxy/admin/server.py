@@ -5,7 +5,6 @@ The law: it only looks; whoever relays fills the view that is looked at.
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -20,12 +19,11 @@ from proxy.header.addresses import LOCAL
 from proxy.header.protocol import formatter
 from proxy.relay.counters import Counters
 from proxy.settings import Settings
-from sidecar.admin import Readiness, serve_admin
+from sidecar.admin import Readiness
+from sidecar.admin_port import AdminPort
 from sidecar.endpoints import Endpoint
 from sidecar.page.history import History
 from sidecar.page.live import live_route
-from sidecar.page.sampling import keep_sampling
-from sidecar.registries import make_registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class View:
 
 async def serve_relay_admin(
     view: View,
-    listeners: Sequence[socket.socket],
+    port: AdminPort,
     stopping: trio.Event,
     *,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
@@ -57,7 +55,6 @@ async def serve_relay_admin(
         (target, formatter(settings.protocol_of(route), checksum=settings.crc32c)(LOCAL))
         for (_, target), route in zip(view.targets, settings.routes, strict=True)
     ]
-    registry = make_registry(RelayCollector(view.counters), *view.collectors)
 
     async def readiness() -> Readiness:
         fault = "stopping" if stopping.is_set() else view.fault()
@@ -70,16 +67,15 @@ async def serve_relay_admin(
     def look() -> RelayStatus:
         return _look(view, history, "stopping" if stopping.is_set() else view.fault() or "")
 
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(keep_sampling, history, lambda: read_counters(view.counters))
-        await serve_admin(
-            listeners,
-            readiness=readiness,
-            registry=registry,
-            page=lambda: render_page(look()),
-            routes=live_route(history, lambda: relay_facts(look())),
-            task_status=task_status,
-        )
+    await port.serve(
+        RelayCollector(view.counters),
+        *view.collectors,
+        readiness=readiness,
+        page=lambda: render_page(look()),
+        routes=live_route(history, lambda: relay_facts(look())),
+        samples=(history, lambda: read_counters(view.counters)),
+        task_status=task_status,
+    )
 
 
 def _look(view: View, history: History, fault: str) -> RelayStatus:

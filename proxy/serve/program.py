@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import functools
 import gc
-import socket
-from collections.abc import Sequence
 
 import structlog
 import trio
@@ -16,8 +14,8 @@ import trio
 from proxy.admin.server import View, serve_relay_admin
 from proxy.relay.relay import Relay, open_listeners
 from proxy.settings import Settings
+from sidecar.admin_port import AdminPort, open_admin_port
 from sidecar.endpoints import Endpoint
-from sidecar.listeners import listen_tcp
 from sidecar.signals import run_until_signal
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
@@ -28,15 +26,16 @@ async def serve(settings: Settings, admin: Endpoint | None, drain: float) -> int
     listeners = open_listeners(settings)
     try:
         relay = Relay(settings, listeners)
-        admin_listeners = [] if admin is None else [listen_tcp(admin, flag="--admin", backlog=128)]
+        port = open_admin_port(admin, backlog=128)
     except BaseException:
         for listener in listeners:
             listener.close()
         raise
-    return await run_until_signal(functools.partial(_serve, relay, admin_listeners), grace=drain)
+    with port:
+        return await run_until_signal(functools.partial(_serve, relay, port), grace=drain)
 
 
-async def _serve(relay: Relay, admin_listeners: Sequence[socket.socket], stopping: trio.Event) -> None:
+async def _serve(relay: Relay, port: AdminPort, stopping: trio.Event) -> None:
     view = View(
         relay.core.settings,
         targets=[(listener.endpoint, listener.backend) for listener in relay.listeners],
@@ -44,8 +43,7 @@ async def _serve(relay: Relay, admin_listeners: Sequence[socket.socket], stoppin
         limit=lambda: relay.core.limit,
     )
     async with trio.open_nursery() as nursery:
-        if admin_listeners:
-            await nursery.start(functools.partial(serve_relay_admin, view, admin_listeners, stopping))
+        await nursery.start(serve_relay_admin, view, port, stopping)
         say_where(view)
         spare_garbage_search()
         core = relay.core

@@ -30,9 +30,10 @@ from proxy.serve.program import say_where
 from proxy.serve.worker_reports import Report, add_up, backoff, keep_of_ended, parse_report, share_of
 from proxy.serve.worker_settings import Orders, format_orders
 from proxy.settings import Settings
+from sidecar.admin_port import AdminPort, open_admin_port
 from sidecar.endpoints import Endpoint
 from sidecar.errors import StartError
-from sidecar.listeners import bound_endpoint, claim_tcp, listen_tcp
+from sidecar.listeners import bound_endpoint, claim_tcp
 from sidecar.signals import run_until_signal
 
 LONG_LIFE: Final = 10.0
@@ -55,7 +56,7 @@ async def supervise(
     """Have so many workers relay until SIGTERM or SIGINT and drain; gives the exit status. Raises StartError."""
     with ExitStack() as stack:
         claimed = [stack.enter_context(claim_tcp(route.listen, flag=ROUTE_FLAG)) for route in settings.routes]
-        admin_listeners = [] if admin is None else [listen_tcp(admin, flag="--admin", backlog=128)]
+        port = stack.enter_context(open_admin_port(admin, backlog=128))
         # Port 0 has become a number by now, which all workers are to share.
         routes = tuple(
             dataclasses.replace(route, listen=bound_endpoint(claim))
@@ -65,13 +66,11 @@ async def supervise(
         each = dataclasses.replace(settings, max_connections=share_of(settings.max_connections, workers=workers))
         orders = [Orders(number, each, drain, log_format, log_level) for number in range(1, workers + 1)]
         fleet = Fleet(orders)
-        serve = functools.partial(_supervise, fleet, settings, admin_listeners)
+        serve = functools.partial(_supervise, fleet, settings, port)
         return await run_until_signal(serve, grace=drain)
 
 
-async def _supervise(
-    fleet: Fleet, settings: Settings, admin_listeners: Sequence[socket.socket], stopping: trio.Event
-) -> None:
+async def _supervise(fleet: Fleet, settings: Settings, port: AdminPort, stopping: trio.Event) -> None:
     endpoints = [route.listen for route in settings.routes]
     backends = {route.backend: Backend(route.backend, listeners=endpoints) for route in settings.routes}
     view = View(
@@ -84,8 +83,7 @@ async def _supervise(
     )
     async with trio.open_nursery() as nursery:
         await nursery.start(follow_backends, list(backends.values()), settings)
-        if admin_listeners:
-            await nursery.start(functools.partial(serve_relay_admin, view, admin_listeners, stopping))
+        await nursery.start(serve_relay_admin, view, port, stopping)
         async with trio.open_nursery() as working:
             for orders in fleet.orders:
                 await working.start(fleet.keep_working, orders, stopping)

@@ -1,1 +1,1 @@
-"""The pages of the admin port: one look and one script for every program. Pure but for sampling.py."""
+"""The pages of the admin port: one look and one script for every program. Pure."""

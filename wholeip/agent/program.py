@@ -5,24 +5,21 @@ The law: everything that is started lives and dies inside one nursery; the rules
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 import structlog
 import trio
 
-from sidecar.admin import Readiness, serve_admin
+from sidecar.admin import Readiness
+from sidecar.admin_port import AdminPort, open_admin_port
 from sidecar.answers import JSON, Answer
 from sidecar.endpoints import Endpoint
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
-from sidecar.listeners import bound_endpoint, listen_tcp
 from sidecar.page.history import History
 from sidecar.page.live import live_route
-from sidecar.page.sampling import keep_sampling
-from sidecar.registries import make_registry
 from sidecar.signals import run_until_signal
 from wholeip.agent.flow_ender import EndFlows, FlowEnder
 from wholeip.agent.following import ClusterFollower, open_client
@@ -45,19 +42,15 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("wholeip")
 async def run_agent(settings: RunSettings) -> int:
     """Run until SIGTERM or SIGINT; the exit status. Raises StartError."""
     client = await open_client(settings.cluster)
-
-    async def until(stopping: trio.Event) -> None:
-        await serve(settings, client, Nft(), stopping=stopping, end_flows=end_flows)
-
-    return await run_until_signal(until, grace=GRACE)
+    return await run_until_signal(partial(serve, settings, client, Nft(), end_flows=end_flows), grace=GRACE)
 
 
 async def serve(
     settings: RunSettings,
     client: ApiClient,
     table: Table,
-    *,
     stopping: trio.Event,
+    *,
     end_flows: EndFlows,
     pace: Pace = DEFAULT_PACE,
     task_status: trio.TaskStatus[Endpoint | None] = trio.TASK_STATUS_IGNORED,
@@ -70,27 +63,24 @@ async def serve(
     agent = Agent(
         table, state, status, pace=AgentPace(resync=settings.resync), on_applied=ender.note if ender else None
     )
-    with ExitStack() as sockets:
-        admin = [sockets.enter_context(listen_tcp(settings.admin, flag="--admin"))] if settings.admin else []
+    with open_admin_port(settings.admin) as port:
         known = await agent.begin()
         follower = ClusterFollower(state, cluster.proxy_name, on_change=agent.wake, expected=known, pace=pace)
         status.watches = follower.statuses
         async with client, trio.open_nursery() as nursery:
-            if admin:
-                nursery.start_soon(_serve_admin, admin, status)
+            nursery.start_soon(_serve_admin, port, status)
             nursery.start_soon(agent.run)
             if ender:
                 nursery.start_soon(ender.run)
             nursery.start_soon(follower.run, client)
-            bound = bound_endpoint(admin[0]) if admin else None
             log.info(
                 "running",
                 proxy_name=cluster.proxy_name,
                 node=cluster.node_name,
                 addresses_before=known,
-                admin=str(bound or "off"),
+                admin=str(port),
             )
-            task_status.started(bound)
+            task_status.started(port.endpoint)
             await stopping.wait()
             status.stopping = True
             nursery.cancel_scope.cancel()
@@ -109,20 +99,15 @@ async def _remove(table: Table) -> None:
         log.info("stopped; the rules are taken out")
 
 
-async def _serve_admin(listeners: Sequence[socket.socket], status: AgentStatus) -> None:
-    async def readiness() -> Readiness:
-        return Readiness(not status.why_not_ready(), status.describe())
-
+async def _serve_admin(port: AdminPort, status: AgentStatus) -> None:
     def mappings(_query: Mapping[str, str]) -> Answer:
         return Answer(200, format_json(show(status)).encode(), JSON)
 
     history = History(CHARTS)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(keep_sampling, history, lambda: read_counters(status))
-        await serve_admin(
-            listeners,
-            readiness=readiness,
-            registry=make_registry(AgentCollector(status)),
-            page=lambda: render_page(status, history),
-            routes={"/mappings": mappings, **live_route(history, lambda: agent_facts(status))},
-        )
+    await port.serve(
+        AgentCollector(status),
+        readiness=lambda: Readiness(not status.why_not_ready(), status.describe()),
+        page=lambda: render_page(status, history),
+        routes={"/mappings": mappings, **live_route(history, lambda: agent_facts(status))},
+        samples=(history, lambda: read_counters(status)),
+    )

@@ -6,10 +6,8 @@ uninstall` takes it out.
 
 from __future__ import annotations
 
-import socket
-from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import structlog
@@ -19,10 +17,9 @@ from dnsproxy.cluster_dns.read import load_client
 from dnsproxy.install.run.survey import Order
 from dnsproxy.install.watch.watcher import Watcher
 from dnsproxy.install.watch.watcher_status import WatchCollector, WatchStatus, format_page
-from sidecar.admin import Readiness, serve_admin
+from sidecar.admin import Readiness
+from sidecar.admin_port import AdminPort, open_admin_port
 from sidecar.endpoints import Endpoint
-from sidecar.listeners import bound_endpoint, listen_tcp
-from sidecar.registries import make_registry
 from sidecar.signals import run_until_signal
 
 GRACE: Final = 1.0
@@ -47,43 +44,34 @@ class WatchSettings:
 
 async def run_watch(settings: WatchSettings) -> int:
     """Watch until SIGTERM or SIGINT; the exit status. Raises StartError."""
-
-    async def until(stopping: trio.Event) -> None:
-        await watch(settings, stopping=stopping)
-
-    return await run_until_signal(until, grace=GRACE)
+    return await run_until_signal(partial(watch, settings), grace=GRACE)
 
 
 async def watch(
     settings: WatchSettings,
-    *,
     stopping: trio.Event,
+    *,
     task_status: trio.TaskStatus[Endpoint | None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Watch until `stopping` is set; the value of its start is the endpoint of the admin port."""
     status = WatchStatus(asks=settings.seconds > 0)
-    with ExitStack() as sockets:
-        admin = [sockets.enter_context(listen_tcp(settings.admin, flag="--admin"))] if settings.admin else []
+    with open_admin_port(settings.admin) as port:
         async with (
             await load_client(kubeconfig=settings.kubeconfig, context=settings.context) as client,
             trio.open_nursery() as nursery,
         ):
             watcher = Watcher(client, settings.order, status, dns=settings.dns, seconds=settings.seconds)
-            if admin:
-                nursery.start_soon(_serve_admin, admin, status)
+            nursery.start_soon(_serve_admin, port, status)
             nursery.start_soon(watcher.run)
-            bound = bound_endpoint(admin[0]) if admin else None
-            log.info("watching", server=client.cluster.server, admin=str(bound or "off"))
-            task_status.started(bound)
+            log.info("watching", server=client.cluster.server, admin=str(port))
+            task_status.started(port.endpoint)
             await stopping.wait()
             nursery.cancel_scope.cancel()
 
 
-async def _serve_admin(listeners: Sequence[socket.socket], status: WatchStatus) -> None:
-    async def readiness() -> Readiness:
+async def _serve_admin(port: AdminPort, status: WatchStatus) -> None:
+    def readiness() -> Readiness:
         reason = status.why_not_ready()
         return Readiness(not reason, reason or f"ready, {status.describe()}")
 
-    await serve_admin(
-        listeners, readiness=readiness, registry=make_registry(WatchCollector(status)), page=lambda: format_page(status)
-    )
+    await port.serve(WatchCollector(status), readiness=readiness, page=lambda: format_page(status))

@@ -7,8 +7,8 @@ from collections import Counter
 from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from sidecar.admin_port import make_registry
 from sidecar.kubernetes.follower_status import Status
-from sidecar.registries import make_registry
 from tests.wholeip.agent.test_status import MAPPING, status
 from wholeip.agent.metrics import AgentCollector
 from wholeip.agent.status import DURATION_BOUNDS, AgentStatus
