@@ -15,7 +15,7 @@ from typing import Final
 
 import trio
 
-from dnsproxy.cluster_dns.asked import Asked, Outcome
+from dnsproxy.cluster_dns.probe_results import Asked, Outcome
 from dnsproxy.dns import probe
 from dnsproxy.dns.wire import rcode_of
 from sidecar.endpoints import Endpoint

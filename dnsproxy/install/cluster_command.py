@@ -13,9 +13,9 @@ from typing import Final
 
 import click
 
-from dnsproxy.cluster_dns.asked import Asked, State, places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.choice import choose_method
 from dnsproxy.cluster_dns.found import Found, Where
+from dnsproxy.cluster_dns.probe_results import Asked, State, places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.read import discover, load_client
 from dnsproxy.cluster_dns.traces import find_traces

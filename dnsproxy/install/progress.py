@@ -12,7 +12,7 @@ from typing import Final
 
 import click
 
-from dnsproxy.cluster_dns.asked import Asked
+from dnsproxy.cluster_dns.probe_results import Asked
 from dnsproxy.corefile.stanza import format_address
 from sidecar.text import one_line
 

@@ -14,9 +14,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from dnsproxy.cluster_dns.asked import Asked as StatusAsked
 from dnsproxy.cluster_dns.found import Where
 from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.probe_results import Asked as StatusAsked
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.read import addresses_of_dns, discover, read_own
 from dnsproxy.doctor.collect.dial_targets import names_to_look_up, targets_of

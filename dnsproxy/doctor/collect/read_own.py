@@ -12,10 +12,10 @@ from typing import Final
 import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
-from dnsproxy.cluster_dns.asked import places_to_ask
 from dnsproxy.cluster_dns.found import Found
 from dnsproxy.cluster_dns.image import format_version
 from dnsproxy.cluster_dns.own_service import FoundOwn
+from dnsproxy.cluster_dns.probe_results import places_to_ask
 from dnsproxy.cluster_dns.servers import labels_of, pod_of
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.doctor.collect.read_hosts import make_service

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from dnsproxy.cluster_dns.asked import Asked, State
 from dnsproxy.cluster_dns.choice import Choice, Target
 from dnsproxy.cluster_dns.found import Found, Server
 from dnsproxy.cluster_dns.owner import Habit, last_writer
+from dnsproxy.cluster_dns.probe_results import Asked, State
 from dnsproxy.corefile.stanza import format_address
 from dnsproxy.install.change.config_map import ConfigMapChange, format_change
 from dnsproxy.install.change.edits import Edits

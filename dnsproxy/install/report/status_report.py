@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from dnsproxy.cluster_dns.asked import Asked, State
 from dnsproxy.cluster_dns.choice import Target
 from dnsproxy.cluster_dns.found import Found, FoundCorefile, Hook, Server, StubDomains
 from dnsproxy.cluster_dns.fragments import Scope
 from dnsproxy.cluster_dns.image import Program, format_version
+from dnsproxy.cluster_dns.probe_results import Asked, State
 from dnsproxy.cluster_dns.traces import Trace
 from dnsproxy.corefile.stanza import format_address
 from dnsproxy.install.report.verdict import Report, Verdict

@@ -11,7 +11,7 @@ from typing import Final
 
 import trio
 
-from dnsproxy.cluster_dns.asked import Asked, State
+from dnsproxy.cluster_dns.probe_results import Asked, State
 from dnsproxy.cluster_dns.probing import Patience, ask_all
 from sidecar.endpoints import Endpoint
 

@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 import structlog
 import trio
 
-from dnsproxy.cluster_dns.asked import Asked, State, places_to_ask, zones_to_ask
+from dnsproxy.cluster_dns.probe_results import Asked, State, places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.corefile.stanza import format_address

@@ -8,7 +8,7 @@ import pytest
 
 from dnsproxy.answers.decide import Answer, decide
 from dnsproxy.answers.table import HostTable
-from dnsproxy.cluster_dns.asked import State
+from dnsproxy.cluster_dns.probe_results import State
 from dnsproxy.cluster_dns.probing import Patience, ask, ask_all
 from dnsproxy.dns import probe
 from sidecar.endpoints import Endpoint

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dnsproxy.cluster_dns.asked import Asked
 from dnsproxy.cluster_dns.choice import Method, choose_method
+from dnsproxy.cluster_dns.probe_results import Asked
 from dnsproxy.install.change.edits import Edits
 from dnsproxy.install.report.outcome import Told, format_document, format_lines, judge_install, judge_uninstall
 from dnsproxy.install.report.rights import grants_of

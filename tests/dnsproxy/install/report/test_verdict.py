@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from dnsproxy.cluster_dns.asked import MOST_ZONES, Asked, Outcome, State, places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.choice import choose_method
 from dnsproxy.cluster_dns.found import Found
+from dnsproxy.cluster_dns.probe_results import MOST_ZONES, Asked, Outcome, State, places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.requests import Denied
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.install.report.verdict import Report, judge

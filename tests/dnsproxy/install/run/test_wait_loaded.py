@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from dnsproxy.cluster_dns.asked import Asked, State
+from dnsproxy.cluster_dns.probe_results import Asked, State
 from dnsproxy.install.run.wait_loaded import GONE, LOADED, is_reachable, prove
 from tests.dnsproxy.cluster_dns.test_probing import dnsproxy, with_rcode
 from tests.kit import upstream_replies
