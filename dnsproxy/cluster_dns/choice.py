@@ -34,7 +34,7 @@ class Method(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ConfigMapKey:
     """Where to write."""
 
     source: Source
@@ -55,7 +55,7 @@ class Choice:
     """One sentence without its end; may hold text from the cluster."""
     what_else: tuple[str, ...] = ()
     """Sentences without their ends: what the method cannot do, and what another would."""
-    target: Target | None = None
+    target: ConfigMapKey | None = None
     """What the method writes; None for `print`, where the owner does."""
     hook: Hook | None = None
     """For `import`: whose file the target becomes. Its scope says whether that holds a server block or plugins."""
@@ -101,14 +101,14 @@ def _import(found: Found, server: Server) -> Choice:
         *remarks.on_loading(server),
     )
     between = hook.scope is Scope.BLOCKS
-    return Choice(Method.IMPORT, why, said, Target(source, hook.key(KEY_STEM)), hook, needs_zones=between)
+    return Choice(Method.IMPORT, why, said, ConfigMapKey(source, hook.key(KEY_STEM)), hook, needs_zones=between)
 
 
 def _stub_domains(found: Found, server: Server) -> Choice:
     stub = server.stub_domains
     if stub is None:
         return Choice(None, f"{server} reads no stub domains")
-    target = Target(stub.source, STUB_DOMAINS)
+    target = ConfigMapKey(stub.source, STUB_DOMAINS)
     if stub.source.immutable:
         return Choice(None, f"ConfigMap {stub.source} is immutable", target=target)
     if not stub.readable:
@@ -134,7 +134,7 @@ def _corefile(found: Found, server: Server) -> Choice:
         *remarks.on_loading(server),
         *remarks.on_sub_path(server),
     )
-    return Choice(Method.COREFILE, why, said, Target(corefile.source, corefile.key))
+    return Choice(Method.COREFILE, why, said, ConfigMapKey(corefile.source, corefile.key))
 
 
 def _print(found: Found, server: Server) -> Choice:

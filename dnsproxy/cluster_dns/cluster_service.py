@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from dnsproxy.cluster_dns.faults import Blame, Fault
-from dnsproxy.cluster_dns.found import FoundService, Where
-from dnsproxy.cluster_dns.requests import SERVICE, Facts, Missing
+from dnsproxy.cluster_dns.found import FoundService, ServiceRef
+from dnsproxy.cluster_dns.requests import SERVICE, Missing, Requests
 from dnsproxy.corefile.zones import DNS_PORT
 from sidecar.kubernetes.structs.network import Service
 
@@ -24,24 +24,24 @@ _UPSTREAM: Final = "-upstream"
 _REMEDY: Final = "name the Service that pods ask with --dns-service"
 
 
-def find_service(facts: Facts, where: Where) -> Service | None:
+def find_service(requests: Requests, where: ServiceRef) -> Service | None:
     """The Service; None where it is not known, which a fault tells."""
-    found = facts.get(SERVICE, where.namespace, where.service)
+    found = requests.get(SERVICE, where.namespace, where.service)
     if isinstance(found, Service):
         fault = _fault_of(found)
         if fault:
-            facts.tell(Fault(Blame.CONTENTS, f"Service {_name(found)} {fault}"))
+            requests.tell(Fault(Blame.CONTENTS, f"Service {_name(found)} {fault}"))
         return None if fault else found
     if found is Missing.UNSEEN:
         return None
-    others = [] if where.exact else _others(facts, where)
+    others = [] if where.exact else _others(requests, where)
     if not others:
         text = f"there is no Service {where.service} in namespace {where.namespace}"
-        facts.tell(Fault(Blame.CONTENTS, text, _REMEDY))
+        requests.tell(Fault(Blame.CONTENTS, text, _REMEDY))
         return None
     if len({tuple(sorted(selector_of(one).items())) for one in others}) > 1:
         text = f"several Services could be the cluster's DNS: {', '.join(map(_name, others))}"
-        facts.tell(Fault(Blame.CONTENTS, text, _REMEDY))
+        requests.tell(Fault(Blame.CONTENTS, text, _REMEDY))
         return None
     return others[0]
 
@@ -63,14 +63,14 @@ def addresses_of(service: Service) -> tuple[str, ...]:
     return tuple(address for address in listed if address not in ("", "None"))
 
 
-def _others(facts: Facts, where: Where) -> list[Service]:
+def _others(requests: Requests, where: ServiceRef) -> list[Service]:
     """Services that look like the cluster's DNS; elsewhere only where this namespace has none."""
-    listed = facts.list(SERVICE, where.namespace, label_selector=CLUSTER_DNS)
+    listed = requests.list(SERVICE, where.namespace, label_selector=CLUSTER_DNS)
     found = [one for one in listed if _is_likely(one)] if isinstance(listed, tuple) else []
     if found or listed is Missing.UNSEEN:
         return found
     for namespace, name in ELSEWHERE:
-        one = facts.get(SERVICE, namespace, name)
+        one = requests.get(SERVICE, namespace, name)
         found += [one] if isinstance(one, Service) and _is_likely(one) else []
     return found
 

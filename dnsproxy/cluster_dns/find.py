@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 from dnsproxy.cluster_dns.cluster_service import find_service, make_service, selector_of
 from dnsproxy.cluster_dns.faults import Blame, Fault
-from dnsproxy.cluster_dns.found import Found, Server, Where
+from dnsproxy.cluster_dns.found import Found, Server, ServiceRef
 from dnsproxy.cluster_dns.node_local import find_node_local
-from dnsproxy.cluster_dns.requests import DAEMON_SET, DEPLOYMENT, Answer, Facts, Kind, Request
+from dnsproxy.cluster_dns.requests import DAEMON_SET, DEPLOYMENT, Answer, Kind, Request, Requests
 from dnsproxy.cluster_dns.servers import labels_of, make_server, pods_of
 from sidecar.kubernetes.structs.network import Service
 from sidecar.kubernetes.structs.workload import Workload
@@ -21,33 +21,33 @@ _Workloads = Mapping[Kind[Workload], tuple[Workload, ...] | None]
 """None where a list could not be read."""
 
 
-def find(answers: Mapping[Request, Answer], where: Where | None = None) -> Found:
+def find(answers: Mapping[Request, Answer], where: ServiceRef | None = None) -> Found:
     """What these answers tell. An answer is the object, a tuple of them for a list, None, Denied or Unreadable."""
-    where = where or Where()
-    facts = Facts(answers)
-    service = find_service(facts, where)
+    where = where or ServiceRef()
+    requests = Requests(answers)
+    service = find_service(requests, where)
     server = node_local = None
     if service is not None:
-        workloads = _read_workloads(facts, service.metadata.namespace or where.namespace)
-        node_local = find_node_local(facts, service, workloads[DAEMON_SET] or ())
-        server = _find_server(facts, service, workloads)
+        workloads = _read_workloads(requests, service.metadata.namespace or where.namespace)
+        node_local = find_node_local(requests, service, workloads[DAEMON_SET] or ())
+        server = _find_server(requests, service, workloads)
     return Found(
         where=where,
         service=make_service(service) if service is not None else None,
         server=server,
         node_local=node_local,
-        faults=tuple(facts.faults),
-        asked=tuple(facts.asked),
-        wanted=facts.wanted,
+        faults=tuple(requests.faults),
+        asked=tuple(requests.asked),
+        wanted=requests.wanted,
     )
 
 
-def _read_workloads(facts: Facts, namespace: str) -> _Workloads:
-    listed = {kind: facts.list(kind, namespace) for kind in (DEPLOYMENT, DAEMON_SET)}
+def _read_workloads(requests: Requests, namespace: str) -> _Workloads:
+    listed = {kind: requests.list(kind, namespace) for kind in (DEPLOYMENT, DAEMON_SET)}
     return {kind: found if isinstance(found, tuple) else None for kind, found in listed.items()}
 
 
-def _find_server(facts: Facts, service: Service, workloads: _Workloads) -> Server | None:
+def _find_server(requests: Requests, service: Service, workloads: _Workloads) -> Server | None:
     selector = selector_of(service)
     seen = [(kind, one) for kind, found in workloads.items() for one in found or ()]
     matching = [(kind, one) for kind, one in seen if selector.items() <= labels_of(one).items()]
@@ -59,12 +59,12 @@ def _find_server(facts: Facts, service: Service, workloads: _Workloads) -> Serve
     if not running:
         shown = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
         text = f"no Deployment and no DaemonSet has the pods that {name} selects ({shown})"
-        facts.tell(Fault(Blame.CONTENTS, text, "where the provider runs the DNS itself, give it the names there"))
+        requests.tell(Fault(Blame.CONTENTS, text, "where the provider runs the DNS itself, give it the names there"))
         return None
-    servers = [server for kind, one in running if (server := make_server(facts, kind, one))]
+    servers = [server for kind, one in running if (server := make_server(requests, kind, one))]
     if len(set(map(_configuration, servers))) > 1:
         text = f"several workloads answer for {name}, each configured by itself: {' and '.join(map(str, servers))}"
-        facts.tell(Fault(Blame.CONTENTS, text))
+        requests.tell(Fault(Blame.CONTENTS, text))
         return None
     # They read one Corefile, so it has to suit the oldest; an unknown version may be that.
     return min(servers, key=lambda server: server.version or ()) if servers else None

@@ -22,7 +22,7 @@ from sidecar.kubernetes.structs.workload import ConfigMap
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class ServiceRef:
     """Which Service is the cluster's DNS."""
 
     namespace: str = "kube-system"
@@ -197,7 +197,7 @@ class NodeLocal:
 class Found:
     """All that discovery knows. It counts once nothing is wanted."""
 
-    where: Where
+    where: ServiceRef
     service: FoundService | None = None
     server: Server | None = None
     """Who answers for the Service; None where that is unknown, which a fault tells."""

@@ -96,7 +96,7 @@ class _Walk:
         return hook
 
     def tell(self, text: str) -> None:
-        self.files.facts.tell(Fault(Blame.CONTENTS, text))
+        self.files.requests.tell(Fault(Blame.CONTENTS, text))
 
 
 def _statements(corefile: Corefile, by: _Statement) -> Iterator[_Statement]:

@@ -14,7 +14,7 @@ from dnsproxy.cluster_dns.cluster_service import addresses_of
 from dnsproxy.cluster_dns.faults import Blame, Fault
 from dnsproxy.cluster_dns.found import FoundCorefile, NodeLocal, Server
 from dnsproxy.cluster_dns.image import Program, program_of
-from dnsproxy.cluster_dns.requests import DAEMON_SET, SERVICE, Facts
+from dnsproxy.cluster_dns.requests import DAEMON_SET, SERVICE, Requests
 from dnsproxy.cluster_dns.servers import labels_of, make_server, pod_of
 from dnsproxy.corefile.forward import parse_forward
 from dnsproxy.corefile.model import CorefileError
@@ -30,7 +30,7 @@ CLUSTER_DNS: Final = "__PILLAR__CLUSTER__DNS__"
 """What node-cache replaces with its upstream Service's address (kubernetes/dns, cmd/node-cache/app/configmap.go)."""
 
 
-def find_node_local(facts: Facts, service: Service, daemon_sets: Sequence[Workload]) -> NodeLocal | None:
+def find_node_local(requests: Requests, service: Service, daemon_sets: Sequence[Workload]) -> NodeLocal | None:
     """The cache on the nodes; None where there is none, or, with a fault, where it cannot be read."""
     caches = [one for one in daemon_sets if _is_cache(one)]
     if not caches:
@@ -38,8 +38,8 @@ def find_node_local(facts: Facts, service: Service, daemon_sets: Sequence[Worklo
     if len(caches) > 1:
         names = ", ".join(one.metadata.name for one in caches)
         text = f"several DaemonSets cache DNS on the nodes ({names}); only {caches[0].metadata.name} was looked at"
-        facts.tell(Fault(Blame.CONTENTS, text))
-    server = make_server(facts, DAEMON_SET, caches[0])
+        requests.tell(Fault(Blame.CONTENTS, text))
+    server = make_server(requests, DAEMON_SET, caches[0])
     if server is None:
         return None
     container = next(one for one in pod_of(caches[0]).containers or () if one.name == server.container)
@@ -48,7 +48,7 @@ def find_node_local(facts: Facts, service: Service, daemon_sets: Sequence[Worklo
     return NodeLocal(
         server,
         tuple(sorted(listening, key=lambda address: address in cluster)),
-        passes_on=_passes_on(facts, server, container, cluster),
+        passes_on=_passes_on(requests, server, container, cluster),
     )
 
 
@@ -71,13 +71,13 @@ def _listens_at(container: Container, corefile: FoundCorefile | None) -> tuple[s
     return tuple(dict.fromkeys(filter(is_address, told or bound)))
 
 
-def _passes_on(facts: Facts, server: Server, container: Container, cluster: Sequence[str]) -> bool:
+def _passes_on(requests: Requests, server: Server, container: Container, cluster: Sequence[str]) -> bool:
     asked = _root_upstreams(server.corefile)
     if not asked:
         return False
     known = {CLUSTER_DNS, *cluster}
     if not asked <= known and all(map(is_address, asked)):
-        known |= set(_upstream_addresses(facts, server.namespace, container))
+        known |= set(_upstream_addresses(requests, server.namespace, container))
     return asked <= known
 
 
@@ -94,11 +94,11 @@ def _root_upstreams(corefile: FoundCorefile | None) -> set[str]:
     return {upstream.removesuffix(":53") for upstream in root.upstreams} if root else set()
 
 
-def _upstream_addresses(facts: Facts, namespace: str, container: Container) -> tuple[str, ...]:
+def _upstream_addresses(requests: Requests, namespace: str, container: Container) -> tuple[str, ...]:
     """The ClusterIPs of the Service that node-cache asks: a twin of the cluster's, with an address of its own."""
     try:
         name = upstream_service(container)
     except ValueError:
         return ()
-    found = facts.get(SERVICE, namespace, name)
+    found = requests.get(SERVICE, namespace, name)
     return addresses_of(found) if isinstance(found, Service) else ()

@@ -15,7 +15,7 @@ from sidecar.checked_type import CheckedType
 from sidecar.options import Decorated, EndpointType, add_options, kubeconfig_options
 
 if TYPE_CHECKING:
-    from dnsproxy.cluster_dns.found import Where
+    from dnsproxy.cluster_dns.found import ServiceRef
     from dnsproxy.cluster_dns.own_service import ObjectRef
 
 DNS_PORT: Final = 53
@@ -74,11 +74,11 @@ def output_option(command: Decorated) -> Decorated:
     )(command)
 
 
-def make_where(dns_service: ObjectRef | None) -> Where:
+def make_where(dns_service: ObjectRef | None) -> ServiceRef:
     """Where the cluster's DNS is looked for."""
-    from dnsproxy.cluster_dns.found import Where  # noqa: PLC0415  # as above
+    from dnsproxy.cluster_dns.found import ServiceRef  # noqa: PLC0415  # as above
 
-    return Where(dns_service.namespace, dns_service.name, exact=True) if dns_service else Where()
+    return ServiceRef(dns_service.namespace, dns_service.name, exact=True) if dns_service else ServiceRef()
 
 
 def is_given(ctx: click.Context, param: click.Parameter) -> bool:

@@ -13,7 +13,7 @@ from typing import Final
 
 from dnsproxy.cluster_dns.cluster_service import addresses_of, selector_of
 from dnsproxy.cluster_dns.faults import Blame, Fault
-from dnsproxy.cluster_dns.requests import DAEMON_SET, DEPLOYMENT, ENDPOINT_SLICE, SERVICE, Answer, Facts, Request
+from dnsproxy.cluster_dns.requests import DAEMON_SET, DEPLOYMENT, ENDPOINT_SLICE, SERVICE, Answer, Request, Requests
 from dnsproxy.cluster_dns.servers import labels_of, pod_of
 from dnsproxy.corefile.zones import DNS_PORT
 from sidecar.endpoints import Endpoint, parse_address
@@ -56,18 +56,18 @@ class FoundOwn:
 
 def find_own(answers: Mapping[Request, Answer], ref: ObjectRef, cluster_dns: Collection[str] = ()) -> FoundOwn:
     """What these answers tell; `cluster_dns` are the addresses that dnsproxy must not forward to."""
-    facts = Facts(answers)
-    found = facts.get(SERVICE, ref.namespace, ref.name)
+    requests = Requests(answers)
+    found = requests.get(SERVICE, ref.namespace, ref.name)
     service = found if isinstance(found, Service) else None
     endpoints = tuple(_endpoints(service)) if service else ()
     if service is not None and not endpoints:
-        facts.tell(Fault(Blame.CONTENTS, f"Service {ref} has no ClusterIP with a DNS port that CoreDNS could ask"))
+        requests.tell(Fault(Blame.CONTENTS, f"Service {ref} has no ClusterIP with a DNS port that CoreDNS could ask"))
     elif service is None and Request(SERVICE, ref.namespace, ref.name) in answers:
         remedy = "deploy dnsproxy first, or name its Service with --service, or its address with --address"
-        facts.tell(Fault(Blame.CONTENTS, f"there is no Service {ref.name} in namespace {ref.namespace}", remedy))
-    ready = _ready(facts, ref) if endpoints else None
-    loop = next(_loops(facts, service, ref, cluster_dns), "") if service else ""
-    return FoundOwn(ref, endpoints, ready, loop, tuple(facts.faults), tuple(facts.asked), facts.wanted)
+        requests.tell(Fault(Blame.CONTENTS, f"there is no Service {ref.name} in namespace {ref.namespace}", remedy))
+    ready = _ready(requests, ref) if endpoints else None
+    loop = next(_loops(requests, service, ref, cluster_dns), "") if service else ""
+    return FoundOwn(ref, endpoints, ready, loop, tuple(requests.faults), tuple(requests.asked), requests.wanted)
 
 
 def _endpoints(service: Service) -> Iterator[Endpoint]:
@@ -81,8 +81,8 @@ def _endpoints(service: Service) -> Iterator[Endpoint]:
             continue
 
 
-def _ready(facts: Facts, ref: ObjectRef) -> int | None:
-    listed = facts.list(ENDPOINT_SLICE, ref.namespace, label_selector=f"{SERVICE_NAME}={ref.name}")
+def _ready(requests: Requests, ref: ObjectRef) -> int | None:
+    listed = requests.list(ENDPOINT_SLICE, ref.namespace, label_selector=f"{SERVICE_NAME}={ref.name}")
     if not isinstance(listed, tuple):
         return None
     slices: tuple[EndpointSlice, ...] = listed
@@ -91,10 +91,10 @@ def _ready(facts: Facts, ref: ObjectRef) -> int | None:
     return sum(one.conditions is None or one.conditions.ready is not False for one in endpoints)
 
 
-def _loops(facts: Facts, service: Service, ref: ObjectRef, cluster_dns: Collection[str]) -> Iterator[str]:
+def _loops(requests: Requests, service: Service, ref: ObjectRef, cluster_dns: Collection[str]) -> Iterator[str]:
     selector = selector_of(service)
     for kind in (DEPLOYMENT, DAEMON_SET):
-        listed = facts.list(kind, ref.namespace)
+        listed = requests.list(kind, ref.namespace)
         for workload in listed if isinstance(listed, tuple) and selector else ():
             if selector.items() <= labels_of(workload).items():
                 name = f"{kind.name} {ref.namespace}/{workload.metadata.name}"

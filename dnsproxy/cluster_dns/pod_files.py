@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from dnsproxy.cluster_dns.faults import Blame, Fault
 from dnsproxy.cluster_dns.found import Source
-from dnsproxy.cluster_dns.requests import CONFIG_MAP, Facts, Missing
+from dnsproxy.cluster_dns.requests import CONFIG_MAP, Missing, Requests
 from dnsproxy.cluster_dns.volumes import Backing, Mount, mount_above, mounts_in
 from sidecar.kubernetes.structs.workload import ConfigMap, Container, PodSpec
 
@@ -35,7 +35,7 @@ class PodFile:
 class PodFiles:
     """The files of one container of the pods of one workload."""
 
-    facts: Facts
+    requests: Requests
     workload: str
     """For people: `Deployment kube-system/coredns`."""
     namespace: str
@@ -93,7 +93,7 @@ class PodFiles:
 
     def _source(self, backing: Backing) -> Source | None:
         """The ConfigMap; None where it is not known yet."""
-        found = self.facts.get(CONFIG_MAP, self.namespace, backing.name)
+        found = self.requests.get(CONFIG_MAP, self.namespace, backing.name)
         if found is Missing.UNSEEN:
             return None
         if isinstance(found, ConfigMap):
@@ -113,7 +113,7 @@ class PodFiles:
         return PodFile(path, source, key, text, updates)
 
     def _tell(self, text: str) -> None:
-        self.facts.tell(Fault(Blame.CONTENTS, text))
+        self.requests.tell(Fault(Blame.CONTENTS, text))
 
 
 def _described(mount: Mount) -> str:

@@ -33,7 +33,7 @@ class Outcome:
     """Why none came."""
 
 
-class State(Enum):
+class Presence(Enum):
     """What the asks of one server come to."""
 
     YES = "yes"
@@ -45,7 +45,7 @@ class State(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ProbeResult:
     """What one server said when it was asked for the probe of one zone."""
 
     endpoint: Endpoint
@@ -53,14 +53,14 @@ class Asked:
     outcomes: tuple[Outcome, ...]
 
     @property
-    def state(self) -> State:
+    def state(self) -> Presence:
         """Whether dnsproxy answers through that server."""
         ours = sum(outcome.ours for outcome in self.outcomes)
         if ours == len(self.outcomes) and ours:
-            return State.YES
+            return Presence.YES
         if ours:
-            return State.PARTLY
-        return State.SILENT if all(outcome.rcode is None for outcome in self.outcomes) else State.NO
+            return Presence.PARTLY
+        return Presence.SILENT if all(outcome.rcode is None for outcome in self.outcomes) else Presence.NO
 
     @property
     def said(self) -> str:

@@ -15,7 +15,7 @@ from typing import Final
 
 import trio
 
-from dnsproxy.cluster_dns.probe_results import Asked, Outcome
+from dnsproxy.cluster_dns.probe_results import Outcome, ProbeResult
 from dnsproxy.dns import probe
 from dnsproxy.dns.wire import rcode_of
 from sidecar.endpoints import Endpoint
@@ -39,9 +39,9 @@ _LARGEST: Final = 65_535
 
 async def ask_all(
     endpoints: Sequence[Endpoint], zones: Sequence[str], patience: Patience | None = None
-) -> tuple[Asked, ...]:
+) -> tuple[ProbeResult, ...]:
     """What each server says about each zone (in normal form, or `.`), all asked at the same time."""
-    asked: dict[tuple[Endpoint, str], Asked] = {}
+    asked: dict[tuple[Endpoint, str], ProbeResult] = {}
 
     async def ask_one(endpoint: Endpoint, zone: str) -> None:
         asked[endpoint, zone] = await ask(endpoint, zone, patience)
@@ -53,7 +53,7 @@ async def ask_all(
     return tuple(asked[pair] for pair in pairs)
 
 
-async def ask(endpoint: Endpoint, zone: str, patience: Patience | None = None) -> Asked:
+async def ask(endpoint: Endpoint, zone: str, patience: Patience | None = None) -> ProbeResult:
     """What a server says about a zone. That a zone leaves no room for a probe is an outcome too."""
     patience = patience or Patience()
     outcomes: list[Outcome] = []
@@ -64,11 +64,11 @@ async def ask(endpoint: Endpoint, zone: str, patience: Patience | None = None) -
     try:
         queries = [_make_query(zone) for _ in range(patience.times)]
     except ValueError as error:
-        return Asked(endpoint, zone, (Outcome(fault=str(error)),))
+        return ProbeResult(endpoint, zone, (Outcome(fault=str(error)),))
     async with trio.open_nursery() as nursery:
         for query in queries:
             nursery.start_soon(collect, query)
-    return Asked(endpoint, zone, tuple(outcomes))
+    return ProbeResult(endpoint, zone, tuple(outcomes))
 
 
 def _make_query(zone: str) -> bytes:

@@ -12,7 +12,7 @@ from typing import Final
 import trio
 
 from dnsproxy.cluster_dns.find import find
-from dnsproxy.cluster_dns.found import Found, Where
+from dnsproxy.cluster_dns.found import Found, ServiceRef
 from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef, find_own
 from dnsproxy.cluster_dns.requests import Answer, Denied, Request, Unreadable
 from sidecar.errors import ExitStatus, StartError
@@ -38,7 +38,7 @@ async def load_client(*, kubeconfig: str | None, context: str | None) -> ApiClie
     return ApiClient(await find_cluster(kubeconfig=kubeconfig, context=context, status=ExitStatus.UNKNOWN))
 
 
-async def discover(client: ApiClient, where: Where | None = None) -> Found:
+async def discover(client: ApiClient, where: ServiceRef | None = None) -> Found:
     """What serves the cluster's DNS. Raises StartError with status 3 where the API server cannot be asked."""
     return find(await gather(client, lambda answers: find(answers, where).wanted), where)
 

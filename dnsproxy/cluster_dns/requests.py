@@ -105,7 +105,7 @@ class Missing(Enum):
     """Not read yet, or not readable: a fault says so."""
 
 
-class Facts:
+class Requests:
     """Answers by request, and notes on those that were missed. One for each time that a Found is made."""
 
     def __init__(self, answers: Mapping[Request, Answer]) -> None:

@@ -19,7 +19,7 @@ from dnsproxy.cluster_dns.image import Program, coredns_version, program_of
 from dnsproxy.cluster_dns.imports import Imports, find_imports
 from dnsproxy.cluster_dns.owner import Habit, Owner, owner_of
 from dnsproxy.cluster_dns.pod_files import PodFiles
-from dnsproxy.cluster_dns.requests import CONFIG_MAP, Facts, Kind, Missing
+from dnsproxy.cluster_dns.requests import CONFIG_MAP, Kind, Missing, Requests
 from dnsproxy.cluster_dns.volumes import mount_above
 from dnsproxy.corefile.model import CorefileError
 from sidecar.kubernetes.structs.workload import ConfigMap, Container, PodSpec, Workload
@@ -28,17 +28,17 @@ STUB_DOMAINS = "stubDomains"
 UPSTREAMS = "upstreamNameservers"
 
 
-def make_server(facts: Facts, kind: Kind[Workload], workload: Workload) -> Server | None:
+def make_server(requests: Requests, kind: Kind[Workload], workload: Workload) -> Server | None:
     """What a workload serves DNS with; None, and a fault, where no container of it is known to."""
     pod = pod_of(workload)
     name = f"{kind.name} {workload.metadata.namespace}/{workload.metadata.name}"
     serving = [(container, program) for container in pod.containers or () if (program := _program(container))]
     if not serving:
         images = ", ".join(container.image or "none" for container in pod.containers or ())
-        _tell(facts, f"{name} runs no CoreDNS and no kube-dns that is known as such: its images are {images}")
+        _tell(requests, f"{name} runs no CoreDNS and no kube-dns that is known as such: its images are {images}")
         return None
     container, program = serving[0]
-    files = PodFiles(facts, name, workload.metadata.namespace or "", pod, container)
+    files = PodFiles(requests, name, workload.metadata.namespace or "", pod, container)
     ready, wanted = pods_of(workload)
     return Server(
         kind=kind.name,
@@ -89,10 +89,10 @@ def _read_corefile(files: PodFiles, program: Program, workload: Workload) -> Fou
     try:
         found = find_imports(files, file.path, parse_fragment(file.text))
     except CorefileError as error:
-        _tell(files.facts, f"{file.key} in ConfigMap {file.source}, line {error.line}: {error}")
+        _tell(files.requests, f"{file.key} in ConfigMap {file.source}, line {error.line}: {error}")
         found = Imports((), ())
     if not file.text.strip():
-        _tell(files.facts, f"{file.key} in ConfigMap {file.source} is empty")
+        _tell(files.requests, f"{file.key} in ConfigMap {file.source} is empty")
     owner = _owner(file.source, workload)
     return FoundCorefile(
         file.source, file.key, file.path, file.text, owner, found.hooks, found.files, updates=file.updates
@@ -115,24 +115,24 @@ def _read_stub_domains(files: PodFiles) -> StubDomains | None:
     if mount is None or not mount.backings:
         return None
     backing = mount.backings[0]
-    found = files.facts.get(CONFIG_MAP, files.namespace, backing.name)
+    found = files.requests.get(CONFIG_MAP, files.namespace, backing.name)
     if found is Missing.UNSEEN:
         return None
     config_map = found if isinstance(found, ConfigMap) else None
     source = Source(files.namespace, backing.name, config_map, backing.optional)
     data = (config_map.data if config_map else None) or {}
-    zones = _decode(files.facts, source, STUB_DOMAINS, data.get(STUB_DOMAINS), dict[str, tuple[str, ...]])
-    upstreams = _decode(files.facts, source, UPSTREAMS, data.get(UPSTREAMS), tuple[str, ...])
+    zones = _decode(files.requests, source, STUB_DOMAINS, data.get(STUB_DOMAINS), dict[str, tuple[str, ...]])
+    upstreams = _decode(files.requests, source, UPSTREAMS, data.get(UPSTREAMS), tuple[str, ...])
     readable = zones is not None and upstreams is not None
     return StubDomains(source, zones or {}, upstreams or (), readable, updates=not mount.sub_path)
 
 
-def _decode(facts: Facts, source: Source, key: str, text: str | None, shape: Any) -> Any:
+def _decode(requests: Requests, source: Source, key: str, text: str | None, shape: Any) -> Any:
     """The JSON of a key, empty where there is none; None, and a fault, for anything else."""
     try:
         return shape() if not (text or "").strip() else msgspec.json.decode(text or "", type=shape)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        _tell(facts, f"{key} in ConfigMap {source} is not what kube-dns reads: {error}")
+        _tell(requests, f"{key} in ConfigMap {source} is not what kube-dns reads: {error}")
         return None
 
 
@@ -140,9 +140,9 @@ def _path(files: PodFiles, read: Callable[[Container], str]) -> str | None:
     try:
         return read(files.container)
     except ValueError as error:
-        _tell(files.facts, f"{files.workload}: {error}")
+        _tell(files.requests, f"{files.workload}: {error}")
         return None
 
 
-def _tell(facts: Facts, text: str) -> None:
-    facts.tell(Fault(Blame.CONTENTS, text))
+def _tell(requests: Requests, text: str) -> None:
+    requests.tell(Fault(Blame.CONTENTS, text))

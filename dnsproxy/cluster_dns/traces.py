@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
 
-from dnsproxy.cluster_dns.choice import Method, Target
+from dnsproxy.cluster_dns.choice import ConfigMapKey, Method
 from dnsproxy.cluster_dns.found import Found, FoundCorefile, ImportedFile, StubDomains
 from dnsproxy.cluster_dns.fragments import Scope, parse_fragment
 from dnsproxy.cluster_dns.servers import STUB_DOMAINS
@@ -30,7 +30,7 @@ class Trace:
     """One place where something of ours stands."""
 
     method: Method
-    target: Target
+    target: ConfigMapKey
     zones: tuple[str, ...]
     """Zones whose queries go to dnsproxy, with a final dot, `.` for all; empty where that cannot be read."""
     addresses: tuple[Endpoint, ...]
@@ -53,7 +53,7 @@ def find_traces(found: Found) -> tuple[Trace, ...]:
 
 
 def _traces_in(corefile: FoundCorefile) -> Iterator[Trace]:
-    target = Target(corefile.source, corefile.key)
+    target = ConfigMapKey(corefile.source, corefile.key)
     theirs: frozenset[str] = frozenset()
     try:
         value = parse_fragment(corefile.text)
@@ -71,7 +71,7 @@ def _traces_in(corefile: FoundCorefile) -> Iterator[Trace]:
 
 
 def _trace_of_file(file: ImportedFile, theirs: frozenset[str]) -> Trace:
-    target = Target(file.source, file.key)
+    target = ConfigMapKey(file.source, file.key)
     try:
         value = parse_fragment(file.text, file.scope)
         return _trace(Method.IMPORT, target, _forwards(value, file.scope, range(len(value.tokens))), theirs)
@@ -89,12 +89,12 @@ def _trace_of_stubs(stub: StubDomains) -> Iterator[Trace]:
         "" if there == named and there else f"its annotation names {' '.join(named) or 'nothing'}, and not all is there"
     )
     addresses = dict.fromkeys(address for zone in there for address in stub.zones[zone])
-    target = Target(stub.source, STUB_DOMAINS)
+    target = ConfigMapKey(stub.source, STUB_DOMAINS)
     yield Trace(Method.STUB_DOMAINS, target, tuple(map(_zone, there)), tuple(_endpoints(addresses)), fault)
 
 
 def _trace(
-    method: Method, target: Target, forwards: Iterable[tuple[Forward, tuple[str, ...]]], theirs: frozenset[str]
+    method: Method, target: ConfigMapKey, forwards: Iterable[tuple[Forward, tuple[str, ...]]], theirs: frozenset[str]
 ) -> Trace:
     zones: dict[str, None] = {}
     addresses: dict[Endpoint, None] = {}

@@ -14,8 +14,8 @@ from typing import Final
 import click
 
 from dnsproxy.cluster_dns.choice import choose_method
-from dnsproxy.cluster_dns.found import Found, Where
-from dnsproxy.cluster_dns.probe_results import Asked, State, places_to_ask, zones_to_ask
+from dnsproxy.cluster_dns.found import Found, ServiceRef
+from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult, places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.read import discover, load_client
 from dnsproxy.cluster_dns.traces import find_traces
@@ -60,7 +60,7 @@ async def install(order: Order, asking: Asking) -> int:
             raise StartError(str(refusal), status=ExitStatus.NO) from None
 
 
-async def uninstall(where: Where, asking: Asking) -> int:
+async def uninstall(where: ServiceRef, asking: Asking) -> int:
     """Take everything of ours out; the exit status."""
     async with await load_client(kubeconfig=asking.kubeconfig, context=asking.context) as client:
         try:
@@ -89,7 +89,7 @@ async def _install(client: ApiClient, order: Order, asking: Asking) -> int:
     return _finish(replace(told, wrote=settled.wrote, loaded=loaded), verdict, asking)
 
 
-async def _uninstall(client: ApiClient, where: Where, asking: Asking) -> int:
+async def _uninstall(client: ApiClient, where: ServiceRef, asking: Asking) -> int:
     planned = await applying.plan_out(client, where)
     told = _told(planned, asking)
     _announce(told, asking)
@@ -98,7 +98,7 @@ async def _uninstall(client: ApiClient, where: Where, asking: Asking) -> int:
     zones = _zones(planned.edits.zones)
     asked = await _can_ask(planned.found, zones, asking)
     settled = await applying.settle(client, lambda: applying.plan_out(client, where), planned)
-    loaded: tuple[Asked, ...] = ()
+    loaded: tuple[ProbeResult, ...] = ()
     if asked:
         progress = Progress("the cluster's DNS to forget it", asking.seconds, silent=asking.as_json)
         # Where nothing was taken out, one look tells.
@@ -111,7 +111,7 @@ async def _uninstall(client: ApiClient, where: Where, asking: Asking) -> int:
     return _finish(replace(told, wrote=settled.wrote, loaded=loaded), verdict, asking)
 
 
-async def _prove_loaded(settled: Settled, asking: Asking) -> tuple[Asked, ...]:
+async def _prove_loaded(settled: Settled, asking: Asking) -> tuple[ProbeResult, ...]:
     if settled.reverted:
         return ()
     found = settled.last.found
@@ -122,15 +122,15 @@ async def _prove_loaded(settled: Settled, asking: Asking) -> tuple[Asked, ...]:
     return loaded
 
 
-async def _report(found: Found, planned: Planned, loaded: tuple[Asked, ...]) -> Report:
+async def _report(found: Found, planned: Planned, loaded: tuple[ProbeResult, ...]) -> Report:
     """What is to be judged; dnsproxy itself is asked only where the cluster's DNS does not ask it."""
-    answers: tuple[Asked, ...] = ()
-    if any(one.state in (State.NO, State.PARTLY) for one in loaded) and planned.wanted is not None:
+    answers: tuple[ProbeResult, ...] = ()
+    if any(one.state in (Presence.NO, Presence.PARTLY) for one in loaded) and planned.wanted is not None:
         answers = await ask_all(planned.wanted.addresses, (".",))
     if planned.survey and planned.survey.own and planned.survey.own.ready:
         # It is there by its Service, whose ClusterIP may lead nowhere from here.
-        answers = tuple(one for one in answers if one.state is not State.SILENT)
-    silent = loaded or tuple(Asked(place, ".", ()) for place in places_to_ask(found))
+        answers = tuple(one for one in answers if one.state is not Presence.SILENT)
+    silent = loaded or tuple(ProbeResult(place, ".", ()) for place in places_to_ask(found))
     return Report(found, choose_method(found), find_traces(found), silent, answers)
 
 

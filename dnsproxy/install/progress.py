@@ -12,7 +12,7 @@ from typing import Final
 
 import click
 
-from dnsproxy.cluster_dns.probe_results import Asked
+from dnsproxy.cluster_dns.probe_results import ProbeResult
 from dnsproxy.corefile.stanza import format_address
 from sidecar.text import one_line
 
@@ -32,7 +32,7 @@ class Progress:
         self._next = 0.0
         self._shown = False
 
-    def __call__(self, passed: float, asked: Sequence[Asked]) -> None:
+    def __call__(self, passed: float, asked: Sequence[ProbeResult]) -> None:
         """Say it, if it is time."""
         if self._silent or (passed < self._next and not self._terminal):
             return

@@ -16,7 +16,7 @@ from sidecar.options import Command, Endpoint, EndpointType, run_program
 from sidecar.text import one_line
 
 if TYPE_CHECKING:
-    from dnsproxy.cluster_dns.found import Found, Where
+    from dnsproxy.cluster_dns.found import Found, ServiceRef
     from dnsproxy.cluster_dns.own_service import ObjectRef
     from dnsproxy.install.report.status_report import Row
     from dnsproxy.install.report.verdict import Report, Verdict
@@ -66,7 +66,7 @@ def status(
 async def _status(
     kubeconfig: str | None,
     context: str | None,
-    where: Where,
+    where: ServiceRef,
     service: ObjectRef,
     dns: Endpoint | None,
     addresses: tuple[Endpoint, ...],

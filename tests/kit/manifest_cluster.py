@@ -13,7 +13,7 @@ import yaml
 
 from dnsproxy.cluster_dns.cluster_service import CLUSTER_DNS
 from dnsproxy.cluster_dns.find import find
-from dnsproxy.cluster_dns.found import Found, Where
+from dnsproxy.cluster_dns.found import Found, ServiceRef
 from dnsproxy.cluster_dns.requests import Answer, Request, Unreadable
 
 FOLDER = Path(__file__).parent / "clusters"
@@ -46,13 +46,13 @@ def answer(request: Request, objects: Iterable[Manifest]) -> Answer:
     return found[0] if found else None
 
 
-def discover(objects: Iterable[Manifest], where: Where | None = None, *, denies: Denies | None = None) -> Found:
+def discover(objects: Iterable[Manifest], where: ServiceRef | None = None, *, denies: Denies | None = None) -> Found:
     """What discovery finds; `denies` may give another answer to a request, or None to leave it."""
     return find(read(objects, where, denies=denies), where)
 
 
 def read(
-    objects: Iterable[Manifest], where: Where | None = None, *, denies: Denies | None = None
+    objects: Iterable[Manifest], where: ServiceRef | None = None, *, denies: Denies | None = None
 ) -> dict[Request, Answer]:
     """All that discovery wants to know, round by round."""
     objects = list(objects)

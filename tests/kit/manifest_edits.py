@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 
 from dnsproxy.cluster_dns.choice import Method, choose_method
-from dnsproxy.cluster_dns.found import Where
+from dnsproxy.cluster_dns.found import ServiceRef
 from dnsproxy.install.change.config_map import make_write
 from dnsproxy.install.change.edits import Edits, Wanted
 from dnsproxy.install.change.planning import plan_apply
@@ -20,8 +20,8 @@ ZONES = ("example.org", "shop.example.net")
 ADDRESS = "10.96.0.53"
 
 
-def where_of(name: str) -> Where | None:
-    return Where("openshift-dns", "dns-default") if name == "openshift" else None
+def where_of(name: str) -> ServiceRef | None:
+    return ServiceRef("openshift-dns", "dns-default") if name == "openshift" else None
 
 
 def wanted(*zones: str, addresses: Sequence[str] = (ADDRESS,)) -> Wanted:
@@ -33,7 +33,7 @@ def plan(
     want: Wanted | None = None,
     *,
     method: Method | None = None,
-    where: Where | None = None,
+    where: ServiceRef | None = None,
 ) -> Edits:
     """What an install would write to these objects; for the zones of the tests where the method needs some."""
     found = discover(objects, where)
@@ -41,7 +41,7 @@ def plan(
     return plan_apply(found, choice, want or wanted(*(ZONES if choice.needs_zones else ())))
 
 
-def plan_out(objects: Sequence[Manifest], where: Where | None = None) -> Edits:
+def plan_out(objects: Sequence[Manifest], where: ServiceRef | None = None) -> Edits:
     """What an uninstall would write."""
     return plan_removal(discover(objects, where))
 

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from dnsproxy.cluster_dns.choice import Method, choose_method
-from dnsproxy.cluster_dns.found import Found, Server, Where
+from dnsproxy.cluster_dns.found import Found, Server, ServiceRef
 from dnsproxy.cluster_dns.owner import Form
 from dnsproxy.cluster_dns.read import discover
 from sidecar.kubernetes.config import load_cluster
@@ -95,7 +95,7 @@ class Playground:
     async def discover(self, rules: Rules) -> Found:
         """What somebody finds who may do this."""
         async with ApiClient(load_cluster(kubeconfig=str(self.kubeconfig(rules)))) as client:
-            return await discover(client, Where(self.namespace))
+            return await discover(client, ServiceRef(self.namespace))
 
     def status(self, *arguments: str, rules: Rules = LOOKING) -> subprocess.CompletedProcess[str]:
         """`dnsproxy status` as somebody runs it who may do this."""
@@ -135,7 +135,7 @@ def servers_of(found: Found) -> list[Server]:
 @pytest.mark.parametrize("name", NAMES)
 async def test_every_cluster_of_the_corpus_is_one_that_an_api_server_holds(name: str, playground: Playground) -> None:
     playground.create(manifests(name), manager="test")
-    where = Where(playground.namespace, "dns-default" if name == "openshift" else "kube-dns")
+    where = ServiceRef(playground.namespace, "dns-default" if name == "openshift" else "kube-dns")
     async with ApiClient(load_cluster(kubeconfig=str(playground.server.kubeconfig))) as client:
         found = await discover(client, where)
     expected = discover_offline(manifests(name))

@@ -14,9 +14,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from dnsproxy.cluster_dns.found import Where
+from dnsproxy.cluster_dns.found import ServiceRef
 from dnsproxy.cluster_dns.own_service import ObjectRef
-from dnsproxy.cluster_dns.probe_results import Asked as StatusAsked
+from dnsproxy.cluster_dns.probe_results import ProbeResult
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.read import addresses_of_dns, discover, read_own
 from dnsproxy.doctor.collect.dial_targets import names_to_look_up, targets_of
@@ -53,7 +53,7 @@ Tell = Callable[[str], None]
 class Places:
     """Where things are, as far as a person has said."""
 
-    dns_service: Where
+    dns_service: ServiceRef
     service: ObjectRef
     """dnsproxy's own Service."""
     relay: ObjectRef | None = None
@@ -163,7 +163,7 @@ async def look(facts: Facts, places: Places, tell: Tell) -> Facts:
     )
 
 
-def _asked(asked: StatusAsked) -> Asked:
+def _asked(asked: ProbeResult) -> Asked:
     return Asked(str(asked.endpoint), asked.zone, asked.state.value, asked.said)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dnsproxy.cluster_dns.choice import Choice, Method, Target
+from dnsproxy.cluster_dns.choice import Choice, ConfigMapKey, Method
 from dnsproxy.cluster_dns.found import FoundCorefile, Hook, Server
 from dnsproxy.cluster_dns.fragments import Scope, parse_fragment
 from dnsproxy.corefile.markers import is_marked
@@ -53,7 +53,7 @@ def plan_import(server: Server, corefile: FoundCorefile, choice: Choice, wanted:
     return Edits(Method.IMPORT, (_change(target, old, new),), written.zones, (*written.notes, *choice.what_else))
 
 
-def _change(target: Target, old: str | None, new: str) -> ConfigMapChange:
+def _change(target: ConfigMapKey, old: str | None, new: str) -> ConfigMapChange:
     words = words_made(target.source) if target.source.exists else [OBJECT]
     return ConfigMapChange(target.source, (Entry(target.key, old, new),), (made_entry(target.source, words),))
 
@@ -102,7 +102,7 @@ def _forward(zone: str, served: str, route: Route, server: Server, wanted: Wante
         raise Refusal(f"{served}: {error.reason}", error.remedy, place=route.step.place) from None
 
 
-def _check(text: str, scope: Scope, target: Target) -> None:
+def _check(text: str, scope: Scope, target: ConfigMapKey) -> None:
     """What is written is read once more: a text that CoreDNS's parser refuses never goes out."""
     try:
         parse_fragment(text, scope)
@@ -115,5 +115,5 @@ def _inner_first(zones: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(dict.fromkeys(zones), key=lambda zone: (-len(labels_of(zone)), zone)))
 
 
-def _path(hook: Hook, target: Target) -> str:
+def _path(hook: Hook, target: ConfigMapKey) -> str:
     return f"{hook.path.rpartition('/')[0]}/{target.key}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from dnsproxy.cluster_dns.choice import Method, Target
+from dnsproxy.cluster_dns.choice import ConfigMapKey, Method
 from dnsproxy.cluster_dns.found import Found, Server, Source
 from dnsproxy.cluster_dns.traces import Trace, find_traces
 from dnsproxy.corefile.model import CorefileError
@@ -35,7 +35,7 @@ class _Removed:
     notes: tuple[str, ...] = ()
 
 
-def plan_removal(found: Found, *, keep: Target | None = None) -> Edits:
+def plan_removal(found: Found, *, keep: ConfigMapKey | None = None) -> Edits:
     """The edits that take out every trace but one."""
     changes: list[ConfigMapChange] = []
     notes: list[str] = []
@@ -85,7 +85,7 @@ def _emptied(change: ConfigMapChange) -> ConfigMapChange:
     return replace(change, removes=True)
 
 
-def _empties(found: Found, keep: Target | None) -> Iterator[ConfigMapChange]:
+def _empties(found: Found, keep: ConfigMapKey | None) -> Iterator[ConfigMapChange]:
     """ConfigMaps that were made for us and from which somebody took our key."""
     kept = str(keep.source) if keep else ""
     for source in {str(source): source for source in _sources(found)}.values():

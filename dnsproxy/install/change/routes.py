@@ -11,7 +11,7 @@ import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dnsproxy.cluster_dns.choice import Target
+from dnsproxy.cluster_dns.choice import ConfigMapKey
 from dnsproxy.cluster_dns.found import FoundCorefile, ImportedFile
 from dnsproxy.cluster_dns.fragments import Scope, parse_fragment
 from dnsproxy.corefile.forward import Forward, parse_forward
@@ -93,7 +93,7 @@ class Routes:
         return [step for step in self.steps if step.directive.name in names]
 
 
-def find_routes(corefile: FoundCorefile, ours: Target | None = None, path: str = "") -> Routes:
+def find_routes(corefile: FoundCorefile, ours: ConfigMapKey | None = None, path: str = "") -> Routes:
     """The routes of a Corefile. `ours` is the key of our own file and `path` where the container sees it.
 
     Raises Refusal for what CoreDNS would not load, or we cannot read.
@@ -121,7 +121,7 @@ def find_routes(corefile: FoundCorefile, ours: Target | None = None, path: str =
 class _Walk:
     """The directives of a block with its imports put in."""
 
-    def __init__(self, corefile: FoundCorefile, ours: Target | None, path: str) -> None:
+    def __init__(self, corefile: FoundCorefile, ours: ConfigMapKey | None, path: str) -> None:
         self.files = corefile.files
         self.path = path if ours else ""
         self.count = 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from dnsproxy.cluster_dns.choice import Choice, Method, Target
+from dnsproxy.cluster_dns.choice import Choice, ConfigMapKey, Method
 from dnsproxy.cluster_dns.found import Server, StubDomains
 from dnsproxy.cluster_dns.traces import ANNOTATION
 from dnsproxy.corefile.stanza import format_address
@@ -59,7 +59,7 @@ def our_zones(stub: StubDomains) -> tuple[str, ...]:
     return tuple(annotations_of(stub.source).get(ANNOTATION, "").split())
 
 
-def without_zones(stub: StubDomains, target: Target) -> ConfigMapChange:
+def without_zones(stub: StubDomains, target: ConfigMapKey) -> ConfigMapChange:
     """The change that takes our zones out. Raises Refusal where the JSON is not to be read."""
     source, made = stub.source, words_made(stub.source)
     old = data_of(source).get(target.key)
@@ -74,7 +74,7 @@ def without_zones(stub: StubDomains, target: Target) -> ConfigMapChange:
 
 
 def _change(
-    stub: StubDomains, target: Target, ours: tuple[str, ...], members: Mapping[str, list[str]]
+    stub: StubDomains, target: ConfigMapKey, ours: tuple[str, ...], members: Mapping[str, list[str]]
 ) -> ConfigMapChange:
     source = stub.source
     old = data_of(source).get(target.key)
@@ -93,11 +93,11 @@ def _to_be_made(stub: StubDomains, old: str | None) -> list[str]:
     return made if old.strip() else [*made, BRACES]
 
 
-def _with(old: str, ours: tuple[str, ...], members: Mapping[str, list[str]], target: Target) -> str:
+def _with(old: str, ours: tuple[str, ...], members: Mapping[str, list[str]], target: ConfigMapKey) -> str:
     return put_in(_without(old, ours, target) if old.strip() else f"{old}{{}}", members)
 
 
-def _without(old: str, ours: tuple[str, ...], target: Target) -> str:
+def _without(old: str, ours: tuple[str, ...], target: ConfigMapKey) -> str:
     if not old.strip():
         return old
     try:
@@ -106,7 +106,7 @@ def _without(old: str, ours: tuple[str, ...], target: Target) -> str:
         raise Refusal(str(error), "mend it by hand, then run this again", place=str(target)) from None
 
 
-def _check_not_theirs(zone: str, stub: StubDomains, ours: tuple[str, ...], target: Target) -> None:
+def _check_not_theirs(zone: str, stub: StubDomains, ours: tuple[str, ...], target: ConfigMapKey) -> None:
     """The longest zone wins, so a zone inside another's takes names away from it."""
     for there in stub.zones:
         if there not in ours and is_at_or_below(normalize_zone(zone), _normal(there)):

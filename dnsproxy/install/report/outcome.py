@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from dnsproxy.cluster_dns.choice import Choice, Target
+from dnsproxy.cluster_dns.choice import Choice, ConfigMapKey
 from dnsproxy.cluster_dns.found import Found, Server
 from dnsproxy.cluster_dns.owner import Habit, last_writer
-from dnsproxy.cluster_dns.probe_results import Asked, State
+from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult
 from dnsproxy.corefile.stanza import format_address
 from dnsproxy.install.change.config_map import ConfigMapChange, format_change
 from dnsproxy.install.change.edits import Edits
@@ -40,7 +40,7 @@ class Told:
     """What --watch takes besides; none for an uninstall."""
     wrote: bool = False
     dry_run: bool = False
-    loaded: tuple[Asked, ...] = ()
+    loaded: tuple[ProbeResult, ...] = ()
 
 
 def judge_install(report: Report, choice: Choice, *, wrote: bool, reverted: bool, asked: bool) -> Verdict:
@@ -59,7 +59,9 @@ def judge_install(report: Report, choice: Choice, *, wrote: bool, reverted: bool
     return replace(verdict, text=f"{verdict.text}; {pods}" if pods else verdict.text)
 
 
-def judge_uninstall(edits: Edits, loaded: Sequence[Asked], *, wrote: bool, reverted: bool, asked: bool) -> Verdict:
+def judge_uninstall(
+    edits: Edits, loaded: Sequence[ProbeResult], *, wrote: bool, reverted: bool, asked: bool
+) -> Verdict:
     """The verdict on an uninstall; `loaded` is what the cluster's DNS said last."""
     states = {one.state for one in loaded}
     if edits.refusals:
@@ -68,13 +70,13 @@ def judge_uninstall(edits: Edits, loaded: Sequence[Asked], *, wrote: bool, rever
         text = "taken out, and put back by somebody else each time: is `dnsproxy install --watch` running?"
         return Verdict(ExitStatus.NO, text)
     done = "taken out" if wrote else "nothing bears our marks"
-    if states & {State.YES, State.PARTLY}:
+    if states & {Presence.YES, Presence.PARTLY}:
         return Verdict(ExitStatus.NO, f"{done}, and the cluster's DNS still asks dnsproxy: {_why_still(wrote)}")
     if not wrote:
         return Verdict(ExitStatus.DONE, "not installed: there is nothing to take out")
     if not asked:
         return Verdict(ExitStatus.DONE, f"{done}; whether it is still loaded was not asked")
-    if states <= {State.SILENT}:
+    if states <= {Presence.SILENT}:
         where = ", ".join(format_address(one.endpoint) for one in loaded) or "the cluster's DNS"
         text = f"{done}; whether it is still loaded cannot be told from here, since {where} does not answer"
         return Verdict(ExitStatus.UNKNOWN, f"{text}: run this in a pod")
@@ -153,5 +155,5 @@ def _keys(change: ConfigMapChange) -> str:
     return ", ".join(entry.name for entry in (*change.data, *change.annotations) if entry.old != entry.new)
 
 
-def _target(target: Target | None) -> dict[str, str] | None:
+def _target(target: ConfigMapKey | None) -> dict[str, str] | None:
     return None if target is None else {"config_map": str(target.source), "key": target.key}

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from dnsproxy.cluster_dns.choice import Target
+from dnsproxy.cluster_dns.choice import ConfigMapKey
 from dnsproxy.cluster_dns.found import Found, FoundCorefile, Hook, Server, StubDomains
 from dnsproxy.cluster_dns.fragments import Scope
 from dnsproxy.cluster_dns.image import Program, format_version
-from dnsproxy.cluster_dns.probe_results import Asked, State
+from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult
 from dnsproxy.cluster_dns.traces import Trace
 from dnsproxy.corefile.stanza import format_address
 from dnsproxy.install.report.verdict import Report, Verdict
@@ -36,7 +36,7 @@ class Row(NamedTuple):
     detail: str
 
 
-_STATES: Final = {State.YES: "ok", State.PARTLY: "part", State.NO: "no", State.SILENT: "?"}
+_STATES: Final = {Presence.YES: "ok", Presence.PARTLY: "part", Presence.NO: "no", Presence.SILENT: "?"}
 
 
 def format_rows(report: Report) -> list[Row]:
@@ -176,7 +176,7 @@ def _trace(trace: Trace) -> str:
     return f"{trace.method.value}: {trace.target}, for {', '.join(trace.zones)}, asks {addresses}"
 
 
-def _asks(what: str, asks: Sequence[Asked], nothing: str) -> Iterator[Row]:
+def _asks(what: str, asks: Sequence[ProbeResult], nothing: str) -> Iterator[Row]:
     for asked in asks:
         where = f"{format_address(asked.endpoint)} for {asked.zone}"
         yield Row(what, _STATES[asked.state], f"{where}: {asked.said}")
@@ -251,11 +251,11 @@ def _corefile(corefile: FoundCorefile) -> dict[str, Any]:
     }
 
 
-def _target(target: Target | None) -> dict[str, str] | None:
+def _target(target: ConfigMapKey | None) -> dict[str, str] | None:
     return None if target is None else {"config_map": str(target.source), "key": target.key}
 
 
-def format_asked(asked: Asked) -> dict[str, Any]:
+def format_asked(asked: ProbeResult) -> dict[str, Any]:
     """What one server said, as JSON values."""
     return {
         "endpoint": str(asked.endpoint),

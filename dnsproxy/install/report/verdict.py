@@ -13,7 +13,7 @@ from dnsproxy.cluster_dns.choice import Choice, Method
 from dnsproxy.cluster_dns.faults import Blame
 from dnsproxy.cluster_dns.found import Found
 from dnsproxy.cluster_dns.fragments import Scope
-from dnsproxy.cluster_dns.probe_results import Asked, State
+from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult
 from dnsproxy.cluster_dns.traces import Trace
 from dnsproxy.corefile.stanza import format_address
 from sidecar.errors import ExitStatus
@@ -26,9 +26,9 @@ class Report:
     found: Found
     choice: Choice
     traces: tuple[Trace, ...]
-    loaded: tuple[Asked, ...]
+    loaded: tuple[ProbeResult, ...]
     """The cluster's DNS, asked for the zones that are installed, else for the root."""
-    answers: tuple[Asked, ...]
+    answers: tuple[ProbeResult, ...]
     """dnsproxy, asked directly; empty where no address of it is known."""
 
 
@@ -51,21 +51,21 @@ def judge(report: Report) -> Verdict:
     damaged = next((trace for trace in report.traces if trace.fault), None)
     if damaged is not None:
         return Verdict(ExitStatus.NO, f"installed, and damaged: {damaged.target}: {damaged.fault}")
-    if State.YES in states and not states & {State.NO, State.PARTLY}:
+    if Presence.YES in states and not states & {Presence.NO, Presence.PARTLY}:
         by = "" if report.traces else ", by a configuration without our marks"
         return Verdict(ExitStatus.DONE, f"installed and loaded: the cluster's DNS asks dnsproxy{by}")
     if not report.traces:
         return _judge_without_marks(report, states)
-    if states & {State.NO, State.PARTLY} or not states:
+    if states & {Presence.NO, Presence.PARTLY} or not states:
         return Verdict(ExitStatus.NO, f"written, not loaded: {'; '.join(_causes(report))}")
     where = ", ".join(format_address(asked.endpoint) for asked in report.loaded)
     text = f"written; whether it is loaded cannot be told from here, since {where} does not answer"
     return Verdict(ExitStatus.UNKNOWN, f"{text}: run this in a pod")
 
 
-def _judge_without_marks(report: Report, states: set[State]) -> Verdict:
+def _judge_without_marks(report: Report, states: set[Presence]) -> Verdict:
     text = f"not installed; {_offer(report.choice)}"
-    if states == {State.SILENT} and report.choice.method is Method.PRINT:
+    if states == {Presence.SILENT} and report.choice.method is Method.PRINT:
         # What an owner renders from its own settings has lost our marks on the way.
         reason = "nothing bears our marks, and whether the owner was given a stanza cannot be told from here"
         return Verdict(ExitStatus.UNKNOWN, f"{reason}: run this in a pod")
@@ -82,7 +82,7 @@ def _offer(choice: Choice) -> str:
 def _causes(report: Report) -> Iterator[str]:
     """Why what is written may not be loaded, the likeliest first."""
     direct = {asked.state for asked in report.answers}
-    if direct and direct <= {State.NO, State.SILENT}:
+    if direct and direct <= {Presence.NO, Presence.SILENT}:
         asked = ", ".join(dict.fromkeys(format_address(one.endpoint) for one in report.answers))
         yield f"dnsproxy does not answer at {asked}, so its second choice does"
     server = report.found.asked_by_pods
@@ -95,7 +95,7 @@ def _causes(report: Report) -> Iterator[str]:
         yield f"there is no reload plugin: restart {server}"
     if corefile is not None and not corefile.updates and str(corefile.source) in targets:
         yield f"{corefile.path} is mounted by subPath: restart {server}"
-    if any(asked.state is State.PARTLY for asked in report.loaded):
+    if any(asked.state is Presence.PARTLY for asked in report.loaded):
         yield "some pods have loaded it and others not yet"
     yield "a ConfigMap takes up to two minutes to be loaded, and one that CoreDNS refuses never is (see its log)"
 

@@ -16,7 +16,7 @@ import trio
 
 from dnsproxy.cluster_dns.choice import Choice, Method, choose_method
 from dnsproxy.cluster_dns.faults import Blame, Fault
-from dnsproxy.cluster_dns.found import Found, Where
+from dnsproxy.cluster_dns.found import Found, ServiceRef
 from dnsproxy.cluster_dns.image import Program
 from dnsproxy.cluster_dns.read import discover
 from dnsproxy.corefile.model import CorefileError
@@ -96,7 +96,7 @@ def plan_survey(seen: Survey, order: Order) -> Planned:
     return Planned(seen.found, seen.choice, replace(edits, notes=(*notes, *edits.notes)), wanted, seen)
 
 
-async def plan_out(client: ApiClient, where: Where) -> Planned:
+async def plan_out(client: ApiClient, where: ServiceRef) -> Planned:
     """What an uninstall would write now. Raises StartError."""
     found = await discover(client, where)
     _check_all_seen(found.faults)

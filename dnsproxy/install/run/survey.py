@@ -11,7 +11,7 @@ from typing import Final
 
 from dnsproxy.admin.listing import parse_listing
 from dnsproxy.cluster_dns.choice import Choice, Method, choose_method
-from dnsproxy.cluster_dns.found import Found, Where
+from dnsproxy.cluster_dns.found import Found, ServiceRef
 from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef
 from dnsproxy.cluster_dns.owner import Form
 from dnsproxy.cluster_dns.read import addresses_of_dns, discover, gather, read_own
@@ -30,7 +30,7 @@ _ALL_INGRESSES: Final = Request(INGRESS, "")
 class Order:
     """What a person asks for."""
 
-    where: Where
+    where: ServiceRef
     own: ObjectRef
     """dnsproxy's Service, which is asked where no address is given."""
     method: Method | None = None

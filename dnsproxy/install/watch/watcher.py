@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 import structlog
 import trio
 
-from dnsproxy.cluster_dns.probe_results import Asked, State, places_to_ask, zones_to_ask
+from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult, places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.corefile.stanza import format_address
@@ -218,10 +218,10 @@ class Watcher:
         return bool(loaded)
 
 
-def _read(asked: Sequence[Asked]) -> bool | None:
+def _read(asked: Sequence[ProbeResult]) -> bool | None:
     """A family that does not lead anywhere from here tells nothing; None where all are silent."""
-    states = {one.state for one in asked} - {State.SILENT}
-    return states == {State.YES} if states else None
+    states = {one.state for one in asked} - {Presence.SILENT}
+    return states == {Presence.YES} if states else None
 
 
 def _wanted(planned: Planned) -> str:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.cluster_dns.found import Where
+from dnsproxy.cluster_dns.found import ServiceRef
 from dnsproxy.cluster_dns.requests import Denied, Request
 from tests.kit.manifest_cluster import discover, faults_of, manifests, pick
 
 
 def test_a_service_that_was_named_is_the_only_one_looked_at() -> None:
-    where = Where("kube-system", "other", exact=True)
+    where = ServiceRef("kube-system", "other", exact=True)
     found = discover(manifests("rke2"), where)
     assert [request.name for request in found.asked] == ["other"]
     assert "there is no Service other" in faults_of(found)[0]
-    where = Where("openshift-dns", "dns-default", exact=True)
+    where = ServiceRef("openshift-dns", "dns-default", exact=True)
     assert discover(manifests("openshift"), where).server is not None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dnsproxy.cluster_dns.pod_files import PodFiles
-from dnsproxy.cluster_dns.requests import CONFIG_MAP, Facts, Request
+from dnsproxy.cluster_dns.requests import CONFIG_MAP, Request, Requests
 from sidecar.kubernetes.structs.metadata import Metadata
 from sidecar.kubernetes.structs.workload import ConfigMap, ConfigMapSource, Container, PodSpec, Volume, VolumeMount
 
@@ -16,7 +16,7 @@ def files(config_map: ConfigMap | None, *, answered: bool = True) -> PodFiles:
     answers = {Request(CONFIG_MAP, "dns", "c"): config_map} if answered else {}
     container = Container("coredns", volume_mounts=(VolumeMount("v", "/etc/c"),))
     pod = PodSpec((container,), (Volume("v", ConfigMapSource("c")),))
-    return PodFiles(Facts(answers), "Deployment dns/coredns", "dns", pod, container)
+    return PodFiles(Requests(answers), "Deployment dns/coredns", "dns", pod, container)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_what_was_not_read_yet_has_no_files_and_no_place() -> None:
     assert unread.match("/etc/c/*.server") == []
     assert unread.read("/etc/c/Corefile") is None
     assert unread.place_for("/etc/c/*.server") == (None, "ConfigMap c was not read")
-    assert not unread.facts.faults
+    assert not unread.requests.faults
 
 
 def test_a_config_map_that_is_gone_is_a_fault_and_still_a_place() -> None:
@@ -55,6 +55,6 @@ def test_a_config_map_that_is_gone_is_a_fault_and_still_a_place() -> None:
     source, trouble = gone.place_for("/etc/c/*.server")
     assert source is not None
     assert (str(source), source.exists, trouble) == ("dns/c", False, "")
-    assert [str(fault) for fault in gone.facts.faults] == [
+    assert [str(fault) for fault in gone.requests.faults] == [
         "ConfigMap dns/c, which Deployment dns/coredns mounts, is not there"
     ]

@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from dnsproxy.cluster_dns import read as discovering
-from dnsproxy.cluster_dns.found import Where
+from dnsproxy.cluster_dns.found import ServiceRef
 from dnsproxy.cluster_dns.read import discover, gather, load_client
 from dnsproxy.cluster_dns.requests import INGRESS, Request
 from sidecar.errors import StartError
@@ -39,7 +39,7 @@ async def test_over_the_api_the_same_is_found_as_from_the_objects(name: str) -> 
 async def test_only_get_is_used_and_a_selector_where_there_is_one() -> None:
     api = FakeApi(manifests("rke2"))
     async with client_of(api.answer) as client:
-        await discover(client, Where())
+        await discover(client, ServiceRef())
     assert {method for method, _, _ in api.asked} == {"GET"}
     assert ("GET", "/api/v1/namespaces/kube-system/services", "k8s-app in (kube-dns,coredns)") in api.asked
 

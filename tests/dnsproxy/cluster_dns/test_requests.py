@@ -6,9 +6,9 @@ from dnsproxy.cluster_dns.requests import (
     MAXIMUM_REQUESTS,
     SERVICE,
     Denied,
-    Facts,
     Missing,
     Request,
+    Requests,
     Unreadable,
 )
 from sidecar.kubernetes.structs.metadata import Metadata
@@ -26,40 +26,40 @@ def test_a_request_says_where_the_api_has_it_and_what_rbac_must_allow() -> None:
 
 
 def test_what_nobody_read_is_wanted_once() -> None:
-    facts = Facts({})
-    assert facts.get(CONFIG_MAP, "kube-system", "coredns") is Missing.UNSEEN
-    assert facts.get(CONFIG_MAP, "kube-system", "coredns") is Missing.UNSEEN
-    assert facts.list(SERVICE, "a", label_selector="b=c") is Missing.UNSEEN
-    assert facts.wanted == (COREDNS, Request(SERVICE, "a", label_selector="b=c"))
-    assert not facts.faults
+    requests = Requests({})
+    assert requests.get(CONFIG_MAP, "kube-system", "coredns") is Missing.UNSEEN
+    assert requests.get(CONFIG_MAP, "kube-system", "coredns") is Missing.UNSEEN
+    assert requests.list(SERVICE, "a", label_selector="b=c") is Missing.UNSEEN
+    assert requests.wanted == (COREDNS, Request(SERVICE, "a", label_selector="b=c"))
+    assert not requests.faults
 
 
 def test_what_was_read_is_given_and_not_wanted() -> None:
     there = ConfigMap(Metadata("coredns"))
-    facts = Facts({COREDNS: there, Request(DEPLOYMENT, "kube-system"): ()})
-    assert facts.get(CONFIG_MAP, "kube-system", "coredns") is there
-    assert facts.list(DEPLOYMENT, "kube-system") == ()
-    assert facts.wanted == ()
-    assert tuple(facts.asked) == (COREDNS, Request(DEPLOYMENT, "kube-system"))
+    requests = Requests({COREDNS: there, Request(DEPLOYMENT, "kube-system"): ()})
+    assert requests.get(CONFIG_MAP, "kube-system", "coredns") is there
+    assert requests.list(DEPLOYMENT, "kube-system") == ()
+    assert requests.wanted == ()
+    assert tuple(requests.asked) == (COREDNS, Request(DEPLOYMENT, "kube-system"))
 
 
 def test_what_is_not_there_is_absent_and_what_is_not_to_be_seen_is_a_fault() -> None:
     denied = Request(DEPLOYMENT, "kube-system")
     garbled = Request(SERVICE, "kube-system", "kube-dns")
     answers = {COREDNS: None, denied: Denied("no role"), garbled: Unreadable("Expected `str`")}
-    facts = Facts(answers)
-    assert facts.get(CONFIG_MAP, "kube-system", "coredns") is Missing.ABSENT
-    assert facts.list(DEPLOYMENT, "kube-system") is Missing.UNSEEN
-    assert facts.get(SERVICE, "kube-system", "kube-dns") is Missing.UNSEEN
-    assert list(map(str, facts.faults)) == [
+    requests = Requests(answers)
+    assert requests.get(CONFIG_MAP, "kube-system", "coredns") is Missing.ABSENT
+    assert requests.list(DEPLOYMENT, "kube-system") is Missing.UNSEEN
+    assert requests.get(SERVICE, "kube-system", "kube-dns") is Missing.UNSEEN
+    assert list(map(str, requests.faults)) == [
         "not allowed to list deployments.apps in namespace kube-system; grant list on it: no role",
         "what came for get services kube-dns in namespace kube-system is unreadable: Expected `str`",
     ]
 
 
 def test_no_more_is_read_than_a_cluster_can_need() -> None:
-    facts = Facts({})
+    requests = Requests({})
     for number in range(2 * MAXIMUM_REQUESTS):
-        facts.get(CONFIG_MAP, "kube-system", f"c{number}")
-    assert len(facts.wanted) == MAXIMUM_REQUESTS
-    assert [str(fault) for fault in facts.faults] == [f"more than {MAXIMUM_REQUESTS} objects would have to be read"]
+        requests.get(CONFIG_MAP, "kube-system", f"c{number}")
+    assert len(requests.wanted) == MAXIMUM_REQUESTS
+    assert [str(fault) for fault in requests.faults] == [f"more than {MAXIMUM_REQUESTS} objects would have to be read"]

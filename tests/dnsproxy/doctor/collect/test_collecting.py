@@ -9,7 +9,7 @@ from typing import Any, Final
 import httpx2
 import pytest
 
-from dnsproxy.cluster_dns.found import Where
+from dnsproxy.cluster_dns.found import ServiceRef
 from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.doctor.collect.collecting import Places, read_cluster
 from dnsproxy.doctor.collect.read_own import with_metrics
@@ -24,7 +24,7 @@ from tests.kit.faulty_api import cluster_at
 from tests.kit.manifest_api import respond
 
 GATEWAY_API: Final = "/apis/gateway.networking.k8s.io/v1"
-PLACES: Final = Places(Where(), ObjectRef("switchback", "dnsproxy"))
+PLACES: Final = Places(ServiceRef(), ObjectRef("switchback", "dnsproxy"))
 
 
 class Api:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.cluster_dns.choice import Target
+from dnsproxy.cluster_dns.choice import ConfigMapKey
 from dnsproxy.install.change.refusal import Refusal
 from dnsproxy.install.change.routes import Routes, find_routes
 from tests.dnsproxy.install.change.test_trial_corefile import corefile_of
@@ -21,7 +21,7 @@ def routes(root: str, *, key: str = "switchback.override", **files: str) -> Rout
     custom = pick(objects, "ConfigMap", "coredns-custom")
     custom["data"] = {name.replace("_", "."): value for name, value in files.items()}
     found = corefile_of(objects)
-    return find_routes(found, Target(found.source, key), f"{FOLDER}/{key}")
+    return find_routes(found, ConfigMapKey(found.source, key), f"{FOLDER}/{key}")
 
 
 def zones(found: Routes) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dnsproxy.cluster_dns.choice import Method, choose_method
-from dnsproxy.cluster_dns.probe_results import Asked
+from dnsproxy.cluster_dns.probe_results import ProbeResult
 from dnsproxy.install.change.edits import Edits
 from dnsproxy.install.report.outcome import Told, format_document, format_lines, judge_install, judge_uninstall
 from dnsproxy.install.report.rights import grants_of
@@ -31,7 +31,9 @@ def kubeadm(old: str = "", new: str = "") -> list[Manifest]:
     return play(objects, plan(objects))
 
 
-def judged(objects: list[Manifest], *loaded: Asked, answers: tuple[Asked, ...] = (), **options: Any) -> Verdict:
+def judged(
+    objects: list[Manifest], *loaded: ProbeResult, answers: tuple[ProbeResult, ...] = (), **options: Any
+) -> Verdict:
     choice = choose_method(discover(objects))
     return judge_install(report(objects, loaded, answers), choice, **{**WROTE, **options})
 
@@ -51,7 +53,7 @@ def judged(objects: list[Manifest], *loaded: Asked, answers: tuple[Asked, ...] =
     ],
     ids=["yes", "partly", "no", "silent", "one family"],
 )
-def test_written_and_loaded_are_different_results(loaded: list[Asked], status: int, text: str) -> None:
+def test_written_and_loaded_are_different_results(loaded: list[ProbeResult], status: int, text: str) -> None:
     verdict = judged(kubeadm(), *loaded)
     assert verdict.status == status
     assert verdict.text.startswith(text)
@@ -116,7 +118,7 @@ def test_who_does_not_want_to_wait_is_told_so() -> None:
     ],
 )
 def test_an_uninstall_is_done_when_nobody_asks_dnsproxy_any_more(
-    edits: Edits, loaded: Sequence[Asked], options: dict[str, bool], status: int, text: str
+    edits: Edits, loaded: Sequence[ProbeResult], options: dict[str, bool], status: int, text: str
 ) -> None:
     verdict = judge_uninstall(edits, loaded, **{**WROTE, **options})
     assert verdict.status == status

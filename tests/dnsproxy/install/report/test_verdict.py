@@ -8,7 +8,7 @@ import pytest
 
 from dnsproxy.cluster_dns.choice import choose_method
 from dnsproxy.cluster_dns.found import Found
-from dnsproxy.cluster_dns.probe_results import MOST_ZONES, Asked, Outcome, State, places_to_ask, zones_to_ask
+from dnsproxy.cluster_dns.probe_results import MOST_ZONES, Outcome, Presence, ProbeResult, places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.requests import Denied
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.install.report.verdict import Report, judge
@@ -22,8 +22,8 @@ SILENT = Outcome(fault="no answer")
 CLUSTER_DNS, DNSPROXY = Endpoint("10.96.0.10", 53), Endpoint("10.96.0.53", 53)
 
 
-def asked(*outcomes: Outcome, endpoint: Endpoint = CLUSTER_DNS, zone: str = ".") -> Asked:
-    return Asked(endpoint, zone, outcomes)
+def asked(*outcomes: Outcome, endpoint: Endpoint = CLUSTER_DNS, zone: str = ".") -> ProbeResult:
+    return ProbeResult(endpoint, zone, outcomes)
 
 
 def with_stanza(change: Any = None) -> list[Manifest]:
@@ -36,27 +36,27 @@ def with_stanza(change: Any = None) -> list[Manifest]:
     return objects
 
 
-def report(objects: list[Manifest], loaded: tuple[Asked, ...], answers: tuple[Asked, ...] = ()) -> Report:
+def report(objects: list[Manifest], loaded: tuple[ProbeResult, ...], answers: tuple[ProbeResult, ...] = ()) -> Report:
     return report_of(discover(objects), loaded, answers)
 
 
-def report_of(found: Found, loaded: tuple[Asked, ...], answers: tuple[Asked, ...] = ()) -> Report:
+def report_of(found: Found, loaded: tuple[ProbeResult, ...], answers: tuple[ProbeResult, ...] = ()) -> Report:
     return Report(found, choose_method(found), find_traces(found), loaded, answers)
 
 
 @pytest.mark.parametrize(
     ("outcomes", "state"),
     [
-        ((OURS, OURS), State.YES),
-        ((OURS, OTHER), State.PARTLY),
-        ((OURS, SILENT), State.PARTLY),
-        ((OTHER, SILENT), State.NO),
-        ((OTHER,), State.NO),
-        ((SILENT, SILENT), State.SILENT),
-        ((), State.SILENT),
+        ((OURS, OURS), Presence.YES),
+        ((OURS, OTHER), Presence.PARTLY),
+        ((OURS, SILENT), Presence.PARTLY),
+        ((OTHER, SILENT), Presence.NO),
+        ((OTHER,), Presence.NO),
+        ((SILENT, SILENT), Presence.SILENT),
+        ((), Presence.SILENT),
     ],
 )
-def test_the_asks_of_a_server_come_to_one_state(outcomes: tuple[Outcome, ...], state: State) -> None:
+def test_the_asks_of_a_server_come_to_one_state(outcomes: tuple[Outcome, ...], state: Presence) -> None:
     assert asked(*outcomes).state is state
 
 
@@ -96,7 +96,7 @@ PARTLY, NOTHING = asked(OURS, OTHER), asked(SILENT)
     ],
 )
 def test_the_verdict_is_that_of_the_table(
-    objects: list[Manifest], loaded: tuple[Asked, ...], answers: tuple[Asked, ...], status: int, words: str
+    objects: list[Manifest], loaded: tuple[ProbeResult, ...], answers: tuple[ProbeResult, ...], status: int, words: str
 ) -> None:
     verdict = judge(report(objects, loaded, answers))
     assert words in verdict.text

@@ -15,7 +15,7 @@ import pytest
 import trio.testing
 
 from dnsproxy.cluster_dns.choice import Method
-from dnsproxy.cluster_dns.found import Where
+from dnsproxy.cluster_dns.found import ServiceRef
 from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.install.change.refusal import Refusal
@@ -33,7 +33,7 @@ from tests.kit.manifest_cluster import Manifest, discover, manifests, pick
 from tests.kit.manifest_edits import plan_out, play, without_versions
 
 Before = Callable[[FakeApi, httpx2.Request], None]
-WHERE = Where()
+WHERE = ServiceRef()
 
 
 class Killed(BaseException):

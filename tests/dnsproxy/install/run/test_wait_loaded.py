@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from dnsproxy.cluster_dns.probe_results import Asked, State
+from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult
 from dnsproxy.install.run.wait_loaded import GONE, LOADED, is_reachable, prove
 from tests.dnsproxy.cluster_dns.test_probing import dnsproxy, with_rcode
 from tests.kit import upstream_replies
@@ -23,9 +23,9 @@ class Turning:
         self.server = server
         self.rounds = rounds
         self.then = then
-        self.seen: list[State] = []
+        self.seen: list[Presence] = []
 
-    def __call__(self, passed: float, asked: Sequence[Asked]) -> None:
+    def __call__(self, passed: float, asked: Sequence[ProbeResult]) -> None:
         assert passed >= 0
         self.seen += [one.state for one in asked]
         if len(self.seen) == self.rounds:
@@ -34,11 +34,11 @@ class Turning:
 
 @pytest.mark.parametrize(
     ("first", "then", "hoped", "before"),
-    [(other, dnsproxy, LOADED, State.NO), (dnsproxy, other, GONE, State.YES)],
+    [(other, dnsproxy, LOADED, Presence.NO), (dnsproxy, other, GONE, Presence.YES)],
     ids=["loaded", "gone"],
 )
 async def test_it_ends_when_the_server_says_what_is_hoped_for(
-    first: object, then: object, hoped: frozenset[State], before: State
+    first: object, then: object, hoped: frozenset[Presence], before: Presence
 ) -> None:
     async with faulty_upstream(first) as server:  # type: ignore[arg-type]
         turning = Turning(server, 2, then)
@@ -51,7 +51,7 @@ async def test_it_ends_with_its_time_and_tells_what_was_said_last() -> None:
     async with faulty_upstream(other) as server:
         turning = Turning(server, 0, other)
         (asked,) = await prove([server.endpoint], ["example.org."], LOADED, seconds=0.5, progress=turning)
-    assert (asked.state, asked.zone) == (State.NO, "example.org.")
+    assert (asked.state, asked.zone) == (Presence.NO, "example.org.")
     assert turning.seen
 
 
@@ -65,7 +65,7 @@ async def test_without_time_it_looks_once() -> None:
 async def test_an_address_that_leads_nowhere_is_not_waited_for_beside_one_that_does() -> None:
     async with faulty_upstream(dnsproxy) as server, faulty_upstream(silence, silence) as silent:
         asked = await prove([silent.endpoint, server.endpoint], ["."], LOADED, seconds=600, progress=lambda *_: None)
-    assert [one.state for one in asked] == [State.SILENT, State.YES]
+    assert [one.state for one in asked] == [Presence.SILENT, Presence.YES]
 
 
 async def test_every_zone_has_to_be_loaded() -> None:
@@ -75,7 +75,7 @@ async def test_every_zone_has_to_be_loaded() -> None:
     async with faulty_upstream(only_org) as server:
         zones = ["example.org.", "example.net."]
         states = [one.state for one in await prove([server.endpoint], zones, LOADED, seconds=0, progress=print)]
-    assert states == [State.YES, State.NO]
+    assert states == [Presence.YES, Presence.NO]
 
 
 async def test_who_answers_anything_is_reachable() -> None:
