@@ -7,21 +7,25 @@ owner would undo is printed for the owner. What cannot work is not chosen, and t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
-from dnsproxy.cluster_dns import remarks
 from dnsproxy.cluster_dns.found import Found, Hook, Server, Source
-from dnsproxy.cluster_dns.fragments import Scope
-from dnsproxy.cluster_dns.image import format_version
+from dnsproxy.cluster_dns.image import Program, format_version
 from dnsproxy.cluster_dns.owner import Form, Habit
 from dnsproxy.cluster_dns.servers import STUB_DOMAINS
+from dnsproxy.corefile.model import Scope
 from dnsproxy.corefile.stanza import SEVERAL_FORWARDS
 
 KEY_STEM: Final = "switchback"
 """Of the keys of ours in other people's ConfigMaps: `switchback.server`."""
+
+_ON_STUB_DOMAINS: Final = (
+    "zones have to be named: a stub domain is a zone",
+    "a stub domain has no second choice: while no dnsproxy is there, its names do not resolve",
+)
 
 
 class Method(Enum):
@@ -89,16 +93,16 @@ def choose_method(found: Found, wanted: Method | None = None) -> Choice:
 def _import(found: Found, server: Server) -> Choice:
     hook = _usable_hook(server)
     if hook is None or hook.source is None:
-        reasons = "; ".join(remarks.on_hooks(server, None))
+        reasons = "; ".join(_on_hooks(server, None))
         return Choice(None, reasons or f"{server} has no import that a file of ours would fit")
     source = hook.source
     made = "" if source.exists else ", which is to be made"
     why = f"{server} imports {hook.pattern} from ConfigMap {source}{made}: a key of our own there is nobody else's"
     said = (
-        *remarks.on_caches(found),
-        *remarks.on_zones(server, hook),
-        *remarks.on_hooks(server, hook),
-        *remarks.on_loading(server),
+        *_on_caches(found),
+        *_on_zones(server, hook),
+        *_on_hooks(server, hook),
+        *_on_loading(server),
     )
     between = hook.scope is Scope.BLOCKS
     return Choice(Method.IMPORT, why, said, ConfigMapKey(source, hook.key(KEY_STEM)), hook, needs_zones=between)
@@ -114,7 +118,7 @@ def _stub_domains(found: Found, server: Server) -> Choice:
     if not stub.readable:
         return Choice(None, f"ConfigMap {stub.source} holds what is no stubDomains, so nothing is added", target=target)
     why = f"{server} is {server.program.value}, which takes zones and their servers from ConfigMap {stub.source}"
-    said = (*remarks.on_caches(found), *remarks.ON_STUB_DOMAINS)
+    said = (*_on_caches(found), *_ON_STUB_DOMAINS)
     return Choice(Method.STUB_DOMAINS, why, said, target, needs_zones=True)
 
 
@@ -129,17 +133,17 @@ def _corefile(found: Found, server: Server) -> Choice:
         return Choice(None, f"ConfigMap {corefile.source} is immutable")
     why = f"ConfigMap {corefile.source} has the Corefile of {server}, and {corefile.owner.remark}"
     said = (
-        *remarks.on_caches(found),
-        *remarks.on_hooks(server, None),
-        *remarks.on_loading(server),
-        *remarks.on_sub_path(server),
+        *_on_caches(found),
+        *_on_hooks(server, None),
+        *_on_loading(server),
+        *_on_sub_path(server),
     )
     return Choice(Method.COREFILE, why, said, ConfigMapKey(corefile.source, corefile.key))
 
 
 def _print(found: Found, server: Server) -> Choice:
     corefile = server.corefile
-    said = (*remarks.on_caches(found), *remarks.on_hooks(server, None), *remarks.on_loading(server))
+    said = (*_on_caches(found), *_on_hooks(server, None), *_on_loading(server))
     if corefile is None or corefile.value is None:
         return Choice(None, _faults(found) or f"no Corefile of {server} was found")
     owner = corefile.owner
@@ -178,3 +182,56 @@ def _is_reverted(server: Server) -> bool:
 
 def _faults(found: Found) -> str:
     return "; ".join(str(fault) for fault in found.faults)
+
+
+# What else there is to know: sentences without their ends, which may hold text from the cluster.
+
+
+def _on_caches(found: Found) -> Iterator[str]:
+    """Whom pods ask, where that is not the Service."""
+    if found.node_local is None:
+        return
+    cache = found.node_local.server
+    at = f" at {', '.join(found.node_local.addresses)}" if found.node_local.addresses else ""
+    if found.node_local.passes_on:
+        yield f"pods ask {cache}{at}, which passes . on to the cluster's DNS, so it stays as it is"
+    else:
+        yield f"pods ask {cache}{at}, which does not pass public names on, so the main Corefile stays as it is"
+
+
+def _on_zones(server: Server, hook: Hook) -> Iterator[str]:
+    """What a server block of our own cannot have."""
+    if hook.scope is not Scope.BLOCKS or server.corefile is None:
+        return
+    yield "zones have to be named: a server block for . is there already, and CoreDNS takes no second one"
+    owner = server.corefile.owner
+    link = "but" if owner.habit is Habit.REVERTS else "and"
+    yield f"with the method corefile every zone could be had, {link} {owner.remark}"
+
+
+def _on_hooks(server: Server, chosen: Hook | None) -> Iterator[str]:
+    """Why other imports than the chosen one take no file of ours; all of them where none was."""
+    for hook in server.corefile.hooks if server.corefile else ():
+        if hook is chosen or hook.scope is Scope.OTHER or (chosen is not None and hook.scope is not chosen.scope):
+            continue
+        if hook.trouble:
+            yield f"import {hook.pattern} (line {hook.line}) takes no file of ours: {hook.trouble}"
+        elif not hook.takes_forward:
+            yield (
+                f"a file for import {hook.pattern} (line {hook.line}) would do nothing: it stands behind a forward "
+                "that takes every query; in front of that it would fit"
+            )
+
+
+def _on_loading(server: Server) -> Iterator[str]:
+    """What keeps CoreDNS from reading a change, or us from knowing what it can read."""
+    if server.corefile is not None and not server.corefile.reloads:
+        yield f"there is no reload plugin: {server} has to be restarted to read a change"
+    if server.program is Program.COREDNS and server.version is None:
+        yield f"the version of CoreDNS is not known from the image {server.image}; 1.9.4 or newer is taken for granted"
+
+
+def _on_sub_path(server: Server) -> Iterator[str]:
+    """What keeps a change of the ConfigMap out of running pods."""
+    if server.corefile is not None and not server.corefile.updates:
+        yield f"{server.corefile.path} is mounted by subPath, so {server} has to be restarted to see a change"

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from dnsproxy.cluster_dns.faults import Blame, Fault
 from dnsproxy.cluster_dns.found import FoundService, ServiceRef
-from dnsproxy.cluster_dns.requests import SERVICE, Missing, Requests
+from dnsproxy.cluster_dns.requests import SERVICE, Blame, Fault, Missing, Requests
 from dnsproxy.corefile.zones import DNS_PORT
 from sidecar.kubernetes.structs.network import Service
 

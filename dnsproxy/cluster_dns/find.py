@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dnsproxy.cluster_dns.cluster_service import find_service, make_service, selector_of
-from dnsproxy.cluster_dns.faults import Blame, Fault
 from dnsproxy.cluster_dns.found import Found, Server, ServiceRef
 from dnsproxy.cluster_dns.node_local import find_node_local
-from dnsproxy.cluster_dns.requests import DAEMON_SET, DEPLOYMENT, Answer, Kind, Request, Requests
+from dnsproxy.cluster_dns.requests import DAEMON_SET, DEPLOYMENT, Answer, Blame, Fault, Kind, Request, Requests
 from dnsproxy.cluster_dns.servers import labels_of, make_server, pods_of
 from sidecar.kubernetes.structs.network import Service
 from sidecar.kubernetes.structs.workload import Workload

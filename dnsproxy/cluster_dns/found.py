@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dnsproxy.cluster_dns.faults import Blame, Fault
-from dnsproxy.cluster_dns.fragments import Scope, parsed
 from dnsproxy.cluster_dns.image import Program
 from dnsproxy.cluster_dns.owner import Owner
-from dnsproxy.cluster_dns.requests import Request
-from dnsproxy.corefile.model import Corefile, CorefileError
+from dnsproxy.cluster_dns.requests import Blame, Fault, Request
+from dnsproxy.corefile.model import Corefile, CorefileError, Scope
+from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import find_root_block, root_port
 from dnsproxy.corefile.stanza import Version
 from dnsproxy.corefile.zones import DNS_PORT
@@ -82,6 +81,11 @@ class ImportedFile:
     text: str
     scope: Scope
 
+    @property
+    def value(self) -> Corefile | None:
+        """The text as a value; None if it cannot be parsed, for which there is a fault."""
+        return _parsed(self.text, self.scope)
+
 
 @dataclass(frozen=True, slots=True)
 class Hook:
@@ -126,7 +130,7 @@ class FoundCorefile:
     @property
     def value(self) -> Corefile | None:
         """The text as a value; None where it is no Corefile, which a fault tells."""
-        return parsed(self.text)
+        return _parsed(self.text)
 
     @property
     def root_port(self) -> int:
@@ -139,7 +143,7 @@ class FoundCorefile:
     @property
     def reloads(self) -> bool:
         """Whether CoreDNS notices a change by itself: the plugin `reload` in a block, imported ones included."""
-        values = [self.value, *(parsed(file.text, file.scope) for file in self.files)]
+        values = [self.value, *(file.value for file in self.files)]
         return any(block.named("reload") for value in values if value for block in value.blocks)
 
 
@@ -209,6 +213,12 @@ class Found:
     """What has to be read before the rest counts."""
 
     @property
+    def addresses(self) -> tuple[str, ...]:
+        """The addresses of the cluster's DNS: those of its Service, then those of the cache on the nodes."""
+        service = self.service.addresses if self.service else ()
+        return (*service, *(self.node_local.addresses if self.node_local else ()))
+
+    @property
     def asked_by_pods(self) -> Server | None:
         """The workload whose configuration decides about public names: the nodes' cache, unless it passes them on."""
         if self.node_local is not None and not self.node_local.passes_on:
@@ -219,3 +229,10 @@ class Found:
     def complete(self) -> bool:
         """Whether all was read that there is to read."""
         return not self.wanted and not any(fault.blame is Blame.ACCESS for fault in self.faults)
+
+
+def _parsed(text: str, scope: Scope = Scope.BLOCKS) -> Corefile | None:
+    try:
+        return parse_corefile(text, scope)
+    except CorefileError:
+        return None

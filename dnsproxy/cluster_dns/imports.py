@@ -11,13 +11,13 @@ import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from dnsproxy.cluster_dns.faults import Blame, Fault
 from dnsproxy.cluster_dns.found import Hook, ImportedFile
-from dnsproxy.cluster_dns.fragments import Scope, parse_fragment, parsed
 from dnsproxy.cluster_dns.pod_files import PodFile, PodFiles
+from dnsproxy.cluster_dns.requests import Blame, Fault
 from dnsproxy.corefile.forward import parse_forward
 from dnsproxy.corefile.markers import is_marked
-from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Import, ServerBlock
+from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Import, Scope, ServerBlock
+from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import find_root_block
 from dnsproxy.corefile.zones import ROOT, has_environment
 
@@ -74,9 +74,9 @@ class _Walk:
             return
         if file.path in self.found:
             return
-        self.found[file.path] = ImportedFile(file.path, file.source, file.key, file.text, by.scope)
+        self.found[file.path] = _imported(file, by.scope)
         try:
-            corefile = parse_fragment(file.text, by.scope)
+            corefile = parse_corefile(file.text, by.scope)
         except CorefileError as error:
             self.tell(f"{file.key} in ConfigMap {file.source}, line {error.line}: {error}")
             return
@@ -97,6 +97,10 @@ class _Walk:
 
     def tell(self, text: str) -> None:
         self.files.requests.tell(Fault(Blame.CONTENTS, text))
+
+
+def _imported(file: PodFile, scope: Scope) -> ImportedFile:
+    return ImportedFile(file.path, file.source, file.key, file.text, scope)
 
 
 def _statements(corefile: Corefile, by: _Statement) -> Iterator[_Statement]:
@@ -133,5 +137,5 @@ def _takes_all(file: PodFile, scope: Scope) -> bool:
     """Whether a file of plugins, not ours, has a forward for every query, which a second one would stand beside."""
     if scope is not Scope.ROOT_PLUGINS or is_marked(file.text):
         return False
-    value = parsed(file.text, scope)
+    value = _imported(file, scope).value
     return value is not None and not all(_is_open(block, len(value.tokens)) for block in value.blocks)

@@ -11,10 +11,9 @@ from typing import Final
 
 from dnsproxy.cluster_dns.arguments import local_addresses, upstream_service
 from dnsproxy.cluster_dns.cluster_service import addresses_of
-from dnsproxy.cluster_dns.faults import Blame, Fault
 from dnsproxy.cluster_dns.found import FoundCorefile, NodeLocal, Server
 from dnsproxy.cluster_dns.image import Program, program_of
-from dnsproxy.cluster_dns.requests import DAEMON_SET, SERVICE, Requests
+from dnsproxy.cluster_dns.requests import DAEMON_SET, SERVICE, Blame, Fault, Requests
 from dnsproxy.cluster_dns.servers import labels_of, make_server, pod_of
 from dnsproxy.corefile.forward import parse_forward
 from dnsproxy.corefile.model import CorefileError

@@ -74,7 +74,7 @@ def output_option(command: Decorated) -> Decorated:
     )(command)
 
 
-def make_where(dns_service: ObjectRef | None) -> ServiceRef:
+def make_service_ref(dns_service: ObjectRef | None) -> ServiceRef:
     """Where the cluster's DNS is looked for."""
     from dnsproxy.cluster_dns.found import ServiceRef  # noqa: PLC0415  # as above
 

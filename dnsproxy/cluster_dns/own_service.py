@@ -12,8 +12,17 @@ from itertools import pairwise
 from typing import Final
 
 from dnsproxy.cluster_dns.cluster_service import addresses_of, selector_of
-from dnsproxy.cluster_dns.faults import Blame, Fault
-from dnsproxy.cluster_dns.requests import DAEMON_SET, DEPLOYMENT, ENDPOINT_SLICE, SERVICE, Answer, Request, Requests
+from dnsproxy.cluster_dns.requests import (
+    DAEMON_SET,
+    DEPLOYMENT,
+    ENDPOINT_SLICE,
+    SERVICE,
+    Answer,
+    Blame,
+    Fault,
+    Request,
+    Requests,
+)
 from dnsproxy.cluster_dns.servers import labels_of, pod_of
 from dnsproxy.corefile.zones import DNS_PORT
 from sidecar.endpoints import Endpoint, parse_address

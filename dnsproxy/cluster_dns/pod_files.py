@@ -10,9 +10,8 @@ import posixpath
 import re
 from dataclasses import dataclass
 
-from dnsproxy.cluster_dns.faults import Blame, Fault
 from dnsproxy.cluster_dns.found import Source
-from dnsproxy.cluster_dns.requests import CONFIG_MAP, Missing, Requests
+from dnsproxy.cluster_dns.requests import CONFIG_MAP, Blame, Fault, Missing, Requests
 from dnsproxy.cluster_dns.volumes import Backing, Mount, mount_above, mounts_in
 from sidecar.kubernetes.structs.workload import ConfigMap, Container, PodSpec
 

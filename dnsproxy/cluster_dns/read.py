@@ -102,12 +102,6 @@ async def _list(client: ApiClient, request: Request) -> Answer:
     return next((Unreadable(one.reason) for one in bad), tuple(found.values()))
 
 
-def addresses_of_dns(found: Found) -> tuple[str, ...]:
-    """Where the cluster's DNS is asked: at its Service and at the cache on the nodes."""
-    service = found.service.addresses if found.service else ()
-    return (*service, *(found.node_local.addresses if found.node_local else ()))
-
-
 async def read_own(client: ApiClient, ref: ObjectRef, cluster_dns: tuple[str, ...] = ()) -> FoundOwn:
     """What is known of dnsproxy's own Service. Raises StartError with status 3."""
     answers = await gather(client, lambda answers: find_own(answers, ref, cluster_dns).wanted)

@@ -12,7 +12,6 @@ from enum import Enum
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import quote
 
-from dnsproxy.cluster_dns.faults import Blame, Fault
 from sidecar.kubernetes.endpoint_slices import EndpointSlice
 from sidecar.kubernetes.structs.network import Ingress, Service
 from sidecar.kubernetes.structs.workload import ConfigMap, Workload
@@ -21,6 +20,29 @@ T = TypeVar("T")
 
 MAXIMUM_REQUESTS: Final = 64
 """Far more than any real cluster needs; imports that name ConfigMaps without end must not have us read all of them."""
+
+
+class Blame(Enum):
+    """Where a fault lies."""
+
+    ACCESS = "access"
+    """Something could not be read: what is said of the cluster may be wrong."""
+    CONTENTS = "contents"
+    """All was read, and this is how the cluster is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong."""
+
+    blame: Blame
+    text: str
+    """What and where; may hold text from the cluster."""
+    remedy: str = ""
+    """What to do; empty where the text says it."""
+
+    def __str__(self) -> str:
+        return f"{self.text}; {self.remedy}" if self.remedy else self.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,16 +12,15 @@ from typing import Any
 import msgspec
 
 from dnsproxy.cluster_dns.arguments import corefile_path, stub_domains_path, template_path
-from dnsproxy.cluster_dns.faults import Blame, Fault
 from dnsproxy.cluster_dns.found import FoundCorefile, Server, Source, StubDomains
-from dnsproxy.cluster_dns.fragments import parse_fragment
 from dnsproxy.cluster_dns.image import Program, coredns_version, program_of
 from dnsproxy.cluster_dns.imports import Imports, find_imports
 from dnsproxy.cluster_dns.owner import Habit, Owner, owner_of
 from dnsproxy.cluster_dns.pod_files import PodFiles
-from dnsproxy.cluster_dns.requests import CONFIG_MAP, Kind, Missing, Requests
+from dnsproxy.cluster_dns.requests import CONFIG_MAP, Blame, Fault, Kind, Missing, Requests
 from dnsproxy.cluster_dns.volumes import mount_above
 from dnsproxy.corefile.model import CorefileError
+from dnsproxy.corefile.parser import parse_corefile
 from sidecar.kubernetes.structs.workload import ConfigMap, Container, PodSpec, Workload
 
 STUB_DOMAINS = "stubDomains"
@@ -87,7 +86,7 @@ def _read_corefile(files: PodFiles, program: Program, workload: Workload) -> Fou
     if file is None:
         return None
     try:
-        found = find_imports(files, file.path, parse_fragment(file.text))
+        found = find_imports(files, file.path, parse_corefile(file.text))
     except CorefileError as error:
         _tell(files.requests, f"{file.key} in ConfigMap {file.source}, line {error.line}: {error}")
         found = Imports((), ())

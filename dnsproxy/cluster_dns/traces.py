@@ -13,11 +13,11 @@ from typing import Final
 
 from dnsproxy.cluster_dns.choice import ConfigMapKey, Method
 from dnsproxy.cluster_dns.found import Found, FoundCorefile, ImportedFile, StubDomains
-from dnsproxy.cluster_dns.fragments import Scope, parse_fragment
 from dnsproxy.cluster_dns.servers import STUB_DOMAINS
 from dnsproxy.corefile.forward import Forward, parse_forward
 from dnsproxy.corefile.markers import find_region, is_marked, without_region
-from dnsproxy.corefile.model import Corefile, CorefileError, Directive, ServerBlock
+from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Scope, ServerBlock
+from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.zones import DNS_PORT, ROOT, normalize_zone
 from sidecar.endpoints import Endpoint, parse_endpoint
 
@@ -56,7 +56,7 @@ def _traces_in(corefile: FoundCorefile) -> Iterator[Trace]:
     target = ConfigMapKey(corefile.source, corefile.key)
     theirs: frozenset[str] = frozenset()
     try:
-        value = parse_fragment(corefile.text)
+        value = parse_corefile(corefile.text)
         region = find_region(value)
         theirs = _upstreams(without_region(value))
         if region is not None:
@@ -73,7 +73,7 @@ def _traces_in(corefile: FoundCorefile) -> Iterator[Trace]:
 def _trace_of_file(file: ImportedFile, theirs: frozenset[str]) -> Trace:
     target = ConfigMapKey(file.source, file.key)
     try:
-        value = parse_fragment(file.text, file.scope)
+        value = parse_corefile(file.text, file.scope)
         return _trace(Method.IMPORT, target, _forwards(value, file.scope, range(len(value.tokens))), theirs)
     except CorefileError as error:
         return Trace(Method.IMPORT, target, (), (), f"line {error.line}: {error}")

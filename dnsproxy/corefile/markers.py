@@ -19,6 +19,7 @@ END = "# END switchback"
 
 # The words after the name may change from version to version; what is recognised may not.
 _MARKER = re.compile(r"#[ \t]*(BEGIN|END) switchback\b(?!-)")
+_NAME = "switchback"
 _REMEDY = "take out the marker lines and the forward lines that belong to them, then run this again"
 
 
@@ -33,6 +34,8 @@ class Region:
 
 def is_marked(text: str) -> bool:
     """Whether a text, a whole Corefile or any part of one, has a marker of ours between its words."""
+    if _NAME not in text:
+        return False
     tokens, tail = lex(text)
     gaps = [*(token.before for token in tokens), tail]
     return any(_matched(comment) for gap in gaps for comment in comments(gap, line=1))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 from dnsproxy.corefile.lexer import Comment, Token, comments, join
@@ -28,6 +29,16 @@ class CorefileError(ValueError):
         self.reason = reason
         self.remedy = remedy
         """What to do about it; empty where the reason says it."""
+
+
+class Scope(Enum):
+    """What a text is a part of."""
+
+    BLOCKS = "server blocks"
+    """Whole server blocks: a Corefile, or a file imported between them, such as `*.server`."""
+    ROOT_PLUGINS = "plugins of the root"
+    """Plugins inside the server block of `.`: a file imported there, such as `*.override`."""
+    OTHER = "plugins of another zone"
 
 
 @dataclass(frozen=True, slots=True)

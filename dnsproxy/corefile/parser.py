@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from dnsproxy.corefile.lexer import Token, lex
-from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Import, Key, ServerBlock, Snippet, shown
+from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Import, Key, Scope, ServerBlock, Snippet, shown
 from dnsproxy.corefile.zones import has_environment, parse_origin
 
 MAXIMUM_EXPANSIONS: Final = 10_000
@@ -41,9 +42,14 @@ class _Word:
     imported: bool = False
 
 
-def parse_corefile(text: str) -> Corefile:
-    """The value of a text. Raises CorefileError with line and reason for what CoreDNS's parser refuses."""
-    tokens, tail = lex(text)
+# A large Corefile takes a second, and each step that discovers, plans and checks begins with its text.
+@lru_cache(maxsize=16)
+def parse_corefile(text: str, scope: Scope = Scope.BLOCKS) -> Corefile:
+    """The value of a text, parsed once however often it is asked for; plugins alone become a block for `.`.
+
+    Lines are those of the text. Raises CorefileError with line and reason for a text that CoreDNS's parser refuses.
+    """
+    tokens, tail = lex(text if scope is Scope.BLOCKS else f". {{ {text}\n}}\n")
     parser = _Parser(tokens)
     while parser.next():
         parser.read_block()

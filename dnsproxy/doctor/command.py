@@ -16,7 +16,7 @@ from dnsproxy.cluster_dns.options import (
     DNS_PORT,
     OBJECT_REF,
     cluster_options,
-    make_where,
+    make_service_ref,
     output_option,
     service_option,
 )
@@ -128,7 +128,7 @@ def doctor(
 
     if from_file is not None and (kubeconfig or context):
         raise BadUsage(["--from asks no API server, so --kubeconfig and --context mean nothing beside it"])
-    places = Places(make_where(dns_service), service, relay, dns, public_dns, admin, relay_admin)
+    places = Places(make_service_ref(dns_service), service, relay, dns, public_dns, admin, relay_admin)
     run_program(_run, host or "", kubeconfig, context, places, probe, save, from_file, output)
 
 

@@ -17,7 +17,7 @@ from dnsproxy.cluster_dns.options import (
     DNS_PORT,
     cluster_options,
     is_given,
-    make_where,
+    make_service_ref,
     output_option,
     service_option,
 )
@@ -198,7 +198,7 @@ def install(
     from dnsproxy.install.run.survey import Order  # noqa: PLC0415
 
     method = None if on_cluster["method"] == _AUTO else Method(on_cluster["method"])
-    where = make_where(on_cluster["dns_service"])
+    where = make_service_ref(on_cluster["dns_service"])
     order = Order(where, on_cluster["service"], method, _unique(address), _unique(zone), on_cluster["from"])
     if watch:
         run_watching(order, on_cluster)
@@ -223,7 +223,7 @@ def uninstall(ctx: click.Context, /, *, file: Source | None, in_place: bool, dry
         return
     from dnsproxy.install import cluster_command  # noqa: PLC0415  # as above
 
-    where = make_where(on_cluster["dns_service"])
+    where = make_service_ref(on_cluster["dns_service"])
     run_program(cluster_command.uninstall, where, _asking(on_cluster, dry_run=dry_run))
 
 

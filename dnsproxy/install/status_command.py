@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from dnsproxy.cluster_dns.options import DNS_PORT, cluster_options, make_where, output_option, service_option
+from dnsproxy.cluster_dns.options import DNS_PORT, cluster_options, make_service_ref, output_option, service_option
 from sidecar.options import Command, Endpoint, EndpointType, run_program
 from sidecar.text import one_line
 
@@ -60,7 +60,7 @@ def status(
 
     Exit status: 0 installed and loaded, 1 not (fully), 2 bad usage, 3 could not look.
     """
-    run_program(_status, kubeconfig, context, make_where(dns_service), service, dns, address, output)
+    run_program(_status, kubeconfig, context, make_service_ref(dns_service), service, dns, address, output)
 
 
 async def _status(

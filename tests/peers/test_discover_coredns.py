@@ -8,7 +8,7 @@ import pytest
 
 from dnsproxy.cluster_dns.choice import KEY_STEM
 from dnsproxy.cluster_dns.found import Hook
-from dnsproxy.cluster_dns.fragments import Scope
+from dnsproxy.corefile.model import Scope
 from tests.kit.coredns import Refused, running_coredns
 from tests.kit.manifest_cluster import discover, manifests
 from tests.kit.ports import free_port

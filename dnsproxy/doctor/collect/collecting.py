@@ -18,7 +18,7 @@ from dnsproxy.cluster_dns.found import ServiceRef
 from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.cluster_dns.probe_results import ProbeResult
 from dnsproxy.cluster_dns.probing import ask_all
-from dnsproxy.cluster_dns.read import addresses_of_dns, discover, read_own
+from dnsproxy.cluster_dns.read import discover, read_own
 from dnsproxy.doctor.collect.dial_targets import names_to_look_up, targets_of
 from dnsproxy.doctor.collect.dialling import dial_all
 from dnsproxy.doctor.collect.lookups import look_up_all, public_server
@@ -106,7 +106,7 @@ def _merged(services: Iterable[Service], changed: Iterable[Service]) -> tuple[Se
 async def _read_own(client: ApiClient, reader: Reader, facts: Facts, places: Places) -> Facts:
     try:
         found = await discover(client, places.dns_service)
-        own = await read_own(client, places.service, addresses_of_dns(found))
+        own = await read_own(client, places.service, found.addresses)
     except StartError as error:
         reader.refuse("the cluster's DNS", str(error))
         return facts

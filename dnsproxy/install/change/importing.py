@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from dnsproxy.cluster_dns.choice import Choice, ConfigMapKey, Method
 from dnsproxy.cluster_dns.found import FoundCorefile, Hook, Server
-from dnsproxy.cluster_dns.fragments import Scope, parse_fragment
 from dnsproxy.corefile.markers import is_marked
-from dnsproxy.corefile.model import CorefileError
+from dnsproxy.corefile.model import CorefileError, Scope
+from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import labels_of
 from dnsproxy.corefile.stanza import Layout, StanzaForward, make_forward
 from dnsproxy.corefile.zones import ROOT, normalize_zone
@@ -105,7 +105,7 @@ def _forward(zone: str, served: str, route: Route, server: Server, wanted: Wante
 def _check(text: str, scope: Scope, target: ConfigMapKey) -> None:
     """What is written is read once more: a text that CoreDNS's parser refuses never goes out."""
     try:
-        parse_fragment(text, scope)
+        parse_corefile(text, scope)
     except CorefileError as error:
         raise refusal_of(error, target) from None
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dnsproxy.cluster_dns.faults import Blame
 from dnsproxy.cluster_dns.own_service import FoundOwn
+from dnsproxy.cluster_dns.requests import Blame
 from dnsproxy.install.change.refusal import Refusal
 
 

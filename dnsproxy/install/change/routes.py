@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from dnsproxy.cluster_dns.choice import ConfigMapKey
 from dnsproxy.cluster_dns.found import FoundCorefile, ImportedFile
-from dnsproxy.cluster_dns.fragments import Scope, parse_fragment
 from dnsproxy.corefile.forward import Forward, parse_forward
 from dnsproxy.corefile.markers import is_marked, without_region
-from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Import, Key, ServerBlock
+from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Import, Key, Scope, ServerBlock
+from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import find_root_block, root_port
 from dnsproxy.corefile.zones import DNS_SCHEME, is_at_or_below
 from dnsproxy.install.change.once import check_once
@@ -100,7 +100,7 @@ def find_routes(corefile: FoundCorefile, ours: ConfigMapKey | None = None, path:
     """
     where = f"{corefile.key} in ConfigMap {corefile.source}"
     try:
-        value = without_region(parse_fragment(corefile.text))
+        value = without_region(parse_corefile(corefile.text))
         root = find_root_block(value)
     except CorefileError as error:
         raise refusal_of(error, where) from None
@@ -171,7 +171,7 @@ def _keys(value: Corefile, root: ServerBlock) -> Iterator[tuple[ServerBlock, Key
 
 def _parse(file: ImportedFile) -> Corefile:
     try:
-        value = parse_fragment(file.text, file.scope)
+        value = parse_corefile(file.text, file.scope)
     except CorefileError as error:
         raise refusal_of(error, _name(file)) from None
     # A brace too few takes the lines behind the import with it, and one too many ends the block there. CoreDNS reads

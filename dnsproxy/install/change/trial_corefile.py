@@ -13,8 +13,8 @@ from typing import Final
 
 from dnsproxy.cluster_dns.choice import Choice
 from dnsproxy.cluster_dns.found import FoundCorefile, ImportedFile
-from dnsproxy.cluster_dns.fragments import Scope, parse_fragment
-from dnsproxy.corefile.model import Corefile, CorefileError, Directive, ServerBlock
+from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Scope, ServerBlock
+from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import find_root_block
 from dnsproxy.corefile.zones import DNS_SCHEME
 from dnsproxy.install.change.block import format_directive
@@ -47,7 +47,7 @@ class Trial:
 
 def make_trial(corefile: FoundCorefile) -> Trial:
     """The trial of a Corefile with its imported files. Raises CorefileError."""
-    value = parse_fragment(corefile.text)
+    value = parse_corefile(corefile.text)
     root = find_root_block(value)
     plugins = tuple(directive for file in corefile.files for directive in _plugins(file))
     others = [block for file in corefile.files if file.scope is Scope.BLOCKS for block in _parse(file).blocks]
@@ -98,6 +98,6 @@ def _plugins(file: ImportedFile) -> tuple[Directive, ...]:
 
 def _parse(file: ImportedFile) -> Corefile:
     try:
-        return parse_fragment(file.text, file.scope)
+        return parse_corefile(file.text, file.scope)
     except CorefileError as error:
         raise CorefileError(error.line, f"{file.key}: {error.reason}", error.remedy) from None

@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple
 
 from dnsproxy.cluster_dns.choice import ConfigMapKey
 from dnsproxy.cluster_dns.found import Found, FoundCorefile, Hook, Server, StubDomains
-from dnsproxy.cluster_dns.fragments import Scope
 from dnsproxy.cluster_dns.image import Program, format_version
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult
 from dnsproxy.cluster_dns.traces import Trace
+from dnsproxy.corefile.model import Scope
 from dnsproxy.corefile.stanza import format_address
 from dnsproxy.install.report.verdict import Report, Verdict
 from sidecar.text import one_line

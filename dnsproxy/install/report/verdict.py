@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dnsproxy.cluster_dns.choice import Choice, Method
-from dnsproxy.cluster_dns.faults import Blame
 from dnsproxy.cluster_dns.found import Found
-from dnsproxy.cluster_dns.fragments import Scope
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult
+from dnsproxy.cluster_dns.requests import Blame
 from dnsproxy.cluster_dns.traces import Trace
+from dnsproxy.corefile.model import Scope
 from dnsproxy.corefile.stanza import format_address
 from sidecar.errors import ExitStatus
 

@@ -14,7 +14,7 @@ from dnsproxy.cluster_dns.choice import Choice, Method, choose_method
 from dnsproxy.cluster_dns.found import Found, ServiceRef
 from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef
 from dnsproxy.cluster_dns.owner import Form
-from dnsproxy.cluster_dns.read import addresses_of_dns, discover, gather, read_own
+from dnsproxy.cluster_dns.read import discover, gather, read_own
 from dnsproxy.cluster_dns.requests import INGRESS, Denied, Request
 from dnsproxy.install.change.registrable import hosts_of, registrable_zones
 from sidecar.asking import ask
@@ -59,14 +59,14 @@ class Survey:
     @property
     def cluster_dns(self) -> tuple[str, ...]:
         """The addresses of the cluster's DNS."""
-        return addresses_of_dns(self.found)
+        return self.found.addresses
 
 
 async def survey(client: ApiClient, order: Order) -> Survey:
     """All that an install by this order rests on. Raises StartError with status 3."""
     found = await discover(client, order.where)
     choice = choose_method(found, order.method)
-    own = None if order.addresses else await read_own(client, order.own, addresses_of_dns(found))
+    own = None if order.addresses else await read_own(client, order.own, found.addresses)
     asked = [*found.asked, *(own.asked if own else ())]
     zones, zones_from = order.zones, ""
     if not zones and _needs_zones(found, choice):

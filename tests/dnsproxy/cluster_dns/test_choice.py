@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from dnsproxy.cluster_dns.choice import Choice, Method, choose_method
-from dnsproxy.cluster_dns.fragments import Scope
 from dnsproxy.cluster_dns.owner import Form
+from dnsproxy.corefile.model import Scope
 from tests.kit.manifest_cluster import NAMES, Manifest, discover, manifests, pick
 
 IMPORT, COREFILE, STUB_DOMAINS, PRINT = Method.IMPORT, Method.COREFILE, Method.STUB_DOMAINS, Method.PRINT

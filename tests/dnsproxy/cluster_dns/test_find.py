@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dnsproxy.cluster_dns.choice import choose_method
-from dnsproxy.cluster_dns.faults import Blame
 from dnsproxy.cluster_dns.find import find
 from dnsproxy.cluster_dns.image import Program
-from dnsproxy.cluster_dns.requests import Denied, Request, Unreadable
+from dnsproxy.cluster_dns.requests import Blame, Denied, Request, Unreadable
 from tests.kit.manifest_cluster import NAMES, Manifest, discover, faults_of, manifests, pick, read
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dnsproxy.cluster_dns.found import FoundCorefile, Hook
-from dnsproxy.cluster_dns.fragments import Scope
+from dnsproxy.corefile.model import Scope
 from tests.kit.manifest_cluster import Manifest, discover, faults_of, manifests, pick
 
 CUSTOM = "/etc/coredns/custom"
