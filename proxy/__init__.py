@@ -1,1 +1,1 @@
-"""A TCP relay that prepends the PROXY protocol header."""
+"""A TCP relay that sends a PROXY protocol header before each connection."""

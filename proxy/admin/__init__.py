@@ -1,1 +1,1 @@
-"""What a running relay shows: health, metrics, the status page. Pure but for readiness.py and server.py."""
+"""A relay's admin port: health, readiness, metrics and the status page. Pure but for readiness.py and server.py."""

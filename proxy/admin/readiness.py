@@ -1,7 +1,7 @@
 """The readiness check: whether the backend of every route can be reached now.
 
-The law: what traffic has shown is not asked again, and a probe introduces itself as the proxy's own connection (LOCAL,
-or UNKNOWN in version 1), so that a backend that demands the PROXY header has nothing to complain about in its log.
+The law: recent traffic replaces a probe. A probe sends the header of the proxy's own connections (LOCAL, or UNKNOWN in
+version 1), so that a backend that requires the PROXY header logs no error.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from sidecar.answers import Readiness
 
 PROBE_SECONDS: Final = 2.0
 FRESH_SECONDS: Final = 5.0
-"""How long a connection that worked stands for a probe."""
+"""Seconds for which a successful connection replaces a probe."""
 ATTEMPT_DELAY: Final = 0.25
-"""Seconds until the next address is tried beside the last one, as for connections."""
+"""Seconds until the next address is tried in parallel, as for connections."""
 
 
 async def check_backends(greetings: Iterable[tuple[Backend, bytes]]) -> Readiness:
-    """Ready if each backend took a connection in the last seconds or takes one now; else the causes.
+    """Ready if each backend accepted a connection within FRESH_SECONDS or accepts one now; otherwise the causes.
 
-    A backend comes with the header to send it; one with two protocols is asked by one of them.
+    Each backend comes with the header of its probe; a backend with two protocols is probed with one of them.
     """
     failures: list[tuple[str, Failure]] = []
 
@@ -45,7 +45,7 @@ async def check_backends(greetings: Iterable[tuple[Backend, bytes]]) -> Readines
 
 
 async def probe(backend: Backend, greeting: bytes) -> Failure | None:
-    """Why a backend cannot be reached, or None; the backend's health takes it in."""
+    """Why a backend cannot be reached, or None; the result also goes to the backend's health."""
     if backend.health.succeeded_within(FRESH_SECONDS, now=monotonic()):
         return None
     failure: Failure | None = Failure(Cause.TIMEOUT, f"no connection within {PROBE_SECONDS:g} s")
@@ -56,7 +56,7 @@ async def probe(backend: Backend, greeting: bytes) -> Failure | None:
 
 
 async def _try_all(backend: Backend, greeting: bytes) -> Failure | None:
-    """None as soon as one address takes a connection; else why the last one did not."""
+    """None as soon as one address accepts a connection; otherwise the last failure."""
     failure: Failure | None = backend.failure or backend.pending()
     async with trio.open_nursery() as nursery:
 
@@ -79,7 +79,7 @@ async def _try_all(backend: Backend, greeting: bytes) -> Failure | None:
 
 
 async def _try(address: Address, greeting: bytes) -> int:
-    """The errno of a connect, 0 for success."""
+    """The errno of connect, or 0."""
     try:
         with trio.socket.socket(address.family, socket.SOCK_STREAM) as sock:
             await sock.connect(address.sockaddr)

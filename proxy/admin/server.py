@@ -1,6 +1,7 @@
-"""The admin port of a relay, be it of one process or of several.
+"""The admin port of a relay, of one process or of several workers.
 
-The law: it only looks; whoever relays fills the view that is looked at.
+The law: the admin port only reads; the program fills the View that it shows. Tested in tests/proxy/test_cli.py and
+tests/proxy/serve/test_supervisor.py, with the real command.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ from sidecar.page.live import live_route
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What there is to see of a relay."""
+    """The state of a relay that the admin port shows."""
 
     settings: Settings
-    targets: Sequence[tuple[Endpoint, Backend]]
-    """Where it listens and where that leads, a pair for each route."""
+    backends: Sequence[tuple[Endpoint, Backend]]
+    """The listening endpoint and the backend of each route."""
     counters: Counters
     limit: Callable[[], int]
-    """How many connections there may be."""
+    """The connection limit."""
     fault: Callable[[], str | None] = lambda: None
-    """Why it is not ready, apart from its backends."""
+    """Why the relay is not ready, apart from its backends."""
     collectors: Sequence[Collector] = ()
-    """What there is to count beside the connections."""
+    """More metrics than those of the counters."""
 
 
 async def serve_relay_admin(
@@ -53,7 +54,7 @@ async def serve_relay_admin(
     settings = view.settings
     greetings = [
         (target, formatter(settings.protocol_of(route), checksum=settings.crc32c)(LOCAL))
-        for (_, target), route in zip(view.targets, settings.routes, strict=True)
+        for (_, target), route in zip(view.backends, settings.routes, strict=True)
     ]
 
     async def readiness() -> Readiness:
@@ -87,7 +88,7 @@ def _look(view: View, history: History, fault: str) -> RelayStatus:
             addresses=[str(Endpoint(address.sockaddr[0], address.sockaddr[1])) for address in target.addresses],
             fault=_fault(target),
         )
-        for (endpoint, target), route in zip(view.targets, view.settings.routes, strict=True)
+        for (endpoint, target), route in zip(view.backends, view.settings.routes, strict=True)
     ]
     return RelayStatus(routes, view.counters, view.limit(), history, fault)
 

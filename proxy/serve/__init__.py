@@ -1,1 +1,1 @@
-"""The relay as a program: one process or several workers, its lifetime and its end. Pure: worker_reports.py."""
+"""Runs the relay as a program: one process or several workers, from start to drain. Pure: worker_reports.py."""

@@ -1,6 +1,7 @@
-"""The relay as a service: beside the byte path its admin port, its metrics and its end.
+"""The relay in one process: start and stop of its listeners and its admin port.
 
-The law: what is put together here is made elsewhere; this is the order in which it starts and stops.
+The law: other modules make the parts; this module decides the order in which they start and stop. Tested in
+tests/proxy/test_cli.py, with the real command.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
 async def serve(settings: Settings, admin: Endpoint | None, drain: float) -> int:
-    """Relay until SIGTERM or SIGINT and drain; gives the exit status. Raises StartError."""
+    """Relay until SIGTERM or SIGINT, then drain; returns the exit status. Raises StartError."""
     listeners = open_listeners(settings)
     try:
         relay = Relay(settings, listeners)
@@ -38,32 +39,32 @@ async def serve(settings: Settings, admin: Endpoint | None, drain: float) -> int
 async def _serve(relay: Relay, port: AdminPort, stopping: trio.Event) -> None:
     view = View(
         relay.core.settings,
-        targets=[(listener.endpoint, listener.backend) for listener in relay.listeners],
+        backends=[(listener.endpoint, listener.backend) for listener in relay.listeners],
         counters=relay.core.counters,
         limit=lambda: relay.core.limit,
     )
     async with trio.open_nursery() as nursery:
         await nursery.start(serve_relay_admin, view, port, stopping)
-        say_where(view)
-        spare_garbage_search()
+        log_routes(view)
+        freeze_loaded_objects()
         core = relay.core
         log.info("limits", connections=core.limit, each_client=core.clients.most_each or core.limit)
         await relay.serve(stopping=stopping)
         nursery.cancel_scope.cancel()
 
 
-def say_where(view: View) -> None:
-    """A line of the log for each route."""
-    for (endpoint, target), route in zip(view.targets, view.settings.routes, strict=True):
+def log_routes(view: View) -> None:
+    """Log one line for each route."""
+    for (endpoint, backend), route in zip(view.backends, view.settings.routes, strict=True):
         log.info(
             "relaying",
             listen=str(endpoint),
-            backend=str(target.destination),
+            backend=str(backend.destination),
             proxy_protocol=str(view.settings.protocol_of(route)),
         )
 
 
-def spare_garbage_search() -> None:
-    """What is loaded by now lives to the end: a search for garbage among it would hold every connection up."""
+def freeze_loaded_objects() -> None:
+    """Exclude all objects that exist now from garbage collection, which would pause every connection."""
     gc.collect()
     gc.freeze()

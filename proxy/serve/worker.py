@@ -1,7 +1,7 @@
 """One of several processes that relay on the same ports (SO_REUSEPORT, socket(7)).
 
-The law: it lives and dies with its supervisor. It gets its orders over a socket that it was started with, tells there
-what it counts, and ends as at SIGTERM when the other end of it is gone.
+The law: a worker lives and ends with its supervisor. It inherits a socket, receives its settings there and sends its
+counters there; when the other end is gone, it ends as after SIGTERM. Tested in test_supervisor.py.
 
     python -m proxy.serve.worker DESCRIPTOR
 """
@@ -20,31 +20,31 @@ import structlog
 import trio
 
 from proxy.relay.relay import Relay, open_listeners
-from proxy.serve.program import spare_garbage_search
+from proxy.serve.program import freeze_loaded_objects
 from proxy.serve.worker_reports import Report, format_report
-from proxy.serve.worker_settings import Orders, receive_orders
+from proxy.serve.worker_settings import WorkerSettings, receive_worker_settings
 from sidecar.logs import configure_logging
 from sidecar.program import run_program
 from sidecar.signals import run_until_signal
 
 REPORT_SECONDS: Final = 1.0
-"""Between two reports; so old the figures of the supervisor may be."""
+"""Between two reports, and so the greatest age of the supervisor's figures."""
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Relay until the supervisor asks for the end, or is gone."""
+    """Relay until the supervisor ends this worker, or is gone."""
     channel = socket.socket(fileno=int(arguments[0]))
-    orders = receive_orders(channel)
-    configure_logging(format=orders.log_format, level=orders.log_level)
-    structlog.contextvars.bind_contextvars(worker=orders.number)
-    run_program(_run, orders, channel)
+    settings = receive_worker_settings(channel)
+    configure_logging(format=settings.log_format, level=settings.log_level)
+    structlog.contextvars.bind_contextvars(worker=settings.number)
+    run_program(_run, settings, channel)
 
 
-async def _run(orders: Orders, channel: socket.socket) -> int:
-    relay = Relay(orders.settings, open_listeners(orders.settings, shared=True))
+async def _run(settings: WorkerSettings, channel: socket.socket) -> int:
+    relay = Relay(settings.relay, open_listeners(settings.relay, shared=True))
     channel.setblocking(False)
     async with trio.SocketStream(trio.socket.from_stdlib_socket(channel)) as stream:
-        return await run_until_signal(functools.partial(_work, relay, stream), grace=orders.drain)
+        return await run_until_signal(functools.partial(_work, relay, stream), grace=settings.drain)
 
 
 async def _work(relay: Relay, stream: trio.SocketStream, stopping: trio.Event) -> None:
@@ -58,25 +58,25 @@ async def _work(relay: Relay, stream: trio.SocketStream, stopping: trio.Event) -
             ended.set()
 
         await nursery.start(serve)
-        spare_garbage_search()
+        freeze_loaded_objects()
         while not ended.is_set():
-            await _tell(relay, stream)
+            await _report(relay, stream)
             with trio.move_on_after(REPORT_SECONDS):
                 await ended.wait()
-        await _tell(relay, stream)
+        await _report(relay, stream)
         nursery.cancel_scope.cancel()
 
 
-async def _tell(relay: Relay, stream: trio.SocketStream) -> None:
+async def _report(relay: Relay, stream: trio.SocketStream) -> None:
     try:
         await stream.send_all(format_report(Report(relay.core.limit, relay.core.counters)))
     except trio.BrokenResourceError:
-        # The supervisor is gone, which _end_with_supervisor sees as well.
+        # The supervisor is gone; _end_with_supervisor notices it too.
         await trio.lowlevel.checkpoint()
 
 
 async def _end_with_supervisor(stream: trio.SocketStream) -> None:
-    """The supervisor says nothing after its orders, so there is only the end to be read."""
+    """Send SIGTERM to this process when the supervisor is gone; after the settings it sends nothing but the end."""
     try:
         while await stream.receive_some(1):
             pass

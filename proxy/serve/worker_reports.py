@@ -1,7 +1,7 @@
-"""What workers tell their supervisor, and what it makes of it.
+"""The reports of workers to their supervisor, and their sums.
 
-The law: pure. A worker says what it has counted since its own start, so that a report that is lost costs nothing; what
-a worker had counted that has ended stays in the sums, for a counter never goes back.
+The law: pure. A worker reports totals since its start, so a lost report costs nothing. The totals of an ended worker
+stay in the sums, because a counter never decreases.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ import msgspec
 from proxy.relay.counters import Counters
 
 LONGEST_BACKOFF: Final = 5.0
-"""Seconds between the end of a worker that does not live long and the next start."""
+"""Seconds, at most, between the end of a short-lived worker and its restart."""
 _SHORTEST_BACKOFF: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a worker has counted, and how many connections it may have."""
+    """The connection limit and the counters of a worker."""
 
     limit: int
     counters: Counters
 
 
 def format_report(report: Report) -> bytes:
-    """One line."""
+    """The report as one line of JSON."""
     return msgspec.json.encode(report) + b"\n"
 
 
 def parse_report(line: bytes) -> Report:
-    """What format_report wrote. Raises ValueError."""
+    """Read a line of format_report. Raises ValueError."""
     return msgspec.json.decode(line, type=Report)
 
 
 def add_up(into: Counters, parts: Iterable[Counters]) -> None:
-    """Make one the sum of others."""
+    """Set `into` to the sum of the parts."""
     parts = list(parts)
     for field in fields(Counters):
         if field.name != "backend_errors":
@@ -47,16 +47,16 @@ def add_up(into: Counters, parts: Iterable[Counters]) -> None:
         into.backend_errors[cause] = sum(part.backend_errors.get(cause, 0) for part in parts)
 
 
-def keep_of_ended(counters: Counters) -> None:
-    """What stays of the counts of a worker that has ended: not what was open in it."""
+def keep_totals(counters: Counters) -> None:
+    """Keep the totals of an ended worker; its open connections are gone."""
     counters.active = 0
 
 
 def backoff(ends: int) -> float:
-    """Seconds to wait after so many ends in quick succession; the first costs little, for there may be no second."""
+    """Seconds to wait before the next start, after this number of ends in quick succession."""
     return min(LONGEST_BACKOFF, _SHORTEST_BACKOFF * 2.0 ** min(ends - 1, 10))
 
 
 def share_of(whole: int | None, *, workers: int) -> int | None:
-    """What one worker may have, so that all together have no less than the whole."""
+    """The share of one worker, rounded up, so that the shares add up to at least the whole."""
     return None if whole is None else -(-whole // workers)

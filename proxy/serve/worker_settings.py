@@ -1,6 +1,6 @@
-"""What a worker is told by its supervisor, once, before anything else.
+"""The settings that the supervisor sends to a worker, once, when the worker starts.
 
-The law: both ends are this very program at the same version, so there is no format but pickle's.
+The law: both ends are the same program in the same version, so the format is pickle.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ _LENGTH: Final = struct.Struct("!I")
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
-    """What a worker is to do."""
+class WorkerSettings:
+    """The settings of one worker."""
 
     number: int
-    """Which of the workers it is, from 1; its lines of the log have it."""
-    settings: Settings
+    """The number of the worker, from 1; each of its log lines has it."""
+    relay: Settings
     drain: float
     log_format: str | None
     log_level: str
 
 
-def format_orders(orders: Orders) -> bytes:
-    """For parse_orders of this very program: pickle is no format for anybody else."""
-    octets = pickle.dumps(orders)
+def format_worker_settings(settings: WorkerSettings) -> bytes:
+    """The octets for receive_worker_settings in the worker."""
+    octets = pickle.dumps(settings)
     return _LENGTH.pack(len(octets)) + octets
 
 
-def receive_orders(channel: socket.socket) -> Orders:
-    """Wait for them. Raises EOFError where the supervisor is gone."""
+def receive_worker_settings(channel: socket.socket) -> WorkerSettings:
+    """Wait for the settings. Raises EOFError if the supervisor is gone."""
     (length,) = _LENGTH.unpack(_receive(channel, _LENGTH.size))
-    orders = pickle.loads(_receive(channel, length))  # noqa: S301  # from the process that started this one
-    assert isinstance(orders, Orders)  # noqa: S101  # it sends nothing else
-    return orders
+    settings = pickle.loads(_receive(channel, length))  # noqa: S301  # from the process that started this one
+    assert isinstance(settings, WorkerSettings)  # noqa: S101  # the supervisor sends nothing else
+    return settings
 
 
 def _receive(channel: socket.socket, length: int) -> bytes:

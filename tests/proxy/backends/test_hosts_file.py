@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,6 +51,12 @@ def test_a_name_has_the_addresses_of_its_lines(name: str, addresses: list[str]) 
     assert addresses_in(CONTENT, name) == addresses
 
 
-@given(st.text(), st.text())
-def test_any_text_is_a_file(content: str, name: str) -> None:
-    addresses_in(content, name)
+names = st.sampled_from(["web", "Web.example.org.", "other"]) | st.text()
+lines = st.builds("{} {}".format, st.ip_addresses(), names) | st.text()
+
+
+@given(st.lists(lines).map("\n".join), names)
+def test_of_any_text_only_addresses_are_returned_each_once(content: str, name: str) -> None:
+    addresses = addresses_in(content, name)
+    assert addresses == [str(ipaddress.ip_address(one)) for one in addresses]
+    assert len(set(addresses)) == len(addresses)

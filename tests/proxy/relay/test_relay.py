@@ -92,6 +92,7 @@ async def test_a_drained_relay_returns() -> None:
         relay = Relay(settings, open_listeners(settings))
         await nursery.start(functools.partial(relay.serve, stopping=stopping))
         stopping.set()
+    assert all(listener.sock.fileno() < 0 for listener in relay.listeners)
 
 
 async def test_what_is_left_when_the_relay_is_cancelled_is_reset() -> None:
@@ -146,8 +147,9 @@ async def test_a_client_that_fails_in_accept_costs_no_other(number: int) -> None
         listener: Listener = world.relay.listeners[0]
         listener.sock = FailingSocket(listener.sock, number, times=5)  # type: ignore[assignment]
         client, backend = await world.pair()
-        client.close()
-        backend.close()
+        with client, backend:
+            await client.send(b"accepted")
+            assert await backend.recv(20) == b"accepted"
 
 
 class FailingSocket:

@@ -16,7 +16,7 @@ from proxy.serve.worker_reports import (
     add_up,
     backoff,
     format_report,
-    keep_of_ended,
+    keep_totals,
     parse_report,
     share_of,
 )
@@ -80,7 +80,7 @@ def test_a_sum_may_be_added_to(one: Counters, other: Counters) -> None:
 @given(counters)
 def test_what_was_open_in_a_worker_ends_with_it_and_nothing_else_does(one: Counters) -> None:
     before = asdict(one)
-    keep_of_ended(one)
+    keep_totals(one)
     assert asdict(one) == {**before, "active": 0}
 
 

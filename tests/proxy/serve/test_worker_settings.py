@@ -1,4 +1,4 @@
-"""Orders over a socket, whole, in pieces and cut."""
+"""Settings of a worker over a socket: whole, in pieces and truncated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from proxy.header.protocol import ProxyProtocol
 from proxy.routes import Route, ServicePort
-from proxy.serve.worker_settings import Orders, format_orders, receive_orders
+from proxy.serve.worker_settings import WorkerSettings, format_worker_settings, receive_worker_settings
 from proxy.settings import Settings
 from sidecar.endpoints import Endpoint
 from sidecar.host_port import HostPort
@@ -24,7 +24,7 @@ SETTINGS = Settings(
     max_connections=7,
     resolv_conf=Path("/etc/other"),
 )
-ORDERS = Orders(2, SETTINGS, 30.0, "json", "debug")
+WORKER = WorkerSettings(2, SETTINGS, 30.0, "json", "debug")
 
 
 @pytest.fixture
@@ -34,20 +34,20 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
         yield one, other
 
 
-def test_orders_arrive_as_they_were(pair: tuple[socket.socket, socket.socket]) -> None:
-    pair[0].sendall(format_orders(ORDERS))
-    assert receive_orders(pair[1]) == ORDERS
+def test_settings_arrive_unchanged(pair: tuple[socket.socket, socket.socket]) -> None:
+    pair[0].sendall(format_worker_settings(WORKER))
+    assert receive_worker_settings(pair[1]) == WORKER
 
 
-def test_what_comes_after_the_orders_is_left_alone(pair: tuple[socket.socket, socket.socket]) -> None:
-    pair[0].sendall(format_orders(ORDERS) + b"x")
-    assert receive_orders(pair[1]) == ORDERS
+def test_octets_after_the_settings_stay_unread(pair: tuple[socket.socket, socket.socket]) -> None:
+    pair[0].sendall(format_worker_settings(WORKER) + b"x")
+    assert receive_worker_settings(pair[1]) == WORKER
     assert pair[1].recv(10) == b"x"
 
 
 @pytest.mark.parametrize("size", [0, 1, 3, 4, 5, 100, -1])
-def test_a_supervisor_that_goes_in_the_middle_is_told(pair: tuple[socket.socket, socket.socket], size: int) -> None:
-    pair[0].sendall(format_orders(ORDERS)[:size])
+def test_an_incomplete_message_raises_eof_error(pair: tuple[socket.socket, socket.socket], size: int) -> None:
+    pair[0].sendall(format_worker_settings(WORKER)[:size])
     pair[0].close()
     with pytest.raises(EOFError):
-        receive_orders(pair[1])
+        receive_worker_settings(pair[1])
