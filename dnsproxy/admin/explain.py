@@ -32,7 +32,7 @@ _MOST: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class ExcludedClaim:
     """A claim that might have answered the name, and why it does not."""
 
     hostname: str
@@ -54,7 +54,7 @@ class Explanation:
     """Where the addresses come from; empty where there is no answer."""
     ttl: int
     """Seconds."""
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[ExcludedClaim, ...]
     rejected: tuple[str, ...]
     """Hosts of objects that mention the name and can't be served, with the reason."""
     reasons: tuple[str, ...]
@@ -84,7 +84,7 @@ def explain(
     except BadName as error:
         return Explanation(text, None, "", ttl, (), rejected, (str(error),), tuple(notes))
     answer, target = None, ""
-    left_out: list[LeftOut] = []
+    left_out: list[ExcludedClaim] = []
     for candidate in _candidates(hostname, registry.denied):
         verdict = registry.verdict(candidate.hostname, candidate.reach)
         if verdict.winner is not None and (answer is not None or candidate.bar):
@@ -94,7 +94,7 @@ def explain(
             answer = row_of(verdict.winner, verdict)
             target = _target_of(verdict.winner, registry.targets)
         if not candidate.bar:
-            left_out += [_left_out(lost.claim, lost.reason) for lost in verdict.lost]
+            left_out += [_left_out(excluded.claim, excluded.reason) for excluded in verdict.excluded]
     reasons = () if answer else tuple(_reasons(registry, hostname, left_out))
     return Explanation(hostname, answer, target, ttl, tuple(left_out[:_MOST]), rejected, reasons, tuple(notes))
 
@@ -183,11 +183,11 @@ def _candidates(hostname: str, denied: Sequence[str]) -> Iterator[_Candidate]:
         deeper = "an Ingress wildcard covers one label only"
 
 
-def _left_out(claim: Claim, reason: str) -> LeftOut:
-    return LeftOut(claim.hostname, claim.reach, claim.origin, claim.ingress_class, reason)
+def _left_out(claim: Claim, reason: str) -> ExcludedClaim:
+    return ExcludedClaim(claim.hostname, claim.reach, claim.origin, claim.ingress_class, reason)
 
 
-def _reasons(registry: Registry, hostname: str, left_out: Sequence[LeftOut]) -> Iterator[str]:
+def _reasons(registry: Registry, hostname: str, left_out: Sequence[ExcludedClaim]) -> Iterator[str]:
     if not left_out:
         yield "no object claims it"
     refused = registry.refusal(hostname)

@@ -26,7 +26,7 @@ _REST_FACTOR: Final = 20
 """so many times as long as it took to make."""
 
 
-class Published:
+class PublicationRoute:
     """Gives the document of a table that may be replaced at any time; `ttl` in seconds."""
 
     def __init__(self, table: Callable[[], HostTable], *, ttl: int) -> None:

@@ -1,7 +1,7 @@
-"""The claim store: what every source claims at this moment, by the object it comes from, by hostname and by class.
+"""The claim store: the current claims of every source, by object, by hostname and by class.
 
-The law: a change costs what it touches, never what the store holds. It decides nothing: two objects that claim one
-hostname are both here, and the plan chooses.
+The law: a change costs what it touches, never what the store holds. The store decides nothing: when two objects claim
+one hostname, it holds both claims, and the verdict chooses.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from dnsproxy.hostnames.claim_map import ClaimMap
 from dnsproxy.hostnames.claims import Claim, Rejection
 
 _SLICE: Final = 100
-"""Objects forgotten at once, in less than a millisecond."""
+"""Objects forgotten in one slice, in less than a millisecond."""
 
 _CHANGES: Final = 256
-"""The last ones that are remembered, for who keeps something of all names."""
+"""The number of changes remembered, for readers that keep an index of all names."""
 _SHARED: Final = 8
-"""Different statuses in one class up to which a controller is taken to have so many load balancers."""
+"""Up to this many different statuses in one class, they are taken as the load balancers of its controller."""
 
 
 class ClaimStore:
-    """Claims and rejections under (source, key); `source` is `Ingress`, `hosts file` ..., `key` the object in it."""
+    """Claims and rejections under (source, key); `source` is `Ingress`, `hosts file` ..., `key` an object of it."""
 
     def __init__(self) -> None:
         self._claims: dict[str, ClaimMap] = {}
-        """By source, and then by object."""
+        """By source, then by object."""
         self._rejections: dict[tuple[str, str], tuple[Rejection, ...]] = {}
         self._rejected = 0
         self._rejections_version = 0
@@ -40,11 +40,11 @@ class ClaimStore:
 
     @property
     def version(self) -> int:
-        """Grows with every change of a claim."""
+        """Increases with every change of a claim."""
         return self._version
 
     def changed_since(self, version: int) -> frozenset[str] | None:
-        """The hostnames whose claims changed since then; None where that is too long ago."""
+        """The hostnames whose claims changed since that version; None if it is too old to tell."""
         changes = self._version - version
         if changes > len(self._changed):
             return None
@@ -53,9 +53,9 @@ class ClaimStore:
     def replace(
         self, source: str, key: str, claims: Sequence[Claim], rejections: Sequence[Rejection] = ()
     ) -> frozenset[str]:
-        """What the object now claims, instead of what it did; nothing removes it. The hostnames whose claims changed.
+        """Replace the claims of an object; no claims remove it. Returns the hostnames whose claims changed.
 
-        Most changes of an object (its status, its annotations) leave its claims alone: those cost a comparison.
+        Most changes of an object (its status, its annotations) do not change its claims: those cost a comparison.
         """
         self._restored.get(source, {}).pop(key, None)
         self._reject((source, key), tuple(rejections))
@@ -66,7 +66,7 @@ class ClaimStore:
         if old == new:
             return frozenset()
         objects.put(key, new)
-        # A first list is all new objects: to hash their claims again and again would be half its cost.
+        # In a first list all objects are new; hashing their claims would be half its cost.
         changed = set(old) ^ set(new) if old else frozenset()
         for claim in old:
             if claim in changed:
@@ -82,19 +82,19 @@ class ClaimStore:
         return hostnames
 
     def restore(self, source: str, key: str, claims: Sequence[Claim]) -> frozenset[str]:
-        """As replace, from a snapshot: it counts until the source speaks of the object itself, or is forgotten."""
+        """Like replace, from a snapshot: valid until the source reports the object, or until forget_restored."""
         changed = self.replace(source, key, claims)
         self._restored.setdefault(source, {})[key] = None
         return changed
 
     def restored(self, source: str) -> int:
-        """How many objects of a source are known from a snapshot alone."""
+        """How many objects of a source are known only from a snapshot."""
         return len(self._restored.get(source, {}))
 
     def forget_restored(self, source: str) -> Iterator[frozenset[str]]:
-        """Take out what was restored and the source, having now told all that it has, did not speak of.
+        """Remove restored objects that the source, which has reported all its objects by now, did not report.
 
-        The hostnames whose claims changed, in slices between which the store may change.
+        Yields the hostnames whose claims changed, in slices between which the store may change.
         """
         restored = self._restored.get(source, {})
         while restored:
@@ -102,7 +102,7 @@ class ClaimStore:
             yield frozenset().union(*(self.replace(source, key, ()) for key in keys))
 
     def keys(self, source: str) -> Collection[str]:
-        """The objects of a source that claim something now: to walk through while the store changes."""
+        """A copy of the objects of a source that claim something, to iterate while the store changes."""
         return self._claims[source].keys() if source in self._claims else ()
 
     def holds(self, sources: Iterable[str]) -> bool:
@@ -110,7 +110,7 @@ class ClaimStore:
         return any(self._claims.get(source) for source in sources)
 
     def claims_at(self, source: str, key: str) -> tuple[Claim, ...]:
-        """What one object claims."""
+        """The claims of one object."""
         return self._claims[source].get(key) if source in self._claims else ()
 
     def claims(self) -> Iterator[Claim]:
@@ -119,11 +119,11 @@ class ClaimStore:
             yield from objects.claims()
 
     def claims_for(self, hostname: str) -> tuple[Claim, ...]:
-        """The claims on one hostname in normal form (`*.example.org` is one of its own)."""
+        """The claims to one hostname in normal form; `*.example.org` is a hostname of its own."""
         return self._by_hostname.get(hostname)
 
     def balancers(self, class_name: str | None) -> tuple[str, ...]:
-        """The load balancers in the status of all objects of a class; none where each object has its own."""
+        """The load balancers in the status of all objects of a class; none if each object has its own."""
         found = self._balancers.get(class_name, {})
         return tuple(sorted({point for points in found for point in points})) if len(found) <= _SHARED else ()
 
@@ -132,24 +132,24 @@ class ClaimStore:
         return len(self._by_hostname)
 
     def names(self) -> Collection[str]:
-        """The hostnames that are claimed now: to walk through while the store changes."""
+        """A copy of the claimed hostnames, to iterate while the store changes."""
         return self._by_hostname.keys()
 
     def names_now(self) -> Iterator[str]:
-        """The same without a copy, which takes some milliseconds: a change meanwhile is a RuntimeError."""
+        """The same without the copy, which takes milliseconds; a change during the iteration raises RuntimeError."""
         return iter(self._by_hostname)
 
     def rejections(self) -> Iterator[Rejection]:
-        """Every host that can't be served, in no particular order."""
+        """Every rejection, in no particular order."""
         for rejections in self._rejections.values():
             yield from rejections
 
     def rejected(self) -> list[tuple[str, str]]:
-        """The objects of which something can't be served, to walk through with rejections_at while they change."""
+        """A copy of the objects with rejections, to iterate with rejections_at while they change."""
         return list(self._rejections)
 
     def rejected_now(self) -> Iterator[tuple[str, str]]:
-        """The same without a copy: a change meanwhile is a RuntimeError."""
+        """The same without a copy; a change during the iteration raises RuntimeError."""
         return iter(self._rejections)
 
     def rejections_at(self, place: tuple[str, str]) -> tuple[Rejection, ...]:
@@ -163,7 +163,7 @@ class ClaimStore:
 
     @property
     def rejected_hosts(self) -> int:
-        """How many hosts can't be served."""
+        """How many hosts were rejected."""
         return self._rejected
 
     def _count_balancer(self, claim: Claim, step: int) -> None:
@@ -178,7 +178,7 @@ class ClaimStore:
 
     def _drop(self, claim: Claim) -> None:
         left = list(self._by_hostname.get(claim.hostname))
-        # One of them: another place may hold its equal.
+        # Only one of them: another object may hold an equal claim.
         left.remove(claim)
         self._by_hostname.put(claim.hostname, tuple(left))
 

@@ -1,8 +1,7 @@
-"""Claims: what one object wants one hostname to be. Sources make them, the plan decides between them.
+"""Claims: one object's request that one hostname be answered. Sources make claims; ranking.py and verdict.py choose.
 
 The law: a claim is a value about one object and one hostname; it knows neither the table nor other claims. There can be
-a hundred thousand, so they are made of what the garbage collector need not walk through (gc=False): it would hold up
-the answers for a tenth of a second each time.
+100,000 claims, so the garbage collector does not track them (gc=False): it would delay answers by 0.1 s each time.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dnsproxy.dns.names import Reach
 
 
 class Origin(msgspec.Struct, frozen=True, gc=False):
-    """Where a claim comes from, in the terms that people use to find it."""
+    """Where a claim comes from, in the terms that users search by."""
 
     kind: str
     """`Ingress`, `hosts file`, `flag` ..."""
@@ -21,7 +20,7 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
     """An object's name; `FILE:LINE` or the flag for static names."""
     namespace: str = ""
     created: str = ""
-    """creationTimestamp as RFC 3339 in UTC, so that it sorts as text; empty for what has no age."""
+    """creationTimestamp as RFC 3339 in UTC, so that it sorts as text; empty for an origin without an age."""
 
     def __str__(self) -> str:
         place = f"{self.namespace}/{self.name}" if self.namespace else self.name
@@ -29,29 +28,29 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
-    """One object's wish that one hostname be answered."""
+    """One object's request that one hostname be answered."""
 
     hostname: str
     """In the normal form of names.parse_hostname, `*.` in front of a wildcard."""
     reach: Reach
     origin: Origin
     addresses: tuple[str, ...] = ()
-    """Fixed addresses (static names); empty where the target decides."""
+    """Fixed addresses (static names); empty if the target decides."""
     ingress_class: str | None = None
-    """The class whose target applies, of an Ingress or of a Gateway; None takes the default target."""
+    """The class of the Ingress or Gateway, whose target applies; None: the default target."""
     target: str | None = None
-    """The target that the object itself chose (`switchback.dev/target`), before that of its class: `ADDRESS[,ADDRESS]`
-    in canonical form, `service:NAMESPACE/NAME` or `status`."""
+    """The target that the object itself chose (`switchback.dev/target`), which overrides that of its class:
+    `ADDRESS[,ADDRESS]` in canonical form, `service:NAMESPACE/NAME` or `status`."""
     status: tuple[str, ...] = ()
     """The addresses and hostnames in the load balancer status of the object, or of the Gateway that serves it."""
     routed: bool = True
-    """False for a mere listener: it takes connections for the name, but whoever routes the name comes first."""
+    """False for a listener without a route: it accepts connections for the name, but an object that routes it wins."""
 
 
 class Rejection(msgspec.Struct, frozen=True, gc=False):
-    """A hostname or line that cannot be served, and why."""
+    """A hostname or line that cannot be served, with the reason."""
 
     origin: Origin
     reason: str
     deliberate: bool = False
-    """Somebody asked for it (a filter, a label): worth an explanation, but no warning."""
+    """The user asked for it (a filter, a label): explained on request, but not a warning."""

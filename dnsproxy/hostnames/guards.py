@@ -1,6 +1,6 @@
-"""Guards: hostnames that are never taken, whoever asks (any tenant can write an Ingress for any name).
+"""Guards: hostnames that no claim gets, because any tenant can create an Ingress for any name.
 
-The law: a guard looks at one hostname and the settings, compares whole labels, and says why in words for people.
+The law: a guard reads one hostname and the settings, compares whole labels, and returns the reason as text.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from typing import Final
 from dnsproxy.dns.names import is_within, is_within_any
 
 _SERVICES: Final = "svc"
-"""Pods with a low `ndots` ask for `kubernetes.default.svc` as it stands before they try their search list."""
+"""Pods with a low `ndots` query `kubernetes.default.svc` as is before they try their search list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guards:
-    """What is kept out. All names in normal form; a wildcard in `deny` means just that wildcard."""
+    """What is denied. All names in normal form; a wildcard in `deny` denies only that wildcard."""
 
     cluster_domain: str = "cluster.local"
     zones: tuple[str, ...] = ()
-    """Where it is not empty, only names at or below one of these count."""
+    """If not empty, only names at or below one of these zones count."""
     deny: tuple[str, ...] = ()
 
 
 def refusal(hostname: str, guards: Guards) -> str | None:
-    """Why this hostname is not taken, or None where it may be."""
+    """Why this hostname is denied to every claim; None if it is not."""
     base = hostname.removeprefix("*.")
     if is_within(base, "localhost"):
         return "localhost names belong to each host itself (RFC 6761 section 6.3)"
@@ -43,7 +43,7 @@ def refusal(hostname: str, guards: Guards) -> str | None:
 
 
 def overreach(hostname: str, guards: Guards) -> str | None:
-    """Why no object of the cluster gets this hostname, though who starts the server may have it; None where one may."""
+    """Why this hostname is denied to the cluster's objects, but not to static names; None if it is not."""
     base = hostname.removeprefix("*.")
     if hostname != base and "." not in base and not guards.zones:
         return f"it would take all of the top-level domain {base}; --zone {base} allows that"

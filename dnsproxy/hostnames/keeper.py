@@ -1,7 +1,7 @@
-"""The keeper: takes in what the sources report and swaps the table that the server answers from.
+"""The keeper: applies the reports of the sources and swaps the table that the server answers from.
 
-The law: changes that come together become one swap, and however many they are, no answer waits for them longer than a
-slice. Until each source has reported once, the server is not ready.
+The law: changes that arrive together become one swap, and however many they are, no answer waits for them longer than
+one slice. Until each source has reported once, the server is not ready.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from dnsproxy.hostnames.registry import Registry
 from sidecar.slices import in_slices
 
 _GATHER: Final = 0.01
-"""Seconds after a swap in which further changes are gathered: one swap serves a burst of events."""
+"""Seconds after a swap in which further changes are gathered, so that a burst of events becomes one swap."""
 _REST: Final = 10
-"""For so many times as long as it took to open a table for changes, none is: that may cost more in a larger table."""
+"""Wait this multiple of the time that opening the table took, so that opening takes at most about 10 % of the time."""
 
 
 class TableKeeper:
@@ -33,7 +33,7 @@ class TableKeeper:
         self.registry = registry
         self.names = 0
         self.swapped_time: float | None = None
-        """When the table was last swapped, in seconds since the epoch."""
+        """When the table was last swapped, in seconds since the epoch; None before the first swap."""
         self._writer = TableWriter(ttl=ttl, never=registry.denied)
         self._publish = publish
         self._unsynced = dict.fromkeys(sources)
@@ -47,17 +47,17 @@ class TableKeeper:
         return tuple(self._unsynced)
 
     def wake(self) -> None:
-        """The registry was touched."""
+        """Schedule a swap: hostnames in the registry were touched."""
         self._changed.set()
 
     def synced(self, source: str) -> None:
-        """A source has reported all that it has."""
+        """Note that a source has reported all its objects."""
         if source in self._unsynced:
             self._unpublished.add(source)
             self._changed.set()
 
     async def run(self) -> None:
-        """Swap the table whenever something changed, until cancelled."""
+        """Swap the table after every change, until cancelled."""
         while True:
             await self._changed.wait()
             self._changed = trio.Event()
@@ -65,7 +65,7 @@ class TableKeeper:
             await trio.sleep(max(_GATHER, _REST * took))
 
     async def swap(self) -> float:
-        """Bring the table up to what the registry holds; the processor time that it took to open it, in seconds."""
+        """Bring the table up to date with the registry. Returns the processor time that opening it took, in seconds."""
         reported, self._unpublished = self._unpublished, set()
         begun = time.thread_time()
         self._writer.open()
@@ -82,7 +82,7 @@ class TableKeeper:
         return took
 
     def _take_in(self) -> Generator[None, None, int]:
-        """Judge and write every name that was touched, a step a name; how many they are."""
+        """Judge and write every touched name, one step per name. Returns their number."""
         changed = 0
         for host in self.registry.changes():
             self._writer.put(host)

@@ -1,8 +1,8 @@
-"""Ownership: whether the public record of a hostname leads to the cluster whose object claims it.
+"""Ownership: whether the public record of a hostname points to the cluster whose object claims it.
 
-Any tenant can write an Ingress for `login.example.com`, and would so have that name for every pod. Whose a name really
-is, public DNS says. The law: pure; a claim is doubted only where a record was seen that leads elsewhere. A name without
-a record, and a claim without anything to compare, are nobody's fault.
+Any tenant can create an Ingress for `login.example.com` and would receive that name's traffic from every pod. Public
+DNS shows who owns a name. The law: pure; a claim is unverified only if a record was seen that points elsewhere. A name
+without a record, and a claim without anything to compare, pass.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from sidecar.text import quoted
 Network = IPv4Network | IPv6Network
 
 ADVICE: Final = (
-    "if that is meant (a CDN, a router, another view of DNS), say so with --trust ZONE or --trust NETWORK; "
-    "--deny NAME gives the name back, --ownership off asks no more"
+    "if this is intended (a CDN, a router, split-horizon DNS), trust it with --trust ZONE or --trust NETWORK; "
+    "--deny NAME forwards the name again, --ownership off disables the check"
 )
-"""For people who read of a doubt."""
+"""What to do about an unverified name."""
 
 _SHOWN: Final = 3
 _INTERNAL: Final = tuple(
     map(ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16",
                      "127.0.0.0/8", "fc00::/7", "fe80::/10", "::1/128"))
 )  # fmt: skip
-"""Addresses that no public record has for good reason (RFC 1918, 6598, 3927, 4193, 4291)."""
+"""Addresses that no public record should have (RFC 1918, 6598, 3927, 4193, 4291)."""
 
 
 class Mode(Enum):
-    """What becomes of a claim whose public record leads elsewhere (`--ownership`)."""
+    """What happens to a claim whose public record points elsewhere (`--ownership`)."""
 
     OFF = "off"
     WARN = "warn"
@@ -46,7 +46,7 @@ class Mode(Enum):
 
 
 class Standing(Enum):
-    """What public DNS says of one claim."""
+    """What public DNS shows about one claim."""
 
     OWNED = "owned"
     UNKNOWN = "unknown"
@@ -55,51 +55,51 @@ class Standing(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OwnershipSettings:
-    """What to do, and what is known to be the cluster's own whatever its objects say."""
+    """The mode, and what is trusted as the cluster's own whatever its objects say."""
 
     mode: Mode = Mode.WARN
     zones: tuple[str, ...] = ()
-    """Names at or below these are never doubted: a CDN or another view of DNS stands before them (`--trust ZONE`)."""
+    """Names at or below these zones are never unverified: they use a CDN or split-horizon DNS (`--trust ZONE`)."""
     networks: tuple[Network, ...] = ()
-    """Addresses that lead here though no object's status has them, as those of a router that does NAT."""
+    """Addresses that route here but are in no object's status, such as a NAT router's (`--trust NETWORK`)."""
     pace: OwnershipPace = DEFAULT_PACE
 
     def trusts_name(self, hostname: str) -> bool:
-        """Whether a hostname, wildcards included, is never doubted."""
+        """Whether a hostname, wildcards included, is trusted."""
         return is_within_any(hostname.removeprefix("*."), self.zones)
 
     def trusts_address(self, addresses: Iterable[str]) -> bool:
-        """Whether one of these addresses leads here."""
+        """Whether one of these addresses is trusted to route here."""
         return any(ip_address(address) in network for address in addresses for network in self.networks)
 
 
 class Finding(msgspec.Struct, frozen=True, gc=False):
-    """What public DNS said of one hostname, with all else that a claim to it is judged by."""
+    """The public record of one hostname, with everything else that claims to it are judged by."""
 
     public: tuple[str, ...]
-    """The addresses that its record leads to, in canonical form, sorted; at least one."""
+    """The addresses that its record resolves to, in canonical form, sorted; at least one."""
     aliases: tuple[str, ...] = ()
-    """The hostnames that it leads there through (CNAME)."""
+    """The CNAME targets on the way to them."""
     resolved: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
-    """The addresses of load balancers that a status names; one that is missing could not be asked for."""
+    """The addresses of the load balancers that a status names; a missing one could not be resolved."""
     balancers: Mapping[str | None, tuple[str, ...]] = msgspec.field(default_factory=dict)
-    """By class, the load balancers that its other objects have: its controller's."""
+    """By class, the load balancers of its other objects: those of its controller."""
     strict: bool = False
-    """Whether the operator has said which public addresses are ours: then a status of internal ones excuses nothing."""
+    """Whether the operator has named our public addresses; then a status with internal addresses excuses nothing."""
 
     @property
     def reason(self) -> str:
-        """Why a foreign claim is doubted, for people."""
+        """Why a foreign claim is unverified, for users."""
         more = ", ..." if len(self.public) > _SHOWN else ""
-        return f"its public record leads elsewhere ({', '.join(self.public[:_SHOWN])}{more})"
+        return f"its public record points elsewhere ({', '.join(self.public[:_SHOWN])}{more})"
 
 
 def standing_of(claim: Claim, *, answers: Collection[str], finding: Finding) -> Standing:
-    """What a finding says of a claim that would be answered with `answers`."""
+    """What a finding shows about a claim that would be answered with `answers`."""
     if claim.addresses:
-        return Standing.UNKNOWN  # static: it was the operator who said so
+        return Standing.UNKNOWN  # a static name: the operator set it
     public = frozenset(finding.public)
-    # What leads where the public record does harms nobody; with one address more it might.
+    # An answer within the public record is harmless; one additional address might not be.
     if answers and public.issuperset(answers):
         return Standing.OWNED
     points = dict.fromkeys((*claim.status, *finding.balancers.get(claim.ingress_class, ())))
@@ -124,7 +124,7 @@ def parse_trust(text: str) -> str | Network:
         try:
             return ip_network(text)
         except ValueError as error:
-            raise ValueError(f"{quoted(text)} is no network: {error}") from None
+            raise ValueError(f"{quoted(text)} is not a network: {error}") from None
     zone = parse_zone(text)
     if zone.rpartition(".")[2].isdigit():
         raise BadName(f"{quoted(text)} is neither a zone nor a network such as 192.0.2.0/24")
@@ -132,9 +132,9 @@ def parse_trust(text: str) -> str | Network:
 
 
 def _are_comparable(ours: Iterable[str], public: Iterable[str], version: int, *, strict: bool) -> bool:
-    """Whether addresses of one family that have nothing in common speak against the claim.
+    """Whether addresses of one family without a common address contradict the claim.
 
-    Behind a router that does NAT, a status has internal addresses, and the record, rightly, the router's.
+    Behind a NAT router, a status has internal addresses, while the record rightly has the router's.
     """
     mine = [_is_internal(text) for text in ours if ip_address(text).version == version]
     theirs = [_is_internal(text) for text in public if ip_address(text).version == version]

@@ -1,8 +1,7 @@
-"""The schedule of looks at public records: which hostname is next, and when.
+"""The schedule of lookups of public records: which hostname is next, and when.
 
-The law: pure; what is new (the newest first, because somebody waits for it), what is to be looked at again at a
-certain time and what is only due in its round have their turns one after the other, so that no number of names of one
-sort keeps the others waiting for ever.
+The law: pure; three queues take turns, so that no number of names in one starves the others: new names (the newest
+first, because a user is waiting for it), names to look up again at a set time, and all names, once per round.
 """
 
 from __future__ import annotations
@@ -13,34 +12,34 @@ from heapq import heappop, heappush
 from typing import Final
 
 MOST_NEW: Final = 10_000
-"""New hostnames that are remembered; beyond that, the next round begins at once and gets to them."""
+"""New hostnames that are queued; beyond that, the next round begins at once and reaches them."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnershipPace:
-    """How often public records are looked at; all in seconds."""
+    """How often public records are looked up; all in seconds."""
 
     gap: float = 0.3
-    """Between two looks: a few a second, whatever the number of names."""
+    """Between two lookups: about three a second, whatever the number of names."""
     every: float = 3600.0
     """Between the beginnings of two rounds."""
     jitter: float = 0.1
-    """The fraction of `every` that a round may come earlier or later, so that replicas do not ask together."""
+    """The fraction of `every` by which a round may start earlier or later, so that replicas do not query together."""
     confirm: float = 30.0
-    """From a first doubt to the look that confirms it: records and load balancers change one after the other."""
+    """From a first contradiction to the lookup that confirms it: a record and a load balancer never change at once."""
     doubted: float = 300.0
-    """Between two looks at a hostname that is doubted: it should not suffer long from a record that was put right."""
+    """Between two lookups of an unverified hostname, so that a corrected record takes effect soon."""
     timeout: float = 5.0
     """For an answer."""
     rest: float = 0.1
-    """Before more hostnames are passed over: for 100,000 that need no look it is half a second's work, and no hurry."""
+    """Before more hostnames are skipped: 100,000 that need no lookup are half a second of work, and not urgent."""
 
 
 DEFAULT_PACE: Final = OwnershipPace()
 
 
 class OwnershipSchedule:
-    """Times are the caller's, from a clock that never goes back."""
+    """All times are the caller's, from a monotonic clock."""
 
     def __init__(self, pace: OwnershipPace) -> None:
         self._pace = pace
@@ -62,7 +61,7 @@ class OwnershipSchedule:
             self._new[hostname] = None
 
     def again(self, hostname: str, *, at: float) -> None:
-        """Give this hostname at that time too; a time that was set before counts no more."""
+        """Return this hostname at that time too; replaces an earlier time."""
         self._at[hostname] = at
         heappush(self._timed, (at, hostname))
 
@@ -71,7 +70,7 @@ class OwnershipSchedule:
         return not self._left and now >= self._round_due
 
     def begin_round(self, hostnames: Collection[str], *, now: float, random: float) -> None:
-        """Give each of these hostnames once; `random` is from [0, 1)."""
+        """Return each of these hostnames once; `random` is from [0, 1)."""
         self._round, self._left = iter(hostnames), len(hostnames)
         self._round_due = now + self._pace.every * (1 + self._pace.jitter * (2 * random - 1))
 
@@ -85,7 +84,7 @@ class OwnershipSchedule:
         return None
 
     def pause(self, now: float) -> float:
-        """Seconds until there is something to take, if nothing is noted before."""
+        """Seconds until take() has a hostname, if none is noted before."""
         if self._new or self._left:
             return 0.0
         due = min(self._round_due, self._timed[0][0]) if self._timed else self._round_due
@@ -104,7 +103,7 @@ class OwnershipSchedule:
 
     def _take_of_round(self, _: float) -> str | None:
         if not self._left:
-            # The names it walked through are held no longer.
+            # Release the names of the finished round.
             self._round = iter(())
             return None
         self._left -= 1

@@ -1,7 +1,7 @@
-"""The registry: what the claims of all sources come to, hostname by hostname.
+"""The registry: the verdicts on the claims of all sources, by hostname.
 
-The law: only the hostnames that a change touches are judged again, and the result is that of judging everything afresh,
-whatever the order of the changes.
+The law: only the hostnames that a change touches are judged again, and the result equals that of judging all claims
+afresh, whatever the order of the changes.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.hostnames.guards import Guards, refusal
 from dnsproxy.hostnames.ownership import Finding, Standing, standing_of
 from dnsproxy.hostnames.targets import Targets
-from dnsproxy.hostnames.verdict import Doubted, Lost, Verdict, judge
+from dnsproxy.hostnames.verdict import Excluded, Unverified, Verdict, judge
 from dnsproxy.hostnames.wildcards import reaches
 
 
 class Registry:
-    """A claim store, and the verdicts on what it holds."""
+    """A claim store, and the verdicts on its hostnames."""
 
     def __init__(self, *, targets: Targets, guards: Guards, enforce_ownership: bool = False) -> None:
         self.store = ClaimStore()
         self._targets = targets
         self._guards = guards
         self._touched: list[Iterable[str]] = []
-        self._lost: dict[tuple[str, Reach], tuple[Lost, ...]] = {}
-        self._doubted: dict[tuple[str, Reach], Doubted] = {}
+        self._excluded: dict[tuple[str, Reach], tuple[Excluded, ...]] = {}
+        self._unverified: dict[tuple[str, Reach], Unverified] = {}
         self._waiting: dict[tuple[str, Reach], None] = {}
         self._enforce_ownership = enforce_ownership
         self._findings: dict[str, Finding] = {}
@@ -38,29 +38,29 @@ class Registry:
 
     @property
     def denied(self) -> tuple[str, ...]:
-        """Hostnames that are kept out by name, from wildcards too."""
+        """Hostnames that are denied by name, also below wildcards."""
         return self._guards.deny
 
     @property
     def targets(self) -> Targets:
-        """Where names without addresses of their own point."""
+        """The targets of claims without addresses of their own."""
         return self._targets
 
     def set_services(self, addresses: Mapping[str, tuple[str, ...]], *, touching: Iterable[str] | None = None) -> None:
-        """The addresses of the Services that targets name, by `NAMESPACE/NAME`.
+        """Set the addresses of the Services that targets name, by `NAMESPACE/NAME`.
 
-        The hostnames that this touches are judged again; None: all.
+        `touching`: the hostnames to judge again; None: all.
         """
         self._targets = dataclasses.replace(self._targets, services=addresses)
         self.touch(self.store.names() if touching is None else touching)
 
     @property
     def findings(self) -> Mapping[str, Finding]:
-        """What public DNS said of hostnames, where that speaks against a claim."""
+        """The public records that contradict a claim, by hostname."""
         return self._findings
 
     def set_finding(self, hostname: str, finding: Finding | None) -> bool:
-        """What public DNS says of a hostname; None where that speaks against nobody. Whether it is any news."""
+        """Set the finding about a hostname; None if it contradicts no claim. Returns whether it changed."""
         if self._findings.get(hostname) == finding:
             return False
         if finding is None:
@@ -71,23 +71,23 @@ class Registry:
         return True
 
     def standing_of(self, claim: Claim, finding: Finding) -> Standing:
-        """What a finding about its hostname says of a claim."""
+        """What the finding about its hostname shows about a claim."""
         return standing_of(claim, answers=self._targets.addresses_for(claim), finding=finding)
 
     def refusal(self, hostname: str) -> str | None:
-        """Why nobody's claim to this hostname would be taken, or None where one may be."""
+        """Why every claim to this hostname is denied; None if it is not."""
         return refusal(hostname, self._guards)
 
     def replace(self, source: str, key: str, claims: Sequence[Claim], rejections: Sequence[Rejection] = ()) -> None:
-        """Set what one object of one source claims; nothing where it is gone."""
+        """Set the claims of one object of one source; no claims if it is gone."""
         self.touch(self.store.replace(source, key, claims, rejections))
 
     def touch(self, hostnames: Iterable[str]) -> None:
-        """The claims to these hostnames have changed in the store; however many they are, this costs the same."""
+        """Note that the claims to these hostnames have changed in the store; constant time for any number."""
         self._touched.append(hostnames)
 
     def changes(self) -> Iterator[Host]:
-        """What has become of each hostname touched since the last call; without addresses it goes out of the table."""
+        """The new row of each hostname touched since the last call; a row without addresses leaves the table."""
         while self._touched:
             for hostname in self._touched.pop():
                 for reach in reaches(hostname):
@@ -96,7 +96,7 @@ class Registry:
                     yield Host(hostname, reach, verdict.addresses)
 
     def verdict(self, hostname: str, reach: Reach) -> Verdict:
-        """Who has a hostname and who lost it."""
+        """Which claim to a hostname wins, and which are excluded."""
         claims = [claim for claim in self.store.claims_for(hostname) if claim.reach is reach]
         return judge(
             claims,
@@ -106,64 +106,64 @@ class Registry:
             enforce=self._enforce_ownership,
         )
 
-    def lost(self) -> list[Lost]:
-        """Every claim that is not answered, as of the last changes(): judging all for a page would hold up DNS."""
-        return list(chain.from_iterable(self._lost.values()))
+    def excluded(self) -> list[Excluded]:
+        """Every excluded claim, as of the last changes(): judging all for a page would delay DNS."""
+        return list(chain.from_iterable(self._excluded.values()))
 
-    def doubted(self) -> list[Doubted]:
-        """The claims that are answered though their public record leads elsewhere, as of the last changes()."""
-        return list(self._doubted.values())
+    def unverified(self) -> list[Unverified]:
+        """The claims that are answered though their public record points elsewhere, as of the last changes()."""
+        return list(self._unverified.values())
 
-    def lost_rows(self) -> list[tuple[str, Reach]]:
-        """The rows that somebody lost, to walk through with lost_at while they change."""
-        return list(self._lost)
+    def excluded_rows(self) -> list[tuple[str, Reach]]:
+        """A copy of the rows with excluded claims, to iterate with excluded_at while they change."""
+        return list(self._excluded)
 
-    def lost_rows_now(self) -> Iterator[tuple[str, Reach]]:
-        """The same without a copy: a change meanwhile is a RuntimeError."""
-        return iter(self._lost)
+    def excluded_rows_now(self) -> Iterator[tuple[str, Reach]]:
+        """The same without a copy; a change during the iteration raises RuntimeError."""
+        return iter(self._excluded)
 
-    def lost_at(self, hostname: str, reach: Reach) -> tuple[Lost, ...]:
-        """Who lost a row, as of the last changes()."""
-        return self._lost.get((hostname, reach), ())
+    def excluded_at(self, hostname: str, reach: Reach) -> tuple[Excluded, ...]:
+        """The excluded claims of a row, as of the last changes()."""
+        return self._excluded.get((hostname, reach), ())
 
-    def doubted_rows(self) -> list[tuple[str, Reach]]:
-        """As lost_rows, of those that are in doubt."""
-        return list(self._doubted)
+    def unverified_rows(self) -> list[tuple[str, Reach]]:
+        """Like excluded_rows, for unverified claims."""
+        return list(self._unverified)
 
-    def doubted_rows_now(self) -> Iterator[tuple[str, Reach]]:
-        """As lost_rows_now."""
-        return iter(self._doubted)
+    def unverified_rows_now(self) -> Iterator[tuple[str, Reach]]:
+        """Like excluded_rows_now, for unverified claims."""
+        return iter(self._unverified)
 
-    def doubt_at(self, hostname: str, reach: Reach) -> Doubted | None:
-        """The doubt about a row, as of the last changes()."""
-        return self._doubted.get((hostname, reach))
+    def unverified_at(self, hostname: str, reach: Reach) -> Unverified | None:
+        """The unverified claim of a row, as of the last changes()."""
+        return self._unverified.get((hostname, reach))
 
     @property
     def judged(self) -> int:
-        """Grows with every row that is judged again: as long as it stays, nobody else has lost or is in doubt."""
+        """Increases with every row that is judged again; while it stays, so do the excluded and unverified claims."""
         return self._judged
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many rows somebody lost, and how many are in doubt."""
-        return len(self._lost), len(self._doubted)
+        """How many rows have excluded claims, and how many an unverified one."""
+        return len(self._excluded), len(self._unverified)
 
     @property
     def waiting(self) -> int:
-        """How many hostnames are left out because their target has no address, as of the last changes()."""
+        """How many hostnames are forwarded because their target has no address, as of the last changes()."""
         return len(self._waiting)
 
     def _remember(self, row: tuple[str, Reach], verdict: Verdict) -> None:
         self._judged += 1
-        if verdict.lost:
-            self._lost[row] = verdict.lost
+        if verdict.excluded:
+            self._excluded[row] = verdict.excluded
         else:
-            self._lost.pop(row, None)
+            self._excluded.pop(row, None)
         if verdict.waits:
             self._waiting[row] = None
         else:
             self._waiting.pop(row, None)
         if verdict.winner is not None and verdict.doubt:
-            self._doubted[row] = Doubted(verdict.winner, verdict.doubt)
+            self._unverified[row] = Unverified(verdict.winner, verdict.doubt)
         else:
-            self._doubted.pop(row, None)
+            self._unverified.pop(row, None)

@@ -1,4 +1,7 @@
-"""Targets: where the names of the cluster point (design: a relay's Service, or an ingress controller's)."""
+"""Targets: the addresses that the cluster's names are answered with, such as those of the relay's Service.
+
+The law: pure. An object's own target overrides that of its class, and that overrides the default.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _SERVICE: Final = re.compile(r"service:[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/[a-z0-
 
 
 class BadTarget(ValueError):
-    """A text that is no target; the message names it."""
+    """A text that is not a target; the message quotes it."""
 
 
 def parse_target(text: str) -> str:
@@ -33,7 +36,7 @@ def parse_target(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Where names without addresses of their own point."""
+    """The targets of claims without addresses of their own."""
 
     default: tuple[str, ...] = ()
     """Addresses, or one of `service:NAMESPACE/NAME` and `status`."""
@@ -42,7 +45,7 @@ class Targets:
     """The addresses of Services, by `NAMESPACE/NAME`."""
 
     def addresses_for(self, claim: Claim) -> tuple[str, ...]:
-        """The addresses a claim is answered with; empty where there are none."""
+        """The addresses that a claim is answered with; empty if there are none."""
         if claim.addresses:
             return claim.addresses
         target = self.target_of(claim)

@@ -1,9 +1,8 @@
-"""The plan for one hostname: who of those that claim it has it, what it is answered with, and why the others lost.
+"""The verdict on one hostname: which claim wins, the addresses of the answer, and why the other claims are excluded.
 
-The law: the result depends on the set of claims alone, never on the order in which they came. Static names beat the
-cluster's, and an object that routes the name beats a mere listener; between objects of one sort the older one wins,
-then namespace and name. A claim that is barred leaves its place to the next one. A name whose target has no address
-is left out, so that it is forwarded and never answered wrongly.
+The law: the result depends only on the set of claims, never on their order. The claim that ranks first wins
+(ranking.py). If a guard denies a claim, the next one takes its place. A name whose target has no address is not
+answered but forwarded, because a wrong answer is worse.
 """
 
 from __future__ import annotations
@@ -19,30 +18,30 @@ from dnsproxy.hostnames.ranking import rank
 from dnsproxy.hostnames.targets import Targets
 
 
-class Lost(msgspec.Struct, frozen=True, gc=False):
-    """A claim that is not answered, and why."""
+class Excluded(msgspec.Struct, frozen=True, gc=False):
+    """A claim that is not answered, with the reason."""
 
     claim: Claim
     reason: str
 
 
-class Doubted(msgspec.Struct, frozen=True, gc=False):
-    """A claim that is answered, and why it might not be its own name."""
+class Unverified(msgspec.Struct, frozen=True, gc=False):
+    """A claim that is answered, with the reason why the name may belong to another party."""
 
     claim: Claim
     reason: str
 
 
 class Verdict(msgspec.Struct, frozen=True, gc=False):
-    """What becomes of one hostname."""
+    """The result for one hostname."""
 
     winner: Claim | None
     addresses: tuple[str, ...]
-    lost: tuple[Lost, ...]
+    excluded: tuple[Excluded, ...]
     doubt: str = ""
-    """Why the winner's public record speaks against it; it is answered all the same."""
+    """Why the winner is unverified, although it is answered; empty if no public record contradicts it."""
     waits: bool = False
-    """Whether the hostname is left out because the target of whoever has it has no address."""
+    """Whether the hostname is forwarded because the winner's target has no address."""
 
 
 def judge(
@@ -50,27 +49,27 @@ def judge(
 ) -> Verdict:
     """Choose between the claims to one hostname and reach.
 
-    `finding`: what its public record says, where that speaks against any claim; `enforce`: whether such a one loses.
+    `finding`: the public record of the name, if it contradicts a claim; `enforce`: exclude the claims it contradicts.
     """
-    barred: list[Lost] = []
+    denied: list[Excluded] = []
     rest = iter(sorted(claims, key=rank))
     for claim in rest:
         addresses = targets.addresses_for(claim)
         doubt = _doubt(claim, addresses, finding)
-        bar = _bar(claim, guards) or (f"{doubt}, --ownership enforce" if doubt and enforce else None)
-        if bar is None:
-            lost = tuple(Lost(other, f"{claim.origin} has it") for other in rest)
+        denial = _denial(claim, guards) or (f"{doubt}, --ownership enforce" if doubt and enforce else None)
+        if denial is None:
+            excluded = tuple(Excluded(other, f"{claim.origin} has it") for other in rest)
             if addresses:
-                return Verdict(claim, addresses, (*barred, *lost), doubt)
+                return Verdict(claim, addresses, (*denied, *excluded), doubt)
             chosen = ",".join(targets.target_of(claim)) or "--target"
-            unanswered = Lost(claim, f"its target has no address ({chosen})")
-            return Verdict(None, (), (*barred, unanswered, *lost), waits=True)
-        barred.append(Lost(claim, bar))
-    return Verdict(None, (), tuple(barred))
+            unanswered = Excluded(claim, f"its target has no address ({chosen})")
+            return Verdict(None, (), (*denied, unanswered, *excluded), waits=True)
+        denied.append(Excluded(claim, denial))
+    return Verdict(None, (), tuple(denied))
 
 
-def _bar(claim: Claim, guards: Guards) -> str | None:
-    """Why a claim gets nothing, whoever else claims the name."""
+def _denial(claim: Claim, guards: Guards) -> str | None:
+    """Why a guard denies a claim; None if none does."""
     refused = refusal(claim.hostname, guards)
     return overreach(claim.hostname, guards) if refused is None and not claim.addresses else refused
 

@@ -146,7 +146,7 @@ TARGET = CheckedType("target", split_target)
     "--ownership",
     type=click.Choice([mode.value for mode in Mode]),
     default=Mode.WARN.value,
-    help="What to do with a name of the cluster whose public record leads elsewhere: nothing; say so; leave it out.",
+    help="What to do with a name of the cluster whose public record points elsewhere: nothing; say so; leave it out.",
 )
 @click.option(
     "--trust",

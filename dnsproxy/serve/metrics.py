@@ -72,7 +72,7 @@ class ServerCollector(Collector):
 def _ownership(looks: Mapping[str, int], *, doubted: int) -> Iterator[Metric]:
     yield _labelled("dnsproxy_ownership_looks", "Looks at public records, by what they found.", "result", looks)
     yield GaugeMetricFamily(
-        "dnsproxy_ownership_doubted_names", "Names whose public record leads elsewhere.", value=doubted
+        "dnsproxy_ownership_doubted_names", "Names whose public record points elsewhere.", value=doubted
     )
 
 

@@ -164,7 +164,7 @@ class OwnershipWatch:
             if str(claim.origin) not in told:
                 self._log.log(
                     logging.WARNING if len(self._told) <= _WARNINGS else logging.DEBUG,
-                    "public record leads elsewhere",
+                    "public record points elsewhere",
                     hostname=hostname,
                     origin=str(claim.origin),
                     public=list(finding.public),

@@ -14,7 +14,7 @@ import trio
 from dnsproxy.admin.pages.overview import Overview, UpstreamState
 from dnsproxy.admin.pages.rates import CHARTS, read_counters
 from dnsproxy.admin.pages.routes import Pages, table_routes
-from dnsproxy.admin.publication_route import Published
+from dnsproxy.admin.publication_route import PublicationRoute
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.serve.metrics import ServerCollector
 from dnsproxy.serve.ownership_watch import OwnershipWatch
@@ -58,7 +58,7 @@ class SelfReport:
     async def serve(self, port: AdminPort) -> None:
         """Answer on the admin port until cancelled."""
         looks = self._ownership.looks if self._ownership else None
-        published = Published(lambda: self._server.table, ttl=self._ttl)
+        published = PublicationRoute(lambda: self._server.table, ttl=self._ttl)
         pages = Pages(self._keeper.registry, ttl=self._ttl, look=self._overview, notes=self._notes)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_keep_tidy, pages)
@@ -82,13 +82,13 @@ class SelfReport:
     def _overview(self) -> Overview:
         keeper = self._keeper
         readiness = self._judge()
-        lost, doubted = keeper.registry.counts
+        excluded, unverified = keeper.registry.counts
         return Overview(
             state=Fact("State", readiness.reason, Level.OK if readiness.ready else Level.BAD, "state"),
             names=keeper.names,
             waiting=keeper.registry.waiting,
-            lost=lost,
-            doubted=doubted,
+            excluded=excluded,
+            unverified=unverified,
             rejected=keeper.registry.store.rejected_hosts,
             swapped=None if keeper.swapped_time is None else max(0.0, time.time() - keeper.swapped_time),
             waiting_for=keeper.waiting_for,

@@ -1,45 +1,48 @@
-"""Marks: what an object's annotations and labels say to us (`switchback.dev/...`).
+"""Annotations: the settings on an object itself (`switchback.dev/...`), as annotations or as labels.
 
-The law: an annotation goes before a label of the same name. An object with a mark that we can't read is left out, for
-its owner wanted something other than what we would do; a hostname that can't be served harms no other.
+The law: an annotation overrides a label of the same name. An object with an invalid `ignore` or `target` is excluded,
+because its owner wanted something other than the default; an invalid hostname affects no other hostname.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from sys import intern
 from typing import Final
 
 import msgspec
 
 from dnsproxy.dns.names import BadName, parse_hostname
+from dnsproxy.hostnames.claims import Origin, Rejection
 from dnsproxy.hostnames.targets import BadTarget, parse_target
 from sidecar.kubernetes.objects import ObjectMeta
 from sidecar.text import quoted
 
 IGNORE: Final = "switchback.dev/ignore"
-"""`true`: the object claims nothing."""
+"""`true`: the object is excluded; it claims nothing."""
 TARGET: Final = "switchback.dev/target"
-"""Where its names point, whatever --target and --target-for say."""
+"""The target of its names; overrides --target and --target-for."""
 HOSTNAME: Final = "switchback.dev/hostname"
-"""Hostnames that it is to be answered for beside its own, with commas between them."""
+"""Additional hostnames, separated by commas."""
 
 
-class MarkFields(msgspec.Struct, frozen=True, gc=False):
-    """What annotations, or labels, say to us, as they came."""
+class AnnotationFields(msgspec.Struct, frozen=True, gc=False):
+    """Our annotations, or labels, as text."""
 
     ignore: str | None = msgspec.field(default=None, name=IGNORE)
     target: str | None = msgspec.field(default=None, name=TARGET)
     hostname: str | None = msgspec.field(default=None, name=HOSTNAME)
 
 
-class MarkedMetadata(ObjectMeta, frozen=True, gc=False, rename="camel"):
-    """Who an object is, and our marks on it."""
+class AnnotatedMetadata(ObjectMeta, frozen=True, gc=False, rename="camel"):
+    """The identity of an object, and our annotations on it."""
 
-    annotations: MarkFields | None = None
-    labels: MarkFields | None = None
+    annotations: AnnotationFields | None = None
+    labels: AnnotationFields | None = None
 
 
-class Marks(msgspec.Struct, frozen=True, gc=False):
-    """The marks on one object, read."""
+class Annotations(msgspec.Struct, frozen=True, gc=False):
+    """The parsed annotations of one object."""
 
     ignored: bool = False
     target: str | None = None
@@ -47,30 +50,30 @@ class Marks(msgspec.Struct, frozen=True, gc=False):
     hostnames: tuple[str, ...] = ()
     """In normal form, each once."""
     faults: tuple[str, ...] = ()
-    """Why the object is left out."""
+    """Why the object is excluded."""
     bad_hostnames: tuple[str, ...] = ()
-    """Why a hostname of its marks is left out; the others count."""
+    """Why a hostname was rejected; the other hostnames count."""
 
     @property
-    def bar(self) -> str | None:
-        """Why the object claims nothing, to be put behind its name; None where it may."""
+    def exclusion(self) -> str | None:
+        """Why the object claims nothing, to be appended to its name; None if it may."""
         if self.ignored:
             return f"is ignored ({IGNORE})"
-        return "has a mark that can't be read" if self.faults else None
+        return "has an invalid annotation" if self.faults else None
 
 
-NO_MARKS: Final = Marks()
-_NO_FIELDS: Final = MarkFields()
+NO_ANNOTATIONS: Final = Annotations()
+_NO_FIELDS: Final = AnnotationFields()
 
 
-def read_marks(metadata: MarkedMetadata) -> Marks:
-    """The marks in an object's metadata."""
+def read_annotations(metadata: AnnotatedMetadata) -> Annotations:
+    """The annotations in an object's metadata."""
     first, second = metadata.annotations or _NO_FIELDS, metadata.labels or _NO_FIELDS
     ignore = first.ignore if first.ignore is not None else second.ignore
     target = first.target if first.target is not None else second.target
     hostname = first.hostname if first.hostname is not None else second.hostname
     if ignore is None and target is None and hostname is None:
-        return NO_MARKS
+        return NO_ANNOTATIONS
     faults = []
     if ignore not in (None, "true", "false"):
         faults.append(f"{IGNORE}: {quoted(ignore or '')} is neither true nor false")
@@ -80,11 +83,21 @@ def read_marks(metadata: MarkedMetadata) -> Marks:
         target = None
         faults.append(f"{TARGET}: {error}")
     hostnames, bad_hostnames = _parse_hostnames(hostname)
-    return Marks(ignore == "true", target, hostnames, tuple(faults), bad_hostnames)
+    return Annotations(ignore == "true", target, hostnames, tuple(faults), bad_hostnames)
+
+
+def rejections_of(origin: Origin, annotations: Annotations, hostnames: Iterable[str]) -> list[Rejection]:
+    """One rejection for each hostname of an excluded object, so that a search for the hostname finds it."""
+    return [Rejection(origin, f"{name}: it {annotations.exclusion}", annotations.ignored) for name in hostnames]
+
+
+def origin_of(kind: str, metadata: ObjectMeta) -> Origin:
+    """Where the claims of an object come from."""
+    return Origin(kind, metadata.name, intern(metadata.namespace or ""), metadata.creation_timestamp or "")
 
 
 def _parse_hostnames(text: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The hostnames of a list, and what is wrong with the others; nothing between two commas is nothing."""
+    """The valid hostnames of a list, and a fault for each other one; empty items are ignored."""
     hostnames: dict[str, None] = {}
     faults: dict[str, None] = {}
     for part in (text or "").split(","):

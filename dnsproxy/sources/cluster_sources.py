@@ -1,7 +1,7 @@
-"""All that one server watches in a cluster: the sources it was told, and the Services that its targets name.
+"""Everything that one server watches in a cluster: the configured sources, and the Services that targets name.
 
-The law: a thin shell; it starts followers, and hands what they say to registry and keeper. One that cannot reach the
-API server keeps what it knows, and the others do not notice.
+The law: a thin shell; it starts the followers and passes their reports to the registry and the keeper. A follower that
+cannot reach the API server keeps its claims, and does not affect the others.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TARGETS = "target Services"
 class ClusterSources:
     """Follows a cluster for a keeper.
 
-    `on_claims` gets the hostnames whose claims have changed; `on_synced` is called after each whole report of a source.
+    `on_claims` gets the hostnames whose claims have changed; `on_synced` is called after each whole list of a source.
     """
 
     def __init__(
@@ -55,23 +55,23 @@ class ClusterSources:
 
     @staticmethod
     def reports(settings: ClusterSettings) -> list[str]:
-        """What has to report once before the table is the cluster's."""
-        told = {
+        """The names of the sources that must report once before the table is complete."""
+        wanted = {
             INGRESS: settings.ingress is not None,
             GATEWAY: settings.gateway is not None,
             SERVICE: settings.services,
         }
-        return [*(name for name, given in told.items() if given), TARGETS]
+        return [*(name for name, given in wanted.items() if given), TARGETS]
 
     @staticmethod
     def kinds(settings: ClusterSettings) -> list[str]:
-        """The sources in the claim store that are fed from here."""
+        """The sources in the claim store that this class feeds."""
         gateway = GATEWAY_KINDS if settings.gateway else ()
         return [*([INGRESS] if settings.ingress else []), *gateway, *([SERVICE] if settings.services else [])]
 
     @property
     def statuses(self) -> list[Status]:
-        """How every watch is doing."""
+        """The status of every watch."""
         gateway = self._gateway.statuses if self._gateway else []
         targets = self._targets.statuses if self._targets else []
         return [*self._simple_statuses, *gateway, *targets]
@@ -88,9 +88,9 @@ class ClusterSources:
 
     @property
     def in_step(self) -> bool:
-        """Whether claims and addresses are those of the cluster: all was read once, and nothing is in doubt.
+        """Whether claims and addresses match the cluster: everything was read once, and nothing is unconfirmed.
 
-        A Service that only an object names is left out: its owner must not be able to keep this from being so.
+        Ignores Services that only objects name, because the owner of an object must not be able to prevent this.
         """
         if self._targets is None or not self._targets.in_step:
             return False
@@ -103,7 +103,7 @@ class ClusterSources:
 
     @property
     def _simple_statuses(self) -> list[Status]:
-        """Of the watches that are there from the start."""
+        """The status of the watches that exist from the start."""
         ingress = [self._ingress.ingresses, self._ingress.classes] if self._settings.ingress else []
         return [*ingress, *([self._service] if self._settings.services else [])]
 
@@ -113,7 +113,7 @@ class ClusterSources:
             await self.follow(client)
 
     async def follow(self, client: ApiClient) -> None:
-        """The same through a client that is open."""
+        """The same with an open client."""
         registry = self._keeper.registry
         self._targets = ServiceTargets(
             client,
@@ -134,8 +134,8 @@ class ClusterSources:
             yield self._targets.run
         if self._settings.ingress is not None:
             follow = partial(follow_ingresses, client, store, options=self._settings.ingress)
-            told = partial(self._note, INGRESS, lambda: self._ingress.synced)
-            yield partial(follow, on_claims=self._take, on_synced=told, status=self._ingress)
+            report = partial(self._note, INGRESS, lambda: self._ingress.synced)
+            yield partial(follow, on_claims=self._take, on_synced=report, status=self._ingress)
         if self._settings.gateway is not None:
             self._gateway = GatewayFollower(
                 client,
@@ -146,8 +146,8 @@ class ClusterSources:
             )
             yield self._gateway.run
         if self._settings.services:
-            told = partial(self._note, SERVICE, lambda: self._service.synced)
-            yield partial(follow_services, client, store, on_claims=self._take, on_synced=told, status=self._service)
+            report = partial(self._note, SERVICE, lambda: self._service.synced)
+            yield partial(follow_services, client, store, on_claims=self._take, on_synced=report, status=self._service)
 
     def _take(self, hostnames: frozenset[str]) -> None:
         self._keeper.registry.touch(hostnames)
@@ -157,13 +157,13 @@ class ClusterSources:
         self._keeper.wake()
 
     def _name_services(self, hostnames: Iterable[str]) -> Generator[None, None, None]:
-        """Follow the Services that the claims to these hostnames choose, and let go those that none does any more."""
+        """Follow the Services that the claims to these hostnames choose, and drop those without any claim left."""
         store = self._keeper.registry.store
         for hostname in hostnames:
-            turn = self._uses.put(hostname, (claim.target for claim in store.claims_for(hostname) if claim.target))
+            change = self._uses.put(hostname, (claim.target for claim in store.claims_for(hostname) if claim.target))
             if self._targets is not None:
-                self._targets.want(turn.named)
-                self._targets.leave(turn.left)
+                self._targets.want(change.added)
+                self._targets.leave(change.removed)
             yield
 
     def _set_services(self, key: str, addresses: Addresses) -> None:

@@ -29,14 +29,14 @@ Report = Callable[[frozenset[str]], None]
 
 @dataclass(slots=True)
 class IngressStatus:
-    """How the two watches of the Ingress source are doing."""
+    """The status of the two watches of the Ingress source."""
 
     ingresses: Status = field(default_factory=lambda: Status("Ingress"))
     classes: Status = field(default_factory=lambda: Status("IngressClass"))
 
     @property
     def synced(self) -> bool:
-        """Whether the claims are the cluster's, classes included."""
+        """Whether the claims match the cluster, classes included."""
         return self.ingresses.synced and self.classes.synced
 
 

@@ -1,8 +1,8 @@
-"""Follows the Gateway API: whichever of its kinds, in whichever versions, the API server has at the moment.
+"""Follows the Gateway API: its kinds, in the versions that the API server currently serves.
 
-The law: a thin shell over source.py and versions.py. CRDs may come, change version and go at any time; a kind that is
-not there is off, the others unmoved, and what the server could not be asked about stays as it was. Which kinds there
-are is discovery's to say, so that a version that ends takes no name with it while the next one is read.
+The law: a thin shell over gateway/source.py and gateway/versions.py. CRDs may appear, change version and disappear at
+any time. A kind that is not served is off and does not affect the others; if discovery fails, nothing changes. Only
+discovery decides which kinds exist, so that the end of one version removes no name while the next version is read.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace, backoff
 from sidecar.slices import in_slices
 
 DISCOVER_EVERY: Final = 10.0
-"""Seconds between two looks at which kinds there are; a watch tells of all else."""
+"""Seconds between two discoveries of the served kinds; watches report everything else."""
 _ANSWER: Final = 10.0  # seconds for one answer
 
 
 class _Kind:
-    """One kind, from one version of it to the next: how it is followed, and which objects of it are known."""
+    """One kind in one version: how it is followed, and which of its objects are known."""
 
     def __init__(self, collection: GatewayCollection, *, before: dict[str, None]) -> None:
         self.collection = collection
         self.status = Status(collection.kind)
         self.life = trio.CancelScope()
-        self.is_there = True
+        self.is_served = True
         self.is_missed = False
-        """The last look did not find it; the next one decides."""
+        """The last discovery did not find it; the next one decides."""
         self.known: dict[str, None] = {}
         self.before = before
-        """What was known through another version, and not seen through this one yet."""
+        """Objects known from another version and not yet seen in this one."""
 
 
 class GatewayFollower:
@@ -80,19 +80,19 @@ class GatewayFollower:
         self._namespaces = Status(NAMESPACES.kind)
         self._discovered = False
         self._read_once = False
-        self._lists_to_tell = False
-        self._reported: str | None = None
+        self._unreported_list = False
+        self._logged: str | None = None
         self._changed = trio.Event()
         self._log = structlog.get_logger("dnsproxy.gateway")
 
     @property
     def statuses(self) -> list[Status]:
-        """How the watches are doing, of the kinds that are there."""
-        return [*(kind.status for kind in self._kinds.values() if kind.is_there), self._namespaces]
+        """The status of the watches of the served kinds."""
+        return [*(kind.status for kind in self._kinds.values() if kind.is_served), self._namespaces]
 
     @property
     def in_step(self) -> bool:
-        """Whether the claims are the cluster's: all of it was read, and nothing is in doubt."""
+        """Whether the claims match the cluster: everything was read, and nothing is unconfirmed."""
         return self._read_once and self._all_read and not any(status.doubted for status in self.statuses)
 
     @property
@@ -113,18 +113,18 @@ class GatewayFollower:
                     wait = backoff(failures, pace=self._pace, random=self._draw())
                     failures += 1
                 else:
-                    failures, self._reported = 0, None
+                    failures, self._logged = 0, None
                     wait = self._pace.confirm if self._adopt(chosen, nursery) else self._discover_every
                 await trio.sleep(wait)
 
     def _report(self, error: ApiError) -> None:
-        """Once for each kind of trouble, not for each try."""
-        if self._reported != error.cause:
-            self._reported = error.cause
-            self._log.warning("cannot ask for the kinds of the Gateway API", cause=error.cause, error=str(error))
+        """Log once for each cause, not for each attempt."""
+        if self._logged != error.cause:
+            self._logged = error.cause
+            self._log.warning("cannot discover the kinds of the Gateway API", cause=error.cause, error=str(error))
 
     async def _discover(self) -> Mapping[str, GatewayCollection]:
-        """What to follow of each kind. Raises ApiError."""
+        """The collection to follow for each served kind. Raises ApiError."""
         served: dict[str, frozenset[str]] = {}
         for group_version in GROUP_VERSIONS:
             try:
@@ -135,14 +135,14 @@ class GatewayFollower:
         return choose_collections(served)
 
     def _adopt(self, chosen: Mapping[str, GatewayCollection], nursery: trio.Nursery) -> bool:
-        """Follow what is there; whether a kind seems to be gone, which has to be confirmed by another look."""
+        """Follow the served kinds. Returns whether a kind seems gone, which another discovery must confirm."""
         before = self._paths()
         for name, collection in chosen.items():
             kind = self._kinds.get(name)
-            if kind is None or not kind.is_there or kind.collection.path != collection.path:
+            if kind is None or not kind.is_served or kind.collection.path != collection.path:
                 self._start(collection, nursery)
             self._kinds[name].is_missed = False
-        missed = [kind for name, kind in self._kinds.items() if kind.is_there and name not in chosen]
+        missed = [kind for name, kind in self._kinds.items() if kind.is_served and name not in chosen]
         for kind in missed:
             if kind.is_missed:
                 self._stop(kind)
@@ -150,11 +150,11 @@ class GatewayFollower:
         if not self._discovered or self._paths() != before:
             self._log.info("kinds of the Gateway API", kinds=self._paths())
         self._discovered = True
-        self._look_whether_read()
-        return any(kind.is_there for kind in missed)
+        self._check_read()
+        return any(kind.is_served for kind in missed)
 
     def _paths(self) -> dict[str, str]:
-        return {name: kind.collection.path for name, kind in self._kinds.items() if kind.is_there}
+        return {name: kind.collection.path for name, kind in self._kinds.items() if kind.is_served}
 
     def _start(self, collection: GatewayCollection, nursery: trio.Nursery) -> None:
         old = self._kinds.get(collection.kind)
@@ -166,7 +166,7 @@ class GatewayFollower:
 
     def _stop(self, kind: _Kind) -> None:
         kind.life.cancel()
-        kind.is_there = False
+        kind.is_served = False
         kind.before |= kind.known
         kind.known = {}
         self._changed.set()
@@ -197,7 +197,7 @@ class GatewayFollower:
 
     def _take(self, kind: _Kind, changes: Mapping[str, Any]) -> None:
         if kind.life.cancel_called:
-            # Its last words: another version tells by now.
+            # The last report of a stopped watch: another version reports by now.
             return
         for key, one in changes.items():
             kind.before.pop(key, None)
@@ -213,10 +213,10 @@ class GatewayFollower:
         self._changed.set()
 
     def _note_list(self) -> None:
-        self._lists_to_tell = True
-        self._look_whether_read()
+        self._unreported_list = True
+        self._check_read()
 
-    def _look_whether_read(self) -> None:
+    def _check_read(self) -> None:
         if self._all_read:
             self._changed.set()
 
@@ -226,39 +226,39 @@ class GatewayFollower:
             self._changed = trio.Event()
             self._read_once = self._read_once or self._all_read
             if not self._read_once:
-                # A route without its Gateway would claim nothing, and take out what a snapshot remembers of it.
+                # A route without its Gateway would claim nothing, and would replace its claims from a snapshot.
                 continue
             await in_slices(self._forget_gone())
             await in_slices(self._settle_each())
             if self._all_read and self._source.is_settled:
                 await in_slices(self._forget_restored())
-                self._tell_synced()
+                self._report_synced()
 
     def _forget_gone(self) -> Generator[None, None, None]:
-        """What a version did not show any more that another one had, and all of a kind that is not there any more."""
+        """Remove objects that another version had and this one has not, and all objects of a kind that is gone."""
         for name, kind in list(self._kinds.items()):
-            while kind.before and self._kinds[name] is kind and (kind.status.synced or not kind.is_there):
+            while kind.before and self._kinds[name] is kind and (kind.status.synced or not kind.is_served):
                 key, _ = kind.before.popitem()
                 self._source.change(name, {key: None})
                 yield
 
     def _settle_each(self) -> Generator[None, None, None]:
         while not self._source.is_settled:
-            self._tell_claims(self._source.settle(1))
+            self._report_claims(self._source.settle(1))
             yield
 
     def _forget_restored(self) -> Generator[None, None, None]:
-        """What a snapshot had and the cluster, now that all is read, has not."""
+        """Remove the claims that a snapshot had and the cluster, now that all is read, has not."""
         for kind in SOURCES:
             for hostnames in self._store.forget_restored(kind):
-                self._tell_claims(hostnames)
+                self._report_claims(hostnames)
                 yield
 
-    def _tell_claims(self, hostnames: frozenset[str]) -> None:
+    def _report_claims(self, hostnames: frozenset[str]) -> None:
         if hostnames:
             self._on_claims(hostnames)
 
-    def _tell_synced(self) -> None:
-        if self._lists_to_tell:
-            self._lists_to_tell = False
+    def _report_synced(self) -> None:
+        if self._unreported_list:
+            self._unreported_list = False
             self._on_synced()

@@ -1,6 +1,6 @@
-"""Follows a hosts file: read at the start, and again whenever it is another file or has other contents.
+"""Follows a hosts file: reads it at the start, and again after it was replaced or changed.
 
-The law: a file that cannot be read any more changes nothing; what was read last counts until it can.
+The law: if the file becomes unreadable, nothing changes; the last content counts until the file is readable again.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from sidecar.file_follower import Mark, follow_file, open_regular_file, reason_o
 from sidecar.slices import in_slices
 
 LARGEST: Final = 64 << 20
-"""Octets; a file beyond this is no hosts file."""
+"""Octets; a larger file is refused."""
 
 _NO_TEXT: Final = re.compile("[\udc80-\udcff]")
-# Octets that are no UTF-8 come as surrogates: so it can be said where they are, without reading all at once.
+# Octets that are not UTF-8 become surrogates, so that the line is known without reading the whole file at once.
 _ERRORS: Final = "surrogateescape"
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("dnsproxy.hosts_file")
 
 
 async def read_hosts_file(path: Path) -> HostsFile:
-    """What a file says at the start; it may be a pipe then. Raises StartError that names it."""
+    """Read the file at the start; it may be a pipe then. Raises StartError, which names it."""
     try:
         return await _parse(path, path.open(encoding="utf-8", errors=_ERRORS))
     except (OSError, ValueError) as error:
@@ -38,7 +38,7 @@ async def read_hosts_file(path: Path) -> HostsFile:
 
 
 async def follow_hosts_file(path: Path, *, seen: Mark, tell: Callable[[HostsFile], Awaitable[None]]) -> None:
-    """Tell of every change since the state `seen` until cancelled."""
+    """Call `tell` after every change since the state `seen`, until cancelled."""
 
     async def read(path: Path) -> HostsFile:
         return await _parse(path, TextIOWrapper(open_regular_file(path), encoding="utf-8", errors=_ERRORS))

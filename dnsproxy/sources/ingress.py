@@ -1,6 +1,7 @@
-"""Ingress: the hostnames that one networking.k8s.io/v1 Ingress serves.
+"""Ingress: the hostnames that one networking.k8s.io/v1 Ingress serves, and the default IngressClass.
 
-The law: one object in, claims and rejections out; a bad host harms neither the object's other hosts nor other objects.
+The law: one object in, claims and rejections out; an invalid host affects neither the object's other hosts nor other
+objects. The default class is the one that the API server itself would choose, whatever the order of the classes.
 https://kubernetes.io/docs/reference/kubernetes-api/networking-resources/ingress-v1/
 """
 
@@ -13,19 +14,26 @@ from typing import Final
 import msgspec
 
 from dnsproxy.dns.names import BadName, parse_hostname
-from dnsproxy.hostnames.claims import Claim, Origin, Rejection
+from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.hostnames.wildcards import reach_in_ingress
-from dnsproxy.sources.annotations import MarkedMetadata, MarkFields, Marks, read_marks
+from dnsproxy.sources.annotations import (
+    AnnotatedMetadata,
+    AnnotationFields,
+    Annotations,
+    origin_of,
+    read_annotations,
+    rejections_of,
+)
 from dnsproxy.sources.load_balancer import BalancedStatus, points_of
 from sidecar.kubernetes.objects import Collection, ObjectMeta
 
 
-class _Annotations(MarkFields, frozen=True, gc=False):
+class _Annotations(AnnotationFields, frozen=True, gc=False):
     ingress_class: str | None = msgspec.field(default=None, name="kubernetes.io/ingress.class")
-    """The way to name a class before spec.ingressClassName; still read by every controller."""
+    """The predecessor of spec.ingressClassName; still read by every controller."""
 
 
-class _Metadata(MarkedMetadata, frozen=True, gc=False, rename="camel"):
+class _Metadata(AnnotatedMetadata, frozen=True, gc=False, rename="camel"):
     annotations: _Annotations | None = None
 
 
@@ -44,7 +52,10 @@ class _Spec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class Ingress(msgspec.Struct, frozen=True, gc=False):
-    """The fields of an Ingress that say which hostnames it serves, and by which class."""
+    """The fields of an Ingress that decide its claims.
+
+    Fewer than in sidecar: a change of backends or paths must not cost a decoded object.
+    """
 
     metadata: _Metadata
     spec: _Spec | None = None
@@ -52,7 +63,7 @@ class Ingress(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def class_name(self) -> str | None:
-        """The class that the object names itself; None leaves it to the cluster's default."""
+        """The class that the object names; None: the cluster's default class."""
         if self.spec is not None and self.spec.ingress_class_name:
             return self.spec.ingress_class_name
         annotations = self.metadata.annotations
@@ -64,20 +75,18 @@ INGRESSES: Final = Collection("Ingress", "/apis/networking.k8s.io/v1/ingresses",
 
 
 def claims_of(ingress: Ingress, *, tls_only: bool) -> tuple[list[Claim], list[Rejection]]:
-    """A claim for each hostname that an Ingress serves, each once, and a rejection for each that is none.
+    """A claim for each hostname that an Ingress serves, each once, and a rejection for each invalid one.
 
-    Hosts of rules and of TLS sections both count, because the solver of an HTTP-01 challenge has a rule alone;
-    `tls_only` takes those of TLS sections alone, and of marks. A rule without host means every host, which nobody can
-    answer for.
+    Hosts of rules and of TLS sections both count, because the solver of an HTTP-01 challenge has only a rule;
+    `tls_only` takes only those of TLS sections, and of annotations. A rule without a host means every host, and claims
+    none.
     """
-    origin = origin_of(ingress.metadata)
-    marks = read_marks(ingress.metadata)
-    hostnames, faults = _hostnames_of(ingress, marks, tls_only=tls_only)
+    origin = origin_of("Ingress", ingress.metadata)
+    annotations = read_annotations(ingress.metadata)
+    hostnames, faults = _hostnames_of(ingress, annotations, tls_only=tls_only)
     rejections = [Rejection(origin, fault) for fault in faults]
-    if marks.bar is not None:
-        # One for each name, so that whoever looks for it finds it.
-        rejections += [Rejection(origin, f"{name}: it {marks.bar}", marks.ignored) for name in hostnames]
-        return [], rejections
+    if annotations.exclusion is not None:
+        return [], rejections + rejections_of(origin, annotations, hostnames)
     # Interned, because 100,000 objects name the same few.
     ingress_class = intern(ingress.class_name) if ingress.class_name else None
     status = points_of(ingress.status)
@@ -87,28 +96,23 @@ def claims_of(ingress: Ingress, *, tls_only: bool) -> tuple[list[Claim], list[Re
             reach_in_ingress(hostname),
             origin,
             ingress_class=ingress_class,
-            target=marks.target,
+            target=annotations.target,
             status=status,
         )
         for hostname in hostnames
     ], rejections
 
 
-def origin_of(metadata: ObjectMeta) -> Origin:
-    """Where the claims of an Ingress come from."""
-    return Origin("Ingress", metadata.name, intern(metadata.namespace or ""), metadata.creation_timestamp or "")
-
-
-def _hostnames_of(ingress: Ingress, marks: Marks, *, tls_only: bool) -> tuple[dict[str, None], list[str]]:
-    """The hostnames in normal form, in the object's order, and what is wrong with it."""
+def _hostnames_of(ingress: Ingress, annotations: Annotations, *, tls_only: bool) -> tuple[dict[str, None], list[str]]:
+    """The hostnames in normal form, in the object's order, and the faults of the object."""
     hostnames: dict[str, None] = {}
-    faults = [*marks.faults, *marks.bad_hostnames]
+    faults = [*annotations.faults, *annotations.bad_hostnames]
     for host in dict.fromkeys(_hosts_of(ingress, tls_only=tls_only)):
         try:
             hostnames[parse_hostname(host)] = None
         except BadName as error:
             faults.append(str(error))
-    hostnames.update(dict.fromkeys(marks.hostnames))
+    hostnames.update(dict.fromkeys(annotations.hostnames))
     return hostnames, faults
 
 
@@ -130,13 +134,13 @@ class _ClassMetadata(ObjectMeta, frozen=True, gc=False, rename="camel"):
 
 
 class IngressClass(msgspec.Struct, frozen=True, gc=False):
-    """The fields of an IngressClass that say whether it is the default."""
+    """The fields of an IngressClass that decide whether it is the default."""
 
     metadata: _ClassMetadata
 
     @property
     def is_default(self) -> bool:
-        """Whether the class is marked as the default; the API server knows no other spelling of true."""
+        """Whether the class is annotated as the default; the API server accepts only `true`."""
         annotations = self.metadata.annotations
         return annotations is not None and annotations.is_default == "true"
 
@@ -144,7 +148,7 @@ class IngressClass(msgspec.Struct, frozen=True, gc=False):
 INGRESS_CLASSES: Final = Collection(
     "IngressClass", "/apis/networking.k8s.io/v1/ingressclasses", IngressClass, optional=True
 )
-"""Where they can't be seen, none is the default. RBAC: list and watch ingressclasses.networking.k8s.io."""
+"""If RBAC hides them, no class is the default. RBAC: list and watch ingressclasses.networking.k8s.io."""
 
 
 def default_class(classes: Iterable[IngressClass]) -> str | None:

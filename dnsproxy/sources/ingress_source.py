@@ -1,7 +1,7 @@
 """The Ingress source: from changes of Ingresses and IngressClasses to changes of claims.
 
-The law: pure; what it gives depends on the objects alone and not on the order in which their changes came. An Ingress
-that names no class waits for the default one: its claims are kept, so that they can be made anew when that changes.
+The law: pure; the claims depend only on the objects, never on the order of their changes. An Ingress without a class
+gets the default class: its claims are kept, so that they can be replaced when the default class changes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim, Rejection
-from dnsproxy.sources.ingress import Ingress, IngressClass, claims_of, default_class, origin_of
+from dnsproxy.sources.annotations import origin_of
+from dnsproxy.sources.ingress import Ingress, IngressClass, claims_of, default_class
 from dnsproxy.sources.settings import IngressOptions
 from sidecar.kubernetes.objects import Unreadable
 
@@ -33,7 +34,7 @@ class IngressSource:
         self._classless: dict[str, _Contribution] = {}
 
     def change_ingresses(self, changes: Mapping[str, Ingress | Unreadable | None]) -> frozenset[str]:
-        """Take changes of Ingresses in, by `NAMESPACE/NAME`. The hostnames whose claims changed."""
+        """Apply changes of Ingresses, by `NAMESPACE/NAME`. Returns the hostnames whose claims changed."""
         touched: set[str] = set()
         for key, ingress in changes.items():
             self._classless.pop(key, None)
@@ -45,7 +46,7 @@ class IngressSource:
         return frozenset(touched)
 
     def change_classes(self, changes: Mapping[str, IngressClass | Unreadable | None]) -> frozenset[str]:
-        """Take changes of IngressClasses in, by name. The hostnames whose claims changed."""
+        """Apply changes of IngressClasses, by name. Returns the hostnames whose claims changed."""
         for name, one in changes.items():
             self._classes.pop(name, None)
             if isinstance(one, IngressClass):
@@ -63,7 +64,7 @@ class IngressSource:
         if ingress is None:
             return [], []
         if isinstance(ingress, Unreadable):
-            return [], [Rejection(origin_of(ingress.metadata), f"unreadable: {ingress.reason}")]
+            return [], [Rejection(origin_of(SOURCE, ingress.metadata), f"unreadable: {ingress.reason}")]
         wanted = self._options.classes
         if wanted and ingress.class_name is not None and ingress.class_name not in wanted:
             return [], []

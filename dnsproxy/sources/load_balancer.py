@@ -1,6 +1,6 @@
-"""The load balancer in an object's status, which Ingress and Service have in common: where outsiders reach the object.
+"""The load balancer in the status of an Ingress or Service: its public addresses and hostnames.
 
-The law: pure; a controller may write what it likes, and what is neither an address nor a hostname tells us nothing.
+The law: pure; values that are neither an address nor a hostname are ignored: a controller may write anything.
 https://kubernetes.io/docs/reference/kubernetes-api/service-resources/service-v1/#ServiceStatus
 """
 
@@ -16,7 +16,7 @@ from dnsproxy.dns.names import parse_hostname
 
 
 class _Point(msgspec.Struct, frozen=True, gc=False):
-    """LoadBalancerIngress; its ports and ipMode say nothing of names."""
+    """LoadBalancerIngress, without its ports and ipMode."""
 
     ip: str | None = None
     hostname: str | None = None
@@ -27,7 +27,7 @@ class _LoadBalancer(msgspec.Struct, frozen=True, gc=False):
 
 
 class BalancedStatus(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The part of an object's status that is needed."""
+    """The part of an object's status that is read here."""
 
     load_balancer: _LoadBalancer | None = None
 
@@ -41,7 +41,7 @@ def points_of(status: BalancedStatus | None) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _read(points: tuple[_Point | None, ...]) -> tuple[str, ...]:
-    """Kept, because 100,000 objects behind one load balancer say the same: it is read, and held, once."""
+    """Cached, because 100,000 objects behind one load balancer have the same status."""
     return tuple(dict.fromkeys(text for point in points if point is not None for text in _texts_of(point)))
 
 

@@ -1,57 +1,51 @@
-"""The Service source: hostnames for what no Ingress and no route serves, such as Git over SSH or MQTT.
+"""The Service source: hostnames that no Ingress and no route serves, such as those of Git over SSH or MQTT.
 
-The law: a Service claims what its mark `switchback.dev/hostname` says and nothing else; without one it costs nothing.
-Pure. Its names point where all others do, because the Service stands behind the same load balancer.
+The law: pure; a Service claims only the hostnames of its annotation `switchback.dev/hostname`; without it, it costs
+nothing. Its names have the default target, because the Service is a backend of the same load balancer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from sys import intern
 from typing import Final
 
 import msgspec
 
 from dnsproxy.hostnames.claim_store import ClaimStore
-from dnsproxy.hostnames.claims import Claim, Origin, Rejection
+from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.hostnames.wildcards import reach_in_dns
-from dnsproxy.sources.annotations import MarkedMetadata, read_marks
+from dnsproxy.sources.annotations import AnnotatedMetadata, origin_of, read_annotations, rejections_of
 from dnsproxy.sources.load_balancer import BalancedStatus, points_of
-from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
+from sidecar.kubernetes.objects import Collection, Unreadable
 
 SOURCE: Final = "Service"
 
 
-class MarkedService(msgspec.Struct, frozen=True, gc=False):
-    """The fields of a Service that say which hostnames it is answered for."""
+class AnnotatedService(msgspec.Struct, frozen=True, gc=False):
+    """The fields of a Service that decide its claims: fewer than in sidecar, because all Services are read."""
 
-    metadata: MarkedMetadata
+    metadata: AnnotatedMetadata
     status: BalancedStatus | None = None
 
 
-SERVICES: Final = Collection("Service", "/api/v1/services", MarkedService)
+SERVICES: Final = Collection("Service", "/api/v1/services", AnnotatedService)
 """In all namespaces. RBAC: list and watch services."""
 
 
-def claims_of(service: MarkedService) -> tuple[list[Claim], list[Rejection]]:
-    """A claim for each hostname of its mark, and a rejection for each that is none or that it does not get."""
-    marks = read_marks(service.metadata)
-    if not marks.hostnames and not marks.bad_hostnames:
+def claims_of(service: AnnotatedService) -> tuple[list[Claim], list[Rejection]]:
+    """A claim for each hostname of its annotation, and a rejection for each invalid or excluded one."""
+    annotations = read_annotations(service.metadata)
+    if not annotations.hostnames and not annotations.bad_hostnames:
         return [], []
-    origin = origin_of(service.metadata)
-    rejections = [Rejection(origin, fault) for fault in (*marks.faults, *marks.bad_hostnames)]
-    if marks.bar is not None:
-        rejections += [Rejection(origin, f"{name}: it {marks.bar}", marks.ignored) for name in marks.hostnames]
-        return [], rejections
+    origin = origin_of(SOURCE, service.metadata)
+    rejections = [Rejection(origin, fault) for fault in (*annotations.faults, *annotations.bad_hostnames)]
+    if annotations.exclusion is not None:
+        return [], rejections + rejections_of(origin, annotations, annotations.hostnames)
     status = points_of(service.status)
     return [
-        Claim(name, reach_in_dns(name), origin, target=marks.target, status=status) for name in marks.hostnames
+        Claim(name, reach_in_dns(name), origin, target=annotations.target, status=status)
+        for name in annotations.hostnames
     ], rejections
-
-
-def origin_of(metadata: ObjectMeta) -> Origin:
-    """Where the claims of a Service come from."""
-    return Origin("Service", metadata.name, intern(metadata.namespace or ""), metadata.creation_timestamp or "")
 
 
 class ServiceSource:
@@ -60,17 +54,17 @@ class ServiceSource:
     def __init__(self, store: ClaimStore) -> None:
         self._store = store
 
-    def change(self, changes: Mapping[str, MarkedService | Unreadable | None]) -> frozenset[str]:
-        """Take changes in, by `NAMESPACE/NAME`. The hostnames whose claims changed."""
+    def change(self, changes: Mapping[str, AnnotatedService | Unreadable | None]) -> frozenset[str]:
+        """Apply changes, by `NAMESPACE/NAME`. Returns the hostnames whose claims changed."""
         touched: set[str] = set()
         for key, service in changes.items():
             touched |= self._store.replace(SOURCE, key, *_contribution(service))
         return frozenset(touched)
 
 
-def _contribution(service: MarkedService | Unreadable | None) -> tuple[list[Claim], list[Rejection]]:
+def _contribution(service: AnnotatedService | Unreadable | None) -> tuple[list[Claim], list[Rejection]]:
     if service is None:
         return [], []
     if isinstance(service, Unreadable):
-        return [], [Rejection(origin_of(service.metadata), f"unreadable: {service.reason}")]
+        return [], [Rejection(origin_of(SOURCE, service.metadata), f"unreadable: {service.reason}")]
     return claims_of(service)

@@ -1,8 +1,8 @@
-"""Follows the Services that targets name, each by a watch of its own, and says what their addresses are.
+"""Follows the Services that targets name, each by a watch of its own, and reports their addresses.
 
-The law: a thin shell over service.py. What a Service was last known to have counts through every outage; one that is
-gone, headless or without an address has none, which is told once and forwards the names that point there. Whoever may
-write an object may name a Service, so those are bounded in number, and let go when nobody names them any more.
+The law: a thin shell over target_service.py. The last known addresses of a Service count through every outage. If a
+Service is gone, headless or without an address, that is logged once, and the names that point to it are forwarded. Any
+user who may create an object may name a Service, so their number is bounded, and unused ones are dropped.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Addresses = Mapping[str, tuple[str, ...]]
 """By `NAMESPACE/NAME`."""
 
 MOST: Final = 100
-"""Services followed because objects name them: each costs the API server a watch."""
+"""Services followed because objects name them; each costs the API server a watch."""
 
 PATIENCE: Final = 5.0
-"""Seconds for which the first sync waits for a Service that only an object names: it may be one that we can't see."""
+"""Seconds that the first sync waits for a Service that only an object names: RBAC may hide it."""
 
 _NONE: Final[Addresses] = MappingProxyType({})
 
@@ -43,14 +43,14 @@ class _Followed:
         self.life = trio.CancelScope()
         self.was_read = False
         self.is_given_up = False
-        """Nothing waits for it any more."""
+        """The first sync does not wait for it any more."""
 
 
 class ServiceTargets:
     """The addresses of the Services that are wanted; run() must be running.
 
-    `configured` are always followed, and `known` are addresses from an earlier run, which count until the Service
-    itself was read. `on_change` gets the Service whose addresses changed, and the addresses of all.
+    `configured` Services are always followed; `known` are addresses from an earlier run, which count until the Service
+    was read. `on_change` gets the Service whose addresses changed, and the addresses of all.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class ServiceTargets:
 
     @property
     def addresses(self) -> Addresses:
-        """What is known of the Services that are followed; without a change, equal to what it was."""
+        """The addresses of the followed Services; equal to the previous value if nothing changed."""
         return {key: found for key, found in self._addresses.items() if found}
 
     @property
@@ -93,7 +93,7 @@ class ServiceTargets:
 
     @property
     def faults(self) -> Mapping[str, str]:
-        """Why a Service that is wanted has no address."""
+        """Why a wanted Service has no address."""
         first = next(iter(self._waiting), None)
         if first is None:
             return self._faults
@@ -102,17 +102,17 @@ class ServiceTargets:
 
     @property
     def synced(self) -> bool:
-        """Whether every Service that is wanted was read, or need not be waited for."""
+        """Whether every wanted Service was read, or was waited for long enough."""
         return all(one.status.synced or one.is_given_up for one in self._followed.values())
 
     @property
     def in_step(self) -> bool:
-        """Whether the configured Services were read, and nothing of them is in doubt."""
+        """Whether the configured Services were read, and none is unconfirmed."""
         statuses = [one.status for one in self._configured.values()]
         return all(status.synced and not status.doubted for status in statuses)
 
     def want(self, keys: Iterable[str]) -> None:
-        """An object names these Services, from now on."""
+        """Follow these Services, which an object names now."""
         for key in keys:
             if key in self._followed:
                 continue
@@ -122,7 +122,7 @@ class ServiceTargets:
                 self._wait(key)
 
     def leave(self, keys: Iterable[str]) -> None:
-        """No object names these any more."""
+        """Stop following these Services, which no object names any more."""
         for key in keys:
             self._waiting.pop(key, None)
             if key in self._followed and key not in self._configured:
@@ -133,9 +133,9 @@ class ServiceTargets:
             self._start(first)
 
     async def run(self) -> None:
-        """Follow what is wanted until cancelled."""
+        """Follow the wanted Services until cancelled."""
         async with trio.open_nursery() as nursery:
-            # Kept so that a Service which an object names later can be followed; all end with run().
+            # Kept so that a Service that an object names later can be followed; all end with run().
             self._nursery = nursery
             for one in self._followed.values():
                 nursery.start_soon(self._follow, one)
@@ -154,7 +154,7 @@ class ServiceTargets:
     def _wait(self, key: str) -> None:
         if not self._waiting:
             self._log.warning(
-                "objects name too many Services; names that point to others are forwarded", most=self._most
+                "objects name too many Services; names that point to the others are forwarded", most=self._most
             )
         self._waiting[key] = None
 

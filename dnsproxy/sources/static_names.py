@@ -1,6 +1,7 @@
 """Static names: `--host NAME=IP[,IP]` and hosts files (hosts(5)), wildcards included.
 
-The law: a line that cannot be used is reported with its number, and the rest of the file counts.
+The law: pure; an invalid line is rejected with its number, and the rest of the file counts. An unchanged line costs a
+comparison, and the registry learns of a change of the file as a whole, although the work is done in steps.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from dnsproxy.hostnames.claims import Claim, Origin, Rejection
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.wildcards import reach_in_dns
 
-# Every hosts(5) file begins with these; they are each host's own business and no mistake of the writer's.
+# Nearly every hosts(5) file has these names, which each host has for itself: they are ignored without a rejection.
 _OWN_NAMES = frozenset(("localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback", "broadcasthost"))
 
-# Many lines share a few addresses, and to parse one takes as long as all the rest of its line.
+# Many lines share a few addresses, and parsing one takes as long as the rest of its line.
 _parse_address = lru_cache(maxsize=1024)(parse_address)
 
 
 def parse_host_flag(text: str) -> Claim:
-    """`NAME=IP[,IP]...` as a claim. Raises ValueError that says what is wrong."""
+    """`NAME=IP[,IP]...` as a claim. Raises ValueError with the reason."""
     name, equals, addresses = text.partition("=")
     if not equals:
         raise ValueError(f"{text!a} is not NAME=IP[,IP], for example app.example.org=192.0.2.10")
@@ -31,7 +32,7 @@ def parse_host_flag(text: str) -> Claim:
 
 
 class HostsFile(NamedTuple):
-    """What a hosts file says."""
+    """The content of a hosts file."""
 
     claims: dict[str, Claim]
     """By hostname, in the order of the file."""
@@ -39,9 +40,9 @@ class HostsFile(NamedTuple):
 
 
 def parse_hosts_file(lines: Iterable[str], *, path: str) -> Generator[None, None, HostsFile]:
-    """The claims of a hosts file: `ADDRESS NAME...`, `#` begins a comment, lines of one name add up.
+    """The claims of a hosts file: `ADDRESS NAME...`, `#` begins a comment, the addresses of a name add up.
 
-    A generator that returns them: it yields after every name and every line, because there can be 100,000.
+    A generator that returns the claims: it yields after every name and every line, because there can be 100,000.
     """
     found = HostsFile({}, [])
     for number, line in enumerate(lines, 1):
@@ -66,7 +67,7 @@ def _add(claims: dict[str, Claim], hostname: str, address: str, origin: Origin) 
 def _parse_line(fields: list[str], origin: Origin, rejections: list[Rejection]) -> Iterator[tuple[str, str]]:
     wanted = [name for name in fields[1:] if not _is_own_name(name.lower())]
     if fields[1:] and not wanted:
-        # Before the address is looked at: the lines of every system have multicast ones, as in `ff02::1 ip6-allnodes`.
+        # Checked before the address: the usual lines have multicast addresses, as in `ff02::1 ip6-allnodes`.
         return
     try:
         address = _parse_address(fields[0])
@@ -74,7 +75,7 @@ def _parse_line(fields: list[str], origin: Origin, rejections: list[Rejection]) 
         rejections.append(Rejection(origin, str(error)))
         return
     if not wanted:
-        rejections.append(Rejection(origin, f"{address} has no name behind it"))
+        rejections.append(Rejection(origin, f"{address} has no name after it"))
     for name in wanted:
         try:
             yield parse_hostname(name), address
@@ -87,7 +88,7 @@ def _is_own_name(name: str) -> bool:
 
 
 def static_claim(hostname: str, addresses: tuple[str, ...], origin: Origin) -> Claim:
-    """A claim with fixed addresses; a static wildcard covers one or more labels, as in the DNS (RFC 4592)."""
+    """A claim with fixed addresses."""
     return Claim(hostname, reach_in_dns(hostname), origin, addresses)
 
 
@@ -102,10 +103,10 @@ class HostsSource:
         self._claims: dict[str, Claim] = {}
 
     def replace(self, found: HostsFile) -> Generator[None, None, None]:
-        """Take in what the file says now, a step a name."""
+        """Apply the current content of the file, one step per name."""
         store = self._registry.store
         old, self._claims = self._claims, dict(found.claims)
-        # A dict, because a list of so many would be walked through by the garbage collector.
+        # A dict: the garbage collector would walk through a list of so many.
         touched: dict[str, None] = {}
         for hostname, claim in found.claims.items():
             if old.pop(hostname, None) != claim:
@@ -118,5 +119,5 @@ class HostsSource:
             touched[hostname] = None
             yield
         store.replace(SOURCE, "", [], found.rejections)
-        # Only now: a name that went on one line and came on another must not be missing from a table in between.
+        # Only now: a name that moved from one line to another must not be missing from a table in between.
         self._registry.touch(touched)

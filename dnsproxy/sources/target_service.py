@@ -1,6 +1,7 @@
-"""Service: the addresses that a target `service:NAMESPACE/NAME` stands for, and what is wrong where it has none.
+"""Services as targets: the addresses of `service:NAMESPACE/NAME`, why a Service has none, and which are in use.
 
-The law: pure; only a ClusterIP is an address here, because it stays when pods come and go.
+The law: pure. Only a ClusterIP is an address here, because it stays when pods come and go. A Service is in use for
+exactly as long as a claim names it, and a change costs what it touches.
 https://kubernetes.io/docs/reference/kubernetes-api/service-resources/service-v1/
 """
 
@@ -26,21 +27,21 @@ class _Spec(msgspec.Struct, frozen=True, gc=False):
 
 
 class Service(msgspec.Struct, frozen=True, gc=False):
-    """The fields of a Service that say where it is."""
+    """The fields of a Service that give its addresses: fewer than in sidecar, because only these cause a change."""
 
     metadata: ObjectMeta
     spec: _Spec | None = None
 
 
 def service_collection(key: str) -> Collection[Service]:
-    """The one Service `NAMESPACE/NAME`. RBAC: list and watch on services in its namespace, the name given if wished."""
+    """The one Service `NAMESPACE/NAME`. RBAC: list and watch services in its namespace; resourceNames may narrow it."""
     namespace, _, name = key.partition("/")
     path = f"/api/v1/namespaces/{namespace}/services"
     return Collection(f"Service {key}", path, Service, field_selector=f"metadata.name={name}")
 
 
 def addresses_of(service: Service | Unreadable | None) -> tuple[str, ...]:
-    """Its ClusterIPs, both families, the primary first; empty where it has none."""
+    """The ClusterIPs of both families, the primary first; empty if it has none."""
     if not isinstance(service, Service) or service.spec is None:
         return ()
     ips = service.spec.cluster_ips or (service.spec.cluster_ip,)
@@ -48,7 +49,7 @@ def addresses_of(service: Service | Unreadable | None) -> tuple[str, ...]:
 
 
 def fault_of(service: Service | Unreadable | None) -> str | None:
-    """Why a Service cannot be a target, or None where it can."""
+    """Why a Service cannot be a target; None if it can."""
     if service is None:
         return "there is no such Service"
     if isinstance(service, Unreadable):
@@ -69,37 +70,37 @@ def service_keys(targets: Iterable[str]) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """What a change brought, each by `NAMESPACE/NAME`."""
+class UseChange:
+    """The Services whose use began or ended with a change, by `NAMESPACE/NAME`."""
 
-    named: frozenset[str] = frozenset()
-    """Services that nobody named before."""
-    left: frozenset[str] = frozenset()
-    """Services that nobody names any more."""
+    added: frozenset[str] = frozenset()
+    """Services that no claim named before."""
+    removed: frozenset[str] = frozenset()
+    """Services that no claim names any more."""
 
 
-_NOTHING = Turn()
+_NOTHING = UseChange()
 
 
 class ServiceUses:
-    """The Services that claims choose (`Claim.target`), by hostname and back."""
+    """The Services that claims choose (`Claim.target`), by hostname, and the hostnames by Service."""
 
     def __init__(self) -> None:
         self._by_hostname: dict[str, frozenset[str]] = {}
         self._by_service: dict[str, dict[str, None]] = {}
 
-    def put(self, hostname: str, targets: Iterable[str]) -> Turn:
-        """The targets that the claims to a hostname choose are these now; others than Services are left out."""
+    def put(self, hostname: str, targets: Iterable[str]) -> UseChange:
+        """Set the targets that the claims to a hostname choose now; targets other than Services are ignored."""
         old, new = self._by_hostname.get(hostname, frozenset()), service_keys(targets)
         if old == new:
             return _NOTHING
-        named = frozenset(key for key in new - old if self._link(key, hostname))
-        left = frozenset(key for key in old - new if self._unlink(key, hostname))
+        added = frozenset(key for key in new - old if self._link(key, hostname))
+        removed = frozenset(key for key in old - new if self._unlink(key, hostname))
         if new:
             self._by_hostname[hostname] = new
         else:
             del self._by_hostname[hostname]
-        return Turn(named, left)
+        return UseChange(added, removed)
 
     def hostnames(self, key: str) -> list[str]:
         """The hostnames with a claim that chooses this Service."""

@@ -116,7 +116,7 @@ async def test_only_the_names_whose_records_lead_elsewhere_are_left_out(cluster:
     await call(put, cluster, "all", *hosts, point={"ip": BALANCER})
     async with served(cluster, public_dns, Mode.ENFORCE) as bound:
         await until(bound, "/left-out", "Left out, 1 to 2 of 2")
-        assert "public record leads elsewhere" in (await get(bound.admin, "/in-doubt"))[1]
+        assert "public record points elsewhere" in (await get(bound.admin, "/in-doubt"))[1]
         expected = {
             "own": [RELAY], "alias": [RELAY], "unknown": [RELAY], "x.open": [RELAY],
             "login": [ELSEWHERE], "x.wild": [ELSEWHERE],

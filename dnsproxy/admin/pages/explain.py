@@ -22,7 +22,7 @@ def format_question(asked: str) -> Markup:
     return search_form("why", label="Explain a name", field="name", asked=asked, longest=LONGEST, button="Explain")
 
 
-def format_why(explanation: Explanation) -> Markup:
+def format_explanation_page(explanation: Explanation) -> Markup:
     """The content of the page."""
     answer = explanation.answer
     return joined((format_question(explanation.name), _verdict(explanation), *_parts(explanation, answer)))

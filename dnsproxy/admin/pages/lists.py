@@ -23,7 +23,7 @@ _CLAIMS: Final = 5
 """Of one name that are shown; the page of the name has more."""
 
 
-def why_link(hostname: str) -> Markup:
+def explain_link(hostname: str) -> Markup:
     """A name that leads to the page that explains it."""
     return html('<a href="why?{}">{}</a>', urlencode({"name": hostname}), hostname)
 
@@ -54,15 +54,21 @@ def _name_cells(registry: Registry, hostname: str) -> Sequence[Markup]:
     verdicts = [(reach, registry.verdict(hostname, reach)) for reach in reaches(hostname)]
     won = [(reach, one, one.winner) for reach, one in verdicts if one.winner is not None]
     if not won:
-        lost = [one for _, verdict in verdicts for one in verdict.lost]
-        if not lost:
+        excluded = [one for _, verdict in verdicts for one in verdict.excluded]
+        if not excluded:
             return ()
-        state = text(f"forwarded: {lost[0].reason}", Level.WARN)
-        return why_link(hostname), state, NOTHING, _origin(lost[0].claim), text(lost[0].claim.ingress_class or "-")
+        state = text(f"forwarded: {excluded[0].reason}", Level.WARN)
+        return (
+            explain_link(hostname),
+            state,
+            NOTHING,
+            _origin(excluded[0].claim),
+            text(excluded[0].claim.ingress_class or "-"),
+        )
     doubt = next((verdict.doubt for _, verdict, _ in won if verdict.doubt), "")
     reach = "" if won[0][0] is Reach.NAME else f" ({' and '.join(reach.value for reach, _, _ in won)})"
     return (
-        html("{}{}", why_link(hostname), reach),
+        html("{}{}", explain_link(hostname), reach),
         text(f"in doubt: {doubt}", Level.WARN) if doubt else text("answered", Level.OK),
         _lines(address for _, verdict, _ in won for address in verdict.addresses),
         joined((_origin(claim) for _, _, claim in won), "<br>"),
@@ -78,7 +84,7 @@ def _lines(texts: Iterable[str]) -> Markup:
     return joined((html("<code>{}</code>", one) for one in dict.fromkeys(texts)), "<br>")
 
 
-# The keys of rows that somebody lost, or that are in doubt, are `HOSTNAME REACH`.
+# The keys of rows that somebody excluded, or that are in doubt, are `HOSTNAME REACH`.
 
 
 def _format_row(row: tuple[str, Reach]) -> str:
@@ -92,28 +98,28 @@ def _parse_row(key: str) -> tuple[str, Reach]:
 
 def _lost_texts(registry: Registry, key: str, whole: bool) -> Iterator[str]:
     yield key
-    for lost in registry.lost_at(*_parse_row(key)):
-        yield from _origin_texts(lost.claim, whole)
-        yield lost.reason.lower()
+    for excluded in registry.excluded_at(*_parse_row(key)):
+        yield from _origin_texts(excluded.claim, whole)
+        yield excluded.reason.lower()
 
 
 def _lost_cells(registry: Registry, key: str) -> Sequence[Markup]:
     hostname, reach = _parse_row(key)
-    lost = registry.lost_at(hostname, reach)
-    if not lost:
+    excluded = registry.excluded_at(hostname, reach)
+    if not excluded:
         return ()
-    more = len(lost) - _CLAIMS
+    more = len(excluded) - _CLAIMS
     rest = [html("and {} more", f"{more:,}")] if more > 0 else []
     return (
-        why_link(hostname),
-        joined([*(_origin(one.claim) for one in lost[:_CLAIMS]), *rest], "<br>"),
-        joined((html("{}", one.reason) for one in lost[:_CLAIMS]), "<br>"),
+        explain_link(hostname),
+        joined([*(_origin(one.claim) for one in excluded[:_CLAIMS]), *rest], "<br>"),
+        joined((html("{}", one.reason) for one in excluded[:_CLAIMS]), "<br>"),
     )
 
 
 def _doubt_texts(registry: Registry, key: str, whole: bool) -> Iterator[str]:
     yield key
-    doubted = registry.doubt_at(*_parse_row(key))
+    doubted = registry.unverified_at(*_parse_row(key))
     if doubted is not None:
         yield from _origin_texts(doubted.claim, whole)
         yield doubted.reason.lower()
@@ -121,8 +127,8 @@ def _doubt_texts(registry: Registry, key: str, whole: bool) -> Iterator[str]:
 
 def _doubt_cells(registry: Registry, key: str) -> Sequence[Markup]:
     hostname, reach = _parse_row(key)
-    doubted = registry.doubt_at(hostname, reach)
-    return () if doubted is None else (why_link(hostname), _origin(doubted.claim), text(doubted.reason))
+    doubted = registry.unverified_at(hostname, reach)
+    return () if doubted is None else (explain_link(hostname), _origin(doubted.claim), text(doubted.reason))
 
 
 # What is skipped has keys of the form `SOURCE\0OBJECT\0NUMBER`: a hosts file can have many lines of that sort.
@@ -176,8 +182,8 @@ LISTS: Final = (
         "Left out",
         ("Name", "Claimed by", "Left out because"),
         "Every claim to a name is answered.",
-        Registry.lost_rows_now,
-        Registry.lost_rows,
+        Registry.excluded_rows_now,
+        Registry.excluded_rows,
         lambda _, row: (_format_row(row),),
         lambda registry: registry.judged,
         lambda *_: None,
@@ -188,9 +194,9 @@ LISTS: Final = (
         "in-doubt",
         "In doubt",
         ("Name", "Claimed by", "Answered, though"),
-        "No name's public record leads elsewhere, as far as that was looked up.",
-        Registry.doubted_rows_now,
-        Registry.doubted_rows,
+        "No name's public record points elsewhere, as far as that was looked up.",
+        Registry.unverified_rows_now,
+        Registry.unverified_rows,
         lambda _, row: (_format_row(row),),
         lambda registry: registry.judged,
         lambda *_: None,

@@ -45,8 +45,8 @@ class Overview:
     names: int
     waiting: int
     """Names that are forwarded because their target has no address."""
-    lost: int
-    doubted: int
+    excluded: int
+    unverified: int
     rejected: int
     swapped: float | None
     """Seconds since the table last changed; None before it first did."""
@@ -109,8 +109,8 @@ def format_age(seconds: float | None) -> str:
 def _tiles(overview: Overview) -> Iterator[Fact]:
     tiles = (
         ("Names", overview.names, "names", "names", Level.PLAIN),
-        ("Left out", overview.lost, "lost", "left-out", Level.WARN),
-        ("In doubt", overview.doubted, "doubted", "in-doubt", Level.WARN),
+        ("Left out", overview.excluded, "lost", "left-out", Level.WARN),
+        ("In doubt", overview.unverified, "doubted", "in-doubt", Level.WARN),
         ("Skipped", overview.rejected, "rejected", "skipped", Level.WARN),
         ("Without an address", overview.waiting, "without-address", "left-out?q=no+address", Level.BAD),
     )

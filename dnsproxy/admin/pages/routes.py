@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from dnsproxy.admin.explain import LONGEST, find_explanation, format_explanation_json
 from dnsproxy.admin.listing import format_listing
-from dnsproxy.admin.pages.explain import format_question, format_why
+from dnsproxy.admin.pages.explain import format_explanation_page, format_question
 from dnsproxy.admin.pages.list_page import List, format_list, index_of, parse_search
 from dnsproxy.admin.pages.lists import LISTS
 from dnsproxy.admin.pages.overview import Overview, format_overview, overview_facts
@@ -56,7 +56,7 @@ class Pages:
         lists = {f"/{which.path}": self._list_route(which) for which in LISTS}
         return {
             **lists,
-            "/why": self._show_why,
+            "/why": self._show_explanation,
             **live_route(self._look().history, lambda: overview_facts(self._look())),
         }
 
@@ -83,7 +83,7 @@ class Pages:
 
         return show
 
-    def _show_why(self, query: Mapping[str, str]) -> Answer:
+    def _show_explanation(self, query: Mapping[str, str]) -> Answer:
         name = query.get("name", "").strip()
         if len(name) > LONGEST:
             return _TOO_LONG
@@ -92,7 +92,7 @@ class Pages:
 
         def steps() -> Generator[None, None, str]:
             explanation = yield from find_explanation(self._registry, name, ttl=self._ttl, notes=self._notes())
-            return self._document("Explain", "why", format_why(explanation))
+            return self._document("Explain", "why", format_explanation_page(explanation))
 
         return page_answer(steps())
 

@@ -1,7 +1,7 @@
 """Admission: from which namespaces routes may attach to a listener, and ListenerSets to a Gateway.
 
-The law: what we can't read or don't know admits nobody, because to attach is a right that the owner of the listener
-gives. https://gateway-api.sigs.k8s.io/reference/spec/#fromnamespaces
+The law: pure; an invalid or unknown rule admits no namespace, because attaching is a right that the owner of the
+listener grants. https://gateway-api.sigs.k8s.io/reference/spec/#fromnamespaces
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ _SCOPES: Final = ("All", "Same", "Selector", "None")
 
 
 class BadScope(ValueError):
-    """A `from` that the specification does not know; the message names it."""
+    """A `from` that the specification does not have; the message quotes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Who may attach."""
+    """The namespaces that may attach."""
 
     scope: str
     """The specification's `from`."""
     selector: Selector | None = None
 
     def refusal(self, namespace: str, *, home: str, labels: Mapping[str, str] | None) -> str | None:
-        """Why a namespace is not admitted; None where it is. `home`: the listener's; `labels`: None if not known."""
+        """Why a namespace is not admitted; None if it is. `home`: the listener's; `labels`: None if unknown."""
         if self.scope == "All" or (self.scope == "Same" and namespace == home):
             return None
         if self.selector is None:
             return f"it does not admit namespace {namespace}"
         if labels is None:
             return f"it admits by labels, and those of namespace {namespace} are not known"
-        return None if self.selector.takes(labels) else f"its selector does not take namespace {namespace}"
+        return None if self.selector.matches(labels) else f"its selector does not match namespace {namespace}"
 
 
 NOBODY: Final = Admission("None")

@@ -1,7 +1,7 @@
-"""Attachment: which listeners a route gets to through one of its parentRefs, or why it gets to none.
+"""Attachment: which listeners a route attaches to through one of its parentRefs, or why it attaches to none.
 
-The law: as the specification has it, from what the objects say alone: a status may be late, or written by nobody. A
-ListenerSet's listeners are reached through the ListenerSet only, never through its Gateway.
+The law: as in the specification, and from the specs of the objects alone: a status may be late or missing. The
+listeners of a ListenerSet are reached only through the ListenerSet, never through its Gateway.
 https://gateway-api.sigs.k8s.io/reference/spec/#parentreference and GEP-1713
 """
 
@@ -14,7 +14,7 @@ from dnsproxy.hostnames.claims import Origin
 from dnsproxy.sources.gateway.facts import Facts, GatewayFacts, ListenerSetFacts, ParentRef
 from dnsproxy.sources.gateway.kinds import Ref
 from dnsproxy.sources.gateway.listeners import Listener
-from dnsproxy.sources.gateway.object_graph import State
+from dnsproxy.sources.gateway.object_graph import ObjectGraph
 from sidecar.text import quoted
 
 
@@ -26,69 +26,74 @@ class Parent:
     listeners: tuple[Listener, ...]
     gateway: GatewayFacts
     target: str | None
-    """That the ListenerSet or else the Gateway chose."""
+    """The target that the ListenerSet chose, or else the Gateway."""
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why nothing can be reached this way, as a part of a sentence."""
+class NotAttached:
+    """Why there is no listener to attach to, as part of a sentence."""
 
     reason: str
     deliberate: bool = False
     """As Rejection.deliberate."""
 
 
-def find_parent(ref: Ref, state: State, *, classes: Set[str]) -> Parent | Refusal:
-    """The listeners of a Gateway or ListenerSet. `classes`: of the Gateways that count; empty: all do."""
-    facts = state.get(ref)
-    refusal = _refusal(ref, facts)
-    if refusal is not None:
-        return refusal
+def find_parent(ref: Ref, graph: ObjectGraph, *, classes: Set[str]) -> Parent | NotAttached:
+    """The listeners of a Gateway or ListenerSet. `classes`: those of the Gateways that count; empty: all."""
+    facts = graph.get(ref)
+    unusable = _unusable(ref, facts)
+    if unusable is not None:
+        return unusable
     match facts:
         case GatewayFacts() if classes and facts.class_name not in classes:
-            return Refusal(f"{ref} has class {facts.class_name}, which --gateway-class leaves out", deliberate=True)
+            return NotAttached(f"{ref} has class {facts.class_name}, which --gateway-class excludes", deliberate=True)
         case GatewayFacts():
-            return Parent(ref, facts.listeners, facts, facts.marks.target)
+            return Parent(ref, facts.listeners, facts, facts.annotations.target)
         case ListenerSetFacts(gateway=Ref() as gateway):
-            return _through_gateway(ref, facts, find_parent(gateway, state, classes=classes), state)
+            return _through_gateway(ref, facts, find_parent(gateway, graph, classes=classes), graph)
         case _:
-            return Refusal(f"{ref} has no Gateway as its parent")
+            return NotAttached(f"{ref} has no Gateway as its parent")
 
 
 def attach(
     route: Origin, ref: ParentRef, parent: Parent, *, labels: Mapping[str, str] | None
-) -> tuple[Listener, ...] | Refusal:
-    """The listeners of a parent that take a route, whatever its hostnames: at least one. `labels`: of its namespace."""
+) -> tuple[Listener, ...] | NotAttached:
+    """The listeners of a parent that accept a route, whatever its hostnames: at least one.
+
+    `labels`: those of the route's namespace; None if unknown.
+    """
     meant = [one for one in parent.listeners if _is_meant(one, ref)]
     if not meant:
-        return Refusal(f"{parent.ref} has no listener{_format_section(ref)}")
+        return NotAttached(f"{parent.ref} has no listener{_format_section(ref)}")
     fitting = [one for one in meant if route.kind in one.kinds]
     if not fitting:
-        return Refusal(f"{parent.ref} has no listener{_format_section(ref)} that takes {route.kind}s")
+        return NotAttached(f"{parent.ref} has no listener{_format_section(ref)} that takes {route.kind}s")
     home = parent.ref.namespace
     refusals = [one.admission.refusal(route.namespace, home=home, labels=labels) for one in fitting]
     open_to = tuple(one for one, refusal in zip(fitting, refusals, strict=True) if refusal is None)
-    return open_to or Refusal(f"listener {quoted(fitting[0].name)} of {parent.ref}: {refusals[0]}")
+    return open_to or NotAttached(f"listener {quoted(fitting[0].name)} of {parent.ref}: {refusals[0]}")
 
 
-def _refusal(ref: Ref, facts: Facts | None) -> Refusal | None:
-    """Why nobody attaches to this object itself."""
+def _unusable(ref: Ref, facts: Facts | None) -> NotAttached | None:
+    """Why nothing attaches to this object itself."""
     if facts is None:
-        return Refusal(f"{ref} is not there")
+        return NotAttached(f"{ref} does not exist")
     if not isinstance(facts, GatewayFacts | ListenerSetFacts):
-        return Refusal(f"{ref} is unreadable")
-    bar = facts.marks.bar
-    return Refusal(f"{ref} {bar}", facts.marks.ignored) if bar is not None else None
+        return NotAttached(f"{ref} is unreadable")
+    exclusion = facts.annotations.exclusion
+    return NotAttached(f"{ref} {exclusion}", facts.annotations.ignored) if exclusion is not None else None
 
 
-def _through_gateway(ref: Ref, facts: ListenerSetFacts, gateway: Parent | Refusal, state: State) -> Parent | Refusal:
-    if isinstance(gateway, Refusal):
-        return Refusal(f"{ref}: {gateway.reason}", gateway.deliberate)
+def _through_gateway(
+    ref: Ref, facts: ListenerSetFacts, gateway: Parent | NotAttached, graph: ObjectGraph
+) -> Parent | NotAttached:
+    if isinstance(gateway, NotAttached):
+        return NotAttached(f"{ref}: {gateway.reason}", gateway.deliberate)
     admission = gateway.gateway.listener_sets
-    reason = admission.refusal(ref.namespace, home=gateway.ref.namespace, labels=state.labels_of(ref.namespace))
+    reason = admission.refusal(ref.namespace, home=gateway.ref.namespace, labels=graph.labels_of(ref.namespace))
     if reason is not None:
-        return Refusal(f"{gateway.ref} refuses {ref}: {reason} (allowedListeners)")
-    return Parent(ref, facts.listeners, gateway.gateway, facts.marks.target or gateway.target)
+        return NotAttached(f"{gateway.ref} refuses {ref}: {reason} (allowedListeners)")
+    return Parent(ref, facts.listeners, gateway.gateway, facts.annotations.target or gateway.target)
 
 
 def _is_meant(listener: Listener, ref: ParentRef) -> bool:

@@ -1,9 +1,11 @@
-"""Contribution: what one object of the Gateway API claims, as things stand, and what it can't have.
+"""Contribution: the hostnames that one object of the Gateway API claims, and those that it does not get.
 
-The law: a route claims the names that it and a listener serve together. A listener claims its own exact name too, for
-what we don't see may serve it (a TCPRoute, an implementation's own routes), but yields it to whoever routes it. The
-wildcard of a listener is no claim: it says what may be served, and most names below it may live elsewhere. Hostnames in
-a mark count as a route's own, and as those that a Gateway or ListenerSet listens for.
+The law: a route claims the names that it and a listener serve together. A hostname is a set of names, `*.example.org`
+every name below example.org at any depth, and the names served are the intersection of the sets. A listener claims its
+own exact name too, because routes that are not read here may serve it (a TCPRoute, an implementation's own routes), but
+an object that routes the name wins. The wildcard of a listener is not a claim: it says what may be served, and most
+names below it may be served elsewhere. Hostnames in annotations count as a route's own, and as those of listeners.
+https://gateway-api.sigs.k8s.io/reference/spec/#hostname
 """
 
 from __future__ import annotations
@@ -14,65 +16,69 @@ from typing import Final
 from dnsproxy.dns.names import is_wildcard
 from dnsproxy.hostnames.claims import Claim, Origin, Rejection
 from dnsproxy.hostnames.wildcards import reach_in_dns, wider
-from dnsproxy.sources.gateway.attachment import Parent, Refusal, attach, find_parent
+from dnsproxy.sources.gateway.attachment import NotAttached, Parent, attach, find_parent
 from dnsproxy.sources.gateway.facts import GatewayFacts, ListenerSetFacts, RouteFacts, UnreadableFacts
 from dnsproxy.sources.gateway.kinds import Ref
 from dnsproxy.sources.gateway.listeners import Listener
-from dnsproxy.sources.gateway.object_graph import State
+from dnsproxy.sources.gateway.object_graph import ObjectGraph
 
 Contribution = tuple[list[Claim], list[Rejection]]
 Reached = list[tuple[Parent, tuple[Listener, ...]]]
-"""The parents that take a route, in its own order, with their listeners that do."""
+"""The parents that accept a route, in the route's order, with the listeners that accept it."""
 
 _MOST_REASONS: Final = 3
-"""In one rejection: a route has up to 32 parents and 1024 hostnames."""
+"""Reasons in one rejection: a route has up to 32 parents and 1024 hostnames."""
 
 
-def contribution(ref: Ref, state: State, *, classes: Set[str]) -> Contribution:
-    """The claims of an object, each hostname once, and a rejection for each of its hostnames that it does not get."""
-    facts = state.get(ref)
+def contribution(ref: Ref, graph: ObjectGraph, *, classes: Set[str]) -> Contribution:
+    """The claims of an object, each hostname once, and a rejection for each hostname that it does not get."""
+    facts = graph.get(ref)
     match facts:
         case None:
             return [], []
         case UnreadableFacts():
             return [], [Rejection(facts.origin, facts.reason)]
         case RouteFacts():
-            claims, rejections = _of_route(facts, state, classes)
+            claims, rejections = _of_route(facts, graph, classes)
         case _:
-            claims, rejections = _of_listeners(ref, facts, state, classes)
+            claims, rejections = _of_listeners(ref, facts, graph, classes)
     return claims, [*(Rejection(facts.origin, fault) for fault in facts.faults), *rejections]
 
 
-def _of_listeners(ref: Ref, facts: GatewayFacts | ListenerSetFacts, state: State, classes: Set[str]) -> Contribution:
+def _of_listeners(
+    ref: Ref, facts: GatewayFacts | ListenerSetFacts, graph: ObjectGraph, classes: Set[str]
+) -> Contribution:
     listened = (one.hostname for one in facts.listeners)
-    names = [*(name for name in listened if name is not None and not is_wildcard(name)), *facts.marks.hostnames]
-    parent = find_parent(ref, state, classes=classes)
-    if isinstance(parent, Refusal):
+    names = [*(name for name in listened if name is not None and not is_wildcard(name)), *facts.annotations.hostnames]
+    parent = find_parent(ref, graph, classes=classes)
+    if isinstance(parent, NotAttached):
         return [], _refused(facts.origin, names, [parent])
     return [_claim(name, facts.origin, parent, parent.target, routed=False) for name in dict.fromkeys(names)], []
 
 
-def _of_route(route: RouteFacts, state: State, classes: Set[str]) -> Contribution:
-    reached, refusals = _attached(route, state, classes)
+def _of_route(route: RouteFacts, graph: ObjectGraph, classes: Set[str]) -> Contribution:
+    reached, refusals = _attached(route, graph, classes)
     served, matched = _served(route, reached)
     claims = [
-        _claim(name, route.origin, parent, route.marks.target or parent.target) for name, parent in served.items()
+        _claim(name, route.origin, parent, route.annotations.target or parent.target) for name, parent in served.items()
     ]
     own = _own_hostnames(route)
     if own:
         left = [name for name in own if name not in matched]
         if not left:
             return claims, []
-        refusals += [Refusal(f"no listener of {parent.ref} that takes the route has it") for parent, _ in reached]
+        refusals += [NotAttached(f"no listener of {parent.ref} that accepts the route has it") for parent, _ in reached]
         return claims, _refused(route.origin, left, refusals)
     if claims or route.hostnames is not None:
         return claims, []
-    refusals = refusals if not reached else [Refusal("it serves every name: give the route or the listener a hostname")]
+    refusals = (
+        refusals if not reached else [NotAttached("it serves every name: give the route or the listener a hostname")]
+    )
     return [], [Rejection(route.origin, _format_reasons(refusals), _are_deliberate(refusals))]
 
 
 def _served(route: RouteFacts, reached: Reached) -> tuple[dict[str, Parent], set[str]]:
-    """The names that a route serves, with the first parent that has each, and those of its own that it so does."""
+    """The names that a route serves, with the first parent that has each, and the route's own hostnames that match."""
     doors: dict[str, int] = {}
     every_name: list[int] = []
     for number, (_, listeners) in enumerate(reached):
@@ -93,34 +99,34 @@ def _served(route: RouteFacts, reached: Reached) -> tuple[dict[str, Parent], set
 
 
 def _own_hostnames(route: RouteFacts) -> tuple[str, ...]:
-    """Those of its marks too: what a listener leaves to a route is a right that its owner gives, and no mark takes."""
-    return (*(route.hostnames or ()), *route.marks.hostnames)
+    """The route's hostnames and those of its annotations; both need a listener that serves them."""
+    return (*(route.hostnames or ()), *route.annotations.hostnames)
 
 
-def _attached(route: RouteFacts, state: State, classes: Set[str]) -> tuple[Reached, list[Refusal]]:
-    """What the route reaches through its parentRefs, and why not more."""
-    bar = _bar(route)
-    if bar is not None:
-        return [], [bar]
+def _attached(route: RouteFacts, graph: ObjectGraph, classes: Set[str]) -> tuple[Reached, list[NotAttached]]:
+    """The listeners that the route attaches to, and why not to others."""
+    unattached = _unattached(route)
+    if unattached is not None:
+        return [], [unattached]
     reached: Reached = []
     refusals = []
     origin = route.origin
-    labels = state.labels_of(origin.namespace)
+    labels = graph.labels_of(origin.namespace)
     for ref in route.parents:
-        parent = find_parent(ref.parent, state, classes=classes)
-        found = parent if isinstance(parent, Refusal) else attach(origin, ref, parent, labels=labels)
-        if isinstance(parent, Parent) and not isinstance(found, Refusal):
+        parent = find_parent(ref.parent, graph, classes=classes)
+        found = parent if isinstance(parent, NotAttached) else attach(origin, ref, parent, labels=labels)
+        if isinstance(parent, Parent) and not isinstance(found, NotAttached):
             reached.append((parent, found))
-        refusals += [found] if isinstance(found, Refusal) else []
+        refusals += [found] if isinstance(found, NotAttached) else []
     return reached, refusals
 
 
-def _bar(route: RouteFacts) -> Refusal | None:
-    """Why a route gets nowhere, whatever its parents say."""
-    bar = route.marks.bar
-    if bar is not None:
-        return Refusal(f"it {bar}", route.marks.ignored)
-    return None if route.parents else Refusal("it has no Gateway or ListenerSet as its parent", deliberate=True)
+def _unattached(route: RouteFacts) -> NotAttached | None:
+    """Why a route attaches to nothing, whatever its parents allow."""
+    exclusion = route.annotations.exclusion
+    if exclusion is not None:
+        return NotAttached(f"it {exclusion}", route.annotations.ignored)
+    return None if route.parents else NotAttached("it has no Gateway or ListenerSet as its parent", deliberate=True)
 
 
 def _claim(hostname: str, origin: Origin, parent: Parent, target: str | None, *, routed: bool = True) -> Claim:
@@ -136,26 +142,27 @@ def _claim(hostname: str, origin: Origin, parent: Parent, target: str | None, *,
     )
 
 
-def _refused(origin: Origin, hostnames: Iterable[str], refusals: list[Refusal]) -> list[Rejection]:
-    """One rejection for each name, so that whoever looks for it finds it."""
+def _refused(origin: Origin, hostnames: Iterable[str], refusals: list[NotAttached]) -> list[Rejection]:
+    """One rejection for each name, so that a search for the name finds it."""
     reason, deliberate = _format_reasons(refusals), _are_deliberate(refusals)
     return [Rejection(origin, f"{hostname}: {reason}", deliberate) for hostname in dict.fromkeys(hostnames)]
 
 
-def _format_reasons(refusals: Iterable[Refusal]) -> str:
+def _format_reasons(refusals: Iterable[NotAttached]) -> str:
     reasons = list(dict.fromkeys(refusal.reason for refusal in refusals))
     more = [f"and {len(reasons) - _MOST_REASONS} more"] if len(reasons) > _MOST_REASONS else []
     return "; ".join(reasons[:_MOST_REASONS] + more)
 
 
-def _are_deliberate(refusals: Iterable[Refusal]) -> bool:
+def _are_deliberate(refusals: Iterable[NotAttached]) -> bool:
     return all(refusal.deliberate for refusal in refusals)
 
 
 def intersect(ones: Collection[str], others: Collection[str]) -> Iterator[tuple[str, str, str]]:
-    """The pairs of hostnames that have names in common, each with what that is: the narrower of the two.
+    """The pairs of hostnames that have names in common, each with their intersection: the narrower of the two.
 
-    Sets or dicts, else each look-up takes long.
+    A hostname is looked up and never compared with all others, so that a route with 1024 hostnames at 2000 listeners
+    does not block the loop. Pass sets or dicts: each lookup must be fast.
     """
     for one in ones:
         if one in others:

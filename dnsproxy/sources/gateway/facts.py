@@ -1,9 +1,9 @@
 """Facts: what is kept of a Gateway, a ListenerSet or a route, read once, for as long as the object lives.
 
-The law: two versions of an object that serve the same names give equal facts, so that the many changes which only
-report a status cost a comparison. A part that we can't read is a fault in words, and takes no other part with it.
+The law: two versions of an object that serve the same names have equal facts, so that the many changes that only
+report a status cost a comparison. An invalid part becomes a fault in words and affects no other part.
 
-Structs and not dataclasses: 100,000 of them would hold up the loop whenever the garbage collector walked them.
+Structs and not dataclasses: 100,000 dataclass instances would block the loop during each garbage collection.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import msgspec
 from dnsproxy.dns.addresses import parse_address
 from dnsproxy.dns.names import BadName, parse_hostname
 from dnsproxy.hostnames.claims import Origin
-from dnsproxy.sources.annotations import Marks, read_marks
+from dnsproxy.sources.annotations import Annotations, origin_of, read_annotations
 from dnsproxy.sources.gateway import structs
 from dnsproxy.sources.gateway.admission import NOBODY, Admission, BadScope, parse_admission
 from dnsproxy.sources.gateway.kinds import GATEWAY, GROUP, GROUPS, LISTENER_SETS, Ref
 from dnsproxy.sources.gateway.listeners import Listener, parse_listeners
 from dnsproxy.sources.gateway.selectors import BadSelector
-from sidecar.kubernetes.objects import ObjectMeta, Unreadable
+from sidecar.kubernetes.objects import Unreadable
 
 _PARENTS: Final = frozenset((GROUPS[kind], kind) for kind in (GATEWAY, *LISTENER_SETS))
 
@@ -33,16 +33,16 @@ class ParentRef(msgspec.Struct, frozen=True, gc=False):
 
     parent: Ref
     section: str | None = None
-    """The one listener that is meant; None: all."""
+    """The name of a listener; None: all listeners."""
     port: int | None = None
-    """The listeners on this port; None: on any."""
+    """Only the listeners on this port; None: any port."""
 
 
 class GatewayFacts(msgspec.Struct, frozen=True, gc=False):
     """A Gateway."""
 
     origin: Origin
-    marks: Marks
+    annotations: Annotations
     faults: tuple[str, ...]
     class_name: str
     listeners: tuple[Listener, ...]
@@ -55,10 +55,10 @@ class ListenerSetFacts(msgspec.Struct, frozen=True, gc=False):
     """A ListenerSet or XListenerSet."""
 
     origin: Origin
-    marks: Marks
+    annotations: Annotations
     faults: tuple[str, ...]
     gateway: Ref | None
-    """None where the parent is something else."""
+    """None if the parent is of another kind."""
     listeners: tuple[Listener, ...]
 
 
@@ -66,16 +66,16 @@ class RouteFacts(msgspec.Struct, frozen=True, gc=False):
     """A route of any kind."""
 
     origin: Origin
-    marks: Marks
+    annotations: Annotations
     faults: tuple[str, ...]
     parents: tuple[ParentRef, ...]
-    """Gateways and ListenerSets alone: a Service as parent is the business of a mesh."""
+    """Only Gateways and ListenerSets: a Service as parent belongs to a service mesh."""
     hostnames: tuple[str, ...] | None
-    """In normal form; None takes those of the listeners. Empty where each of them is a fault."""
+    """In normal form; None: those of the listeners. Empty if all of them are invalid."""
 
 
 class UnreadableFacts(msgspec.Struct, frozen=True, gc=False):
-    """An object that is not of its kind's shape."""
+    """An object whose fields are not of its kind's types."""
 
     origin: Origin
     reason: str
@@ -87,7 +87,7 @@ Object = structs.Gateway | structs.ListenerSet | structs.Route
 
 def read_facts(kind: str, one: Object | Unreadable) -> Facts:
     """The facts of an object of a kind."""
-    origin = _origin_of(kind, one.metadata)
+    origin = origin_of(kind, one.metadata)
     match one:
         case structs.Gateway():
             return _read_gateway(origin, one)
@@ -100,7 +100,7 @@ def read_facts(kind: str, one: Object | Unreadable) -> Facts:
 
 
 def parents_of(facts: Facts) -> Iterator[Ref]:
-    """The objects on which the names of this one depend, directly."""
+    """The objects on which the names of this one directly depend."""
     match facts:
         case RouteFacts():
             yield from (ref.parent for ref in facts.parents)
@@ -110,7 +110,7 @@ def parents_of(facts: Facts) -> Iterator[Ref]:
 
 def _read_gateway(origin: Origin, gateway: structs.Gateway) -> GatewayFacts:
     spec = gateway.spec
-    marks = read_marks(gateway.metadata)
+    annotations = read_annotations(gateway.metadata)
     listeners, faults = parse_listeners(spec.listeners)
     allowed = spec.allowed_listeners
     try:
@@ -121,8 +121,8 @@ def _read_gateway(origin: Origin, gateway: structs.Gateway) -> GatewayFacts:
     status = tuple(dict.fromkeys(_read_addresses(gateway.status)))
     return GatewayFacts(
         origin,
-        marks,
-        (*marks.faults, *marks.bad_hostnames, *faults),
+        annotations,
+        (*annotations.faults, *annotations.bad_hostnames, *faults),
         spec.gateway_class_name,
         listeners,
         admission,
@@ -131,27 +131,33 @@ def _read_gateway(origin: Origin, gateway: structs.Gateway) -> GatewayFacts:
 
 
 def _read_listener_set(origin: Origin, one: structs.ListenerSet) -> ListenerSetFacts:
-    marks = read_marks(one.metadata)
+    annotations = read_annotations(one.metadata)
     listeners, faults = parse_listeners(one.spec.listeners)
     ref = _parse_parent(one.spec.parent_ref, origin.namespace)
     gateway = ref.parent if ref is not None and ref.parent.kind == GATEWAY else None
-    return ListenerSetFacts(origin, marks, (*marks.faults, *marks.bad_hostnames, *faults), gateway, listeners)
+    return ListenerSetFacts(
+        origin, annotations, (*annotations.faults, *annotations.bad_hostnames, *faults), gateway, listeners
+    )
 
 
 def _read_route(origin: Origin, route: structs.Route) -> RouteFacts:
-    marks = read_marks(route.metadata)
+    annotations = read_annotations(route.metadata)
     refs = (_parse_parent(ref, origin.namespace) for ref in route.spec.parent_refs or () if ref is not None)
     parents = tuple(dict.fromkeys(ref for ref in refs if ref is not None))
     hostnames, faults = _parse_hostnames(route.spec.hostnames or ())
     takes_listeners = not route.spec.hostnames
     return RouteFacts(
-        origin, marks, (*marks.faults, *marks.bad_hostnames, *faults), parents, None if takes_listeners else hostnames
+        origin,
+        annotations,
+        (*annotations.faults, *annotations.bad_hostnames, *faults),
+        parents,
+        None if takes_listeners else hostnames,
     )
 
 
 def _parse_parent(ref: structs.ParentReference, home: str) -> ParentRef | None:
     """None for a parent that is neither Gateway nor ListenerSet."""
-    # Only an absent group is the Gateway API's: a Service is referred to with an empty one.
+    # Only an absent group means the Gateway API: a reference to a Service has an empty group.
     group = GROUP if ref.group is None else ref.group
     kind = GATEWAY if ref.kind is None else ref.kind
     if (group, kind) not in _PARENTS:
@@ -172,7 +178,7 @@ def _parse_hostnames(texts: Iterable[str | None]) -> tuple[tuple[str, ...], list
 
 
 def _read_addresses(status: structs.GatewayStatus | None) -> Iterator[str]:
-    """What is neither an address nor a hostname tells us nothing; a controller may write what it likes."""
+    """Values that are neither an address nor a hostname are ignored: a controller may write anything."""
     for address in (status.addresses if status is not None else None) or ():
         try:
             match address:
@@ -182,7 +188,3 @@ def _read_addresses(status: structs.GatewayStatus | None) -> Iterator[str]:
                     yield parse_hostname(address.value)
         except ValueError:
             continue
-
-
-def _origin_of(kind: str, metadata: ObjectMeta) -> Origin:
-    return Origin(kind, metadata.name, intern(metadata.namespace or ""), metadata.creation_timestamp or "")

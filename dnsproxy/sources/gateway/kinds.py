@@ -1,6 +1,6 @@
-"""Kinds: what the Gateway API calls its objects, and which routes belong on which protocol.
+"""Kinds: the kinds of objects in the Gateway API, and which routes each protocol accepts.
 
-The law: a kind's name alone says which object is meant (no two groups here share one), so that it serves as a key.
+The law: a kind's name identifies the kind (no two groups here share one), so that it serves as a key.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 
 GROUP: Final = "gateway.networking.k8s.io"
 X_GROUP: Final = "gateway.networking.x-k8s.io"
-"""Of experiments that may yet change."""
+"""The group of experimental kinds, which may still change."""
 
 GATEWAY: Final = "Gateway"
 LISTENER_SET: Final = "ListenerSet"
@@ -24,7 +24,7 @@ TLS_ROUTE: Final = "TLSRoute"
 
 LISTENER_SETS: Final = (LISTENER_SET, X_LISTENER_SET)
 ROUTES: Final = (HTTP_ROUTE, GRPC_ROUTE, TLS_ROUTE)
-"""Those with hostnames: TCPRoute and UDPRoute have none."""
+"""The routes with hostnames: TCPRoute and UDPRoute have none."""
 SOURCES: Final = (GATEWAY, *LISTENER_SETS, *ROUTES)
 """Each kind is a source of its own in the claim store."""
 

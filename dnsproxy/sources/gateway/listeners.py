@@ -1,7 +1,7 @@
-"""Listeners: the doors of a Gateway or ListenerSet, with the specification's defaults filled in.
+"""Listeners of a Gateway or ListenerSet, with the specification's defaults filled in.
 
-The law: a listener that we can't read in part is shut in that part, and its neighbours stand open. Listeners that can't
-be told apart are served by nobody, none of them: so are they here.
+The law: pure; an invalid part of a listener accepts nothing, and does not affect other listeners. Of listeners that
+cannot be distinguished, an implementation serves none; here too, none counts.
 https://gateway-api.sigs.k8s.io/reference/spec/#listener
 """
 
@@ -19,24 +19,24 @@ from dnsproxy.sources.gateway.selectors import BadSelector
 from sidecar.text import quoted
 
 _Distinction = tuple[str, int, str | None]
-"""Protocol, port and hostname: what tells the listeners of a Gateway apart."""
+"""Protocol, port and hostname, which distinguish the listeners of a Gateway."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """One listener as far as names go."""
+    """The fields of one listener that decide names."""
 
     name: str
     port: int
     hostname: str | None
     """In normal form; None: every name."""
     kinds: frozenset[str]
-    """Of the routes it takes."""
+    """The kinds of routes that it accepts."""
     admission: Admission
 
 
 def parse_listeners(listeners: Iterable[structs.Listener | None] | None) -> tuple[tuple[Listener, ...], list[str]]:
-    """The listeners, and what is wrong with them. Those that can't be served are left out."""
+    """The listeners that can be served, and the faults of all."""
     parsed: list[tuple[_Distinction, Listener]] = []
     faults: list[str] = []
     for listener in listeners or ():
@@ -54,40 +54,41 @@ def parse_listeners(listeners: Iterable[structs.Listener | None] | None) -> tupl
 
 
 def _distinct(listeners: list[tuple[_Distinction, Listener]], faults: list[str]) -> tuple[Listener, ...]:
-    """Those that requests can be told apart for (GatewaySpec.listeners, "Handling indistinct Listeners").
+    """The distinct listeners (GatewaySpec.listeners, "Handling indistinct Listeners").
 
-    The API server refuses others since v1 of the CRDs. TCP beside another protocol is its implementation's business.
+    Since v1 of the CRDs, the API server refuses indistinct ones. Whether TCP and another protocol share a port is up to
+    the implementation.
     """
     uses = Counter(distinction for distinction, _ in listeners)
     distinct = []
     for (protocol, port, hostname), one in listeners:
-        # Without a port, the controller chooses one for each.
+        # If the port is absent, the controller chooses one for each listener.
         if not port or uses[protocol, port, hostname] == 1:
             distinct.append(one)
         else:
             what = f"{quoted(protocol)} on port {port}{f' for {hostname}' if hostname else ''}"
-            faults.append(f"listener {quoted(one.name)}: another one is {what} too, so that nobody serves either")
+            faults.append(f"listener {quoted(one.name)}: another listener is also {what}, so neither is served")
     return tuple(distinct)
 
 
 def _parse_hostname(listener: structs.Listener) -> str | None:
-    """None for TCP and UDP: the specification has their hostname ignored."""
+    """None for TCP and UDP: the specification says that their hostname is ignored."""
     if not listener.hostname or listener.protocol in ("TCP", "UDP"):
         return None
     return parse_hostname(listener.hostname)
 
 
 def _route_kinds(listener: structs.Listener) -> frozenset[str]:
-    """Those named, as far as they fit the protocol; all that fit where none is named.
+    """The named kinds that fit the protocol; all that fit if none is named.
 
-    What fits a protocol of the implementation's own is its own business, so that everything does.
+    Every kind fits a protocol that only the implementation knows.
     """
     fitting = ROUTES_OF_PROTOCOL.get(listener.protocol, frozenset(ROUTES))
     allowed = listener.allowed_routes
     named = [kind for kind in (allowed.kinds if allowed is not None else None) or () if kind is not None]
     if not named:
         return fitting
-    # An absent group is the Gateway API's, an empty one the core group's.
+    # An absent group means the Gateway API, an empty one the core group.
     groups = {(GROUP if kind.group is None else kind.group, kind.kind) for kind in named}
     return frozenset(kind for kind in fitting if (GROUPS[kind], kind) in groups)
 

@@ -1,7 +1,7 @@
-"""The state: the objects of the Gateway API that are known, and which of them depend on which.
+"""The graph of the known objects of the Gateway API: which object depends on which.
 
-The law: an index holds an entry exactly as long as the object that made it, so that after any history it is what the
-living objects alone would make.
+The law: an index holds an entry exactly as long as the object that caused it, so that after any history it equals the
+index of the existing objects alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dnsproxy.sources.gateway.kinds import Ref
 K = TypeVar("K")
 
 
-class State:
+class ObjectGraph:
     """Facts by object, labels by namespace."""
 
     def __init__(self) -> None:
@@ -25,15 +25,15 @@ class State:
         self._labels: dict[str, Mapping[str, str]] = {}
 
     def get(self, ref: Ref) -> Facts | None:
-        """What is known of an object; None: there is none."""
+        """The facts of an object; None if it does not exist."""
         return self._facts.get(ref)
 
     def labels_of(self, namespace: str) -> Mapping[str, str] | None:
-        """The labels of a namespace; None where it was never seen."""
+        """The labels of a namespace; None if they are unknown."""
         return self._labels.get(namespace)
 
     def put(self, ref: Ref, facts: Facts | None) -> bool:
-        """Take an object in, or out (None). Whether that is any different from before."""
+        """Add or replace an object, or remove it (None). Returns whether anything changed."""
         old = self._facts.get(ref)
         if old == facts:
             return False
@@ -44,7 +44,7 @@ class State:
         return True
 
     def put_labels(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
-        """Take a namespace's labels in, or out (None). Whether they are any different from before."""
+        """Set the labels of a namespace, or remove them (None). Returns whether anything changed."""
         if self._labels.get(namespace) == labels:
             return False
         if labels is None:
@@ -62,7 +62,7 @@ class State:
         return list(self._residents.get(namespace, ()))
 
     def is_empty(self) -> bool:
-        """Whether nothing is left of any object."""
+        """Whether no trace of any object is left."""
         return not (self._facts or self._children or self._residents or self._labels)
 
     def _link(self, ref: Ref, facts: Facts) -> None:
@@ -74,12 +74,12 @@ class State:
     def _unlink(self, ref: Ref, facts: Facts) -> None:
         del self._facts[ref]
         for parent in parents_of(facts):
-            _take_out(self._children, parent, ref)
-            _take_out(self._residents, ref.namespace, ref)
+            _remove(self._children, parent, ref)
+            _remove(self._residents, ref.namespace, ref)
 
 
-def _take_out(index: dict[K, dict[Ref, None]], key: K, ref: Ref) -> None:
-    """Two parentRefs may name one parent, so that the entry may be out already."""
+def _remove(index: dict[K, dict[Ref, None]], key: K, ref: Ref) -> None:
+    """The entry may be gone already, because two parentRefs may name one parent."""
     refs = index.get(key)
     if refs is not None:
         refs.pop(ref, None)

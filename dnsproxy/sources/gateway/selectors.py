@@ -1,7 +1,7 @@
-"""Selectors: which labels a label selector takes.
+"""Selectors: which labels a label selector matches.
 
-The law: as apimachinery has it, an empty selector takes everything, all requirements must hold, and a selector that
-apimachinery would refuse takes nothing.
+The law: as in apimachinery: an empty selector matches everything, all requirements must hold, and a selector that
+apimachinery would refuse matches nothing.
 https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/label-selector/
 """
 
@@ -19,7 +19,7 @@ _WITHOUT_VALUES: Final = ("Exists", "DoesNotExist")
 
 
 class BadSelector(ValueError):
-    """A selector that means nothing; the message says why."""
+    """An invalid selector; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class Requirement:
     operator: str
     values: frozenset[str] = frozenset()
 
-    def takes(self, labels: Mapping[str, str]) -> bool:
-        """Whether it holds; an absent label is `NotIn` whatever values."""
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether it holds; an absent label is `NotIn` any values."""
         match self.operator:
             case "In":
                 return labels.get(self.key) in self.values
@@ -49,9 +49,9 @@ class Selector:
 
     requirements: tuple[Requirement, ...] = ()
 
-    def takes(self, labels: Mapping[str, str]) -> bool:
+    def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether an object with these labels is selected."""
-        return all(requirement.takes(labels) for requirement in self.requirements)
+        return all(requirement.matches(labels) for requirement in self.requirements)
 
 
 def parse_selector(selector: structs.LabelSelector | None) -> Selector:

@@ -1,14 +1,14 @@
-"""Structs: the fields of the Gateway API's objects that say which hostnames are served, through which Gateway.
+"""Structs: the fields of the Gateway API's objects that decide which hostnames are served, through which Gateway.
 
-The law: as the API server sends them and no more; what is absent stays None here, and facts.py puts the
-specification's default in its place. https://gateway-api.sigs.k8s.io/reference/spec/
+The law: as the API server sends them; an absent field is None here, and facts.py fills in the specification's default.
+ https://gateway-api.sigs.k8s.io/reference/spec/
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from dnsproxy.sources.annotations import MarkedMetadata
+from dnsproxy.sources.annotations import AnnotatedMetadata
 from sidecar.kubernetes.objects import ObjectMeta
 
 
@@ -54,7 +54,7 @@ class Listener(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     name: str
     protocol: str
     port: int = 0
-    """Absent in an XListenerSet that leaves the choice to its controller."""
+    """0 in an XListenerSet that leaves the choice to its controller."""
     hostname: str | None = None
     allowed_routes: AllowedRoutes | None = None
 
@@ -66,7 +66,7 @@ class AllowedListeners(msgspec.Struct, frozen=True, gc=False):
 
 
 class GatewaySpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The part of it that is needed."""
+    """The fields that are read here."""
 
     gateway_class_name: str
     listeners: tuple[Listener | None, ...] | None = None
@@ -81,7 +81,7 @@ class Address(msgspec.Struct, frozen=True, gc=False):
 
 
 class GatewayStatus(msgspec.Struct, frozen=True, gc=False):
-    """The part of it that is needed: its conditions and counts change with every route, and say nothing of names."""
+    """The fields that are read here: conditions and counts change with every route and do not affect names."""
 
     addresses: tuple[Address | None, ...] | None = None
 
@@ -89,7 +89,7 @@ class GatewayStatus(msgspec.Struct, frozen=True, gc=False):
 class Gateway(msgspec.Struct, frozen=True, gc=False):
     """gateway.networking.k8s.io Gateway."""
 
-    metadata: MarkedMetadata
+    metadata: AnnotatedMetadata
     spec: GatewaySpec
     status: GatewayStatus | None = None
 
@@ -106,7 +106,7 @@ class ParentReference(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class ListenerSetSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """The part of it that is needed."""
+    """The fields that are read here."""
 
     parent_ref: ParentReference
     listeners: tuple[Listener | None, ...] | None = None
@@ -115,7 +115,7 @@ class ListenerSetSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 class ListenerSet(msgspec.Struct, frozen=True, gc=False):
     """gateway.networking.k8s.io ListenerSet, and its forerunner XListenerSet in gateway.networking.x-k8s.io."""
 
-    metadata: MarkedMetadata
+    metadata: AnnotatedMetadata
     spec: ListenerSetSpec
 
 
@@ -127,14 +127,14 @@ class RouteSpec(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class Route(msgspec.Struct, frozen=True, gc=False):
-    """HTTPRoute, GRPCRoute or TLSRoute: which of them, the collection knows."""
+    """HTTPRoute, GRPCRoute or TLSRoute; the collection knows which."""
 
-    metadata: MarkedMetadata
+    metadata: AnnotatedMetadata
     spec: RouteSpec = RouteSpec()
 
 
 class NamespaceMetadata(ObjectMeta, frozen=True, gc=False, rename="camel"):
-    """With all its labels: any of them may be selected by."""
+    """With all labels: a selector may use any of them."""
 
     labels: dict[str, str] | None = None
 

@@ -1,7 +1,7 @@
 """Versions: which version of each kind to list and watch, of those that the API server has.
 
-The law: the most settled version that is served; a kind that is not served has none and is off, the others unmoved.
-Between versions, the fields that we read are the same. https://gateway-api.sigs.k8s.io/concepts/versioning/
+The law: the most stable version that is served. A kind that is not served is off and does not affect the others. The
+fields that are read here are the same in all versions. https://gateway-api.sigs.k8s.io/concepts/versioning/
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ GatewayCollection = Collection[structs.Gateway] | Collection[structs.ListenerSet
 
 @dataclass(frozen=True, slots=True)
 class _Served:
-    """How a kind has been served, over the years."""
+    """The resource and versions of a kind."""
 
     resource: str
     versions: tuple[str, ...]
     """The best first."""
     type: type[structs.Gateway] | type[structs.ListenerSet] | type[structs.Route]
     optional: bool = True
-    """As Collection.optional: what few clusters use, few will let us see."""
+    """As Collection.optional: few clusters use these kinds, so RBAC may not allow them."""
 
 
 _KINDS: Final[Mapping[str, _Served]] = MappingProxyType(
@@ -55,10 +55,10 @@ _KINDS: Final[Mapping[str, _Served]] = MappingProxyType(
 GROUP_VERSIONS: Final = tuple(
     dict.fromkeys(f"{GROUPS[kind]}/{version}" for kind, served in _KINDS.items() for version in served.versions)
 )
-"""What to ask the API server about, at `/apis/GROUP/VERSION`; 404 means that it has none of it."""
+"""What to query at `/apis/GROUP/VERSION`; 404 means that the API server does not have it."""
 
 NAMESPACES: Final = Collection("Namespace", "/api/v1/namespaces", structs.Namespace, optional=True)
-"""For listeners that admit by label: where Namespaces can't be seen, those admit nobody."""
+"""For listeners that admit by label: if RBAC hides Namespaces, those admit no route."""
 
 
 class _Resource(msgspec.Struct, frozen=True):
@@ -73,7 +73,7 @@ class _ResourceList(msgspec.Struct, frozen=True):
 def parse_resources(body: bytes) -> frozenset[str]:
     """The resources in an APIResourceList, the answer to GET `/apis/GROUP/VERSION`, that can be listed and watched.
 
-    Raises Garbled for what is none.
+    Raises Garbled for anything else.
     """
     try:
         resources = msgspec.json.decode(body, type=_ResourceList).resources
@@ -83,7 +83,7 @@ def parse_resources(body: bytes) -> frozenset[str]:
 
 
 def choose_collections(served: Mapping[str, Set[str]]) -> dict[str, GatewayCollection]:
-    """What to follow for each kind that is there. `served`: by `GROUP/VERSION`, the names of resources."""
+    """The collection to follow for each kind that is served. `served`: the names of resources by `GROUP/VERSION`."""
     chosen: dict[str, GatewayCollection] = {}
     for kind, one in _KINDS.items():
         group = GROUPS[kind]

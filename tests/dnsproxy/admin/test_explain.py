@@ -1,4 +1,4 @@
-"""Explanations: what the table does with a name, who lost, and why there is nothing."""
+"""Explanations: what the table does with a name, who excluded, and why there is nothing."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_why_there_is_nothing(name: str, reason: str) -> None:
     ("name", "reason", "found"),
     [
         pytest.param("-bad-.example.org", "'-bad-.example.org': a label is no host label", True, id="a bad host"),
-        pytest.param("a.example.org", "a.example.org: Gateway edge/main is not there", True, id="a route's host"),
+        pytest.param("a.example.org", "a.example.org: Gateway edge/main does not exist", True, id="a route's host"),
         pytest.param("A.example.org.", "'a.Example.ORG.' is out", True, id="case and final dot"),
         pytest.param("a.example.org", "*.example.org: Gateway edge/main is ignored", True, id="a wildcard above it"),
         pytest.param("a.example.org", "a.example.org.", True, id="at the end of a sentence"),
@@ -263,7 +263,7 @@ def test_a_doubt_is_told_with_what_to_do_about_it() -> None:
     registry.set_finding("a.example.org", FINDING)
     text = text_of(registry, "a.example.org")
     assert f"is answered with {RELAY}" in text
-    assert "  doubt   its public record leads elsewhere (198.51.100.9); if that is meant" in text
+    assert "  doubt   its public record points elsewhere (198.51.100.9); if that is meant" in text
     assert "--trust ZONE" in text
 
 
@@ -273,7 +273,7 @@ def test_a_claim_that_ownership_keeps_out_is_named_with_the_reason() -> None:
     registry.set_finding("a.example.org", FINDING)
     text = text_of(registry, "a.example.org")
     assert "a.example.org is not in the table" in text
-    reason = "its public record leads elsewhere (198.51.100.9), --ownership enforce"
+    reason = "its public record points elsewhere (198.51.100.9), --ownership enforce"
     assert f"left out  Ingress shop/web claims it: {reason}" in text
     registry.replace("test", "b", [ingress("a.example.org", "own", YOUNG, status=("198.51.100.9",))])
     text = text_of(registry, "a.example.org")

@@ -105,7 +105,7 @@ def test_columns_stand_below_one_another() -> None:
 
 
 def test_a_doubt_has_a_column_only_where_there_is_one() -> None:
-    rows = [row("a.example.org"), replace(row("b.example.org"), doubt="it leads elsewhere")]
+    rows = [row("a.example.org"), replace(row("b.example.org"), doubt="it points elsewhere")]
     assert list(format_columns(rows)) == [
         "NAME           ADDRESSES   ORIGIN            CLASS  DOUBT",
         "a.example.org  192.0.2.10  Ingress shop/web  nginx",
@@ -118,7 +118,7 @@ def test_the_doubt_of_the_registry_is_listed() -> None:
     claim = Claim("a.example.org", Reach.NAME, Origin("Ingress", "web", "shop"), status=("192.0.2.1",))
     registry.replace("Ingress", "web", [claim])
     registry.set_finding("a.example.org", Finding(("198.51.100.9",)))
-    assert [one.doubt for one in listed(registry).names] == ["its public record leads elsewhere (198.51.100.9)"]
+    assert [one.doubt for one in listed(registry).names] == ["its public record points elsewhere (198.51.100.9)"]
 
 
 def test_one_long_name_does_not_push_the_others_away() -> None:

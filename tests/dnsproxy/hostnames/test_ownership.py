@@ -124,7 +124,7 @@ def test_where_the_operator_has_named_the_public_addresses_internal_ones_excuse_
     ids=["one", "many"],
 )
 def test_the_reason_names_where_the_record_leads(public: list[str], shown: str) -> None:
-    assert Finding(tuple(public)).reason == f"its public record leads elsewhere {shown}"
+    assert Finding(tuple(public)).reason == f"its public record points elsewhere {shown}"
 
 
 POINTS = st.sampled_from(

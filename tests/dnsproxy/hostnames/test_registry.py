@@ -111,7 +111,9 @@ def test_following_changes_comes_to_the_table_of_the_final_claims(
 def test_the_order_of_objects_and_of_their_claims_does_not_matter(steps: list[tuple[Key, tuple[Claim, ...]]]) -> None:
     one, other = build(final_state(steps)), build(final_state(steps), backwards=True)
     assert contents(one.table()) == contents(other.table())
-    assert {repr(lost) for lost in one.registry.lost()} == {repr(lost) for lost in other.registry.lost()}
+    assert {repr(excluded) for excluded in one.registry.excluded()} == {
+        repr(excluded) for excluded in other.registry.excluded()
+    }
 
 
 @given(changes)
@@ -120,11 +122,11 @@ def test_every_claim_is_answered_or_lost_for_a_reason(steps: list[tuple[Key, tup
     following = build(state)
     following.table()
     registry = following.registry
-    lost = registry.lost()
+    excluded = registry.excluded()
     claims = [one for claims in state.values() for one in claims]
     winners = [one for one in claims if registry.verdict(one.hostname, one.reach).winner == one]
-    assert sorted(map(repr, [*winners, *(one.claim for one in lost)])) == sorted(map(repr, claims))
-    assert all(one.reason for one in lost)
+    assert sorted(map(repr, [*winners, *(one.claim for one in excluded)])) == sorted(map(repr, claims))
+    assert all(one.reason for one in excluded)
 
 
 @given(changes)
@@ -136,7 +138,7 @@ def test_removing_everything_leaves_an_empty_table(steps: list[tuple[Key, tuple[
     table = following.table()
     assert contents(table) == ({}, {}, {})
     assert len(table) == 0
-    assert following.registry.lost() == []
+    assert following.registry.excluded() == []
 
 
 @given(changes)
@@ -161,10 +163,10 @@ def test_the_loser_takes_over_when_the_winner_goes() -> None:
     following.replace(("ingress", "old"), claim("app.example.org", "old", ingress_class="inner"))
     following.replace(("ingress", "new"), claim("app.example.org", "new", created="2026-06-01T00:00:00Z"))
     assert addresses_of(following.table(), "app.example.org") == ("192.0.2.2",)
-    assert [lost.reason for lost in following.registry.lost()] == ["Ingress shop/old has it"]
+    assert [excluded.reason for excluded in following.registry.excluded()] == ["Ingress shop/old has it"]
     following.replace(("ingress", "old"))
     assert addresses_of(following.table(), "app.example.org") == ("192.0.2.1",)
-    assert following.registry.lost() == []
+    assert following.registry.excluded() == []
 
 
 def test_names_whose_target_has_no_address_are_counted_until_it_has_one() -> None:
@@ -242,9 +244,9 @@ def test_findings_before_between_or_after_the_claims_come_to_the_same_table(
     for key, claims in final_state(steps).items():
         before.replace(key, *claims)
     assert contents(mixed.table()) == contents(before.table())
-    assert {repr(one) for one in mixed.registry.doubted()} == {repr(one) for one in before.registry.doubted()}
-    assert {repr(one) for one in mixed.registry.lost()} == {repr(one) for one in before.registry.lost()}
-    assert not (enforce and mixed.registry.doubted())
+    assert {repr(one) for one in mixed.registry.unverified()} == {repr(one) for one in before.registry.unverified()}
+    assert {repr(one) for one in mixed.registry.excluded()} == {repr(one) for one in before.registry.excluded()}
+    assert not (enforce and mixed.registry.unverified())
 
 
 def test_a_finding_touches_its_name_alone_and_the_same_one_nothing() -> None:
@@ -252,10 +254,10 @@ def test_a_finding_touches_its_name_alone_and_the_same_one_nothing() -> None:
     following.table()
     assert following.registry.set_finding("app.example.org", ELSEWHERE)
     assert [host.hostname for host in following.registry.changes()] == ["app.example.org"]
-    assert [one.claim.hostname for one in following.registry.doubted()] == ["app.example.org"]
+    assert [one.claim.hostname for one in following.registry.unverified()] == ["app.example.org"]
     assert not following.registry.set_finding("app.example.org", ELSEWHERE)
     assert list(following.registry.changes()) == []
     assert following.registry.set_finding("app.example.org", None)
     assert not following.registry.set_finding("app.example.org", None)
     following.table()
-    assert (following.registry.doubted(), following.registry.findings) == ([], {})
+    assert (following.registry.unverified(), following.registry.findings) == ([], {})

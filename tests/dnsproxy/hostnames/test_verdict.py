@@ -61,8 +61,8 @@ LINE = Claim(HOST, Reach.NAME, Origin("hosts file", "names:1"), ("192.0.2.9",))
 def test_the_first_by_rank_wins_in_either_order(winner: Claim, loser: Claim) -> None:
     verdict = judge([winner, loser], targets=TARGETS, guards=Guards())
     assert verdict == judge([loser, winner], targets=TARGETS, guards=Guards())
-    assert [lost.claim for lost in verdict.lost if lost.claim != winner] == [loser]
-    assert verdict.lost[-1].reason == f"{winner.origin} has it"
+    assert [excluded.claim for excluded in verdict.excluded if excluded.claim != winner] == [loser]
+    assert verdict.excluded[-1].reason == f"{winner.origin} has it"
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_the_first_by_rank_wins_in_either_order(winner: Claim, loser: Claim) -> 
 def test_a_claim_is_answered_with_its_target(ingress_class: str | None, addresses: tuple[str, ...]) -> None:
     wanted = claim("a", ingress_class=ingress_class)
     verdict = judge([wanted], targets=TARGETS, guards=Guards())
-    assert (verdict.winner, verdict.addresses, verdict.lost) == (wanted, addresses, ())
+    assert (verdict.winner, verdict.addresses, verdict.excluded) == (wanted, addresses, ())
 
 
 STATUS = ("192.0.2.3", "lb.example.org", "2001:db8::3")
@@ -104,7 +104,7 @@ def test_a_chosen_target_without_address_is_named_and_no_other_takes_its_place(t
         [chosen], targets=dataclasses.replace(TARGETS, services={"edge/relay": ("192.0.2.5",)}), guards=Guards()
     )
     assert (verdict.winner, verdict.addresses) == (None, ())
-    assert [lost.reason for lost in verdict.lost] == [f"its target has no address ({target})"]
+    assert [excluded.reason for excluded in verdict.excluded] == [f"its target has no address ({target})"]
 
 
 def test_a_static_name_keeps_its_own_addresses() -> None:
@@ -117,7 +117,7 @@ def test_a_static_name_keeps_its_own_addresses() -> None:
 def test_a_name_whose_target_has_no_address_is_left_out(targets: Targets, ingress_class: str | None) -> None:
     verdict = judge([claim("a", ingress_class=ingress_class)], targets=targets, guards=Guards())
     assert (verdict.winner, verdict.addresses) == (None, ())
-    assert [lost.reason for lost in verdict.lost] == ["its target has no address (--target)"]
+    assert [excluded.reason for excluded in verdict.excluded] == ["its target has no address (--target)"]
     assert verdict.waits
 
 
@@ -125,19 +125,19 @@ def test_a_name_whose_target_has_no_address_is_left_out(targets: Targets, ingres
 def test_a_guarded_name_is_taken_by_nobody(claims: tuple[Claim, ...]) -> None:
     verdict = judge(claims, targets=TARGETS, guards=Guards(deny=(HOST,)))
     assert (verdict.winner, verdict.addresses, verdict.waits) == (None, (), False)
-    assert {lost.claim for lost in verdict.lost} == set(claims)
-    assert {lost.reason for lost in verdict.lost} == {"it is denied (--deny)"}
+    assert {excluded.claim for excluded in verdict.excluded} == set(claims)
+    assert {excluded.reason for excluded in verdict.excluded} == {"it is denied (--deny)"}
 
 
 def test_nobody_claims_nothing() -> None:
     verdict = judge([], targets=TARGETS, guards=Guards())
-    assert (verdict.winner, verdict.addresses, verdict.lost) == (None, (), ())
+    assert (verdict.winner, verdict.addresses, verdict.excluded) == (None, (), ())
 
 
 ELSEWHERE = Finding(("198.51.100.9",), balancers={"inner": ("192.0.2.3",)})
 """A public record that leads to none of the load balancers below."""
 FOREIGN, OWNED = ("192.0.2.3",), ("198.51.100.9",)
-DOUBT = "its public record leads elsewhere (198.51.100.9)"
+DOUBT = "its public record points elsewhere (198.51.100.9)"
 
 
 def test_a_doubted_winner_is_answered_and_the_doubt_told() -> None:
@@ -167,21 +167,21 @@ def test_enforced_a_foreign_claim_leaves_its_place_to_the_next(others: list[Clai
     verdict = judge([foreign, *others], targets=TARGETS, guards=Guards(), finding=ELSEWHERE, enforce=True)
     assert (verdict.winner.origin.name if verdict.winner else None) == winner
     assert verdict.doubt == ""
-    reason = next(lost.reason for lost in verdict.lost if lost.claim == foreign)
+    reason = next(excluded.reason for excluded in verdict.excluded if excluded.claim == foreign)
     assert reason == (f"{LINE.origin} has it" if others == [LINE] else f"{DOUBT}, --ownership enforce")
 
 
 def test_a_guard_goes_before_a_doubt() -> None:
     foreign = replace(claim("a"), status=FOREIGN)
     verdict = judge([foreign], targets=TARGETS, guards=Guards(deny=(HOST,)), finding=ELSEWHERE, enforce=True)
-    assert [lost.reason for lost in verdict.lost] == ["it is denied (--deny)"]
+    assert [excluded.reason for excluded in verdict.excluded] == ["it is denied (--deny)"]
 
 
 def test_a_whole_top_level_domain_is_for_the_operator_alone() -> None:
     wild = Claim("*.lan", Reach.ONE_LABEL, claim("a").origin)
     static = Claim("*.lan", Reach.ONE_LABEL, FLAG.origin, ("192.0.2.8",))
     verdict = judge([wild], targets=TARGETS, guards=Guards())
-    assert (verdict.winner, "--zone lan" in verdict.lost[0].reason) == (None, True)
+    assert (verdict.winner, "--zone lan" in verdict.excluded[0].reason) == (None, True)
     assert judge([wild, static], targets=TARGETS, guards=Guards()).winner == static
     assert judge([wild], targets=TARGETS, guards=Guards(zones=("lan",))).winner == wild
 
@@ -225,5 +225,5 @@ def test_the_verdict_depends_on_the_set_of_claims_alone(
     )
     assert one == other
     assert not (one.doubt and (enforce or one.winner is None))
-    named = [lost.claim for lost in one.lost] + ([one.winner] if one.winner else [])
+    named = [excluded.claim for excluded in one.excluded] + ([one.winner] if one.winner else [])
     assert sorted(map(repr, named)) == sorted(map(repr, orders[0]))

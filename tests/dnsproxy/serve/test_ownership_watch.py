@@ -155,8 +155,8 @@ async def test_a_name_whose_record_leads_elsewhere_is_left_out_once_that_is_conf
         assert watched.answer() == (RELAY,)
         await passes(3)
         assert watched.answer() == ()
-        (lost,) = watched.registry.verdict(APP, Reach.NAME).lost
-        assert lost.reason == f"its public record leads elsewhere ({ELSEWHERE}), --ownership enforce"
+        (excluded,) = watched.registry.verdict(APP, Reach.NAME).excluded
+        assert excluded.reason == f"its public record points elsewhere ({ELSEWHERE}), --ownership enforce"
         assert len(watched.woken) == 1
 
 
@@ -165,7 +165,7 @@ async def test_a_warning_leaves_the_answer_as_it_is(autojump_clock: MockClock) -
         with capture_logs() as logs:
             await passes(4 * DEFAULT_PACE.every)
         assert watched.answer() == (RELAY,)
-        assert watched.doubt() == f"its public record leads elsewhere ({ELSEWHERE})"
+        assert watched.doubt() == f"its public record points elsewhere ({ELSEWHERE})"
         (line,) = [line for line in logs if line["log_level"] == "warning"]
         assert (line["hostname"], line["origin"], line["left_out"]) == (APP, "Ingress shop/app", False)
         assert (line["public"], line["expected"]) == ([ELSEWHERE], [BALANCER])
@@ -400,7 +400,7 @@ async def test_many_names_in_doubt_are_told_as_many(autojump_clock: MockClock) -
             await passes(3 * DEFAULT_PACE.every)
         assert len(watched.registry.findings) == 50
         warnings = [line["event"] for line in logs if line["log_level"] == "warning"]
-        assert warnings.count("public record leads elsewhere") == 20
+        assert warnings.count("public record points elsewhere") == 20
         assert len(warnings) == 21
 
 

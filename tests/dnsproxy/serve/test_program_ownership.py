@@ -97,7 +97,7 @@ async def test_enforced_the_stolen_name_is_answered_as_in_public_and_the_own_one
         assert addresses_in(await ask(bound.dns[0], STOLEN)) == [ELSEWHERE]
         assert addresses_in(await ask(bound.dns[0], OWN)) == [RELAY]
         explanation = (await get(bound.admin, f"/explain?name={STOLEN}"))[1]
-        assert f"its public record leads elsewhere ({ELSEWHERE}), --ownership enforce" in explanation
+        assert f"its public record points elsewhere ({ELSEWHERE}), --ownership enforce" in explanation
 
 
 async def test_warned_it_is_answered_and_shown_everywhere(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ async def test_warned_it_is_answered_and_shown_everywhere(tmp_path: Path) -> Non
         await until(bound, "/in-doubt", "In doubt, 1 to 1 of 1")
         assert addresses_in(await ask(bound.dns[0], STOLEN)) == [RELAY]
         for path in ("/in-doubt", "/names", "/table", f"/explain?name={STOLEN}"):
-            assert f"its public record leads elsewhere ({ELSEWHERE})" in (await get(bound.admin, path))[1]
+            assert f"its public record points elsewhere ({ELSEWHERE})" in (await get(bound.admin, path))[1]
         metrics = await until(bound, "/metrics", "dnsproxy_ownership_doubted_names 1.0")
         assert 'dnsproxy_ownership_looks_total{result="record"}' in metrics
         assert STOLEN not in metrics

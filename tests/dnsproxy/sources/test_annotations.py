@@ -10,27 +10,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnsproxy.hostnames.targets import BadTarget, parse_target
-from dnsproxy.sources.annotations import HOSTNAME, IGNORE, NO_MARKS, TARGET, MarkedMetadata, Marks, read_marks
+from dnsproxy.sources.annotations import (
+    HOSTNAME,
+    IGNORE,
+    NO_ANNOTATIONS,
+    TARGET,
+    AnnotatedMetadata,
+    Annotations,
+    read_annotations,
+)
 
 
-def read(annotations: Any = None, labels: Any = None) -> Marks:
+def read(annotations: Any = None, labels: Any = None) -> Annotations:
     metadata = {"name": "app", "annotations": annotations, "labels": labels}
-    return read_marks(msgspec.convert(metadata, MarkedMetadata))
+    return read_annotations(msgspec.convert(metadata, AnnotatedMetadata))
 
 
 @pytest.mark.parametrize(
     ("annotations", "labels", "expected"),
     [
-        pytest.param(None, None, NO_MARKS, id="none"),
-        pytest.param({}, {"app": "web"}, NO_MARKS, id="others"),
-        pytest.param({IGNORE: "true"}, None, Marks(ignored=True), id="ignored by annotation"),
-        pytest.param(None, {IGNORE: "true"}, Marks(ignored=True), id="ignored by label"),
-        pytest.param({IGNORE: "false"}, {IGNORE: "true"}, NO_MARKS, id="the annotation goes first"),
-        pytest.param({TARGET: "192.0.2.1"}, {TARGET: "status"}, Marks(target="192.0.2.1"), id="for the target too"),
-        pytest.param({TARGET: "status"}, {IGNORE: "true"}, Marks(ignored=True, target="status"), id="one of each"),
+        pytest.param(None, None, NO_ANNOTATIONS, id="none"),
+        pytest.param({}, {"app": "web"}, NO_ANNOTATIONS, id="others"),
+        pytest.param({IGNORE: "true"}, None, Annotations(ignored=True), id="ignored by annotation"),
+        pytest.param(None, {IGNORE: "true"}, Annotations(ignored=True), id="ignored by label"),
+        pytest.param({IGNORE: "false"}, {IGNORE: "true"}, NO_ANNOTATIONS, id="the annotation goes first"),
+        pytest.param(
+            {TARGET: "192.0.2.1"}, {TARGET: "status"}, Annotations(target="192.0.2.1"), id="for the target too"
+        ),
+        pytest.param(
+            {TARGET: "status"}, {IGNORE: "true"}, Annotations(ignored=True, target="status"), id="one of each"
+        ),
     ],
 )
-def test_marks_are_read_from_annotations_and_labels(annotations: Any, labels: Any, expected: Marks) -> None:
+def test_marks_are_read_from_annotations_and_labels(annotations: Any, labels: Any, expected: Annotations) -> None:
     assert read(annotations, labels) == expected
 
 
@@ -49,9 +61,9 @@ def test_marks_are_read_from_annotations_and_labels(annotations: Any, labels: An
     ],
 )
 def test_a_mark_that_cannot_be_read_is_a_fault(annotations: Any, named: str) -> None:
-    marks = read(annotations)
-    assert (marks.ignored, marks.target) == (False, None)
-    (fault,) = marks.faults
+    annotations = read(annotations)
+    assert (annotations.ignored, annotations.target) == (False, None)
+    (fault,) = annotations.faults
     assert named in fault
     assert fault.isprintable()
 
@@ -112,7 +124,7 @@ def test_any_text_is_a_target_or_refused(text: str) -> None:
     ],
 )
 def test_hostnames_are_a_list_with_commas(annotations: Any, labels: Any, hostnames: tuple[str, ...]) -> None:
-    assert read(annotations, labels) == Marks(hostnames=hostnames)
+    assert read(annotations, labels) == Annotations(hostnames=hostnames)
 
 
 @pytest.mark.parametrize(
@@ -122,10 +134,10 @@ def test_hostnames_are_a_list_with_commas(annotations: Any, labels: Any, hostnam
      "x" * 64, ".".join(["abcdefgh"] * 32), "a\x00.example.org", "\u202egro.example"],
 )  # fmt: skip
 def test_a_bad_hostname_is_told_and_harms_neither_the_others_nor_the_object(bad: str) -> None:
-    marks = read({HOSTNAME: f"a.example.org,{bad},b.example.org,{bad}", TARGET: "192.0.2.1"})
-    assert (marks.hostnames, marks.target) == (("a.example.org", "b.example.org"), "192.0.2.1")
-    assert marks.bar is None
-    (fault,) = marks.bad_hostnames
+    annotations = read({HOSTNAME: f"a.example.org,{bad},b.example.org,{bad}", TARGET: "192.0.2.1"})
+    assert (annotations.hostnames, annotations.target) == (("a.example.org", "b.example.org"), "192.0.2.1")
+    assert annotations.exclusion is None
+    (fault,) = annotations.bad_hostnames
     assert fault.startswith(HOSTNAME)
     assert fault.isprintable()
 
@@ -136,18 +148,18 @@ def test_a_bad_hostname_is_told_and_harms_neither_the_others_nor_the_object(bad:
         pytest.param({}, None, id="none"),
         pytest.param({IGNORE: "false", TARGET: "status", HOSTNAME: "a.example.org"}, None, id="all good"),
         pytest.param({IGNORE: "true", TARGET: "?"}, f"is ignored ({IGNORE})", id="ignored goes before a fault"),
-        pytest.param({TARGET: "?"}, "has a mark that can't be read", id="a bad target"),
+        pytest.param({TARGET: "?"}, "has an invalid annotation", id="a bad target"),
         pytest.param({HOSTNAME: "?"}, None, id="a bad hostname"),
     ],
 )
 def test_only_a_mark_that_cannot_be_understood_or_says_so_bars_the_object(annotations: Any, bar: str | None) -> None:
-    assert read(annotations).bar == bar
+    assert read(annotations).exclusion == bar
 
 
 @given(st.text(), st.text() | st.none(), st.text() | st.none())
 def test_any_text_in_a_mark_is_taken_or_told(hostname: str, ignore: str | None, target: str | None) -> None:
-    marks = read({HOSTNAME: hostname, IGNORE: ignore, TARGET: target})
-    assert len(set(marks.hostnames)) == len(marks.hostnames)
-    assert len(marks.hostnames) + len(marks.bad_hostnames) <= len(hostname.split(","))
-    for fault in (*marks.faults, *marks.bad_hostnames):
+    annotations = read({HOSTNAME: hostname, IGNORE: ignore, TARGET: target})
+    assert len(set(annotations.hostnames)) == len(annotations.hostnames)
+    assert len(annotations.hostnames) + len(annotations.bad_hostnames) <= len(hostname.split(","))
+    for fault in (*annotations.faults, *annotations.bad_hostnames):
         assert fault.isprintable()

@@ -293,7 +293,7 @@ async def test_nothing_is_claimed_and_one_line_is_logged_until_discovery_succeed
             assert not seen.in_step
             assert (seen.synced, seen.names) == (0, set())
             warnings = [line["event"] for line in logs if line["log_level"] == "warning"]
-            assert warnings == ["cannot ask for the kinds of the Gateway API"]
+            assert warnings == ["cannot discover the kinds of the Gateway API"]
             api.faults.clear()
             await seen.until_names("app.example.org")
 

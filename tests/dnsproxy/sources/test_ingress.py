@@ -150,7 +150,7 @@ def test_an_object_whose_mark_cannot_be_read_claims_nothing(mark: dict[str, str]
     claims, rejections = claims_of(parse(RULE, annotations=mark), tls_only=False)
     assert claims == []
     assert [one.deliberate for one in rejections] == [False] * (len(mark) + 1)
-    assert rejections[-1].reason == f"{A}: it has a mark that can't be read"
+    assert rejections[-1].reason == f"{A}: it has an invalid annotation"
 
 
 @pytest.mark.parametrize(

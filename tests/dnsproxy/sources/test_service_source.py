@@ -13,14 +13,14 @@ from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.sources.annotations import HOSTNAME, IGNORE, TARGET
-from dnsproxy.sources.service_source import MarkedService, ServiceSource, claims_of
+from dnsproxy.sources.service_source import AnnotatedService, ServiceSource, claims_of
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 
 GIT = "git.example.org"
 ORIGIN = Origin("Service", "gitlab-shell", "git", "2026-01-02T03:04:05Z")
 
 
-def service(annotations: Any = None, *, points: Any = None, **rest: Any) -> MarkedService:
+def service(annotations: Any = None, *, points: Any = None, **rest: Any) -> AnnotatedService:
     metadata = {
         "name": "gitlab-shell",
         "namespace": "git",
@@ -29,7 +29,7 @@ def service(annotations: Any = None, *, points: Any = None, **rest: Any) -> Mark
     }
     spec = {"type": "LoadBalancer", "clusterIP": "10.96.0.7", "ports": [{"port": 22}]}
     status = {"loadBalancer": {"ingress": points}}
-    return msgspec.convert({"metadata": metadata, "spec": spec, "status": status} | rest, MarkedService)
+    return msgspec.convert({"metadata": metadata, "spec": spec, "status": status} | rest, AnnotatedService)
 
 
 def test_a_marked_service_is_answered_for() -> None:
@@ -62,8 +62,8 @@ def test_a_service_without_hostnames_is_nobodys_business(annotations: Any) -> No
     ("annotations", "reasons", "deliberate"),
     [
         pytest.param({IGNORE: "true"}, [f"{GIT}: it is ignored ({IGNORE})"], True, id="ignored"),
-        pytest.param({IGNORE: "1"}, [IGNORE, f"{GIT}: it has a mark that can't be read"], False, id="bad ignore"),
-        pytest.param({TARGET: "relay"}, [TARGET, f"{GIT}: it has a mark that can't be read"], False, id="bad target"),
+        pytest.param({IGNORE: "1"}, [IGNORE, f"{GIT}: it has an invalid annotation"], False, id="bad ignore"),
+        pytest.param({TARGET: "relay"}, [TARGET, f"{GIT}: it has an invalid annotation"], False, id="bad target"),
     ],
 )
 def test_a_service_that_is_left_out_says_why(annotations: Any, reasons: list[str], deliberate: bool) -> None:

@@ -259,7 +259,7 @@ async def test_no_more_than_so_many_are_followed_because_objects_name_them(
         assert told.targets.faults == {}
         assert set(told.addresses) == {RELAY}
     assert [line["event"] for line in logs if line["log_level"] == "warning"] == [
-        "objects name too many Services; names that point to others are forwarded"
+        "objects name too many Services; names that point to the others are forwarded"
     ]
 
 

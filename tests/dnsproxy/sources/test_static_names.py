@@ -80,8 +80,8 @@ def test_a_good_file_gives_its_names_and_no_complaint(content: str, expected: Na
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        pytest.param("192.0.2.1", "192.0.2.1 has no name behind it", id="no name"),
-        pytest.param("192.0.2.1 # app.example.org", "192.0.2.1 has no name behind it", id="name in the comment"),
+        pytest.param("192.0.2.1", "192.0.2.1 has no name after it", id="no name"),
+        pytest.param("192.0.2.1 # app.example.org", "192.0.2.1 has no name after it", id="name in the comment"),
         pytest.param("app.example.org 192.0.2.1", "'app.example.org' is not an IP address", id="the wrong way round"),
         pytest.param("app.example.org", "'app.example.org' is not an IP address", id="name alone"),
         pytest.param("192.0.2.256 app.example.org", "'192.0.2.256' is not an IP address", id="number too large"),

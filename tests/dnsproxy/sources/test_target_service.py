@@ -15,7 +15,7 @@ from dnsproxy.hostnames.targets import BadTarget, parse_target
 from dnsproxy.sources.target_service import (
     Service,
     ServiceUses,
-    Turn,
+    UseChange,
     addresses_of,
     fault_of,
     service_collection,
@@ -142,10 +142,10 @@ targets = st.sampled_from(["service:x/one", "service:x/two", "service:y/one", "1
 def test_what_is_named_and_left_adds_up_to_what_the_last_claims_name(steps: list[tuple[str, list[str]]]) -> None:
     uses, in_use = ServiceUses(), set[str]()
     for hostname, chosen in steps:
-        turn = uses.put(hostname, chosen)
-        assert not turn.named & in_use
-        assert turn.left <= in_use
-        in_use = (in_use | turn.named) - turn.left
+        change = uses.put(hostname, chosen)
+        assert not change.added & in_use
+        assert change.removed <= in_use
+        in_use = (in_use | change.added) - change.removed
     last = {hostname: {one[8:] for one in chosen if one.startswith("service:")} for hostname, chosen in steps}
     assert in_use == set().union(*last.values())
     for key in ("x/one", "x/two", "y/one"):
@@ -154,10 +154,10 @@ def test_what_is_named_and_left_adds_up_to_what_the_last_claims_name(steps: list
 
 def test_a_hostname_that_goes_leaves_nothing_behind() -> None:
     uses = ServiceUses()
-    assert uses.put("a.org", ["service:x/one"]) == Turn(named=frozenset({"x/one"}))
-    assert uses.put("a.org", ["service:x/one"]) == Turn()
-    assert uses.put("b.org", ["service:x/one"]) == Turn()
-    assert uses.put("a.org", []) == Turn()
-    assert uses.put("b.org", []) == Turn(left=frozenset({"x/one"}))
+    assert uses.put("a.org", ["service:x/one"]) == UseChange(added=frozenset({"x/one"}))
+    assert uses.put("a.org", ["service:x/one"]) == UseChange()
+    assert uses.put("b.org", ["service:x/one"]) == UseChange()
+    assert uses.put("a.org", []) == UseChange()
+    assert uses.put("b.org", []) == UseChange(removed=frozenset({"x/one"}))
     assert uses.hostnames("x/one") == []
     assert (uses._by_hostname, uses._by_service) == ({}, {})

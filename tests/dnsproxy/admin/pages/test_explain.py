@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dnsproxy.admin.explain import explain
-from dnsproxy.admin.pages.explain import format_why
+from dnsproxy.admin.pages.explain import format_explanation_page
 from dnsproxy.hostnames.claims import Rejection
 from dnsproxy.hostnames.registry import Registry
 from tests.dnsproxy.admin.pages.test_lists import EVIL, claim, registry_of
 
 
 def page_of(registry: Registry, name: str, **more: object) -> str:
-    return str(format_why(explain(registry, name, ttl=5, **more)))  # type: ignore[arg-type]
+    return str(format_explanation_page(explain(registry, name, ttl=5, **more)))  # type: ignore[arg-type]
 
 
 def test_an_answer_is_told_with_its_rule_and_origin() -> None:

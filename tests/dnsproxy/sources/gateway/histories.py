@@ -37,7 +37,7 @@ PARENTS = [*GATEWAYS, parent_ref("web/x", LISTENER_SET), parent_ref("infra/x", X
 hostnames = st.sampled_from(HOSTNAMES)
 places = st.sampled_from(PLACES)
 scopes = st.sampled_from(SCOPES)
-marks = st.sampled_from(
+own_annotations = st.sampled_from(
     [{}, {}, {}, {}, {}, {HOSTNAME: "b.a.org"}, {HOSTNAME: "*.a.org"}, {IGNORE: "true"}, {IGNORE: "?"}]
 )
 ages = st.sampled_from([OLD, NEW])
@@ -70,13 +70,13 @@ def objects(draw: st.DrawFn, kind: str) -> Any:
                 "class_name": draw(st.sampled_from(["public", "public", "inner"])),
                 "allowedListeners": draw(scopes),
             }
-            return gateway(*draw(listeners), place=place, annotations=draw(marks), created=draw(ages), **spec)
+            return gateway(*draw(listeners), place=place, annotations=draw(own_annotations), created=draw(ages), **spec)
         case "ListenerSet" | "XListenerSet":
             parent = draw(st.sampled_from(GATEWAYS))
-            return listener_set(*draw(listeners), place=place, parent=parent, annotations=draw(marks))
+            return listener_set(*draw(listeners), place=place, parent=parent, annotations=draw(own_annotations))
         case _:
             own, refs = draw(st.lists(hostnames, max_size=2)), draw(st.lists(parents(), min_size=1, max_size=3))
-            return route(*own, place=place, parents=refs, annotations=draw(marks), created=draw(ages))
+            return route(*own, place=place, parents=refs, annotations=draw(own_annotations), created=draw(ages))
 
 
 @st.composite

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from dnsproxy.sources.annotations import MarkFields
+from dnsproxy.sources.annotations import AnnotationFields
 from dnsproxy.sources.gateway import structs
 from dnsproxy.sources.gateway.kinds import GATEWAY, ROUTES, TLS_ROUTE
 from sidecar.kubernetes.objects import Unreadable
@@ -55,7 +55,7 @@ def is_used(one: Any) -> bool:
     return (
         one is not None
         and not isinstance(one, Unreadable)
-        and (one.metadata.annotations or MarkFields()).ignore is None
+        and (one.metadata.annotations or AnnotationFields()).ignore is None
     )
 
 
@@ -70,7 +70,7 @@ def served_names(objects: Mapping[Key, Any], names: Iterable[str]) -> set[str]:
     found = set()
     for (kind, one), name in product(routes_of(objects), names):
         own = one.spec.hostnames or ()
-        marked = (one.metadata.annotations or MarkFields()).hostname
+        marked = (one.metadata.annotations or AnnotationFields()).hostname
         wanted = any(name_stands_in(hostname, name) for hostname in (*own, *([marked] if marked else [])))
         for ref in one.spec.parent_refs or ():
             for door in doors(objects, labels, ref):

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from dnsproxy.sources.annotations import IGNORE, TARGET
-from dnsproxy.sources.gateway.attachment import Parent, Refusal, attach, find_parent
+from dnsproxy.sources.gateway.attachment import NotAttached, Parent, attach, find_parent
 from dnsproxy.sources.gateway.facts import RouteFacts, read_facts
 from dnsproxy.sources.gateway.kinds import GATEWAY, HTTP_ROUTE, LISTENER_SET, TLS_ROUTE, X_LISTENER_SET, Ref
-from dnsproxy.sources.gateway.object_graph import State
+from dnsproxy.sources.gateway.object_graph import ObjectGraph
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from tests.dnsproxy.sources.gateway.objects import (
     ALL_SETS,
@@ -26,14 +26,14 @@ from tests.dnsproxy.sources.gateway.objects import (
 MAIN, EXTRA = Ref(GATEWAY, "infra", "main"), Ref(LISTENER_SET, "web", "extra")
 
 
-def state_of(*objects: Any, labels: Mapping[str, str] | None = None) -> State:
+def state_of(*objects: Any, labels: Mapping[str, str] | None = None) -> ObjectGraph:
     """With `labels` on namespace web."""
-    state = State()
+    graph = ObjectGraph()
     for kind, one in objects:
         facts = read_facts(kind, one)
-        state.put(Ref(kind, facts.origin.namespace, facts.origin.name), facts)
-    state.put_labels("web", labels)
-    return state
+        graph.put(Ref(kind, facts.origin.namespace, facts.origin.name), facts)
+    graph.put_labels("web", labels)
+    return graph
 
 
 def parent_of(*objects: Any, ref: Ref = EXTRA, labels: Mapping[str, str] | None = None) -> Parent:
@@ -42,9 +42,9 @@ def parent_of(*objects: Any, ref: Ref = EXTRA, labels: Mapping[str, str] | None 
     return parent
 
 
-def refusal_of(*objects: Any, ref: Ref = EXTRA, classes: tuple[str, ...] = (), **more: Any) -> Refusal:
+def refusal_of(*objects: Any, ref: Ref = EXTRA, classes: tuple[str, ...] = (), **more: Any) -> NotAttached:
     refusal = find_parent(ref, state_of(*objects, **more), classes=frozenset(classes))
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, NotAttached)
     return refusal
 
 
@@ -84,11 +84,11 @@ def test_the_nearer_target_goes_first(gateway_target: Any, set_target: Any, expe
 @pytest.mark.parametrize(
     ("objects", "reason"),
     [
-        pytest.param([OPEN], "ListenerSet web/extra is not there", id="no such set"),
-        pytest.param([SET], "ListenerSet web/extra: Gateway infra/main is not there", id="no such Gateway"),
+        pytest.param([OPEN], "ListenerSet web/extra does not exist", id="no such set"),
+        pytest.param([SET], "ListenerSet web/extra: Gateway infra/main does not exist", id="no such Gateway"),
         pytest.param(
             [(X_LISTENER_SET, SET[1]), OPEN],
-            "ListenerSet web/extra is not there",
+            "ListenerSet web/extra does not exist",
             id="its forerunner is another object",
         ),
         pytest.param([(GATEWAY, gateway()), SET], "Gateway infra/main refuses ListenerSet web/extra", id="by default"),
@@ -111,10 +111,14 @@ def test_the_nearer_target_goes_first(gateway_target: Any, set_target: Any, expe
         ),
         pytest.param(
             [(GATEWAY, gateway(allowedListeners=ALL_SETS, labels={TARGET: "?"})), SET],
-            "mark",
-            id="a mark of the Gateway",
+            "invalid annotation",
+            id="an annotation of the Gateway",
         ),
-        pytest.param([OPEN, (LISTENER_SET, listener_set(labels={IGNORE: "?"}))], "mark", id="a mark of the set"),
+        pytest.param(
+            [OPEN, (LISTENER_SET, listener_set(labels={IGNORE: "?"}))],
+            "invalid annotation",
+            id="an annotation of the set",
+        ),
     ],
 )
 def test_a_set_that_leads_nowhere_says_why(objects: list[Any], reason: str) -> None:
@@ -126,7 +130,7 @@ def test_a_set_that_leads_nowhere_says_why(objects: list[Any], reason: str) -> N
 @pytest.mark.parametrize(
     ("objects", "classes", "reason"),
     [
-        pytest.param([OPEN, SET], ("other",), "has class public, which --gateway-class leaves out", id="class"),
+        pytest.param([OPEN, SET], ("other",), "has class public, which --gateway-class excludes", id="class"),
         pytest.param([OPEN, SET], ("Public",), "has class public", id="case counts"),
         pytest.param(
             [(GATEWAY, gateway(allowedListeners=ALL_SETS, labels={IGNORE: "true"})), SET],
@@ -147,8 +151,8 @@ def test_what_somebody_left_out_is_told_apart(objects: list[Any], classes: tuple
 
 @pytest.mark.parametrize(("labels", "admitted"), [({"team": "web"}, True), ({"team": "api"}, False), ({}, False)])
 def test_listener_sets_are_admitted_by_label(labels: Mapping[str, str], admitted: bool) -> None:
-    state = state_of((GATEWAY, gateway(allowedListeners=SELECTED)), SET, labels=labels)
-    assert isinstance(find_parent(EXTRA, state, classes=frozenset()), Parent) is admitted
+    graph = state_of((GATEWAY, gateway(allowedListeners=SELECTED)), SET, labels=labels)
+    assert isinstance(find_parent(EXTRA, graph, classes=frozenset()), Parent) is admitted
 
 
 DOORS = parent_of(
@@ -171,7 +175,7 @@ def attached(ref: dict[str, Any], *, kind: str = HTTP_ROUTE, place: str = "web/a
     facts = read_facts(kind, route(place=place, parents=[TO_GATEWAY | ref]))
     assert isinstance(facts, RouteFacts)
     found = attach(facts.origin, facts.parents[0], DOORS, labels=labels)
-    return found if isinstance(found, Refusal) else [one.name for one in found]
+    return found if isinstance(found, NotAttached) else [one.name for one in found]
 
 
 @pytest.mark.parametrize(
@@ -203,7 +207,7 @@ def test_a_route_gets_to_the_listeners_that_take_it(ref: Any, more: Any, expecte
         pytest.param({"port": 5432}, {}, "that takes HTTPRoutes", id="TCP listener"),
         pytest.param({"sectionName": "e"}, {}, "listener 'e' of Gateway infra/main: it does not admit", id="namespace"),
         pytest.param({"sectionName": "d"}, {}, "are not known", id="labels unknown"),
-        pytest.param({"sectionName": "d"}, {"labels": {}}, "its selector does not take", id="no label"),
+        pytest.param({"sectionName": "d"}, {"labels": {}}, "its selector does not match", id="no label"),
         pytest.param(
             {"sectionName": "d"},
             {"labels": {"team": "api"}, "place": "infra/app"},
@@ -214,7 +218,7 @@ def test_a_route_gets_to_the_listeners_that_take_it(ref: Any, more: Any, expecte
 )
 def test_a_route_that_no_listener_takes_is_told_why(ref: Any, more: Any, reason: str) -> None:
     refusal = attached(ref, **more)
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, NotAttached)
     assert reason in refusal.reason
     assert not refusal.deliberate
 

@@ -12,7 +12,7 @@ from dnsproxy.sources.annotations import HOSTNAME, IGNORE, TARGET
 from dnsproxy.sources.gateway.contribution import contribution
 from dnsproxy.sources.gateway.facts import read_facts
 from dnsproxy.sources.gateway.kinds import GATEWAY, GRPC_ROUTE, HTTP_ROUTE, LISTENER_SET, TLS_ROUTE, Ref
-from dnsproxy.sources.gateway.object_graph import State
+from dnsproxy.sources.gateway.object_graph import ObjectGraph
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from tests.dnsproxy.sources.gateway.objects import (
     ALL_SETS,
@@ -31,12 +31,12 @@ STATUS = {"addresses": [{"value": "192.0.2.7"}, {"type": "Hostname", "value": "l
 
 def contribute(*objects: Any, classes: tuple[str, ...] = ()) -> tuple[list[Claim], list[Rejection]]:
     """Of the first object."""
-    state = State()
+    graph = ObjectGraph()
     for kind, one in reversed(objects):
         facts = read_facts(kind, one)
         ref = Ref(kind, facts.origin.namespace, facts.origin.name)
-        state.put(ref, facts)
-    return contribution(ref, state, classes=frozenset(classes))
+        graph.put(ref, facts)
+    return contribution(ref, graph, classes=frozenset(classes))
 
 
 def names(*objects: Any, classes: tuple[str, ...] = ()) -> list[str]:
@@ -213,10 +213,10 @@ def test_a_listener_claims_its_exact_name_as_a_mere_listener(listeners: list[Any
 @pytest.mark.parametrize(
     ("objects", "reason"),
     [
-        pytest.param([(HTTP_ROUTE, route("a.org"))], "a.org: Gateway infra/main is not there", id="no Gateway"),
+        pytest.param([(HTTP_ROUTE, route("a.org"))], "a.org: Gateway infra/main does not exist", id="no Gateway"),
         pytest.param(
             [(HTTP_ROUTE, route("a.org")), (GATEWAY, gateway(listener("b.org")))],
-            "a.org: no listener of Gateway infra/main that takes the route has it",
+            "a.org: no listener of Gateway infra/main that accepts the route has it",
             id="outside",
         ),
         pytest.param(
@@ -234,7 +234,7 @@ def test_a_listener_claims_its_exact_name_as_a_mere_listener(listeners: list[Any
             "it serves every name: give the route or the listener a hostname",
             id="every name",
         ),
-        pytest.param([(HTTP_ROUTE, route())], "Gateway infra/main is not there", id="no names and no Gateway"),
+        pytest.param([(HTTP_ROUTE, route())], "Gateway infra/main does not exist", id="no names and no Gateway"),
         pytest.param([(HTTP_ROUTE, route("a*.org"))], "'a*.org': a label 'a*' is no host label", id="bad name"),
         pytest.param(
             [(HTTP_ROUTE, route("a.org", annotations={TARGET: "?"})), (GATEWAY, gateway(listener()))],
@@ -285,7 +285,7 @@ def test_what_is_not_served_is_told_with_the_name_and_the_reason(objects: list[A
         pytest.param(
             [(HTTP_ROUTE, route("a.org")), (GATEWAY, gateway(listener()))],
             ("inner",),
-            "a.org: Gateway infra/main has class public, which --gateway-class leaves out",
+            "a.org: Gateway infra/main has class public, which --gateway-class excludes",
             id="class",
         ),
         pytest.param([(HTTP_ROUTE, route("a.org", parents=[]))], (), "a.org: it has no Gateway", id="no parent"),
@@ -310,7 +310,7 @@ def test_a_fault_beside_what_was_left_out_is_a_fault() -> None:
         1
     ]
     assert "has class public" in rejection.reason
-    assert "Gateway infra/gone is not there" in rejection.reason
+    assert "Gateway infra/gone does not exist" in rejection.reason
     assert not rejection.deliberate
 
 
@@ -332,7 +332,7 @@ def test_reasons_of_many_parents_are_cut() -> None:
     one = route("a.org", parents=[parent_ref(f"infra/g{number}") for number in range(32)])
     (reason,) = reasons((HTTP_ROUTE, one))
     assert reason.endswith("; and 29 more")
-    assert reason.count("is not there") == 3
+    assert reason.count("does not exist") == 3
 
 
 @pytest.mark.parametrize(
@@ -361,9 +361,9 @@ def test_an_unreadable_mark_leaves_the_object_out(label: str) -> None:
     assert names((GATEWAY, gateway(listener("a.org"), annotations={label: "?"}))) == []
     assert names((HTTP_ROUTE, route("a.org")), (GATEWAY, gateway(listener(), annotations={label: "?"}))) == []
     assert reasons((HTTP_ROUTE, route("a.org")), (GATEWAY, gateway(labels={label: "?"}))) == [
-        "a.org: Gateway infra/main has a mark that can't be read"
+        "a.org: Gateway infra/main has an invalid annotation"
     ]
 
 
 def test_a_stranger_of_an_object_claims_nothing() -> None:
-    assert contribution(Ref(HTTP_ROUTE, "web", "gone"), State(), classes=frozenset()) == ([], [])
+    assert contribution(Ref(HTTP_ROUTE, "web", "gone"), ObjectGraph(), classes=frozenset()) == ([], [])

@@ -188,9 +188,9 @@ def test_parent_of_a_listener_set_is_a_gateway(parent: Any, expected: Ref | None
 @pytest.mark.parametrize("annotations", [{IGNORE: "yes"}, {TARGET: "?"}])
 def test_marks_and_their_faults_are_kept(annotations: dict[str, str]) -> None:
     for facts in (read_gateway(annotations=annotations), read_set(annotations=annotations)):
-        assert facts.faults == facts.marks.faults != ()
+        assert facts.faults == facts.annotations.faults != ()
     assert read_route("a", annotations=annotations).faults != ()
-    assert read_route("a", labels={IGNORE: "true"}).marks.ignored
+    assert read_route("a", labels={IGNORE: "true"}).annotations.ignored
 
 
 def test_unreadable_object_keeps_its_name_and_fault() -> None:

@@ -1,4 +1,4 @@
-"""The indexes of the state."""
+"""The indexes of the graph."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dnsproxy.sources.gateway.facts import Facts, read_facts
 from dnsproxy.sources.gateway.kinds import GATEWAY, HTTP_ROUTE, LISTENER_SET, Ref
-from dnsproxy.sources.gateway.object_graph import State
+from dnsproxy.sources.gateway.object_graph import ObjectGraph
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from tests.dnsproxy.sources.gateway.objects import TO_GATEWAY, TO_SET, gateway, listener_set, route
 
@@ -33,45 +33,45 @@ VERSIONS: dict[Ref, list[Facts | None]] = {
 steps = st.sampled_from([MAIN, EXTRA, APP]).flatmap(lambda ref: st.tuples(st.just(ref), st.sampled_from(VERSIONS[ref])))
 
 
-def contents(state: State) -> dict[str, set[Ref]]:
-    parents = {str(ref): set(state.children(ref)) for ref in (MAIN, EXTRA, Ref(GATEWAY, "web", "other"))}
-    return parents | {name: set(state.residents(name)) for name in ("web", "infra")}
+def contents(graph: ObjectGraph) -> dict[str, set[Ref]]:
+    parents = {str(ref): set(graph.children(ref)) for ref in (MAIN, EXTRA, Ref(GATEWAY, "web", "other"))}
+    return parents | {name: set(graph.residents(name)) for name in ("web", "infra")}
 
 
 def test_what_names_a_parent_is_found_from_it() -> None:
-    state = State()
+    graph = ObjectGraph()
     for ref in (APP, EXTRA, MAIN):
-        assert state.put(ref, VERSIONS[ref][-1])
-    assert state.children(EXTRA) == [APP]
-    assert state.children(MAIN) == [APP]
-    assert set(state.residents("web")) == {APP, EXTRA}
-    assert state.residents("infra") == []
+        assert graph.put(ref, VERSIONS[ref][-1])
+    assert graph.children(EXTRA) == [APP]
+    assert graph.children(MAIN) == [APP]
+    assert set(graph.residents("web")) == {APP, EXTRA}
+    assert graph.residents("infra") == []
 
 
 def test_the_same_again_is_no_change() -> None:
-    state = State()
-    assert state.put(MAIN, VERSIONS[MAIN][1])
-    assert not state.put(MAIN, VERSIONS[MAIN][1])
-    assert not state.put(APP, None)
-    assert state.put(MAIN, None)
-    assert state.get(MAIN) is None
+    graph = ObjectGraph()
+    assert graph.put(MAIN, VERSIONS[MAIN][1])
+    assert not graph.put(MAIN, VERSIONS[MAIN][1])
+    assert not graph.put(APP, None)
+    assert graph.put(MAIN, None)
+    assert graph.get(MAIN) is None
 
 
 def test_labels_of_a_namespace_are_unknown_empty_or_some() -> None:
-    state = State()
-    assert state.labels_of("web") is None
-    assert not state.put_labels("web", None)
-    assert state.put_labels("web", {})
-    assert state.labels_of("web") == {}
-    assert state.put_labels("web", {"a": "b"})
-    assert not state.put_labels("web", {"a": "b"})
-    assert state.put_labels("web", None)
-    assert state.labels_of("web") is None
+    graph = ObjectGraph()
+    assert graph.labels_of("web") is None
+    assert not graph.put_labels("web", None)
+    assert graph.put_labels("web", {})
+    assert graph.labels_of("web") == {}
+    assert graph.put_labels("web", {"a": "b"})
+    assert not graph.put_labels("web", {"a": "b"})
+    assert graph.put_labels("web", None)
+    assert graph.labels_of("web") is None
 
 
 @given(st.lists(steps))
 def test_indexes_are_those_of_the_last_objects_alone(history: list[tuple[Ref, Facts | None]]) -> None:
-    travelled, fresh = State(), State()
+    travelled, fresh = ObjectGraph(), ObjectGraph()
     for ref, facts in history:
         travelled.put(ref, facts)
     for ref, facts in dict(history).items():
@@ -81,9 +81,9 @@ def test_indexes_are_those_of_the_last_objects_alone(history: list[tuple[Ref, Fa
 
 @given(st.lists(steps))
 def test_nothing_is_left_when_all_is_gone(history: list[tuple[Ref, Facts | None]]) -> None:
-    state = State()
+    graph = ObjectGraph()
     for ref, facts in history:
-        state.put(ref, facts)
+        graph.put(ref, facts)
     for ref in VERSIONS:
-        state.put(ref, None)
-    assert state.is_empty()
+        graph.put(ref, None)
+    assert graph.is_empty()

@@ -47,7 +47,7 @@ def expression(key: str, operator: str, *values: str) -> dict[str, Any]:
     ],
 )
 def test_labels_are_taken_or_not(selector: Any, expected: bool) -> None:
-    assert parse(selector).takes(LABELS) is expected
+    assert parse(selector).matches(LABELS) is expected
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,10 @@ labels = st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy"))
 
 @given(labels, labels)
 def test_match_labels_are_a_part_of_the_labels(wanted: dict[str, str], had: dict[str, str]) -> None:
-    assert parse({"matchLabels": wanted}).takes(had) == (wanted.items() <= had.items())
+    assert parse({"matchLabels": wanted}).matches(had) == (wanted.items() <= had.items())
 
 
 @given(st.sampled_from("ab"), st.sets(st.sampled_from("xy"), min_size=1), labels)
 def test_opposite_operators_take_what_the_other_leaves(key: str, values: set[str], had: dict[str, str]) -> None:
-    assert parse(expression(key, "In", *values)).takes(had) != parse(expression(key, "NotIn", *values)).takes(had)
-    assert parse(expression(key, "Exists")).takes(had) != parse(expression(key, "DoesNotExist")).takes(had)
+    assert parse(expression(key, "In", *values)).matches(had) != parse(expression(key, "NotIn", *values)).matches(had)
+    assert parse(expression(key, "Exists")).matches(had) != parse(expression(key, "DoesNotExist")).matches(had)
