@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
-from io import StringIO
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +20,7 @@ from dnsproxy.doctor.facts.file import parse_facts
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.findings import MEANINGS
 from dnsproxy.doctor.judge.providers import PROVIDERS, Provider
-from dnsproxy.doctor.printing import make_console, print_diagnosis
+from dnsproxy.doctor.printing import Style, format_diagnosis
 from docs.metrics import format_metrics
 from proxy.cli import main as proxy
 from wholeip.cli import main as wholeip
@@ -147,9 +146,7 @@ def _findings(_: str) -> str:
 def _diagnosis(name: str) -> str:
     """What the doctor of today says of facts that were saved; their file has the name of its worst finding."""
     facts = parse_facts((ROOT / "docs" / "facts" / f"{name}.json").read_bytes())
-    printed = StringIO()
-    print_diagnosis(judge(facts), facts, make_console(printed, {"NO_COLOR": "1"}, width=_WIDTH))
-    return f"```text\n{printed.getvalue().strip()}\n```"
+    return f"```text\n{format_diagnosis(judge(facts), facts, Style(_WIDTH)).strip()}\n```"
 
 
 def _metrics(_: str) -> str:

@@ -1,12 +1,10 @@
-"""Progress: one line on a terminal that changes while something is waited for, or a line now and then elsewhere.
+"""Progress of a wait: one line on a terminal that changes, or a line now and then elsewhere.
 
-The law: it goes to stderr, and nothing of it is left on a terminal's line when the wait is over.
+The law: it goes to stderr, and the terminal's line is empty after the wait.
 """
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Sequence
 from typing import Final
 
@@ -14,39 +12,35 @@ import click
 
 from dnsproxy.cluster_dns.probe_results import ProbeResult
 from dnsproxy.corefile.stanza import format_address
+from sidecar.progress_line import ProgressLine
 from sidecar.text import one_line
 
 _EVERY: Final = 15.0
-"""Seconds between two lines where there is no terminal."""
-_CLEAR: Final = "\r\x1b[K"
+"""Seconds between two lines without a terminal."""
 
 
 class Progress:
-    """Told what was asked, it says how far it is."""
+    """Reports how far a wait is."""
 
     def __init__(self, what: str, seconds: float, *, silent: bool = False) -> None:
         self._what = what
         self._seconds = seconds
-        self._terminal = sys.stderr.isatty()
+        self._line = ProgressLine()
         self._silent = silent
         self._next = 0.0
-        self._shown = False
 
     def __call__(self, passed: float, asked: Sequence[ProbeResult]) -> None:
-        """Say it, if it is time."""
-        if self._silent or (passed < self._next and not self._terminal):
+        """Report, if it is time."""
+        if self._silent or (passed < self._next and not self._line.on_terminal):
             return
         self._next = passed + _EVERY
         said = "; ".join(f"{format_address(one.endpoint)} for {one.zone}: {one.said}" for one in asked)
-        line = one_line(f"Waiting for {self._what}, {passed:.0f} of up to {self._seconds:.0f} s ({said})")
-        if self._terminal:
-            width = shutil.get_terminal_size().columns
-            click.echo(f"{_CLEAR}{line[: width - 1]}", nl=False, err=True, color=True)
+        text = f"Waiting for {self._what}, {passed:.0f} of up to {self._seconds:.0f} s ({said})"
+        if self._line.on_terminal:
+            self._line.show(text)
         else:
-            click.echo(line, err=True)
-        self._shown = True
+            click.echo(one_line(text), err=True)
 
     def end(self) -> None:
         """Leave the terminal's line empty."""
-        if self._shown and self._terminal:
-            click.echo(_CLEAR, nl=False, err=True, color=True)
+        self._line.clear()

@@ -15,11 +15,12 @@ from typing import Final
 import pytest
 import trustme
 
-from dnsproxy.doctor.collect.dial_targets import Target
+from dnsproxy.doctor.collect.dial_targets import DialTarget
 from dnsproxy.doctor.collect.dialling import dial_all
 from dnsproxy.doctor.facts.file import format_facts, parse_facts
-from dnsproxy.doctor.facts.model import VERSION, Component, Facts, Header, Host, Outcome, Point, Port, Role, Service
-from dnsproxy.doctor.judge.header_mode import Speech, speech_of, versions_of
+from dnsproxy.doctor.facts.model import VERSION, BalancerAddress, Component, Facts, Host, Port, Service
+from dnsproxy.doctor.facts.probes import Header, Outcome, Role
+from dnsproxy.doctor.judge.header_mode import HeaderMode, header_mode_of, versions_of
 from sidecar.endpoints import Endpoint
 from tests.kit.coredns import answering, running_coredns
 from tests.kit.ports import free_ports
@@ -28,7 +29,7 @@ from tests.kit.programs import program
 
 HOST: Final = "app.example.org"
 KINDS: Final = ("http", "http-proxy", "https", "https-proxy")
-SPEECHES: Final = {True: Speech.REQUIRES, False: Speech.REJECTS}
+MODES: Final = {True: HeaderMode.REQUIRES, False: HeaderMode.REJECTS}
 
 _NGINX: Final = """\
 daemon off;
@@ -83,10 +84,10 @@ class Controller:
 
     ports: dict[str, int]
 
-    def targets(self, kind: str, hostname: str = HOST) -> list[Target]:
+    def targets(self, kind: str, hostname: str = HOST) -> list[DialTarget]:
         endpoint = Endpoint("127.0.0.1", self.ports[kind])
         tls = not kind.startswith("http") or kind.startswith("https")
-        return [Target(Role.CONTROLLER, "web/ingress", endpoint, hostname, tls, header) for header in Header]
+        return [DialTarget(Role.CONTROLLER, "web/ingress", endpoint, hostname, tls, header) for header in Header]
 
 
 @contextmanager
@@ -125,21 +126,21 @@ def controller(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 async def test_a_port_is_known_by_its_answers(controller: Controller, kind: str) -> None:
     probes = await dial_all(controller.targets(kind))
     wants = kind.endswith("proxy")
-    assert speech_of(probes) is SPEECHES[wants], [(probe.outcome, probe.detail) for probe in probes]
+    assert header_mode_of(probes) is MODES[wants], [(probe.outcome, probe.detail) for probe in probes]
     assert versions_of(probes) == (("v1", "v2") if wants else ())
 
 
 async def test_a_handshake_that_is_refused_behind_the_header_was_read(controller: Controller) -> None:
     probes = await dial_all(controller.targets("strict", "nobody.example.net"))
     assert [probe.outcome for probe in probes if probe.header is not Header.PLAIN] == [Outcome.ALERT] * 2
-    assert speech_of(probes) is Speech.REQUIRES
+    assert header_mode_of(probes) is HeaderMode.REQUIRES
 
 
 def _facts(controller: Controller, http: str, https: str) -> Facts:
     """A cluster as the API server would tell of it, whose addresses are those of the running program."""
     ports = (Port(controller.ports[http], "http"), Port(controller.ports[https], "https"))
     annotations = {"load-balancer.hetzner.cloud/uses-proxyprotocol": "true"}
-    one = Service("web/ingress", "LoadBalancer", ("127.0.0.1",), ports, (Point(ip="127.0.0.2"),), annotations)
+    one = Service("web/ingress", "LoadBalancer", ("127.0.0.1",), ports, (BalancerAddress(ip="127.0.0.2"),), annotations)
     return Facts(
         VERSION,
         server_version="v1.34.4",

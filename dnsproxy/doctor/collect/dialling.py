@@ -1,8 +1,8 @@
-"""Dialling: one connection, one request or handshake behind one kind of header, one outcome.
+"""Dialling: one connection, one request or handshake after one kind of header, one outcome.
 
-The law: each ends within its time, whoever listens, and every way in which it can end is an Outcome. It introduces
-itself as a connection of the proxy's own (UNKNOWN in version 1, LOCAL in version 2), so that no log names a client that
-there was not.
+The law: each connection ends within its deadline, whatever the peer does, and every end is an Outcome. The header
+declares a connection of the proxy itself (UNKNOWN in version 1, LOCAL in version 2), so that no log shows an invented
+client.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Final
 
 import trio
 
-from dnsproxy.doctor.collect.dial_targets import Target
-from dnsproxy.doctor.facts.model import Header, Outcome, Probe
+from dnsproxy.doctor.collect.dial_targets import DialTarget
+from dnsproxy.doctor.facts.probes import Header, Outcome, Probe
 from sidecar.socket_address import family_of, socket_address
 from sidecar.text import one_line
 
@@ -34,7 +34,7 @@ HEADERS: Final = {
     Header.V1: b"PROXY UNKNOWN\r\n",
     Header.V2: b"\r\n\r\n\0\r\nQUIT\n\x20\x00\x00\x00",
 }
-# What OpenSSL says of what is no TLS at all, or of a peer that took our handshake for none.
+# Errors of OpenSSL for a peer that does not speak TLS, or that did not recognise our handshake.
 _NO_TLS: Final = (
     "WRONG_VERSION_NUMBER",
     "UNEXPECTED_MESSAGE",
@@ -46,12 +46,12 @@ _NO_TLS: Final = (
 )
 
 
-async def dial_all(targets: Sequence[Target], on_done: Callable[[int], None] = lambda _: None) -> tuple[Probe, ...]:
-    """The outcomes, in the order of the targets; `on_done` is told how many are through."""
-    found: dict[Target, Probe] = {}
+async def dial_all(targets: Sequence[DialTarget], on_done: Callable[[int], None] = lambda _: None) -> tuple[Probe, ...]:
+    """The outcomes, in the order of the targets; `on_done` is called with the number of finished connections."""
+    found: dict[DialTarget, Probe] = {}
     turns = trio.CapacityLimiter(_TOGETHER)
 
-    async def one(target: Target) -> None:
+    async def one(target: DialTarget) -> None:
         async with turns:
             found[target] = await dial(target)
             on_done(len(found))
@@ -62,8 +62,8 @@ async def dial_all(targets: Sequence[Target], on_done: Callable[[int], None] = l
     return tuple(found[target] for target in targets)
 
 
-async def dial(target: Target) -> Probe:
-    """How one connection ended."""
+async def dial(target: DialTarget) -> Probe:
+    """Try one connection."""
     outcome, detail = await _dial(target)
     return Probe(
         target.role,
@@ -78,7 +78,7 @@ async def dial(target: Target) -> Probe:
     )
 
 
-async def _dial(target: Target) -> tuple[Outcome, str]:
+async def _dial(target: DialTarget) -> tuple[Outcome, str]:
     family = family_of(target.endpoint)
     with trio.socket.socket(family, socket.SOCK_STREAM) as connecting:
         try:
@@ -112,14 +112,14 @@ async def _request(stream: trio.SocketStream, hostname: str) -> tuple[Outcome, s
                 break
             received += chunk
     except trio.BrokenResourceError:
-        # Who refuses a request before all of it has come says so and resets: what it said counts.
+        # A server that rejects a request early sends its response and then resets: the response counts.
         if not received:
             raise
     return judge_response(bytes(received))
 
 
 def judge_response(received: bytes) -> tuple[Outcome, str]:
-    """What the beginning of a response is."""
+    """The outcome for the first bytes of a response."""
     if not received:
         return Outcome.CLOSED, ""
     line = received.partition(b"\r\n")[0].decode("latin-1")
@@ -131,7 +131,7 @@ def judge_response(received: bytes) -> tuple[Outcome, str]:
 
 async def _handshake(stream: trio.SocketStream, hostname: str) -> tuple[Outcome, str]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # Whose certificate it is, is not the question: an ingress under trial has often none of its own.
+    # Certificates are not checked: an ingress controller on trial often has none for the host.
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.set_alpn_protocols(["h2", "http/1.1"])
     tls = trio.SSLStream(stream, context, server_hostname=hostname)
@@ -143,7 +143,7 @@ async def _handshake(stream: trio.SocketStream, hostname: str) -> tuple[Outcome,
 
 
 def _judge_handshake(error: BaseException) -> tuple[Outcome, str]:
-    """What a failed handshake says of the other side."""
+    """The outcome for a failed handshake."""
     if isinstance(error, ssl.SSLEOFError):
         return Outcome.CLOSED, ""
     if not isinstance(error, ssl.SSLError):
@@ -157,7 +157,7 @@ def _judge_handshake(error: BaseException) -> tuple[Outcome, str]:
 
 
 def _broken(error: BaseException | None) -> tuple[Outcome, str]:
-    """A connection that broke off: reset, as far as anybody can tell."""
+    """The outcome for a broken connection."""
     while error is not None:
         if isinstance(error, OSError) and error.errno is not None:
             return Outcome.RESET, os.strerror(error.errno)

@@ -1,7 +1,7 @@
-"""Look-ups: where hostnames lead, asked of the cluster's DNS and of public DNS.
+"""Look-ups: the addresses of hostnames, from the cluster's DNS and from public DNS.
 
-The law: both families are asked for, over UDP and then TCP where that was cut, each within its time; what did not come
-is a fault of the look-up and never an exception.
+The law: A and AAAA are queried over UDP, and over TCP if the reply was truncated, each within its deadline; a missing
+answer is a fault of the look-up, never an exception.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import dns.rcode
 import dns.rdatatype
 import trio
 
-from dnsproxy.doctor.collect.dial_targets import name_to_ask
-from dnsproxy.doctor.facts.model import Lookup
+from dnsproxy.doctor.facts.probes import Lookup
+from dnsproxy.doctor.judge.paths import name_to_ask
 from dnsproxy.forward.resolv_conf import parse_nameservers
 from sidecar.endpoints import Endpoint, parse_endpoint
 
 SECONDS: Final = 5.0
 ALL_SECONDS: Final = 30.0
-"""A dead server must not hold up a person for each of 300 names."""
+"""Seconds for all look-ups: a dead server must not delay the user once for each of 300 names."""
 _TOGETHER: Final = 16
 _DNS_PORT: Final = 53
 _RESOLV_CONF: Final = Path("/etc/resolv.conf")
@@ -34,7 +34,7 @@ _FAULTS: Final = (dns.exception.DNSException, OSError, ValueError, EOFError)
 async def look_up_all(
     hostnames: Sequence[str], servers: dict[str, Endpoint], on_done: Callable[[int], None] = lambda _: None
 ) -> tuple[Lookup, ...]:
-    """What each server (`cluster`, `public`) says about each hostname, as far as that comes in the time for all."""
+    """The answers of each server (`cluster`, `public`) for each hostname that arrive within ALL_SECONDS."""
     pairs = [(hostname, server) for server in servers for hostname in hostnames]
     found: dict[tuple[str, str], Lookup] = {}
     turns = trio.CapacityLimiter(_TOGETHER)
@@ -52,7 +52,7 @@ async def look_up_all(
 
 
 async def look_up(hostname: str, server: str, endpoint: Endpoint) -> Lookup:
-    """What one server says about one hostname."""
+    """The answer of one server for one hostname."""
     addresses: dict[str, None] = {}
     aliases: dict[str, None] = {}
     faults: dict[str, None] = {}
@@ -93,7 +93,7 @@ def _take(
 
 
 def public_server(cluster: Sequence[str], resolv_conf: Path = _RESOLV_CONF) -> Endpoint | None:
-    """The first nameserver of this machine that is not the cluster's own DNS; None in an ordinary pod."""
+    """The first nameserver of this machine that is not the cluster's DNS; None in an ordinary pod."""
     try:
         content = resolv_conf.read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -1,6 +1,7 @@
-"""Reading hosts: the hostnames of the cluster, their objects, classes and load balancers.
+"""Reads hosts: the hostnames of the cluster with their objects, classes and load balancers.
 
-The law: the very sources that `dnsproxy serve` has make the claims, so that both agree on which names there are.
+The law: the sources of `dnsproxy serve` make the claims, so that the doctor and the server know the same names. Tested
+in tests/dnsproxy/doctor/collect/test_collecting.py.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any, Final
 
 from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.collect.structs import ControlledClass
-from dnsproxy.doctor.facts.model import Class, Host, Point, Port, Service
+from dnsproxy.doctor.facts.model import BalancerAddress, Class, Host, Port, Service
 from dnsproxy.doctor.judge.paths import GATEWAY_LABELS, NAME_LABELS
 from dnsproxy.doctor.judge.providers import ANNOTATION_MARKS
 from dnsproxy.hostnames.claim_store import ClaimStore
@@ -31,7 +32,7 @@ _TCP: Final = (None, "TCP")
 
 
 async def read_hosts(reader: Reader) -> tuple[tuple[Host, ...], tuple[str, ...]]:
-    """The hosts, and what objects name that cannot be served."""
+    """The hosts, and the hostnames that cannot be served, with the reason."""
     store = ClaimStore()
     ingress = IngressSource(store, options=IngressOptions())
     ingress.change_classes(await _objects(reader, INGRESS_CLASSES))
@@ -55,7 +56,7 @@ async def _read_gateways(reader: Reader, store: ClaimStore) -> None:
         try:
             served[group_version] = parse_resources((await reader.text(f"/apis/{group_version}")).encode())
         except ApiError:
-            # Not served, or not told to us: then no list of it would be allowed either.
+            # The server does not have it, or RBAC hides it: a list of it would fail too.
             continue
     collections = choose_collections(served)
     if not collections:
@@ -79,7 +80,7 @@ def _what(collection: Collection[Any]) -> str:
 
 
 async def read_classes(reader: Reader, hosts: Iterable[Host]) -> tuple[Class, ...]:
-    """Both kinds of classes, with their controllers; those of Gateways where any host comes from one."""
+    """IngressClasses, and GatewayClasses if a host comes from a Gateway, with their controllers."""
     found = await reader.list(INGRESS_CLASSES.path, ControlledClass, _what(INGRESS_CLASSES)) or []
     if any(not host.origin.startswith("Ingress ") for host in hosts):
         found += await reader.list(f"/apis/{GROUP}/v1/gatewayclasses", ControlledClass, "list gatewayclasses") or []
@@ -95,7 +96,7 @@ async def read_services(reader: Reader) -> list[RawService]:
 
 
 def make_service(raw: RawService) -> Service:
-    """The part of a Service that comes into the facts."""
+    """The part of a Service that enters the facts."""
     spec = raw.spec
     status = raw.status.load_balancer if raw.status else None
     annotations, labels = raw.metadata.annotations or {}, raw.metadata.labels or {}
@@ -106,7 +107,7 @@ def make_service(raw: RawService) -> Service:
         cluster_ips=tuple(ip for ip in ips if ip and ip != "None"),
         ports=tuple(_ports(raw)),
         points=tuple(
-            Point(point.ip or "", point.hostname or "", point.ip_mode or "")
+            BalancerAddress(point.ip or "", point.hostname or "", point.ip_mode or "")
             for point in (status.ingress or () if status else ())
         ),
         annotations={key: value for key, value in annotations.items() if key.startswith(ANNOTATION_MARKS)},
@@ -123,7 +124,7 @@ def _ports(raw: RawService) -> Iterator[Port]:
 
 
 def may_be_balanced(service: Service, controllers: frozenset[str]) -> bool:
-    """Whether a Service can be what hosts come in through: others do not come into the facts."""
+    """Whether the connections of hosts may enter through a Service; other Services do not enter the facts."""
     labelled = {service.labels.get(label) for label in NAME_LABELS}
     return (
         bool(service.points or service.external_ips)

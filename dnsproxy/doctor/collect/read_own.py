@@ -1,8 +1,9 @@
-"""Reading our own parts and the cluster's DNS: Services, pods, settings, what their admin ports say, our stanzas.
+"""Reads our own parts and the cluster's DNS: Services, pods, settings, answers of admin ports, our stanzas.
 
-The law: admin ports are asked through the API server's proxy to pods, which works from everywhere that may `get
-pods/proxy`; where that is not granted nothing is lost but the age of the table. Of the variables only those below are
-kept: a person's own may hold what is nobody's business.
+The law: admin ports are asked through the API server's proxy to pods, which works from everywhere for a user who may
+`get pods/proxy`; without that right only the age of the table stays unknown. Only the variables in KEPT are stored: a
+user's own may be private. What is known of the cluster's DNS comes from cluster_dns, as in `dnsproxy status`. Tested in
+tests/dnsproxy/doctor/collect/test_collecting.py.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.doctor.collect.read_hosts import make_service
 from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.collect.structs import PodSlice
-from dnsproxy.doctor.facts.model import Admin, ClusterDns, Part, Port, Stanza
+from dnsproxy.doctor.facts.model import Admin, ClusterDns, OwnService, Port, Stanza
 from sidecar.asking import NoAnswer, get
 from sidecar.endpoints import Endpoint
 from sidecar.kubernetes.endpoint_slices import SERVICE_NAME
@@ -37,20 +38,20 @@ KEPT: Final = frozenset(
      "PROXY_ADVERTISE"]
 )  # fmt: skip
 _MOST_PODS: Final = 3
-_UNREADY: Final = 503
-_NO_WAY: Final = "error trying to reach"
+_NOT_READY: Final = 503
+_PROXY_FAILED: Final = "error trying to reach"
 
 
-async def read_part(reader: Reader, key: str, own: FoundOwn | None = None) -> Part:
-    """A Service of ours; `own` is what the installer's discovery knows of it."""
+async def read_own_service(reader: Reader, key: str, own: FoundOwn | None = None) -> OwnService:
+    """One of our own Services; `own` is what cluster_dns knows about it."""
     namespace, _, name = key.partition("/")
     where = f"in namespace {namespace}"
-    before = len(reader.refusals)
+    before = len(reader.failures)
     raw = await reader.get(
         f"/api/v1/namespaces/{namespace}/services/{name}", RawService, f"get services {name} {where}"
     )
     if raw is None:
-        return Part(key, found=None if len(reader.refusals) > before else False)
+        return OwnService(key, found=None if len(reader.failures) > before else False)
     service = make_service(raw)
     slices = await reader.list(
         f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices",
@@ -60,7 +61,7 @@ async def read_part(reader: Reader, key: str, own: FoundOwn | None = None) -> Pa
     )
     pods = _pods(slices or [])
     ready = None if slices is None else sum(pods.values())
-    return Part(
+    return OwnService(
         key,
         found=True,
         addresses=service.cluster_ips,
@@ -76,7 +77,7 @@ async def read_part(reader: Reader, key: str, own: FoundOwn | None = None) -> Pa
 
 
 def _pods(slices: list[PodSlice]) -> dict[tuple[str, str], bool]:
-    """Address and name of each pod, and whether it is ready."""
+    """Address and name of each pod, with its readiness."""
     return {
         (address, endpoint.target_ref.name if endpoint.target_ref and endpoint.target_ref.name else ""): (
             endpoint.conditions is None or endpoint.conditions.ready is not False
@@ -91,9 +92,9 @@ async def _read_settings(reader: Reader, namespace: str, raw: RawService) -> dic
     selector = (raw.spec.selector or {}) if raw.spec else {}
     path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
     workloads = await reader.list(path, Workload, f"list deployments.apps in namespace {namespace}") or []
-    fitting = next((one for one in workloads if selector and selector.items() <= labels_of(one).items()), None)
+    matching = next((one for one in workloads if selector and selector.items() <= labels_of(one).items()), None)
     settings: dict[str, str] = {}
-    for container in (pod_of(fitting).containers or ()) if fitting else ():
+    for container in (pod_of(matching).containers or ()) if matching else ():
         for source in container.env_from or ():
             reference = source.get("configMapRef")
             name = reference.get("name") if isinstance(reference, dict) else None
@@ -105,7 +106,7 @@ async def _read_settings(reader: Reader, namespace: str, raw: RawService) -> dic
 
 
 def _flags(words: tuple[str, ...]) -> dict[str, str]:
-    """`--route X --route=Y` of the relay, as the variable says it."""
+    """Flags such as `--route X --route=Y`, as the values of their variables."""
     found: dict[str, list[str]] = {}
     for word, following in zip(words, (*words[1:], ""), strict=True):
         flag, equals, value = word.partition("=")
@@ -116,8 +117,8 @@ def _flags(words: tuple[str, ...]) -> dict[str, str]:
     return {variable: " ".join(values) for variable, values in found.items()}
 
 
-async def read_admin(reader: Reader, part: Part, program: str, port: int) -> list[Admin]:
-    """What the admin ports of its pods say, through the API server."""
+async def read_admin(reader: Reader, part: OwnService, program: str, port: int) -> list[Admin]:
+    """The answers of the admin ports of its pods, through the API server."""
     namespace = part.key.partition("/")[0]
     pages = []
     for pod in tuple(filter(None, part.pod_names))[:_MOST_PODS]:
@@ -126,8 +127,8 @@ async def read_admin(reader: Reader, part: Part, program: str, port: int) -> lis
         try:
             text = await reader.text(f"{base}/readyz")
         except ApiError as error:
-            ready = False if str(error).startswith(f"{_UNREADY}: ") and _NO_WAY not in str(error) else None
-            pages.append(Admin(program, where, ready, str(error).removeprefix(f"{_UNREADY}: ")))
+            ready = False if str(error).startswith(f"{_NOT_READY}: ") and _PROXY_FAILED not in str(error) else None
+            pages.append(Admin(program, where, ready, str(error).removeprefix(f"{_NOT_READY}: ")))
             continue
         page = Admin(program, where, True, text.strip())
         try:
@@ -138,13 +139,13 @@ async def read_admin(reader: Reader, part: Part, program: str, port: int) -> lis
 
 
 async def ask_admin(endpoint: Endpoint, program: str) -> Admin:
-    """The same of an admin port that is dialled."""
+    """The answer of an admin port that is dialled directly."""
     where = str(endpoint)
     try:
         text = (await get(endpoint, "/readyz", program="dnsproxy serve")).body.decode(errors="replace").strip()
         page = Admin(program, where, True, text)
     except NoAnswer as error:
-        if error.status != _UNREADY:
+        if error.status != _NOT_READY:
             return Admin(program, where, None, str(error))
         page = Admin(program, where, False, error.said)
     try:
@@ -156,9 +157,9 @@ async def ask_admin(endpoint: Endpoint, program: str) -> Admin:
 
 
 def with_metrics(page: Admin, text: str) -> Admin:
-    """The page with what its metrics tell; those that cannot be read tell nothing."""
+    """The page with the values of its metrics; unreadable metrics change nothing."""
     ages: dict[str, float] = {}
-    unwell: list[str] = []
+    unhealthy: list[str] = []
     waiting = 0
     try:
         for family in text_string_to_metric_families(text):
@@ -166,18 +167,18 @@ def with_metrics(page: Admin, text: str) -> Admin:
                 if sample.name == "dnsproxy_source_contact_age_seconds":
                     ages[sample.labels.get("source", "")] = round(sample.value, 1)
                 elif sample.name == "dnsproxy_forward_upstream_healthy" and not sample.value:
-                    unwell.append(sample.labels.get("upstream", ""))
+                    unhealthy.append(sample.labels.get("upstream", ""))
                 elif sample.name == "dnsproxy_table_names_without_address":
                     waiting = int(sample.value)
     except (ValueError, OverflowError):
         return page
-    return msgspec.structs.replace(page, ages=ages, unhealthy_upstreams=tuple(unwell), waiting_names=waiting)
+    return msgspec.structs.replace(page, ages=ages, unhealthy_upstreams=tuple(unhealthy), waiting_names=waiting)
 
 
 def make_dns(found: Found) -> ClusterDns:
-    """The facts of what was found."""
+    """The cluster's DNS as facts."""
     service, server, cache = found.service, found.server, found.node_local
-    decides = found.asked_by_pods
+    deciding = found.asked_by_pods
     version = format_version(server.version) if server and server.version else ""
     return ClusterDns(
         service=f"{service.namespace}/{service.name}" if service else "",
@@ -191,7 +192,7 @@ def make_dns(found: Found) -> ClusterDns:
             Stanza(str(trace.target), trace.method.value, trace.zones, tuple(map(str, trace.addresses)), trace.fault)
             for trace in find_traces(found)
         ),
-        where=str(decides) if decides else "",
+        where=str(deciding) if deciding else "",
         decides=_sources(found),
         faults=tuple(map(str, found.faults)),
     )

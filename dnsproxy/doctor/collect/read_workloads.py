@@ -1,7 +1,9 @@
-"""Reading controllers: what the settings behind a Service say of the PROXY protocol.
+"""Reads workloads: the controllers' settings about the PROXY protocol, and the programs of the data plane.
 
-The law: from the Service's selector to its workload, from that to the ConfigMap that its arguments name; of it only the
-keys below are kept. What a controller does by default nobody claims to know: an absent key is absent.
+The law: a controller is found by its Service's selector, its ConfigMap by the controller's arguments; kube-proxy and
+CNI plugins are found by the names of their DaemonSets, their versions by the tags of the images. Only the settings that
+a judgement needs are kept. A controller's defaults are not guessed: an absent key is absent. Tested in
+tests/dnsproxy/doctor/collect/test_collecting.py.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ _FELIX: Final = "/apis/crd.projectcalico.org/v1/felixconfigurations/default"
 async def read_settings(
     reader: Reader, services: Iterable[Service], raw: Mapping[str, RawService]
 ) -> tuple[Service, ...]:
-    """The Services with the settings of what is behind them."""
+    """The Services with the settings of their controllers."""
     found: dict[str, list[Workload]] = {}
     done = []
     for service in services:
@@ -93,7 +95,7 @@ async def _with_settings(reader: Reader, service: Service, workload: Workload) -
 
 
 def config_map_of(words: Iterable[str], namespace: str) -> tuple[str, str] | None:
-    """The ConfigMap that `--configmap=NAMESPACE/NAME` names, as namespace and name."""
+    """Namespace and name of the ConfigMap in `--configmap=NAMESPACE/NAME`."""
     for word in words:
         found = _CONFIG_MAP.fullmatch(word)
         if found is not None:
@@ -104,7 +106,7 @@ def config_map_of(words: Iterable[str], namespace: str) -> tuple[str, str] | Non
 
 
 def settings_of_words(words: Iterable[str]) -> dict[str, str]:
-    """What Traefik's arguments say: whose headers it believes."""
+    """The networks from which Traefik accepts the header, by its arguments."""
     settings: dict[str, str] = {}
     for word in words:
         trusted = _TRUSTED.fullmatch(word)
@@ -116,14 +118,14 @@ def settings_of_words(words: Iterable[str]) -> dict[str, str]:
 
 
 async def read_provider(reader: Reader) -> str:
-    """The scheme of a node's providerID: `hcloud` of `hcloud://123`; empty where nobody says."""
+    """The scheme of a node's providerID: `hcloud` of `hcloud://123`; empty if no node has one."""
     nodes = await reader.list("/api/v1/nodes", Node, "list nodes", most=1)
     named = next((node.spec.provider_id for node in nodes or () if node.spec and node.spec.provider_id), "")
     return re.split(r"[:.]", named, maxsplit=1)[0]
 
 
 async def read_components(reader: Reader) -> tuple[Component, ...]:
-    """Who carries connections in this cluster."""
+    """The programs that carry connections in this cluster."""
     workloads = await reader.list("/apis/apps/v1/daemonsets", Workload, "list daemonsets.apps")
     found = []
     for workload in workloads or ():
@@ -169,7 +171,7 @@ async def _read_component_settings(reader: Reader, name: str, namespace: str, wo
 
 
 def mode_of(configuration: str, words: list[str]) -> dict[str, str]:
-    """The mode of kube-proxy by its flag or its file; nothing where neither says, which is iptables on Linux."""
+    """The mode of kube-proxy from its flag or its file; empty without both, which means iptables on Linux."""
     flag = next((word.partition("=")[2] for word in words if word.startswith("--proxy-mode=")), "")
     found = _MODE.search(configuration)
     mode = flag or (found[1] if found else "")

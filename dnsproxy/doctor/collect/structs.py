@@ -1,7 +1,7 @@
 """Structs: the fields of Kubernetes objects that only the doctor reads; sidecar/kubernetes/structs has the others.
 
-The law: null and an absent field are None or a default, never an error; nothing of a Secret has a struct.
-https://kubernetes.io/docs/reference/kubernetes-api/
+The law: null and an absent field are None or a default, never an error; Secrets have no struct. Tested in
+tests/dnsproxy/doctor/collect/test_collecting.py. https://kubernetes.io/docs/reference/kubernetes-api/
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What was seen of a cluster, as one value that is also a file. Pure."""
+"""What was seen of a cluster: one value, and the file of it. Pure."""

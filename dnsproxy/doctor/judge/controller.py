@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from dnsproxy.doctor.facts.model import Facts, Outcome, Probe, Role
+from dnsproxy.doctor.facts.model import Facts
+from dnsproxy.doctor.facts.probes import Outcome, Probe, Role
 from dnsproxy.doctor.judge.header_annotations import Sends
-from dnsproxy.doctor.judge.header_mode import Speech, declared, is_understood, overall, speech_of, that_reached
-from dnsproxy.doctor.judge.paths import Road
+from dnsproxy.doctor.judge.header_mode import HeaderMode, declared, header_mode_of, is_understood, overall, that_reached
+from dnsproxy.doctor.judge.paths import Path
 from dnsproxy.doctor.judge.providers import AWS, Provider, provider_of, sends
 from dnsproxy.doctor.judge.short_circuit import Answer, DataPlane, ShortCircuit, data_plane, short_circuit
 
@@ -21,31 +22,31 @@ _BETA: Final = "service.beta.kubernetes.io/aws-load-balancer-"
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class Controller:
     """A controller's Service, judged."""
 
-    road: Road
+    path: Path
     provider: Provider
     plane: DataPlane
     short: ShortCircuit
     sends: Sends
-    speech: Speech
+    header_mode: HeaderMode
     declared: bool
-    """Whether the speech is what the controller's settings say, because nothing was dialled."""
+    """Whether the header_mode is what the controller's settings say, because nothing was dialled."""
     controller_probes: tuple[Probe, ...]
     balancer_probes: tuple[Probe, ...]
 
     @property
     def about(self) -> str:
         """The object, for people."""
-        return f"Service {self.road.service.key}"
+        return f"Service {self.path.service.key}"
 
     @property
     def needs_header(self) -> Answer:
         """Whether the controller refuses a bare connection."""
-        if self.speech is Speech.REQUIRES:
+        if self.header_mode is HeaderMode.REQUIRES:
             return Answer.YES
-        if self.speech in (Speech.ACCEPTS, Speech.REJECTS):
+        if self.header_mode in (HeaderMode.ACCEPTS, HeaderMode.REJECTS):
             return Answer.NO
         # A load balancer that sends none shows that the controller wants none, or nothing would work at all.
         return Answer.NO if self.sends is Sends.NO and not self.provider.never_sends else Answer.UNKNOWN
@@ -81,23 +82,23 @@ class Site:
         return self.provider is AWS and _is_nlb(self) and _keeps_client(self)
 
 
-def make_site(road: Road, facts: Facts) -> Site:
+def make_controller(path: Path, facts: Facts) -> Controller:
     """All that the facts say of one Service."""
-    service = road.service
+    service = path.service
     plane = data_plane(facts)
     provider = provider_of(service, facts.provider)
     probes = tuple(probe for probe in that_reached(facts.probes) if probe.service == service.key)
     controller = tuple(probe for probe in probes if probe.role is Role.CONTROLLER)
-    speech = overall([speech_of(of_port) for of_port in _by_port(controller)])
+    header_mode = overall([header_mode_of(of_port) for of_port in _by_port(controller)])
     said = declared(service)
-    use_declared = speech is Speech.UNKNOWN and said is not Speech.UNKNOWN
-    return Site(
-        road,
+    use_declared = header_mode is HeaderMode.UNKNOWN and said is not HeaderMode.UNKNOWN
+    return Controller(
+        path,
         provider,
         plane,
         short_circuit(service, plane),
         sends(provider, service.annotations),
-        said if use_declared else speech,
+        said if use_declared else header_mode,
         use_declared,
         controller,
         tuple(probe for probe in probes if probe.role is Role.BALANCER),
@@ -111,18 +112,18 @@ def _by_port(probes: tuple[Probe, ...]) -> list[list[Probe]]:
     return list(ports.values())
 
 
-def _is_nlb(site: Site) -> bool:
-    service = site.road.service
+def _is_nlb(controller: Controller) -> bool:
+    service = controller.path.service
     kind = service.annotations.get(f"{_BETA}type", "")
     return kind in ("nlb", "nlb-ip", "external") or service.load_balancer_class.startswith(AWS.classes)
 
 
-def _keeps_client(site: Site) -> bool:
+def _keeps_client(controller: Controller) -> bool:
     """Whether targets see the client's own address: on for instance targets, off for IP targets of TCP.
 
     https://docs.aws.amazon.com/elasticloadbalancing/latest/network/edit-target-group-attributes.html
     """
-    annotations = site.road.service.annotations
+    annotations = controller.path.service.annotations
     attributes = annotations.get(f"{_BETA}target-group-attributes", "").replace(" ", "")
     if "preserve_client_ip.enabled=" in attributes:
         return "preserve_client_ip.enabled=true" in attributes

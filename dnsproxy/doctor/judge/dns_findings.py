@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from shlex import quote
 from typing import Final
 
-from dnsproxy.doctor.facts.model import Admin, ClusterDns, Facts, Part, Stanza
-from dnsproxy.doctor.judge.findings import Finding, Severity, Step, Unseen
+from dnsproxy.doctor.facts.model import Admin, ClusterDns, Facts, OwnService, Stanza
+from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity, Unseen
 from dnsproxy.doctor.judge.remedies import deploy_line, look_from_inside, quoted
 from sidecar.endpoints import parse_endpoint
 
@@ -24,7 +24,7 @@ _DNS_PORT: Final = 53
 def judge_dns(facts: Facts, *, needed: bool) -> Iterator[Finding | Unseen]:
     """All that is to say about stanza and dnsproxy; `needed`: pods fail without them."""
     dns = facts.dns or ClusterDns()
-    part = facts.dnsproxy or Part("switchback/dnsproxy")
+    part = facts.dnsproxy or OwnService("switchback/dnsproxy")
     for stanza in dns.stanzas:
         if stanza.fault:
             yield _damaged(stanza)
@@ -50,31 +50,31 @@ def judge_dns(facts: Facts, *, needed: bool) -> Iterator[Finding | Unseen]:
 
 def _damaged(stanza: Stanza) -> Finding:
     text = f"the stanza in {stanza.target} is damaged: {stanza.fault}"
-    steps = (Step("take out what is left of it, and put it in again", ("dnsproxy uninstall", *_INSTALL)),)
+    steps = (Remedy("take out what is left of it, and put it in again", ("dnsproxy uninstall", *_INSTALL)),)
     return Finding("stanza-damaged", Severity.PROBLEM, text, "Switchback", steps=steps)
 
 
-def _missing(facts: Facts, part: Part) -> Finding:
+def _missing(facts: Facts, part: OwnService) -> Finding:
     where = facts.dns.where if facts.dns and facts.dns.where else "the cluster's DNS"
     text = f"dnsproxy is deployed, and {where} does not ask it: there is no stanza"
     evidence = (f"Service {part.key} at {', '.join(part.addresses) or 'no address'}",)
     steps = (
-        Step("put the stanza in", _INSTALL),
-        Step("where an owner takes it out again, have a watcher put it back", ("dnsproxy install --watch",)),
+        Remedy("put the stanza in", _INSTALL),
+        Remedy("where an owner takes it out again, have a watcher put it back", ("dnsproxy install --watch",)),
     )
     return Finding("stanza-missing", Severity.PROBLEM, text, "Switchback", evidence, steps)
 
 
-def _judge_part(part: Part, stanzas: tuple[Stanza, ...], answers: set[str], deploy: str) -> Iterator[Finding]:
+def _judge_part(part: OwnService, stanzas: tuple[Stanza, ...], answers: set[str], deploy: str) -> Iterator[Finding]:
     """What keeps dnsproxy from being asked, the first cause alone."""
     asked = tuple(dict.fromkeys(address for stanza in stanzas for address in stanza.addresses))
     hosts = {_host(address) for address in asked}
     namespace, name = quoted(part.key)
-    steps: tuple[Step, ...]
+    steps: tuple[Remedy, ...]
     if part.loop:
         text = f"dnsproxy asks the cluster's DNS, which asks dnsproxy: {part.loop}"
         steps = (
-            Step(
+            Remedy(
                 "give its pods the node's nameservers, or name others",
                 ("dnsPolicy: Default", "# or --upstream ADDRESS"),
             ),
@@ -83,21 +83,21 @@ def _judge_part(part: Part, stanzas: tuple[Stanza, ...], answers: set[str], depl
     elif part.found is False and asked and "yes" not in answers:
         text = f"the stanza leads to {', '.join(asked)}, and there is no Service {part.key}"
         steps = (
-            Step("deploy dnsproxy again", (deploy,)),
-            Step("or take the stanza out", ("dnsproxy uninstall",)),
+            Remedy("deploy dnsproxy again", (deploy,)),
+            Remedy("or take the stanza out", ("dnsproxy uninstall",)),
         )
         yield _finding("dnsproxy-missing", text, steps=steps)
     elif part.found and part.ready == 0:
         text = f"no pod of Service {part.key} is ready, so names are answered as if nothing were installed"
         lines = (f"kubectl -n {namespace} get pods", f"kubectl -n {namespace} logs deploy/{name} --tail=50")
-        yield _finding("dnsproxy-down", text, steps=(Step("see why", lines),))
+        yield _finding("dnsproxy-down", text, steps=(Remedy("see why", lines),))
     elif part.found and asked and part.addresses and hosts.isdisjoint(part.addresses) and "yes" not in answers:
         text = f"the stanza asks {', '.join(asked)}, and dnsproxy is at {', '.join(part.addresses)}"
-        yield _finding("stanza-address", text, steps=(Step("write the address anew", _INSTALL),))
+        yield _finding("stanza-address", text, steps=(Remedy("write the address anew", _INSTALL),))
     elif answers and answers <= {"no", "silent"}:
         text = "dnsproxy does not answer where the stanza asks it"
         lines = (f"kubectl -n {namespace} get pods,endpointslices", f"kubectl -n {namespace} get networkpolicies")
-        yield _finding("dnsproxy-silent", text, (", ".join(asked),), (Step("see what is in the way", lines),))
+        yield _finding("dnsproxy-silent", text, (", ".join(asked),), (Remedy("see what is in the way", lines),))
 
 
 def _is_bypassed(dns: ClusterDns, stanzas: tuple[Stanza, ...]) -> bool:
@@ -113,7 +113,9 @@ def _bypassed(dns: ClusterDns, stanzas: tuple[Stanza, ...]) -> Finding:
         "not pass public names on to where the stanza stands"
     )
     evidence = tuple(f"the stanza stands in {stanza.target}" for stanza in stanzas)
-    steps = (Step("install where that cache reads: it takes stubDomains", ("dnsproxy install --method stub-domains",)),)
+    steps = (
+        Remedy("install where that cache reads: it takes stubDomains", ("dnsproxy install --method stub-domains",)),
+    )
     return _finding("node-local-bypass", text, evidence, steps)
 
 
@@ -127,15 +129,15 @@ def _judge_loaded(facts: Facts, loaded: set[str], stanzas: tuple[Stanza, ...]) -
         namespace, name = quoted(key)
         lines = (f"kubectl -n {namespace} rollout restart {quote(kind.lower())} {name}",) if "/" in key else ()
         steps = (
-            Step("a ConfigMap takes up to two minutes; then see why", ("dnsproxy status",)),
-            *([Step("a Corefile that is not reloaded takes a restart", lines)] if lines else []),
+            Remedy("a ConfigMap takes up to two minutes; then see why", ("dnsproxy status",)),
+            *([Remedy("a Corefile that is not reloaded takes a restart", lines)] if lines else []),
         )
         yield Finding("stanza-not-loaded", Severity.PROBLEM, text, "Switchback", evidence, steps)
     else:
         why = "nothing was asked from here" if not facts.probed else "the cluster's DNS does not answer here"
         steps = (
             look_from_inside(facts),
-            Step("or", ("kubectl -n switchback exec deploy/dnsproxy -- dnsproxy status",)),
+            Remedy("or", ("kubectl -n switchback exec deploy/dnsproxy -- dnsproxy status",)),
         )
         yield Unseen(f"whether the stanza in {written} is loaded", why, steps)
 
@@ -156,11 +158,11 @@ def _judge_page(page: Admin) -> Iterator[Finding]:
         said = ", ".join(f"{source} for {age:.0f} s" for source, age in sorted(stale.items()))
         text = f"the table of dnsproxy at {page.where} is stale: nothing was heard of {said}"
         lines = ("kubectl -n switchback logs deploy/dnsproxy --tail=50", "kubectl -n switchback get networkpolicies")
-        steps = (Step("see why it does not reach the API server", lines),)
+        steps = (Remedy("see why it does not reach the API server", lines),)
         yield _finding("table-stale", text, steps=steps, severity=Severity.WARNING)
     if page.waiting_names:
         text = f"{page.waiting_names} names are forwarded although they are claimed, for their target has no address"
-        steps = (Step("see which target", ("kubectl -n switchback exec deploy/dnsproxy -- dnsproxy table",)),)
+        steps = (Remedy("see which target", ("kubectl -n switchback exec deploy/dnsproxy -- dnsproxy table",)),)
         yield _finding("target-without-address", text, steps=steps)
     if page.unhealthy_upstreams:
         text = f"dnsproxy at {page.where} finds upstreams unwell: {', '.join(page.unhealthy_upstreams)}"
@@ -171,7 +173,7 @@ def _finding(
     ident: str,
     text: str,
     evidence: tuple[str, ...] = (),
-    steps: tuple[Step, ...] = (),
+    steps: tuple[Remedy, ...] = (),
     severity: Severity = Severity.PROBLEM,
 ) -> Finding:
     return Finding(ident, severity, text, "Switchback", evidence, steps)

@@ -32,7 +32,7 @@ ORDER: Final = (Severity.PROBLEM, Severity.WARNING, Severity.INFO, Severity.OK)
 """The worst first."""
 
 
-class Step(msgspec.Struct, frozen=True, omit_defaults=True):
+class Remedy(msgspec.Struct, frozen=True, omit_defaults=True):
     """One thing to do."""
 
     text: str
@@ -51,7 +51,7 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
     about: str = ""
     """The object that it is about: `Service ingress-nginx/controller`."""
     evidence: tuple[str, ...] = ()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[Remedy, ...] = ()
     """What to do, the best first; a later one is for whom the earlier ones do not suit."""
     hosts: tuple[str, ...] = ()
 
@@ -61,7 +61,7 @@ class Unseen(msgspec.Struct, frozen=True, omit_defaults=True):
 
     what: str
     why: str = ""
-    steps: tuple[Step, ...] = ()
+    steps: tuple[Remedy, ...] = ()
     matters: bool = True
     """Whether the diagnosis would be another one if it were known."""
 
@@ -73,7 +73,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
     unseen: tuple[Unseen, ...]
     verdict: str
     """One sentence without its end."""
-    road: tuple[str, ...] = ()
+    path: tuple[str, ...] = ()
     """Through what the connections of the asked host go, a line each; empty where all hosts were meant."""
 
     @property
@@ -94,7 +94,7 @@ def format_document(diagnosis: Diagnosis) -> dict[str, Any]:
     return {
         "status": diagnosis.status,
         "verdict": diagnosis.verdict,
-        "road": list(diagnosis.road),
+        "road": list(diagnosis.path),
         "findings": msgspec.to_builtins(diagnosis.findings),
         "unseen": msgspec.to_builtins(diagnosis.unseen),
     }

@@ -37,14 +37,14 @@ class Value(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Switch:
+class HeaderSwitch:
     """An annotation that turns the header on."""
 
     key: str
     value: Value = Value.FLAG
 
 
-def read_switches(switches: Sequence[Switch], annotations: Mapping[str, str]) -> Sends | None:
+def read_switches(switches: Sequence[HeaderSwitch], annotations: Mapping[str, str]) -> Sends | None:
     """What those of the switches say that are set; None where none is."""
     states = [_state(switch, annotations[switch.key]) for switch in switches if switch.key in annotations]
     for state in (Sends.YES, Sends.SOME):
@@ -53,7 +53,7 @@ def read_switches(switches: Sequence[Switch], annotations: Mapping[str, str]) ->
     return Sends.NO if states else None
 
 
-def _state(switch: Switch, value: str) -> Sends:
+def _state(switch: HeaderSwitch, value: str) -> Sends:
     text = value.strip().lower()
     match switch.value:
         case Value.FLAG:

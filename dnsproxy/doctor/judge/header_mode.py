@@ -1,4 +1,4 @@
-"""Speech: whether a port wants the PROXY header, from what three probes came to.
+"""HeaderMode: whether a port wants the PROXY header, from what three probes came to.
 
 The law: a port that answers the bare request and not the one with a header takes none, and the other way round; what
 answers neither says nothing about the header. nginx with `proxy_protocol` closes a bare connection; one without it
@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Final
 
-from dnsproxy.doctor.facts.model import Header, Outcome, Probe, Service
+from dnsproxy.doctor.facts.model import Service
+from dnsproxy.doctor.facts.probes import Header, Outcome, Probe
 
 _SPOKEN: Final = frozenset([Outcome.ANSWERED, Outcome.ALERT])
 """The server understood what came: a TLS alert is an answer to a handshake that it read."""
@@ -20,7 +21,7 @@ _CONNECTED: Final = frozenset(
 )
 
 
-class Speech(Enum):
+class HeaderMode(Enum):
     """What a port wants to hear first."""
 
     REQUIRES = "requires the PROXY header"
@@ -30,22 +31,22 @@ class Speech(Enum):
     UNKNOWN = "does not tell whether it wants the PROXY header"
 
 
-def speech_of(probes: Iterable[Probe]) -> Speech:
+def header_mode_of(probes: Iterable[Probe]) -> HeaderMode:
     """What the probes of one port, one for each header, come to."""
     outcomes = {probe.header: probe.outcome for probe in probes}
     if not outcomes:
-        return Speech.UNKNOWN
+        return HeaderMode.UNKNOWN
     if not any(outcome in _CONNECTED for outcome in outcomes.values()):
         # Silence may be a network policy's, or this is no pod; a refusal is somebody's.
-        return Speech.DEAD if Outcome.REFUSED in outcomes.values() else Speech.UNKNOWN
+        return HeaderMode.DEAD if Outcome.REFUSED in outcomes.values() else HeaderMode.UNKNOWN
     plain = outcomes.get(Header.PLAIN) in _SPOKEN
     headed = [outcomes.get(header) in _SPOKEN for header in (Header.V1, Header.V2)]
     # An alert to a bare handshake and to one behind a header alike: TLS cannot read one of them as well as the other.
     if plain and any(headed):
-        return Speech.ACCEPTS
+        return HeaderMode.ACCEPTS
     if plain:
-        return Speech.REJECTS if {Header.V1, Header.V2} & outcomes.keys() else Speech.UNKNOWN
-    return Speech.REQUIRES if any(headed) and Header.PLAIN in outcomes else Speech.UNKNOWN
+        return HeaderMode.REJECTS if {Header.V1, Header.V2} & outcomes.keys() else HeaderMode.UNKNOWN
+    return HeaderMode.REQUIRES if any(headed) and Header.PLAIN in outcomes else HeaderMode.UNKNOWN
 
 
 def versions_of(probes: Iterable[Probe]) -> tuple[str, ...]:
@@ -55,22 +56,22 @@ def versions_of(probes: Iterable[Probe]) -> tuple[str, ...]:
     )
 
 
-def overall(speeches: Sequence[Speech]) -> Speech:
+def overall(modes: Sequence[HeaderMode]) -> HeaderMode:
     """Of several ports of one controller: the one that makes pods fail counts; a port that is dead says nothing."""
-    for wanted in (Speech.REQUIRES, Speech.REJECTS, Speech.ACCEPTS):
-        if wanted in speeches:
+    for wanted in (HeaderMode.REQUIRES, HeaderMode.REJECTS, HeaderMode.ACCEPTS):
+        if wanted in modes:
             return wanted
-    return Speech.DEAD if speeches and all(one is Speech.DEAD for one in speeches) else Speech.UNKNOWN
+    return HeaderMode.DEAD if modes and all(one is HeaderMode.DEAD for one in modes) else HeaderMode.UNKNOWN
 
 
-def declared(service: Service) -> Speech:
+def declared(service: Service) -> HeaderMode:
     """What the controller's own settings say; for where nothing could be dialled."""
     flag = service.settings.get("use-proxy-protocol", "").lower()
     if flag in ("true", "false"):
-        return Speech.REQUIRES if flag == "true" else Speech.REJECTS
+        return HeaderMode.REQUIRES if flag == "true" else HeaderMode.REJECTS
     if service.settings.get("proxy-protocol"):
-        return Speech.ACCEPTS
-    return Speech.UNKNOWN
+        return HeaderMode.ACCEPTS
+    return HeaderMode.UNKNOWN
 
 
 def is_understood(probe: Probe) -> bool:

@@ -1,6 +1,6 @@
-"""The road told: through what the asked host's connections go, from object to address, as one line each.
+"""The path told: through what the asked host's connections go, from object to address, as one line each.
 
-The law: only what was seen; an address is said with whose it is. For one host alone, for the roads of all would be a
+The law: only what was seen; an address is said with whose it is. For one host alone, for the paths of all would be a
 list of the cluster. Pure.
 """
 
@@ -9,25 +9,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from dnsproxy.doctor.facts.model import Facts, Host, Lookup, Service
-from dnsproxy.doctor.judge.paths import Road, Roads, normal_point
+from dnsproxy.doctor.facts.model import Facts, Host, Service
+from dnsproxy.doctor.facts.probes import Lookup
+from dnsproxy.doctor.judge.paths import Path, Paths, normalize_address
 from dnsproxy.doctor.judge.providers import UNKNOWN, provider_of
 
 _MOST: Final = 5
 
 
-def tell_road(facts: Facts, roads: Roads) -> tuple[str, ...]:
+def report_path(facts: Facts, paths: Paths) -> tuple[str, ...]:
     """The lines; none where no host was asked about."""
     if not facts.hostname:
         return ()
-    lines = [line for road in roads.roads for line in _of_road(road, facts)]
-    lines += [f"{_object(host, facts)}, whose Service was not found" for host in roads.lost[:_MOST]]
-    return (*lines, *_of_names(facts, roads))
+    lines = [line for path in paths.paths for line in _of_path(path, facts)]
+    lines += [f"{_object(host, facts)}, whose Service was not found" for host in paths.unmatched[:_MOST]]
+    return (*lines, *_of_names(facts, paths))
 
 
-def _of_road(road: Road, facts: Facts) -> Iterator[str]:
-    service = road.service
-    for host in road.hosts[:_MOST]:
+def _of_path(path: Path, facts: Facts) -> Iterator[str]:
+    service = path.service
+    for host in path.hosts[:_MOST]:
         yield f"{_object(host, facts)}, comes in through Service {service.key}"
     provider = provider_of(service, facts.provider)
     by = "" if provider is UNKNOWN else f" of {provider.name}"
@@ -50,8 +51,8 @@ def _points(service: Service) -> str:
     return ", ".join(filter(None, (*texts, *service.external_ips))) or "none in its status"
 
 
-def _of_names(facts: Facts, roads: Roads) -> Iterator[str]:
-    owners = _owners(facts, roads)
+def _of_names(facts: Facts, paths: Paths) -> Iterator[str]:
+    owners = _owners(facts, paths)
     for lookup in facts.lookups:
         if lookup.hostname == facts.hostname:
             who = "the cluster's DNS" if lookup.server == "cluster" else "public DNS"
@@ -68,22 +69,22 @@ def _answer(lookup: Lookup, owners: dict[str, str]) -> str:
     if lookup.fault:
         return f"nothing ({lookup.fault})"
     named = [
-        f"{address} ({owners[normal_point(address)]})" if normal_point(address) in owners else address
+        f"{address} ({owners[normalize_address(address)]})" if normalize_address(address) in owners else address
         for address in lookup.addresses
     ]
     by = f", by way of {', '.join(lookup.aliases)}" if lookup.aliases else ""
     return (", ".join(named) or "that there is no address") + by
 
 
-def _owners(facts: Facts, roads: Roads) -> dict[str, str]:
+def _owners(facts: Facts, paths: Paths) -> dict[str, str]:
     """Whose an address is."""
     found: dict[str, str] = {}
-    services: Sequence[Service] = [road.service for road in roads.roads]
+    services: Sequence[Service] = [path.service for path in paths.paths]
     for service in services:
-        found |= {normal_point(ip): "the controller" for ip in service.cluster_ips}
-        found |= {normal_point(ip): "the load balancer" for ip in (*service.external_ips, *_ips(service))}
+        found |= {normalize_address(ip): "the controller" for ip in service.cluster_ips}
+        found |= {normalize_address(ip): "the load balancer" for ip in (*service.external_ips, *_ips(service))}
     if facts.relay is not None:
-        found |= {normal_point(ip): "the relay" for ip in facts.relay.addresses}
+        found |= {normalize_address(ip): "the relay" for ip in facts.relay.addresses}
     return found
 
 

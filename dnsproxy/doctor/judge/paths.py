@@ -1,14 +1,14 @@
-"""Roads: which Service a hostname's connections come in through: object, class, load balancer, Service.
+"""Paths: the Service through which a hostname's connections enter: object, class, load balancer, Service.
 
-The law: an object's status is compared with the Services' own; only where an object has none is a controller's Service
-taken by the class's name, and only where there is a single one. What is not found is said, not guessed. Pure.
+The law: an object's status is compared with the status of the Services. If no Service matches, the Service of the
+class's controller is used, provided that there is exactly one. A host without a Service is reported, never guessed.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from typing import Final
 
@@ -17,6 +17,7 @@ from dnsproxy.doctor.facts.model import Facts, Host, Service
 
 _NEAR: Final = 3
 _CUTOFF: Final = 0.6
+_LABEL: Final = "switchback-doctor"
 
 CONTROLLERS: Final[Mapping[str, tuple[str, ...]]] = {
     "k8s.io/ingress-nginx": ("ingress-nginx",),
@@ -30,50 +31,60 @@ CONTROLLERS: Final[Mapping[str, tuple[str, ...]]] = {
     "cilium.io/": ("cilium",),
     "gateway.envoyproxy.io/": ("envoy", "gateway"),
 }
-"""By the beginning of a class's `spec.controller`: what `app.kubernetes.io/name` (or `app`) its Services have."""
+"""From a prefix of a class's `spec.controller` to the `app.kubernetes.io/name` (or `app`) labels of its Services."""
 NAME_LABELS: Final = ("app.kubernetes.io/name", "app")
 GATEWAY_LABELS: Final = ("gateway.networking.k8s.io/gateway-name", "gateway.envoyproxy.io/owning-gateway-name")
 
 
 @dataclass(frozen=True, slots=True)
-class Road:
-    """The hosts that come in through one Service."""
+class Path:
+    """The hosts whose connections enter through one Service."""
 
     service: Service
     hosts: tuple[Host, ...]
     guessed: bool = False
-    """Whether the Service was taken by its labels, because no status says so."""
+    """Whether the Service was found by its labels, because no status names it."""
 
     @property
     def ingress_class(self) -> str:
-        """The class of its hosts, as a flag is to name it; `CLASS` where none of them has one."""
+        """The class of its hosts, as a flag takes it; `CLASS` if no host has one."""
         return next((host.ingress_class for host in self.hosts if host.ingress_class), "CLASS")
 
     @property
     def hostnames(self) -> tuple[str, ...]:
-        """Each once, sorted."""
+        """Each hostname once, sorted."""
         return tuple(sorted({host.hostname for host in self.hosts}))
 
 
 @dataclass(frozen=True, slots=True)
-class Roads:
-    """All that are meant, and the hosts without one."""
+class Paths:
+    """The paths of all hosts that the diagnosis is about."""
 
-    roads: tuple[Road, ...]
-    lost: tuple[Host, ...] = ()
-    """No Service was found for these."""
+    paths: tuple[Path, ...]
+    unmatched: tuple[Host, ...] = ()
+    """Hosts for which no Service was found."""
+
+    def with_services(self, services: Iterable[Service]) -> Paths:
+        """The same paths, with newer facts about their Services."""
+        by_key = {service.key: service for service in services}
+        return replace(self, paths=tuple(replace(path, service=by_key[path.service.key]) for path in self.paths))
+
+
+def name_to_ask(hostname: str) -> str:
+    """The hostname, or a name that its wildcard covers."""
+    return f"{_LABEL}{hostname[1:]}" if is_wildcard(hostname) else hostname
 
 
 def covers(pattern: str, hostname: str) -> bool:
-    """Whether an object's hostname, be it a wildcard, is the one that was asked for."""
+    """Whether an object's hostname or wildcard covers the hostname that the user asked about."""
     if pattern == hostname:
         return True
-    # More than an Ingress's wildcard covers, which is one label: whoever asks is told of the nearest object.
+    # An Ingress's wildcard covers one label only. More labels match here, so that the user sees the nearest object.
     return is_wildcard(pattern) and hostname.endswith(pattern[1:]) and len(hostname) > len(pattern) - 1
 
 
 def hosts_meant(facts: Facts) -> tuple[Host, ...]:
-    """The hosts that the diagnosis is about: all, or those of the asked name; an exact one before a wildcard."""
+    """The hosts that the diagnosis is about: all hosts, or those of one hostname; exact names before wildcards."""
     if not facts.hostname:
         return facts.hosts
     exact = tuple(host for host in facts.hosts if host.hostname == facts.hostname)
@@ -81,20 +92,20 @@ def hosts_meant(facts: Facts) -> tuple[Host, ...]:
 
 
 def near_names(facts: Facts) -> tuple[str, ...]:
-    """Hostnames that look like the one that was asked for."""
+    """Known hostnames that are similar to the one that the user asked about."""
     known = sorted({host.hostname for host in facts.hosts})
     return tuple(difflib.get_close_matches(facts.hostname, known, n=_NEAR, cutoff=_CUTOFF))
 
 
-def find_roads(facts: Facts) -> Roads:
-    """Through which Services the meant hosts come in."""
-    by_point = _by_point(facts.services)
+def find_paths(facts: Facts) -> Paths:
+    """The Services through which the connections of the hosts enter."""
+    by_address = _by_address(facts.services)
     found: dict[str, list[Host]] = {}
     guessed: set[str] = set()
-    lost = []
+    unmatched = []
     for host in hosts_meant(facts):
-        points = map(normal_point, host.status)
-        services = {by_point[point].key: None for point in points if point in by_point}
+        addresses = map(normalize_address, host.status)
+        services = {by_address[address].key: None for address in addresses if address in by_address}
         if not services:
             guess = _by_class(facts, host)
             services = {guess.key: None} if guess else {}
@@ -102,25 +113,25 @@ def find_roads(facts: Facts) -> Roads:
         for key in services:
             found.setdefault(key, []).append(host)
         if not services:
-            lost.append(host)
+            unmatched.append(host)
     by_key = {service.key: service for service in facts.services}
-    roads = (Road(by_key[key], tuple(hosts), key in guessed) for key, hosts in sorted(found.items()))
-    return Roads(tuple(roads), tuple(lost))
+    paths = (Path(by_key[key], tuple(hosts), key in guessed) for key, hosts in sorted(found.items()))
+    return Paths(tuple(paths), tuple(unmatched))
 
 
-def _by_point(services: Iterable[Service]) -> dict[str, Service]:
-    """The Services by what their status says; ClusterIPs too, for a controller may publish that of its Service."""
+def _by_address(services: Iterable[Service]) -> dict[str, Service]:
+    """The Services by the addresses in their status; by ClusterIP too, for a controller may publish its ClusterIP."""
     found: dict[str, Service] = {}
     for service in services:
         for text in (*service.cluster_ips, *service.external_ips):
-            found.setdefault(normal_point(text), service)
+            found.setdefault(normalize_address(text), service)
     for service in services:
         for point in service.points:
-            found |= {normal_point(text): service for text in (point.ip, point.hostname) if text}
+            found |= {normalize_address(text): service for text in (point.ip, point.hostname) if text}
     return found
 
 
-def normal_point(text: str) -> str:
+def normalize_address(text: str) -> str:
     """An address or hostname in the form in which equal ones are equal texts."""
     try:
         return str(ip_address(text))
@@ -129,7 +140,7 @@ def normal_point(text: str) -> str:
 
 
 def _by_class(facts: Facts, host: Host) -> Service | None:
-    """The one Service of the host's controller, by its labels; None where there is none, or several."""
+    """The only Service of the host's controller, by its labels; None if there are none or several."""
     controllers = {one.name: one.controller for one in facts.classes}
     controller = controllers.get(host.ingress_class, "")
     names = next((names for start, names in CONTROLLERS.items() if controller.startswith(start)), ())
@@ -138,6 +149,6 @@ def _by_class(facts: Facts, host: Host) -> Service | None:
 
 
 def is_controller(service: Service, names: Iterable[str]) -> bool:
-    """Whether a Service has one of these names in its labels, and web ports."""
+    """Whether a Service has one of these names in its labels, and TCP ports."""
     labelled = {service.labels.get(label) for label in NAME_LABELS}
     return not labelled.isdisjoint(names) and bool(service.ports)

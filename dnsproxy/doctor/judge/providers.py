@@ -1,8 +1,8 @@
 """Providers: who made a load balancer, whether it sends the PROXY header, and what takes its address out of the status.
 
 The law: a table, one row for each provider, read from the sources of their controllers; what a source did not tell is
-not known here either (`Sends.UNKNOWN`, no remedy). Recognised by annotation, then by the class of the load balancer,
-then by the nodes' providerID. Pure.
+not known here either (`Sends.UNKNOWN`, no remedy). Recognised by annotation, then by the class of the load
+balancer, then by the nodes' providerID. Pure.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final
 
 from dnsproxy.doctor.facts.model import Service
-from dnsproxy.doctor.judge.header_annotations import Sends, Switch, Value, read_switches
+from dnsproxy.doctor.judge.header_annotations import HeaderSwitch, Sends, Value, read_switches
 
 _BETA: Final = "service.beta.kubernetes.io/"
 
@@ -29,7 +29,7 @@ class Provider:
     """Beginnings of spec.loadBalancerClass."""
     schemes: tuple[str, ...] = ()
     """Of the nodes' spec.providerID."""
-    switches: tuple[Switch, ...] = ()
+    switches: tuple[HeaderSwitch, ...] = ()
     elsewhere: str = ""
     """What else turns the header on, where no annotation of the Service shows it."""
     never_sends: bool = False
@@ -51,7 +51,7 @@ HETZNER: Final = Provider(
     "Hetzner",
     marks=("load-balancer.hetzner.cloud/",),
     schemes=("hcloud", "hrobot"),
-    switches=(Switch("load-balancer.hetzner.cloud/uses-proxyprotocol"),),
+    switches=(HeaderSwitch("load-balancer.hetzner.cloud/uses-proxyprotocol"),),
     elsewhere="HCLOUD_LOAD_BALANCERS_USES_PROXYPROTOCOL of the hcloud-cloud-controller-manager",
     ip_mode_auto="hcloud-cloud-controller-manager v1.21.0 or newer says `ipMode: Proxy` itself where PROXY is on",
     hostname_key="load-balancer.hetzner.cloud/hostname",
@@ -60,7 +60,7 @@ DIGITAL_OCEAN: Final = Provider(
     "DigitalOcean",
     marks=(f"{_BETA}do-loadbalancer-", "kubernetes.digitalocean.com/"),
     schemes=("digitalocean",),
-    switches=(Switch(f"{_BETA}do-loadbalancer-enable-proxy-protocol"),),
+    switches=(HeaderSwitch(f"{_BETA}do-loadbalancer-enable-proxy-protocol"),),
     hostname_key=f"{_BETA}do-loadbalancer-hostname",
     hostname_note="make the DNS record first",
 )
@@ -69,8 +69,8 @@ SCALEWAY: Final = Provider(
     marks=(f"{_BETA}scw-loadbalancer-",),
     schemes=("scaleway",),
     switches=(
-        Switch(f"{_BETA}scw-loadbalancer-proxy-protocol-v1", Value.PORTS),
-        Switch(f"{_BETA}scw-loadbalancer-proxy-protocol-v2", Value.PORTS),
+        HeaderSwitch(f"{_BETA}scw-loadbalancer-proxy-protocol-v1", Value.PORTS),
+        HeaderSwitch(f"{_BETA}scw-loadbalancer-proxy-protocol-v2", Value.PORTS),
     ),
     ip_mode_key=f"{_BETA}scw-loadbalancer-ip-mode",
     ip_mode_value="Proxy",
@@ -83,7 +83,7 @@ LINODE: Final = Provider(
     "Linode",
     marks=(f"{_BETA}linode-loadbalancer-",),
     schemes=("linode",),
-    switches=(Switch(f"{_BETA}linode-loadbalancer-default-proxy-protocol", Value.VERSION),),
+    switches=(HeaderSwitch(f"{_BETA}linode-loadbalancer-default-proxy-protocol", Value.VERSION),),
     hostname_key=f"{_BETA}linode-loadbalancer-hostname-only-ingress",
     hostname_value="true",
     hostname_note="it takes no DNS record of your own",
@@ -92,28 +92,28 @@ VULTR: Final = Provider(
     "Vultr",
     marks=(f"{_BETA}vultr-loadbalancer-",),
     schemes=("vultr",),
-    switches=(Switch(f"{_BETA}vultr-loadbalancer-proxy-protocol"),),
+    switches=(HeaderSwitch(f"{_BETA}vultr-loadbalancer-proxy-protocol"),),
     hostname_key=f"{_BETA}vultr-loadbalancer-hostname",
 )
 CIVO: Final = Provider(
     "Civo",
     marks=("kubernetes.civo.com/",),
     schemes=("civo",),
-    switches=(Switch("kubernetes.civo.com/loadbalancer-enable-proxy-protocol", Value.MODE),),
+    switches=(HeaderSwitch("kubernetes.civo.com/loadbalancer-enable-proxy-protocol", Value.MODE),),
     note="it takes the ip out of the status by itself where PROXY is on",
 )
 UPCLOUD: Final = Provider(
     "UpCloud",
     marks=(f"{_BETA}upcloud-load-balancer-",),
     schemes=("upcloud",),
-    switches=(Switch(f"{_BETA}upcloud-load-balancer-config", Value.CONFIG),),
+    switches=(HeaderSwitch(f"{_BETA}upcloud-load-balancer-config", Value.CONFIG),),
     note="its status has a hostname by itself",
 )
 STACKIT: Final = Provider(
     "STACKIT",
     marks=("lb.stackit.cloud/",),
     schemes=("stackit",),
-    switches=(Switch("lb.stackit.cloud/tcp-proxy-protocol"),),
+    switches=(HeaderSwitch("lb.stackit.cloud/tcp-proxy-protocol"),),
     ip_mode_key="lb.stackit.cloud/ip-mode-proxy",
     ip_mode_value="true",
 )
@@ -121,7 +121,7 @@ ORACLE: Final = Provider(
     "Oracle",
     marks=(f"{_BETA}oci-load-balancer-", "oci.oraclecloud.com/", "oci-network-load-balancer.oraclecloud.com/"),
     schemes=("oci", "ocid1"),
-    switches=(Switch(f"{_BETA}oci-load-balancer-connection-proxy-protocol-version", Value.VERSION),),
+    switches=(HeaderSwitch(f"{_BETA}oci-load-balancer-connection-proxy-protocol-version", Value.VERSION),),
     ip_mode_key="oci.oraclecloud.com/ingress-ip-mode",
     ip_mode_value="proxy",
 )
@@ -129,8 +129,8 @@ OVH: Final = Provider(
     "OVH",
     marks=(f"{_BETA}ovh-loadbalancer-", "loadbalancer.ovhcloud.com/"),
     switches=(
-        Switch(f"{_BETA}ovh-loadbalancer-proxy-protocol", Value.VERSION),
-        Switch("loadbalancer.openstack.org/proxy-protocol", Value.VERSION),
+        HeaderSwitch(f"{_BETA}ovh-loadbalancer-proxy-protocol", Value.VERSION),
+        HeaderSwitch("loadbalancer.openstack.org/proxy-protocol", Value.VERSION),
     ),
     hostname_key="loadbalancer.openstack.org/hostname",
     hostname_note="on load balancers of Octavia; the older ones have none",
@@ -139,7 +139,7 @@ OPENSTACK: Final = Provider(
     "OpenStack",
     marks=("loadbalancer.openstack.org/",),
     schemes=("openstack",),
-    switches=(Switch("loadbalancer.openstack.org/proxy-protocol", Value.VERSION),),
+    switches=(HeaderSwitch("loadbalancer.openstack.org/proxy-protocol", Value.VERSION),),
     ip_mode_auto="a recent openstack-cloud-controller-manager says `ipMode: Proxy` itself where PROXY is on and "
     "enable-ingress-hostname is off",
     hostname_key="loadbalancer.openstack.org/hostname",
@@ -156,7 +156,7 @@ ALIBABA: Final = Provider(
     marks=(f"{_BETA}alibaba-cloud-loadbalancer-", f"{_BETA}alicloud-loadbalancer-"),
     classes=("alibabacloud.com/",),
     schemes=("alicloud",),
-    switches=(Switch(f"{_BETA}alibaba-cloud-loadbalancer-proxy-protocol"),),
+    switches=(HeaderSwitch(f"{_BETA}alibaba-cloud-loadbalancer-proxy-protocol"),),
     hostname_key=f"{_BETA}alibaba-cloud-loadbalancer-hostname",
     hostname_note="on CLB; an NLB has a hostname by itself",
 )
@@ -164,14 +164,14 @@ CLOUD_STACK: Final = Provider(
     "CloudStack",
     marks=(f"{_BETA}cloudstack-load-balancer-",),
     schemes=("cloudstack", "external-cloudstack"),
-    switches=(Switch(f"{_BETA}cloudstack-load-balancer-proxy-protocol"),),
+    switches=(HeaderSwitch(f"{_BETA}cloudstack-load-balancer-proxy-protocol"),),
     hostname_key=f"{_BETA}cloudstack-load-balancer-hostname",
 )
 OUTSCALE: Final = Provider(
     "Outscale",
     marks=(f"{_BETA}osc-load-balancer-",),
     schemes=("osc",),
-    switches=(Switch(f"{_BETA}osc-load-balancer-proxy-protocol", Value.PORTS),),
+    switches=(HeaderSwitch(f"{_BETA}osc-load-balancer-proxy-protocol", Value.PORTS),),
     elsewhere="its documentation",
     hostname_key=f"{_BETA}osc-load-balancer-ingress-address",
     hostname_value="hostname",
@@ -182,8 +182,8 @@ AWS: Final = Provider(
     classes=("service.k8s.aws/", "eks.amazonaws.com/"),
     schemes=("aws",),
     switches=(
-        Switch(f"{_BETA}aws-load-balancer-proxy-protocol", Value.PORTS),
-        Switch(f"{_BETA}aws-load-balancer-target-group-attributes", Value.ATTRIBUTE),
+        HeaderSwitch(f"{_BETA}aws-load-balancer-proxy-protocol", Value.PORTS),
+        HeaderSwitch(f"{_BETA}aws-load-balancer-target-group-attributes", Value.ATTRIBUTE),
     ),
     note="its status has a hostname alone, so nothing is short-circuited",
 )

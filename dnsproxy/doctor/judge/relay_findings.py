@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from ipaddress import ip_address, ip_network
 from typing import Final
 
-from dnsproxy.doctor.facts.model import Facts, Outcome, Part, Probe, Role, Service
-from dnsproxy.doctor.judge.controller import Site
-from dnsproxy.doctor.judge.findings import Finding, Severity, Step
-from dnsproxy.doctor.judge.header_mode import Speech, describe, is_understood, that_reached
+from dnsproxy.doctor.facts.model import Facts, OwnService, Service
+from dnsproxy.doctor.facts.probes import Outcome, Probe, Role
+from dnsproxy.doctor.judge.controller import Controller
+from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
+from dnsproxy.doctor.judge.header_mode import HeaderMode, describe, is_understood, that_reached
 from dnsproxy.doctor.judge.remedies import deploy_line, quoted
 
 TRUST_KEYS: Final = ("proxy-real-ip-cidr", "proxy-protocol", "trusted-ips")
@@ -21,7 +22,7 @@ TRUST_KEYS: Final = ("proxy-real-ip-cidr", "proxy-protocol", "trusted-ips")
 _ROUTES: Final = "PROXY_ROUTE"
 
 
-def judge_relay(facts: Facts, sites: Sequence[Site], *, used: bool) -> Iterator[Finding]:
+def judge_relay(facts: Facts, controllers: Sequence[Controller], *, used: bool) -> Iterator[Finding]:
     """All that is to say about the relay; `used`: the stanza is written, so pods are led to it."""
     part = facts.relay
     if part is None or part.found is None:
@@ -30,31 +31,34 @@ def judge_relay(facts: Facts, sites: Sequence[Site], *, used: bool) -> Iterator[
         if used:
             yield _missing(part, deploy_line(facts))
         return
-    behind = [site for site in sites if leads_to(part, site.road.service)]
-    wanting = [site for site in sites if site.speech is Speech.REQUIRES]
+    behind = [controller for controller in controllers if leads_to(part, controller.path.service)]
+    wanting = [controller for controller in controllers if controller.header_mode is HeaderMode.REQUIRES]
     probes = tuple(probe for probe in that_reached(facts.probes) if probe.role is Role.RELAY)
     namespace, name = quoted(part.key)
     if part.ready == 0:
         text = f"no pod of Service {part.key} is ready, so connections to it are refused"
         lines = (f"kubectl -n {namespace} get pods", f"kubectl -n {namespace} logs deploy/{name} --tail=50")
-        yield _finding("relay-down", text, (), (Step("see why", lines),))
+        yield _finding("relay-down", text, (), (Remedy("see why", lines),))
     elif bad := [page for page in facts.admin if page.program == "relay" and page.ready is False]:
         text = f"the relay does not reach its backend: {bad[0].text}"
         yield _finding("relay-backend", text, _routes(part), (_name_backend(part, wanting),))
     elif part.settings.get(_ROUTES) and wanting and not behind:
         text = "the relay leads to a controller that is not the one of the hosts that need it"
-        evidence = (*_routes(part), f"the hosts come in through {', '.join(site.about for site in wanting)}")
+        evidence = (
+            *_routes(part),
+            f"the hosts come in through {', '.join(controller.about for controller in wanting)}",
+        )
         yield _finding("relay-backend-other", text, evidence, (_name_backend(part, wanting),))
     elif any(not is_understood(probe) for probe in probes):
         yield _refused(part, probes)
     elif probes:
         text = "a connection through the relay is answered by the controller"
         yield Finding("relayed", Severity.OK, text, f"Service {part.key}", describe(probes))
-    for site in behind or wanting:
-        yield from _judge_trust(part, site.road.service)
+    for controller in behind or wanting:
+        yield from _judge_trust(part, controller.path.service)
 
 
-def leads_to(part: Part, service: Service) -> bool:
+def leads_to(part: OwnService, service: Service) -> bool:
     """Whether a route of the relay has this Service, or one of its addresses, for a backend."""
     namespace, _, name = service.key.partition("/")
     wanted = {f"service:{service.key}", f"{name}.{namespace}", *service.cluster_ips}
@@ -70,37 +74,37 @@ def _backends(routes: str) -> Iterator[str]:
         yield route.partition("=")[2].partition(",")[0].rpartition(":")[0].strip("[]").removesuffix(".")
 
 
-def _missing(part: Part, deploy: str) -> Finding:
+def _missing(part: OwnService, deploy: str) -> Finding:
     text = f"the stanza is written, and there is no Service {part.key} to lead pods to"
     steps = (
-        Step("deploy the relay", (deploy,)),
-        Step("or, where it has another name, say so", ("dnsproxy doctor --relay NAMESPACE/NAME",)),
-        Step("or take the stanza out", ("dnsproxy uninstall",)),
+        Remedy("deploy the relay", (deploy,)),
+        Remedy("or, where it has another name, say so", ("dnsproxy doctor --relay NAMESPACE/NAME",)),
+        Remedy("or take the stanza out", ("dnsproxy uninstall",)),
     )
     return _finding("relay-missing", text, (), steps, severity=Severity.WARNING)
 
 
-def _refused(part: Part, probes: Sequence[Probe]) -> Finding:
+def _refused(part: OwnService, probes: Sequence[Probe]) -> Finding:
     outcomes = {probe.outcome for probe in probes if not is_understood(probe)}
     if outcomes <= {Outcome.UNREACHABLE, Outcome.REFUSED}:
         text = "the relay's Service takes no connection"
         lines = (f"kubectl -n {quoted(part.key)[0]} get endpointslices,networkpolicies",)
-        return _finding("relay-unreachable", text, describe(probes), (Step("see what is in the way", lines),))
+        return _finding("relay-unreachable", text, describe(probes), (Remedy("see what is in the way", lines),))
     # Behind TLS a 400 comes as plain text in place of a handshake.
     if outcomes <= {Outcome.BAD_REQUEST, Outcome.GARBAGE}:
         text = "the controller behind the relay answers 400: it does not expect the PROXY header that the relay sends"
         steps = (
-            Step("have it expect the header; ingress-nginx", ('use-proxy-protocol: "true"',)),
-            Step("or, where no load balancer sends it either, take Switchback out", ("dnsproxy uninstall",)),
+            Remedy("have it expect the header; ingress-nginx", ('use-proxy-protocol: "true"',)),
+            Remedy("or, where no load balancer sends it either, take Switchback out", ("dnsproxy uninstall",)),
         )
         return _finding("relay-header-unwanted", text, describe(probes), steps)
     text = "connections through the relay are made and then not answered: its backend refuses them, or their header"
     namespace, name = quoted(part.key)
     lines = (f"kubectl -n {namespace} logs deploy/{name} --tail=50",)
-    return _finding("relay-unanswered", text, describe(probes), (Step("see what it says of its backend", lines),))
+    return _finding("relay-unanswered", text, describe(probes), (Remedy("see what it says of its backend", lines),))
 
 
-def _judge_trust(part: Part, service: Service) -> Iterator[Finding]:
+def _judge_trust(part: OwnService, service: Service) -> Iterator[Finding]:
     """Whether the controller takes the client's address from a header that a pod of the relay sent."""
     for key in TRUST_KEYS:
         text = service.settings.get(key, "")
@@ -115,7 +119,9 @@ def _judge_trust(part: Part, service: Service) -> Iterator[Finding]:
             )
             evidence = (f"{key}: {text}", f"pods of the relay: {', '.join(strangers)}")
             line = f'{key}: "{text.strip()},{network_of(strangers[0])}"'
-            step = Step("add the network that your cluster takes pod addresses from; of these pods it may be", (line,))
+            step = Remedy(
+                "add the network that your cluster takes pod addresses from; of these pods it may be", (line,)
+            )
             yield _finding("relay-not-trusted", told, evidence, (step,), severity=Severity.WARNING)
 
 
@@ -148,20 +154,20 @@ def network_of(address: str) -> str:
         return address
 
 
-def _name_backend(part: Part, wanting: Sequence[Site]) -> Step:
-    service = wanting[0].road.service.key if wanting else "NAMESPACE/NAME"
+def _name_backend(part: OwnService, wanting: Sequence[Controller]) -> Remedy:
+    service = wanting[0].path.service.key if wanting else "NAMESPACE/NAME"
     namespace, _, name = service.partition("/")
-    ports = [port.port for port in wanting[0].road.service.ports][:2] if wanting else [80, 443]
+    ports = [port.port for port in wanting[0].path.service.ports][:2] if wanting else [80, 443]
     listening = [route.partition("=")[0] for route in part.settings.get(_ROUTES, "8080= 8443=").split()]
     pairs = " ".join(f"{own}={name}.{namespace}.svc:{port}" for own, port in zip(listening, ports, strict=False))
-    return Step("name the controller's Service in the relay's settings", (f"{_ROUTES}={pairs}",))
+    return Remedy("name the controller's Service in the relay's settings", (f"{_ROUTES}={pairs}",))
 
 
-def _routes(part: Part) -> tuple[str, ...]:
+def _routes(part: OwnService) -> tuple[str, ...]:
     return (f"{_ROUTES}={part.settings[_ROUTES]}",) if part.settings.get(_ROUTES) else ()
 
 
 def _finding(
-    ident: str, text: str, evidence: tuple[str, ...], steps: tuple[Step, ...], severity: Severity = Severity.PROBLEM
+    ident: str, text: str, evidence: tuple[str, ...], steps: tuple[Remedy, ...], severity: Severity = Severity.PROBLEM
 ) -> Finding:
     return Finding(ident, severity, text, "Switchback's relay", evidence, steps)

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from shlex import quote
 from typing import Final
 
-from dnsproxy.doctor.facts.model import Facts, Header, Service
-from dnsproxy.doctor.judge.findings import Step
+from dnsproxy.doctor.facts.model import Facts, Service
+from dnsproxy.doctor.facts.probes import Header
+from dnsproxy.doctor.judge.findings import Remedy
 from dnsproxy.doctor.judge.providers import AWS, DIGITAL_OCEAN, HETZNER, UNKNOWN, Provider
 from dnsproxy.doctor.judge.short_circuit import IP_MODE_SINCE, Answer, DataPlane, parse_version
 
@@ -42,12 +43,12 @@ def quoted(key: str) -> tuple[str, str]:
     return quote(namespace), quote(name)
 
 
-def remedies(service: Service, provider: Provider, plane: DataPlane, facts: Facts) -> tuple[Step, ...]:
+def remedies(service: Service, provider: Provider, plane: DataPlane, facts: Facts) -> tuple[Remedy, ...]:
     """What helps, the best first."""
     return (*_ip_mode(service, provider, plane, facts), *_hostname(service, provider), install_step(facts, provider))
 
 
-def _ip_mode(service: Service, provider: Provider, plane: DataPlane, facts: Facts) -> Iterator[Step]:
+def _ip_mode(service: Service, provider: Provider, plane: DataPlane, facts: Facts) -> Iterator[Remedy]:
     server = parse_version(facts.server_version)
     before = []
     if server is not None and server < IP_MODE_SINCE:
@@ -62,25 +63,25 @@ def _ip_mode(service: Service, provider: Provider, plane: DataPlane, facts: Fact
         text = (
             f"{provider.name} can say `ipMode: Proxy`, which ends the short circuit without side effects{first}{doubt}"
         )
-        yield Step(text, (annotate(service, provider.ip_mode_key, provider.ip_mode_value),))
+        yield Remedy(text, (annotate(service, provider.ip_mode_key, provider.ip_mode_value),))
     elif provider.ip_mode_auto:
-        yield Step(f"{provider.ip_mode_auto}, which ends the short circuit without side effects{first}{doubt}")
+        yield Remedy(f"{provider.ip_mode_auto}, which ends the short circuit without side effects{first}{doubt}")
 
 
-def _hostname(service: Service, provider: Provider) -> Iterator[Step]:
+def _hostname(service: Service, provider: Provider) -> Iterator[Remedy]:
     if provider.hostname_key:
         which = "" if provider.hostname_value else _ANY_NAME
         note = f" Note: {provider.hostname_note}." if provider.hostname_note else ""
         text = f"have {provider.name} put a hostname in place of the ip into the status.{which}{note}{_SIDE_EFFECTS}"
-        yield Step(text, (annotate(service, provider.hostname_key, provider.hostname_value or LOAD_BALANCER_NAME),))
+        yield Remedy(text, (annotate(service, provider.hostname_key, provider.hostname_value or LOAD_BALANCER_NAME),))
 
 
-def install_step(facts: Facts, provider: Provider) -> Step:
+def install_step(facts: Facts, provider: Provider) -> Remedy:
     """How Switchback is put in."""
     if facts.relay is not None and facts.relay.found and facts.dnsproxy is not None and facts.dnsproxy.found:
-        return Step("Switchback is deployed; have the cluster's DNS ask it", ("dnsproxy install", "dnsproxy status"))
+        return Remedy("Switchback is deployed; have the cluster's DNS ask it", ("dnsproxy install", "dnsproxy status"))
     text = "answer the name with a relay that adds the header, which needs nothing of the provider"
-    return Step(text, (deploy_line(facts, provider), "dnsproxy install"))
+    return Remedy(text, (deploy_line(facts, provider), "dnsproxy install"))
 
 
 def deploy_line(facts: Facts, provider: Provider = UNKNOWN) -> str:
@@ -96,10 +97,10 @@ def overlay(facts: Facts, provider: Provider) -> str:
     return _OVERLAYS.get(provider.name, "kubeadm")
 
 
-def look_from_inside(facts: Facts) -> Step:
+def look_from_inside(facts: Facts) -> Remedy:
     """How to have a pod look at what cannot be dialled from here."""
     host = f" {quote(facts.hostname)}" if facts.hostname else ""
-    return Step(
+    return Remedy(
         "let a pod look: it takes what was read from the file, and asks and dials from where it is",
         (
             f"dnsproxy doctor{host} --save facts.json",

@@ -9,22 +9,17 @@ from msgspec.structs import replace
 
 from dnsproxy.doctor.facts.model import (
     VERSION,
-    Asked,
+    BalancerAddress,
     ClusterDns,
     Component,
     Facts,
-    Header,
     Host,
-    Lookup,
-    Outcome,
-    Part,
-    Point,
+    OwnService,
     Port,
-    Probe,
-    Role,
     Service,
     Stanza,
 )
+from dnsproxy.doctor.facts.probes import DnsCheck, Header, Lookup, Outcome, Probe, Role
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.findings import Diagnosis, Finding, Severity
 
@@ -36,11 +31,11 @@ DNSPROXY = "10.96.0.53"
 DNS = "10.96.0.10"
 KEY = "ingress-nginx/ingress-nginx-controller"
 PORTS = (Port(80, "http"), Port(443, "https"))
-IP = (Point(ip=BALANCER, ip_mode="VIP"),)
-OLD_IP = (Point(ip=BALANCER),)
-PROXY_MODE = (Point(ip=BALANCER, ip_mode="Proxy"),)
-HOSTNAME = (Point(hostname="lb.example.org"),)
-BOTH = (Point(ip=BALANCER, hostname="lb.example.org"),)
+IP = (BalancerAddress(ip=BALANCER, ip_mode="VIP"),)
+OLD_IP = (BalancerAddress(ip=BALANCER),)
+PROXY_MODE = (BalancerAddress(ip=BALANCER, ip_mode="Proxy"),)
+HOSTNAME = (BalancerAddress(hostname="lb.example.org"),)
+BOTH = (BalancerAddress(ip=BALANCER, hostname="lb.example.org"),)
 KUBE_PROXY = Component("kube-proxy", "DaemonSet kube-system/kube-proxy", "v1.34.4", {"mode": "iptables"})
 
 REQUIRES = (Outcome.CLOSED, Outcome.ANSWERED, Outcome.ANSWERED)
@@ -49,7 +44,7 @@ ACCEPTS = (Outcome.ANSWERED, Outcome.ANSWERED, Outcome.ANSWERED)
 
 
 def service(
-    annotations: Mapping[str, str] | None = None, *, points: tuple[Point, ...] = OLD_IP, **fields: Any
+    annotations: Mapping[str, str] | None = None, *, points: tuple[BalancerAddress, ...] = OLD_IP, **fields: Any
 ) -> Service:
     base = Service(KEY, "LoadBalancer", (CONTROLLER,), PORTS, points, annotations or {})
     return replace(base, **fields)
@@ -81,8 +76,8 @@ def facts(one: Service | None = None, **fields: Any) -> Facts:
         services=(one,),
         components=(KUBE_PROXY,),
         dns=ClusterDns("kube-system/kube-dns", (DNS,), ask_at=(f"{DNS}:53",), where="Deployment kube-system/coredns"),
-        dnsproxy=Part("switchback/dnsproxy", found=False),
-        relay=Part("switchback/relay", found=False),
+        dnsproxy=OwnService("switchback/dnsproxy", found=False),
+        relay=OwnService("switchback/relay", found=False),
         probed=True,
         probes=controller_probes(REQUIRES),
     )
@@ -99,13 +94,13 @@ def installed(one: Service | None = None, **fields: Any) -> Facts:
     base = replace(
         base,
         dns=replace(base.dns, stanzas=(STANZA,), decides=("kube-system/coredns",)),
-        dnsproxy=Part("switchback/dnsproxy", True, (DNSPROXY,), ready=2, pods=("10.244.0.5",)),
-        relay=Part(
+        dnsproxy=OwnService("switchback/dnsproxy", True, (DNSPROXY,), ready=2, pods=("10.244.0.5",)),
+        relay=OwnService(
             "switchback/relay", True, (RELAY,), PORTS, ready=2, pods=("10.244.0.6",),
             settings={"PROXY_ROUTE": "8080=ingress-nginx-controller.ingress-nginx.svc:80"},
         ),
-        loaded=(Asked(f"{DNS}:53", ".", "yes", "8 of 8 dnsproxy"),),
-        answers=(Asked(f"{DNSPROXY}:53", ".", "yes", "8 of 8 dnsproxy"),),
+        loaded=(DnsCheck(f"{DNS}:53", ".", "yes", "8 of 8 dnsproxy"),),
+        answers=(DnsCheck(f"{DNSPROXY}:53", ".", "yes", "8 of 8 dnsproxy"),),
         lookups=(Lookup(HOST, "cluster", f"{DNS}:53", (RELAY,)),),
         probes=(*base.probes, relay_probe(Outcome.ANSWERED)),
     )  # fmt: skip

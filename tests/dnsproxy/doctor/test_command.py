@@ -11,9 +11,10 @@ from click.testing import CliRunner, Result
 from msgspec.structs import replace
 
 from dnsproxy.cli import main
-from dnsproxy.doctor import command
+from dnsproxy.doctor.collect import collecting
 from dnsproxy.doctor.facts.file import format_facts, parse_facts
-from dnsproxy.doctor.facts.model import Facts, Host
+from dnsproxy.doctor.facts.model import VERSION, Facts, Host
+from dnsproxy.doctor.judge import diagnose, paths
 from tests.dnsproxy.doctor.making import BALANCER, HOST, HOSTNAME, facts, installed, service
 
 
@@ -67,8 +68,8 @@ def test_a_host_narrows_what_a_file_says(file: Path) -> None:
     [
         (["--from", "/nowhere/facts.json"], "--from /nowhere/facts.json: No such file"),
         (["--from", "-"], "--from -: it holds no facts"),
-        (["--from", "-", "--kubeconfig", "x"], "--kubeconfig and --context mean nothing beside it"),
-        (["--from", "-", "--context", "x"], "--kubeconfig and --context mean nothing beside it"),
+        (["--from", "-", "--kubeconfig", "x"], "--kubeconfig and --context have no effect with it"),
+        (["--from", "-", "--context", "x"], "--kubeconfig and --context have no effect with it"),
         (["not a host"], "not a host"),
         (["https://app.example.org/"], "https://app.example.org/"),
         (["a.example.org", "b.example.org"], "b.example.org"),
@@ -132,18 +133,18 @@ def test_a_hundred_hosts_are_shown_by_a_few() -> None:
     assert "and 95 more" in doctor("--from", "-", given=format_facts(facts(hosts=hosts))).stdout
 
 
-def test_progress_is_one_line_of_a_terminal_that_is_left_empty(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    silent = command._Progress()
-    silent("looked up 3 of 9 names")
-    silent.end()
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    progress = command._Progress()
-    progress.end()
-    assert capsys.readouterr().err == ""
-    progress("dialled 3\x1b[2J of 9 ports")
-    progress.end()
-    said = capsys.readouterr().err
-    assert said == "\r\x1b[Kdialled 3\\x1b[2J of 9 ports\r\x1b[K"
+def test_paths_are_found_once_in_a_run(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    find = paths.find_paths
+
+    def counting(seen: Facts) -> paths.Paths:
+        calls.append(seen.hostname)
+        return find(seen)
+
+    for module in (paths, diagnose, collecting):
+        monkeypatch.setattr(module, "find_paths", counting)
+    monkeypatch.setattr(collecting, "public_server", lambda *_: None)
+    assert doctor("--from", str(file)).exit_code == 1
+    assert calls == [""]
+    assert doctor(HOST, "--from", "-", "--probe", given=format_facts(Facts(VERSION))).exit_code == 1
+    assert calls == ["", HOST]

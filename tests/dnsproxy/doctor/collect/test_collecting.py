@@ -17,6 +17,7 @@ from dnsproxy.doctor.collect.read_workloads import config_map_of, mode_of, setti
 from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.facts.file import format_facts
 from dnsproxy.doctor.facts.model import Admin, Facts, Host
+from dnsproxy.doctor.judge.paths import find_paths
 from sidecar.errors import StartError
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.structs.network import Service
@@ -57,7 +58,9 @@ class Api:
 
     async def read(self, hostname: str = "") -> Facts:
         async with self.client() as client:
-            return await read_cluster(client, hostname, PLACES, lambda _: None)
+            facts, paths = await read_cluster(client, hostname, PLACES, lambda _: None)
+        assert paths == find_paths(facts)
+        return facts
 
 
 def workload(name: str, *, image: str = "x:1", namespace: str = "kube-system", args: Any = (), **fields: Any) -> Any:
@@ -235,7 +238,7 @@ async def test_long_lists_come_in_pages_and_one_bad_object_spoils_none() -> None
     assert found is not None
     assert len(found) == 1200
     assert len(api.asked) == 2
-    assert next(refusal.what for refusal in reader.refusals) == "one of list services"
+    assert next(refusal.what for refusal in reader.failures) == "one of list services"
 
 
 async def test_our_own_pods_are_asked_through_the_api_server() -> None:

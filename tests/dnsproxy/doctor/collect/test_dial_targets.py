@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.doctor.collect.dial_targets import MOST_LOOKUPS, is_tls, name_to_ask, names_to_look_up, targets_of
-from dnsproxy.doctor.facts.model import Facts, Header, Host, Lookup, Port, Role
+from dnsproxy.doctor.collect.dial_targets import MOST_LOOKUPS, DialTarget, dial_targets, is_tls, names_to_look_up
+from dnsproxy.doctor.facts.model import Facts, Host, Port
+from dnsproxy.doctor.facts.probes import Header, Lookup, Role
+from dnsproxy.doctor.judge.paths import find_paths, name_to_ask
 from tests.dnsproxy.doctor.making import BALANCER, CONTROLLER, HOST, HOSTNAME, RELAY, facts, installed, service
+
+
+def targets_of(seen: Facts, lookups: tuple[Lookup, ...] = ()) -> tuple[DialTarget, ...]:
+    return dial_targets(seen, find_paths(seen), lookups)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +35,7 @@ def test_only_web_ports_are_asked(port: Port, tls: bool | None) -> None:
 
 
 def test_a_controller_is_dialled_three_times_and_its_load_balancer_once() -> None:
-    targets = targets_of(facts(), ())
+    targets = targets_of(facts())
     controller = [target for target in targets if target.role is Role.CONTROLLER]
     assert [str(target.endpoint) for target in controller] == [f"{CONTROLLER}:80"] * 3 + [f"{CONTROLLER}:443"] * 3
     assert [target.header for target in controller[:3]] == [Header.PLAIN, Header.V1, Header.V2]
@@ -40,7 +46,7 @@ def test_a_controller_is_dialled_three_times_and_its_load_balancer_once() -> Non
 
 
 def test_the_relay_is_dialled_where_there_is_one() -> None:
-    relay = [target for target in targets_of(installed(), ()) if target.role is Role.RELAY]
+    relay = [target for target in targets_of(installed()) if target.role is Role.RELAY]
     assert [str(target.endpoint) for target in relay] == [f"{RELAY}:80", f"{RELAY}:443"]
 
 
@@ -67,14 +73,14 @@ def wide(count: int) -> Facts:
 
 def test_however_many_hosts_there_are_the_look_is_bounded() -> None:
     seen = wide(5000)
-    assert len(names_to_look_up(seen)) == MOST_LOOKUPS
-    assert len(targets_of(seen, ())) == 8
+    assert len(names_to_look_up(seen, find_paths(seen))) == MOST_LOOKUPS
+    assert len(targets_of(seen)) == 8
 
 
 def test_the_asked_host_comes_first_and_is_the_one_that_is_dialled() -> None:
     seen = facts(hostname=HOST)
-    assert names_to_look_up(seen)[0] == HOST
-    assert {target.hostname for target in targets_of(seen, ())} == {HOST}
+    assert names_to_look_up(seen, find_paths(seen))[0] == HOST
+    assert {target.hostname for target in targets_of(seen)} == {HOST}
 
 
 def test_a_wildcard_is_asked_by_a_name_that_it_covers() -> None:

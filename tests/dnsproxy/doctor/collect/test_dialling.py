@@ -11,9 +11,9 @@ import trio
 import trustme
 
 from dnsproxy.doctor.collect import dialling
-from dnsproxy.doctor.collect.dial_targets import Target
+from dnsproxy.doctor.collect.dial_targets import DialTarget
 from dnsproxy.doctor.collect.dialling import HEADERS, dial, dial_all, judge_response
-from dnsproxy.doctor.facts.model import Header, Outcome, Role
+from dnsproxy.doctor.facts.probes import Header, Outcome, Role
 from proxy.header.addresses import LOCAL
 from proxy.header.v1 import format_v1
 from proxy.header.v2 import format_v2
@@ -62,8 +62,8 @@ async def refuse_and_reset(stream: trio.SocketStream) -> None:
         await stream.send_all(b"<p>Error code: 400")
 
 
-def target(endpoint: Endpoint, *, tls: bool = False, header: Header = Header.PLAIN) -> Target:
-    return Target(Role.CONTROLLER, "a/b", endpoint, "app.example.org", tls, header)
+def target(endpoint: Endpoint, *, tls: bool = False, header: Header = Header.PLAIN) -> DialTarget:
+    return DialTarget(Role.CONTROLLER, "a/b", endpoint, "app.example.org", tls, header)
 
 
 @pytest.mark.parametrize(

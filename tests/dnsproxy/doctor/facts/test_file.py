@@ -13,12 +13,14 @@ import pytest
 from hypothesis import given, settings
 from msgspec.structs import replace
 
-from dnsproxy.doctor.collect.dial_targets import names_to_look_up, targets_of
+from dnsproxy.doctor.collect.dial_targets import dial_targets, names_to_look_up
 from dnsproxy.doctor.facts.file import LARGEST, BadFacts, format_facts, parse_facts
-from dnsproxy.doctor.facts.model import VERSION, Asked, Facts, Outcome, Part, Service
+from dnsproxy.doctor.facts.model import VERSION, Facts, OwnService, Service
+from dnsproxy.doctor.facts.probes import DnsCheck, Outcome
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.findings import MEANINGS, Diagnosis, Severity, format_document
-from dnsproxy.doctor.printing import format_text
+from dnsproxy.doctor.judge.paths import find_paths
+from dnsproxy.doctor.printing import format_diagnosis
 from tests.dnsproxy.doctor.making import HOST, HOSTNAME, STANZA, facts, installed, service
 
 # Texts that some module takes for something, among any others.
@@ -89,17 +91,19 @@ ANY_FACTS = strategy(Facts)
 @settings(max_examples=100)
 @given(ANY_FACTS | nearly_real())
 def test_any_facts_are_judged_printed_and_the_same_after_a_file(seen: Facts) -> None:
+    paths = find_paths(seen)
     diagnosis = judge(seen)
+    assert judge(seen, paths) == diagnosis
     assert diagnosis.status in {0, 1, 3}
     assert all(finding.text and finding.id in MEANINGS for finding in diagnosis.findings)
     again = parse_facts(format_facts(seen))
     assert again == seen
     assert judge(again) == diagnosis
-    text = format_text(diagnosis, seen)
+    text = format_diagnosis(diagnosis, seen)
     assert "\x1b" not in text
     json.dumps(format_document(diagnosis))
-    assert len(names_to_look_up(seen)) <= 300
-    targets_of(seen, seen.lookups)
+    assert len(names_to_look_up(seen, paths)) <= 300
+    dial_targets(seen, paths, seen.lookups)
 
 
 def unquoted(line: str) -> set[str]:
@@ -114,10 +118,10 @@ HOSTILE = ("x; reboot", "$(reboot)", "`reboot`", "a&reboot", "a b", "it's")
 def test_what_a_file_holds_runs_nothing_when_a_command_is_pasted(word: str) -> None:
     beta = "service.beta.kubernetes.io/aws-load-balancer-"
     loop = {f"{beta}type": "nlb", f"{beta}target-group-attributes": word}
-    sites = [service(key=f"{word}/{word}"), service(loop, points=HOSTNAME, key=f"{word}/{word}")]
-    asked = [Asked("a", ".", "no")]
-    part = Part(f"{word}/{word}", True, ("10.96.0.9",), ready=0)
-    for one in sites:
+    controllers = [service(key=f"{word}/{word}"), service(loop, points=HOSTNAME, key=f"{word}/{word}")]
+    asked = [DnsCheck("a", ".", "no")]
+    part = OwnService(f"{word}/{word}", True, ("10.96.0.9",), ready=0)
+    for one in controllers:
         for base in (facts(one), installed(one), facts(one, probes=(), probed=False)):
             assert base.dns is not None
             for hostname in ("", word, f"{word}z"):

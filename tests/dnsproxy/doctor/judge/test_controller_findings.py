@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from dnsproxy.doctor.facts.model import Class, Facts, Outcome
+from dnsproxy.doctor.facts.model import Class, Facts
+from dnsproxy.doctor.facts.probes import Outcome
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.findings import Severity
 from sidecar.errors import ExitStatus

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from dnsproxy.doctor.facts.model import Admin, Asked, Class, Facts, Host, Lookup, Outcome, Part, Point, Stanza
+from dnsproxy.doctor.facts.model import Admin, BalancerAddress, Class, Facts, Host, OwnService, Stanza
+from dnsproxy.doctor.facts.probes import DnsCheck, Lookup, Outcome
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.findings import Severity
 from sidecar.errors import ExitStatus
@@ -35,10 +36,10 @@ from tests.dnsproxy.doctor.making import (
     service,
 )
 
-LOADED = (Asked(f"{DNS}:53", ".", "yes", "8 of 8 dnsproxy"),)
-NOT_LOADED = (Asked(f"{DNS}:53", ".", "no", "8 of 8 NXDOMAIN"),)
+LOADED = (DnsCheck(f"{DNS}:53", ".", "yes", "8 of 8 dnsproxy"),)
+NOT_LOADED = (DnsCheck(f"{DNS}:53", ".", "no", "8 of 8 NXDOMAIN"),)
 PUBLIC = (Lookup(HOST, "cluster", f"{DNS}:53", (BALANCER,)),)
-SILENT = (Asked(f"{DNSPROXY}:53", ".", "silent", "8 of 8 no answer"),)
+SILENT = (DnsCheck(f"{DNSPROXY}:53", ".", "silent", "8 of 8 no answer"),)
 
 
 def dns(seen: Facts, **fields: Any) -> Facts:
@@ -95,7 +96,7 @@ FAULTS: list[Any] = [
         id="the wrong ClusterIP",
     ),
     pytest.param(
-        lambda one: replace(asked(one, answers=SILENT), dnsproxy=Part("switchback/dnsproxy", found=False)),
+        lambda one: replace(asked(one, answers=SILENT), dnsproxy=OwnService("switchback/dnsproxy", found=False)),
         {"dnsproxy-missing", HINT},
         id="no Service of dnsproxy",
     ),
@@ -125,7 +126,7 @@ FAULTS: list[Any] = [
         id="an upstream is dead",
     ),
     pytest.param(
-        lambda one: replace(one, relay=Part("switchback/relay", found=False), lookups=PUBLIC),
+        lambda one: replace(one, relay=OwnService("switchback/relay", found=False), lookups=PUBLIC),
         {"relay-missing", "not-answered", HINT},
         id="no relay",
     ),
@@ -172,7 +173,7 @@ def test_a_fault_is_named_and_nothing_else(break_it: Callable[[Facts], Facts], e
 
 
 def test_a_class_whose_controller_takes_no_header_is_not_to_be_led_to_the_relay() -> None:
-    plain = service(key="traefik/traefik", points=(Point(ip="203.0.113.20"),), cluster_ips=("10.96.0.81",))
+    plain = service(key="traefik/traefik", points=(BalancerAddress(ip="203.0.113.20"),), cluster_ips=("10.96.0.81",))
     host = Host("plain.example.org", "Ingress web/plain", "traefik", ("203.0.113.20",))
     probes = tuple(replace(probe, service=plain.key, endpoint="10.96.0.81:80") for probe in controller_probes(REJECTS))
     seen = installed()
@@ -244,7 +245,7 @@ def test_from_outside_a_whole_installation_is_neither_well_nor_wrong() -> None:
 @pytest.mark.parametrize(
     ("points", "told"), [(PROXY_MODE, True), (HOSTNAME, True), (OLD_IP, False)], ids=["ipMode", "hostname", "needed"]
 )
-def test_what_is_needed_no_longer_is_to_be_taken_out(points: tuple[Point, ...], told: bool) -> None:
+def test_what_is_needed_no_longer_is_to_be_taken_out(points: tuple[BalancerAddress, ...], told: bool) -> None:
     diagnosis = judge(installed(service(points=points)))
     assert ("no-longer-needed" in ids(diagnosis)) is told
     if told:

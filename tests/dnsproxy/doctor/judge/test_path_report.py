@@ -1,10 +1,11 @@
-"""The road of one host, in lines."""
+"""The path of one host, in lines."""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
-from dnsproxy.doctor.facts.model import Class, Host, Lookup
+from dnsproxy.doctor.facts.model import Class, Host
+from dnsproxy.doctor.facts.probes import Lookup
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.findings import format_document
 from tests.dnsproxy.doctor.making import BALANCER, HOST, IP, installed, service
@@ -15,7 +16,7 @@ HETZNER = {"load-balancer.hetzner.cloud/location": "fsn1"}
 def test_the_road_goes_from_object_to_address() -> None:
     seen = installed(service(HETZNER, points=IP), hostname=HOST, classes=(Class("nginx", "k8s.io/ingress-nginx"),))
     seen = replace(seen, lookups=(*seen.lookups, Lookup(HOST, "public", "192.0.2.53:53", (BALANCER,))))
-    assert judge(seen).road == (
+    assert judge(seen).path == (
         "Ingress web/shop, class nginx (k8s.io/ingress-nginx), comes in through Service "
         "ingress-nginx/ingress-nginx-controller",
         "Service ingress-nginx/ingress-nginx-controller: LoadBalancer of Hetzner, ClusterIP 10.96.0.80, load balancer "
@@ -33,7 +34,7 @@ def test_what_is_not_there_is_said() -> None:
     dns = replace(seen.dns, node_local="DaemonSet kube-system/node-local-dns")
     hosts = (Host("*.example.org", "Ingress web/wild"),)
     lookups = (Lookup(HOST, "public", "x", (), ("cdn.example.net",)), Lookup(HOST, "cluster", "y", fault="SERVFAIL"))
-    assert judge(replace(seen, dns=dns, hosts=hosts, lookups=lookups)).road == (
+    assert judge(replace(seen, dns=dns, hosts=hosts, lookups=lookups)).path == (
         "Ingress web/wild for *.example.org, class none, whose Service was not found",
         "public DNS at x answers that there is no address, by way of cdn.example.net",
         "the cluster's DNS at y answers nothing (SERVFAIL)",
@@ -42,4 +43,4 @@ def test_what_is_not_there_is_said() -> None:
 
 
 def test_for_all_hosts_there_is_no_road_to_tell() -> None:
-    assert judge(installed()).road == ()
+    assert judge(installed()).path == ()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.doctor.facts.model import Class, Facts, Host, Point, Refusal
+from dnsproxy.doctor.facts.model import BalancerAddress, Class, Facts, Host, ReadFailure
 from dnsproxy.doctor.judge.diagnose import judge
-from dnsproxy.doctor.judge.paths import find_roads, near_names
+from dnsproxy.doctor.judge.paths import find_paths, near_names
 from sidecar.errors import ExitStatus
 from tests.dnsproxy.doctor.making import BALANCER, HOSTNAME, KEY, bad, facts, ids, named, service
 
@@ -19,13 +19,13 @@ def host(name: str, *status: str, ingress_class: str = "nginx") -> Host:
 
 
 @pytest.mark.parametrize(
-    ("hosts", "services", "roads", "lost"),
+    ("hosts", "services", "paths", "unmatched"),
     [
         ([host("a", BALANCER)], [service()], [KEY], 0),
         ([host("a", "lb.example.org")], [service(points=HOSTNAME)], [KEY], 0),
         ([host("a", "10.96.0.80")], [service()], [KEY], 0),
-        ([host("a", "2001:db8::1")], [service(points=(Point(ip="2001:DB8:0::1"),))], [KEY], 0),
-        ([host("a", "lb.example.org")], [service(points=(Point(hostname="LB.Example.org."),))], [KEY], 0),
+        ([host("a", "2001:db8::1")], [service(points=(BalancerAddress(ip="2001:DB8:0::1"),))], [KEY], 0),
+        ([host("a", "lb.example.org")], [service(points=(BalancerAddress(hostname="LB.Example.org."),))], [KEY], 0),
         ([host("a", "198.51.100.7")], [service(external_ips=("198.51.100.7",))], [KEY], 0),
         ([host("a")], [service(labels=LABELS)], [KEY], 0),
         ([host("a")], [service(labels={"app": "ingress-nginx"})], [KEY], 0),
@@ -39,7 +39,8 @@ def host(name: str, *status: str, ingress_class: str = "nginx") -> Host:
         ([], [service()], [], 0),
         ([host("a", BALANCER)], [], [], 1),
         ([host("a", BALANCER, "203.0.113.11")],
-         [service(), service(key="x/y", points=(Point(ip="203.0.113.11"),), cluster_ips=())], [KEY, "x/y"], 0),
+         [service(), service(key="x/y", points=(BalancerAddress(ip="203.0.113.11"),), cluster_ips=())],
+         [KEY, "x/y"], 0),
     ],
     ids=["by address", "by hostname", "by ClusterIP", "another spelling", "another case",
          "by external IP", "by label", "by the older label",
@@ -47,11 +48,11 @@ def host(name: str, *status: str, ingress_class: str = "nginx") -> Host:
          "no class", "no hosts", "no Services", "two load balancers"],
 )  # fmt: skip
 def test_a_host_comes_in_through_the_service_of_its_status(
-    hosts: list[Host], services: list[object], roads: list[str], lost: int
+    hosts: list[Host], services: list[object], paths: list[str], unmatched: int
 ) -> None:
-    found = find_roads(facts(hosts=tuple(hosts), services=tuple(services), classes=(NGINX,)))
-    assert [road.service.key for road in found.roads] == sorted(roads)
-    assert len(found.lost) == lost
+    found = find_paths(facts(hosts=tuple(hosts), services=tuple(services), classes=(NGINX,)))
+    assert [path.service.key for path in found.paths] == sorted(paths)
+    assert len(found.unmatched) == unmatched
 
 
 def test_a_hundred_hosts_with_one_cause_are_one_finding() -> None:
@@ -78,8 +79,8 @@ def asked(name: str, *hosts: str) -> Facts:
     ],
 )
 def test_the_asked_host_is_looked_for_in_every_object(name: str, hosts: list[str], found: set[str]) -> None:
-    roads = find_roads(asked(name, *hosts)).roads
-    assert {hostname for road in roads for hostname in road.hostnames} == found
+    paths = find_paths(asked(name, *hosts)).paths
+    assert {hostname for path in paths for hostname in path.hostnames} == found
 
 
 def test_a_host_in_no_object_is_told_with_its_neighbours() -> None:
@@ -108,7 +109,7 @@ def test_a_host_whose_load_balancer_is_elsewhere_is_no_fault_and_one_without_any
 
 
 def test_what_rbac_refuses_is_neither_good_nor_bad() -> None:
-    refusal = Refusal("list services", "forbidden: 403: services is forbidden")
+    refusal = ReadFailure("list services", "forbidden: 403: services is forbidden")
     diagnosis = judge(facts(hosts=(), services=(), refusals=(refusal,)))
     assert bad(diagnosis) == set()
     assert diagnosis.status == ExitStatus.UNKNOWN

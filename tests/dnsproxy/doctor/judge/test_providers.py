@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from dnsproxy.doctor.facts.model import Point, Service
+from dnsproxy.doctor.facts.model import BalancerAddress, Service
 from dnsproxy.doctor.judge.findings import Severity
 from dnsproxy.doctor.judge.header_annotations import Sends
 from dnsproxy.doctor.judge.providers import PROVIDERS, UNKNOWN, provider_of, sends
@@ -178,7 +178,7 @@ def test_what_the_provider_does_itself_is_told_before_anything_else(name: str, a
 @pytest.mark.parametrize("annotations", SWITCHED_ON.values(), ids=list(SWITCHED_ON))
 @pytest.mark.parametrize("points", [PROXY_MODE, HOSTNAME], ids=["ipMode Proxy", "hostname alone"])
 def test_a_provider_that_has_done_it_leaves_nothing_to_do(
-    annotations: dict[str, str], points: tuple[Point, ...]
+    annotations: dict[str, str], points: tuple[BalancerAddress, ...]
 ) -> None:
     diagnosis = diagnose(service(annotations, points=points))
     assert "no-short-circuit" in ids(diagnosis)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.doctor.facts.model import Component, Point
+from dnsproxy.doctor.facts.model import BalancerAddress, Component
 from dnsproxy.doctor.judge.findings import Severity
 from dnsproxy.doctor.judge.short_circuit import Answer, data_plane, short_circuit
 from tests.dnsproxy.doctor.making import (
@@ -99,18 +99,18 @@ def test_who_looks_at_ip_mode_follows_from_program_and_version(
         (BOTH, YES, (BALANCER,)),
         (PROXY_MODE, NO, ()),
         (HOSTNAME, NO, ()),
-        ((Point(hostname="a.example.org"), Point(ip=BALANCER)), YES, (BALANCER,)),
-        ((*PROXY_MODE, Point(ip="2001:db8::1")), YES, ("2001:db8::1",)),
-        ((*PROXY_MODE, Point(ip="2001:db8::1", ip_mode="Proxy")), NO, ()),
-        ((Point(ip=BALANCER, ip_mode="Tunnel"),), UNKNOWN, (BALANCER,)),
-        ((Point(),), NO, ()),
+        ((BalancerAddress(hostname="a.example.org"), BalancerAddress(ip=BALANCER)), YES, (BALANCER,)),
+        ((*PROXY_MODE, BalancerAddress(ip="2001:db8::1")), YES, ("2001:db8::1",)),
+        ((*PROXY_MODE, BalancerAddress(ip="2001:db8::1", ip_mode="Proxy")), NO, ()),
+        ((BalancerAddress(ip=BALANCER, ip_mode="Tunnel"),), UNKNOWN, (BALANCER,)),
+        ((BalancerAddress(),), NO, ()),
         ((), NO, ()),
     ],
     ids=["VIP", "no ipMode", "ip and hostname", "Proxy", "hostname", "one of each", "one family forgotten",
          "both families Proxy", "a mode that is not known", "an empty entry", "no status"],
 )  # fmt: skip
 def test_what_is_short_circuited_follows_from_the_status(
-    points: tuple[Point, ...], state: Answer, addresses: tuple[str, ...]
+    points: tuple[BalancerAddress, ...], state: Answer, addresses: tuple[str, ...]
 ) -> None:
     found = short_circuit(service(points=points), data_plane(facts()))
     assert (found.state, found.addresses) == (state, addresses)

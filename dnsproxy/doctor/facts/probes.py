@@ -1,0 +1,93 @@
+"""What was asked and dialled: look-ups, connections, and checks of whether a DNS server asks dnsproxy.
+
+The law: an outcome is recorded as it was seen; `judge` decides what it means. Tested in
+tests/dnsproxy/doctor/facts/test_file.py.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Fact(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=False):
+    """Base of all facts: frozen, and without default values in JSON."""
+
+
+class Lookup(Fact, frozen=True):
+    """What one DNS server answers for a hostname, A and AAAA together."""
+
+    hostname: str
+    server: str
+    """`cluster` or `public`."""
+    endpoint: str
+    addresses: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    fault: str = ""
+    """Why there is no answer; empty if there is one, even one without addresses."""
+
+
+class Header(StrEnum):
+    """What a probe sends before its request."""
+
+    PLAIN = "plain"
+    V1 = "v1"
+    V2 = "v2"
+
+
+class Outcome(StrEnum):
+    """How a probe ended."""
+
+    ANSWERED = "answered"
+    """An HTTP response other than 400, or a TLS ServerHello."""
+    BAD_REQUEST = "bad request"
+    """HTTP 400: the server could not parse the bytes, or rejects the request."""
+    ALERT = "TLS alert"
+    """The port speaks TLS and refuses this handshake."""
+    GARBAGE = "garbage"
+    """Bytes that are neither HTTP nor TLS."""
+    CLOSED = "closed"
+    RESET = "reset"
+    SILENT = "silent"
+    """Connected, but no bytes came."""
+    REFUSED = "refused"
+    UNREACHABLE = "unreachable"
+    """No connection in time, or no route."""
+
+
+class Role(StrEnum):
+    """Why an address is probed."""
+
+    CONTROLLER = "controller"
+    """A controller's Service at its ClusterIP: which header does it want?"""
+    BALANCER = "balancer"
+    """The load balancer's own address, which a pod dials after it resolved the public record."""
+    RELAY = "relay"
+    """Our relay's Service, as a pod dials it."""
+
+
+class Probe(Fact, frozen=True):
+    """One connection attempt."""
+
+    role: Role
+    service: str
+    """`NAMESPACE/NAME` of the Service that has the address."""
+    endpoint: str
+    port: int
+    hostname: str
+    tls: bool
+    header: Header
+    outcome: Outcome
+    detail: str = ""
+    """The status line, the TLS alert or the error of the operating system."""
+
+
+class DnsCheck(Fact, frozen=True):
+    """Whether dnsproxy answers through one DNS server: the probe names of cluster_dns/probing.py."""
+
+    endpoint: str
+    zone: str
+    state: str
+    """`yes`, `partly`, `no` or `silent`."""
+    said: str = ""
