@@ -1,7 +1,7 @@
-"""Edits of a Corefile: each takes the value and gives a new one, read again from its own text.
+"""Edits of a Corefile: each takes a value and returns a new one, parsed from its own text.
 
-The law: an edit touches only the place that it names; every other character stays. Since the result is read again, no
-edit can give a Corefile that CoreDNS's parser refuses. Pure.
+The law: an edit changes only the place that it names; every other character stays. The result is parsed again, so no
+edit returns a Corefile that CoreDNS's parser refuses.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ class Place:
     """A position between two words."""
 
     index: int
-    """Of the word behind it; one more than the last where none is."""
+    """Of the word after it; the number of words at the end of the file."""
     offset: int
-    """Characters into what stands before that word."""
+    """In the characters before that word."""
 
 
 def insert_before(corefile: Corefile, index: int, text: str) -> Corefile:
-    """The Corefile with a text put right in front of a word; the text ends in a blank or a line end."""
+    """The Corefile with a text inserted directly before a word; the text ends with a blank or a line end."""
     token = corefile.tokens[index]
     return _changed(corefile, index, replace(token, before=token.before + text))
 
 
 def replace_word(corefile: Corefile, index: int, raw: str) -> Corefile:
-    """The Corefile with one word written differently."""
+    """The Corefile with one word replaced; `raw` is the new word as a file has it."""
     return _changed(corefile, index, replace(corefile.tokens[index], raw=raw))
 
 

@@ -1,7 +1,7 @@
-"""Files of Corefiles: read whole, and replaced whole or not at all.
+"""Corefiles on disk: read whole, and replaced whole or not at all.
 
-The law: what is read and written back unchanged is the same octets, whatever their encoding; a reader of the file sees
-the old text or the new one, never half of either.
+The law: a text that is read and written back unchanged has the same octets, whatever their encoding; another reader of
+the file sees the old text or the new text, never a mixture.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from pathlib import Path
 from sidecar.atomic_file import copy_owner_and_mode, replace_file
 
 MAXIMUM_OCTETS = 1 << 20
-"""What a ConfigMap can hold (Kubernetes' limit for an object); a Corefile is some kilobytes."""
+"""The largest ConfigMap (Kubernetes' limit for an object); a Corefile has a few kilobytes."""
 
 STDIN = "-"
 
 
 def read_text(name: str) -> str:
-    """The text of a file, or of stdin for `-`; octets that are no UTF-8 survive as surrogates.
+    """The text of a file, or of stdin for `-`; octets that are not UTF-8 become surrogates.
 
-    Raises OSError, and ValueError for a file that is too large.
+    Raises OSError, or ValueError if the file is too large.
     """
     if name == STDIN:
         octets = sys.stdin.buffer.read(MAXIMUM_OCTETS + 1)

@@ -1,7 +1,7 @@
-"""What a `forward` directive says: the zone it takes, its upstreams, its options.
+"""The meaning of a `forward` directive: its zone, its upstreams and its options.
 
-The law: it is read the way CoreDNS's plugin/forward/setup.go reads it, options on one line included, and nothing that
-it says is lost; what an imported file says cannot be read, and such a directive is refused. Pure.
+The law: a directive is read as CoreDNS's plugin/forward/setup.go reads it, including several options on one line, and
+nothing of it is lost. A directive whose options are in an imported file cannot be read and is refused.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dnsproxy.corefile.zones import DNS_PORT, is_at_or_below, normalize_zone, pa
 from sidecar.endpoints import Endpoint, parse_endpoint
 
 MAXIMUM_UPSTREAMS = 15
-"""CoreDNS refuses more (`max` in plugin/forward/setup.go)."""
+"""CoreDNS refuses more upstreams (`max` in plugin/forward/setup.go)."""
 
-# How many words an option takes; one that is not listed takes the rest of its line.
+# The number of words after an option; an option that is not listed takes the rest of its line.
 _WORDS_OF = {
     **dict.fromkeys(["force_tcp", "prefer_udp", "next_on_nodata"], 0),
     **dict.fromkeys(["max_fails", "max_connect_attempts", "max_concurrent", "max_idle_conns", "max_age"], 1),
@@ -30,9 +30,9 @@ class Option:
 
     name: str
     values: tuple[str, ...]
-    """As CoreDNS reads them."""
+    """As CoreDNS reads them, without quotes."""
     raw: str
-    """Name and values as a file has them, one blank between."""
+    """Name and values as the file has them, separated by single blanks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,40 +40,40 @@ class Forward:
     """One `forward` directive."""
 
     zone: str | None
-    """In the form of normalize_zone; None where an environment variable decides."""
+    """In the form of normalize_zone; None if an environment variable decides."""
     zone_text: str
     upstreams: tuple[str, ...]
-    """As CoreDNS reads them: addresses, files, names, `tls://` and the like."""
+    """As CoreDNS reads them: addresses, files, names, or URLs such as `tls://192.0.2.1`."""
     upstreams_raw: tuple[str, ...]
     options: tuple[Option, ...]
     directive: Directive
 
     def serves(self, zone: str) -> bool:
-        """Whether a question for the whole zone comes here: inside its own zone, and not under its `except`."""
+        """Whether queries for the whole zone come here: it is inside the zone of the forward and not under `except`."""
         if self.zone is None or not is_at_or_below(zone, self.zone):
             return False
         return not any(is_at_or_below(zone, excepted) for excepted in self.excepted())
 
     def excepted(self) -> list[str]:
-        """The zones that its `except` lines leave out."""
+        """The zones that its `except` lines exclude."""
         return [normalize_zone(name) for option in self.options if option.name == "except" for name in option.values]
 
     def endpoints(self) -> list[Endpoint]:
-        """Its upstreams that are plain addresses."""
+        """The upstreams that are plain addresses."""
         found = [_endpoint_of(upstream) for upstream in self.upstreams]
         return [endpoint for endpoint in found if endpoint is not None]
 
 
 def parse_forward(directive: Directive) -> Forward:
-    """The meaning of a `forward` directive. Raises CorefileError for what CoreDNS or we cannot take."""
+    """The meaning of a `forward` directive. Raises CorefileError if CoreDNS refuses it, or part of it is imported."""
     words = directive.arguments
     minimum = 2
     if len(words) < minimum:
         raise CorefileError(directive.line, "this forward names no zone or no upstream")
     if directive.unread:
         found = directive.unread[0]
-        reason = f"the options of this forward stand in another file, {shown(found.pattern)}"
-        raise CorefileError(found.line, reason, "write them out in its place")
+        reason = f"the options of this forward are in another file, {shown(found.pattern)}"
+        raise CorefileError(found.line, reason, "copy them here in place of the import")
     try:
         zone = parse_origin(words[0].text).zone
         forward = Forward(
@@ -91,14 +91,14 @@ def parse_forward(directive: Directive) -> Forward:
 
 
 def written(word: Token) -> str:
-    """A word as it can stand anywhere: with its quotes, without a comment or CR glued to it."""
+    """A word as it can be written anywhere: with its quotes, without an attached comment or CR."""
     return word.raw if word.raw.startswith('"') else word.text
 
 
 def _parse_options(directive: Directive) -> tuple[Option, ...]:
     words = directive.options
     if any(word.text in ("{", "}") for word in words):
-        raise CorefileError(directive.line, "this forward has a block inside its block, or words behind it")
+        raise CorefileError(directive.line, "this forward has a block inside its block, or words after it")
     options: list[Option] = []
     at = 0
     while at < len(words):
@@ -111,7 +111,7 @@ def _parse_options(directive: Directive) -> tuple[Option, ...]:
 
 
 def _line_end(words: tuple[Token, ...], at: int) -> int:
-    """The index behind the last word on the line of that word."""
+    """The index after the last word on the same line."""
     while at + 1 < len(words) and words[at].last_line == words[at + 1].line:
         at += 1
     return at + 1

@@ -1,17 +1,17 @@
-r"""Tokens of a Corefile: every word with the exact characters that stand before it and that write it.
+r"""Tokens of a Corefile: every word with its exact characters and those before it.
 
-The law: joining what `lex` gives yields the text again, character by character, whatever the text is. No text is
-refused here: CoreDNS's own lexer knows no errors either. Pure.
+The law: joining the tokens of `lex` gives the same text again, character by character, for any text. No text is refused
+here: CoreDNS's own lexer has no errors either.
 
-How CoreDNS cuts words (github.com/coredns/caddy, caddyfile/lexer.go), oddities included, because a file is read the
-way CoreDNS reads it or it is not read at all:
+CoreDNS splits words as follows (github.com/coredns/caddy, caddyfile/lexer.go). Its oddities are kept, because a file
+has to mean the same here and there:
 
-- Blanks end a word, except CR, which is dropped wherever it stands: `fo\ro` is the word `foo`.
-- `#` hides what follows. In front of a word that is the rest of the line; inside a word only up to the next blank, so
+- Blanks end a word, except CR, which is dropped everywhere: `fo\ro` is the word `foo`.
+- `#` begins a comment. Before a word the comment lasts to the end of the line; inside a word only to the next blank, so
   `errors#see the manual` is the three words `errors`, `the` and `manual`.
-- `"` opens a quoted word only where a word begins; it ends at the next `"` that has no backslash before it, however
-  many lines later, or with the file. A backslash hides nothing but a quote.
-- A quoted brace is a brace: quoting changes where a word ends, never what it means.
+- `"` opens a quoted word only at the beginning of a word. The word ends at the next `"` without a backslash before it,
+  even many lines later, or at the end of the file. A backslash escapes only a quote.
+- A quoted brace is still a brace: quotes change the end of a word, never its meaning.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-# What Go's unicode.IsSpace calls a blank; Python's isspace() would add U+001C to U+001F.
+# The blanks of Go's unicode.IsSpace; Python's isspace() would add U+001C to U+001F.
 _BLANKS = "\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _ENDS = _BLANKS.replace("\r", "")
 
@@ -30,43 +30,43 @@ _ESCAPED = re.compile(r"\\(.?)", re.DOTALL)
 _COMMENT = re.compile(r"#[^\n]*")
 
 BYTE_ORDER_MARK = "\ufeff"
-"""Dropped by CoreDNS at the start of a file, part of a word anywhere else."""
+"""CoreDNS drops it at the start of a file; anywhere else it is part of a word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One word as CoreDNS sees it, and as the file has it."""
+    """One word, as CoreDNS reads it and as the file has it."""
 
     before: str
-    """Blanks and comments between the word before and this one."""
+    """Blanks and comments between the previous word and this one."""
     raw: str
-    """The word as written: with quotes, backslashes and a comment glued to it."""
+    """The word as written, with quotes, backslashes and an attached comment."""
     text: str
     """The word as CoreDNS reads it."""
     line: int
-    """Where it begins, from 1."""
+    """Of its first character, from 1."""
 
     @property
     def last_line(self) -> int:
-        """Where it ends: a quoted word may go over several lines."""
+        """The line of its end: a quoted word may span several lines."""
         return self.line + self.text.count("\n")
 
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment that stands for itself, not glued to a word."""
+    """A comment that is not attached to a word."""
 
     text: str
-    """From its `#` to the end of its line, which is not part of it; nor is the CR of a CRLF."""
+    """From its `#` to the line end, without LF or CRLF."""
     start: int
     """Its offset in the characters before a word."""
     end: int
-    """The offset behind its line end."""
+    """The offset after its line end."""
     line: int
 
 
 def lex(text: str) -> tuple[tuple[Token, ...], str]:
-    """The words of a text, and the characters behind the last one."""
+    """The words of a text, and the characters after the last word."""
     tokens: list[Token] = []
     position, line = 0, 1
     while True:
@@ -83,12 +83,12 @@ def lex(text: str) -> tuple[tuple[Token, ...], str]:
 
 
 def join(tokens: tuple[Token, ...], tail: str) -> str:
-    """The text that the words were cut from."""
+    """The text of these words."""
     return "".join([part for token in tokens for part in (token.before, token.raw)]) + tail
 
 
 def comments(before: str, *, line: int) -> list[Comment]:
-    """The comments in the characters before a word; `line` is the line on which these characters begin."""
+    """The comments in the characters before a word; `line` is the line of the first of these characters."""
     found = []
     counted = 0
     for match in _COMMENT.finditer(before):
@@ -105,12 +105,12 @@ def _end_of_trivia(text: str, position: int) -> int:
 
 
 def _word_at(text: str, position: int) -> tuple[str, str] | None:
-    """What is written at a position, and the word it means; None at the end of the text."""
+    """The characters of the word at a position, and the word they mean; None at the end of the text."""
     if position == len(text):
         return None
     if quoted := _QUOTED.match(text, position):
         word = _ESCAPED.sub(_unescape, quoted[1])
-        # A quote that opens at the very end opens nothing: CoreDNS makes no word of it.
+        # CoreDNS makes no word of a lone quote at the very end.
         return (quoted[0], word) if quoted[2] or word else None
     bare = _BARE.match(text, position)
     if bare is None:

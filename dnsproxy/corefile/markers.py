@@ -1,8 +1,7 @@
-"""The markers around our stanza, and the region between them.
+"""The marker comments around our stanza, and the region between them.
 
-The law: a file has no region or exactly one, it holds nothing but whole `forward` directives of one server block, and
-taking it out leaves every character that stood there before it was put in. Anything else was made by other hands and
-is refused rather than guessed at. Pure.
+The law: a file has at most one region. A region holds only whole `forward` directives of one server block, and removing
+it restores every character from before its insertion. Any other use of markers was edited by hand and is refused.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from dnsproxy.corefile.model import Corefile, CorefileError, ServerBlock, listed
 BEGIN = "# BEGIN switchback: managed by dnsproxy, changes in here are lost; `dnsproxy uninstall` takes it out"
 END = "# END switchback"
 
-# The words after the name may change from version to version; what is recognised may not.
+# The words after the name may change between versions; the pattern of a marker may not.
 _MARKER = re.compile(r"#[ \t]*(BEGIN|END) switchback\b(?!-)")
 _NAME = "switchback"
 _REMEDY = "take out the marker lines and the forward lines that belong to them, then run this again"
@@ -25,7 +24,7 @@ _REMEDY = "take out the marker lines and the forward lines that belong to them, 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Where our stanza stands, markers included."""
+    """The place of our stanza, markers included."""
 
     start: Place
     stop: Place
@@ -33,7 +32,7 @@ class Region:
 
 
 def is_marked(text: str) -> bool:
-    """Whether a text, a whole Corefile or any part of one, has a marker of ours between its words."""
+    """Whether a Corefile, or a part of one, has a marker of ours between its words."""
     if _NAME not in text:
         return False
     tokens, tail = lex(text)
@@ -42,7 +41,7 @@ def is_marked(text: str) -> bool:
 
 
 def find_region(corefile: Corefile) -> Region | None:
-    """Our region, or None. Raises CorefileError for markers that do not enclose exactly what we write."""
+    """Our region, or None. Raises CorefileError if the markers enclose anything other than a stanza of ours."""
     found = [(index, comment, match[1]) for index, comment in corefile.comments() if (match := _matched(comment))]
     if not found:
         return None
@@ -57,7 +56,7 @@ def find_region(corefile: Corefile) -> Region | None:
 
 
 def without_region(corefile: Corefile) -> Corefile:
-    """The Corefile as it was before our stanza came; itself where none is."""
+    """The Corefile without our stanza; unchanged if it has none."""
     region = find_region(corefile)
     return corefile if region is None else cut(corefile, region.start, region.stop)
 
@@ -80,7 +79,7 @@ def _check_kinds(kinds: list[str], lines: list[int]) -> None:
 
 
 def _start_of_cut(gap: str, begin: Comment) -> int:
-    """The start of the marker's line, where nothing but blanks stands before it; else the marker itself."""
+    """The start of the marker's line, or the marker itself on the first line of a gap, which follows a word."""
     line_end = gap.rfind("\n", 0, begin.start)
     return begin.start if line_end < 0 else line_end + 1
 

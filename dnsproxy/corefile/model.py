@@ -1,8 +1,8 @@
-"""The Corefile as a value: its exact words, and the server blocks, directives and imports that they form.
+"""A Corefile as a value: its exact words, and the server blocks, directives and imports that they form.
 
-The law: `format_corefile(parse_corefile(text)) == text` for every text that is accepted (parser.py), and a text that
-CoreDNS's parser refuses is refused with a CorefileError. Positions are indexes into the words, never offsets into the
-text, and edits (edits.py) give a new value. Pure.
+The law: `format_corefile(parse_corefile(text)) == text` for every accepted text (parser.py); a text that CoreDNS's
+parser refuses raises CorefileError. Positions are indexes of words, never offsets in the text; an edit (edits.py)
+returns a new value.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _LISTED: Final = 5
 
 
 class CorefileError(ValueError):
-    """A Corefile that cannot be read or must not be changed."""
+    """A Corefile that cannot be parsed, or must not be changed."""
 
     def __init__(self, line: int, reason: str, remedy: str = "") -> None:
         super().__init__(f"{reason}; {remedy}" if remedy else reason)
         self.line = line
-        """Where, from 1."""
+        """From 1."""
         self.reason = reason
         self.remedy = remedy
-        """What to do about it; empty where the reason says it."""
+        """What to do about it; empty if the reason says it."""
 
 
 class Scope(Enum):
@@ -43,10 +43,10 @@ class Scope(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One of the names that a server block serves."""
+    """One key of a server block: a zone that it serves."""
 
     text: str
-    """Without the comma that may follow it."""
+    """Without a comma after it."""
     origin: Origin
     token: Token
     index: int
@@ -54,7 +54,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """An `import` whose files stand elsewhere: nothing of them is known here."""
+    """An `import` of files; their content is not known here."""
 
     pattern: str
     line: int
@@ -63,21 +63,21 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """One plugin's line with the nested block that may follow, the snippets it imports put in."""
+    """One plugin's line with its nested block, imported snippets expanded."""
 
     name: str
     words: tuple[Token, ...]
-    """Everything behind the name, braces included."""
+    """Everything after the name, including braces."""
     line: int
     index: int
-    """Of its name; of the `import` in the server block that brought it, where a snippet did."""
+    """Of its name, or of the `import` of the snippet that contains it."""
     imported: bool = False
     unread: tuple[Import, ...] = ()
-    """Imports inside its nested block."""
+    """Imports of files inside its nested block."""
 
     @property
     def arguments(self) -> tuple[Token, ...]:
-        """The words in front of the nested block."""
+        """The words before the nested block."""
         return self.words[: self._opening]
 
     @property
@@ -92,21 +92,21 @@ class Directive:
 
 @dataclass(frozen=True, slots=True)
 class ServerBlock:
-    """The keys that are served together, and how."""
+    """A server block: its keys and its directives."""
 
     keys: tuple[Key, ...]
     directives: tuple[Directive, ...]
-    """In the order in which CoreDNS reads them."""
+    """In the order of the file, imported snippets in their places."""
     imports: tuple[Import, ...]
     """Of files, between the directives."""
     closing: int | None
-    """The index of its closing brace; None where the file ends first."""
+    """The index of its closing brace; None if the file ends before it."""
     imported: bool = False
-    """Whether a snippet brought it."""
+    """Whether it comes from a snippet."""
 
     @property
     def line(self) -> int:
-        """Where its first key stands."""
+        """Of its first key."""
         return self.keys[0].token.line
 
     def named(self, name: str) -> list[Directive]:
@@ -116,7 +116,7 @@ class ServerBlock:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """`(name) { ... }`: words that an import of that name puts in its place."""
+    """`(name) { ... }`: the words that replace an import of that name."""
 
     name: str
     words: tuple[Token, ...]
@@ -129,33 +129,33 @@ class Corefile:
 
     tokens: tuple[Token, ...]
     tail: str
-    """What follows the last word."""
+    """The characters after the last word."""
     blocks: tuple[ServerBlock, ...]
     snippets: tuple[Snippet, ...] = ()
     imports: tuple[Import, ...] = ()
     """Of files, between the server blocks."""
 
     def gap(self, index: int) -> str:
-        """The characters before the word of that index; behind the last one for the index after it."""
+        """The characters before the word of that index; after the last word for the next index."""
         return self.tokens[index].before if index < len(self.tokens) else self.tail
 
     def comments(self) -> list[tuple[int, Comment]]:
-        """Every comment that is not glued to a word, with the index of the word that it stands before."""
+        """Every comment that is not attached to a word, with the index of the word after it."""
         lines = [1, *(token.last_line for token in self.tokens)]
         return [(at, found) for at, line in enumerate(lines) for found in comments(self.gap(at), line=line)]
 
 
 def shown(text: str) -> str:
-    """A word in a message: quoted, and cut where it is no word that people write."""
+    """A word for a message: quoted, and shortened if it is very long."""
     return repr(text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "...")
 
 
 def listed(values: Sequence[object]) -> str:
-    """Some values in a message, and how many more there are."""
+    """The first few values for a message, and the number of the others."""
     more = len(values) - _LISTED
     return ", ".join(map(str, values[:_LISTED])) + (f" and {more} more" if more > 0 else "")
 
 
 def format_corefile(corefile: Corefile) -> str:
-    """The text of a Corefile, character by character as it was read."""
+    """The text of a Corefile, exactly as it was read."""
     return join(corefile.tokens, corefile.tail)

@@ -1,12 +1,12 @@
 """From the words of a Corefile to its server blocks.
 
-The law: accepted is what CoreDNS's own parser accepts (github.com/coredns/caddy, caddyfile/parse.go), read the same
-way; what only a plugin's setup refuses is accepted here, and so is a file that an `import` names and we cannot see.
-The work is bounded: snippets that import snippets stop at CoreDNS's own limit or at ours. Pure.
+The law: a text is accepted if CoreDNS's own parser accepts it (github.com/coredns/caddy, caddyfile/parse.go), and is
+read the same way. An error that only a plugin's setup finds is accepted here, and so is an `import` of a file. The work
+is bounded: snippets that import snippets stop at CoreDNS's limit or at ours.
 
-Its oddities, all of them kept:
+The oddities of CoreDNS's parser, which are kept:
 
-- An `import` of a snippet puts the snippet's words in its place, anywhere, even where server blocks stand.
+- An `import` of a snippet is replaced by the snippet's words, anywhere, even between server blocks.
 - A `{` belongs to the directive before it, even on the next line; a `}` on a directive's own line is refused.
 - The brace that closes a server block may be missing where the file ends in another `}`.
 - A server block without braces lasts to the end of the file, or to a stray `}`.
@@ -27,10 +27,10 @@ MAXIMUM_EXPANSIONS: Final = 10_000
 """Imports of snippets in one file (caddyfile's maxSnippetExpansions)."""
 
 MAXIMUM_SPLICED: Final = 200_000
-"""Words that snippets may add: CoreDNS has no such limit, but a file that needs it is an attack or an accident."""
+"""Words that snippets may add. CoreDNS has no such limit; a file above it is an attack or an accident."""
 
 _PLUGIN = re.compile(r"[A-Za-z0-9_-]+")
-# What Go's filepath.Match takes for a pattern: every [ is closed or hidden by a backslash, which hides something.
+# A valid pattern for Go's filepath.Match without `[`: each backslash escapes a character.
 _PATTERN = re.compile(r"(?:[^\\\[]|\\.)*", re.DOTALL)
 
 
@@ -38,7 +38,7 @@ _PATTERN = re.compile(r"(?:[^\\\[]|\\.)*", re.DOTALL)
 class _Word:
     token: Token
     index: int
-    """In the file; for a word out of a snippet that of the import that stands in the file."""
+    """In the file; for a word of a snippet, the index of the import in the file."""
     imported: bool = False
 
 
@@ -67,7 +67,7 @@ class _Parser:
         self.expansions = 0
         self.spliced = 0
 
-    # The words. CoreDNS tells arguments from directives by line numbers alone, those of snippets included.
+    # Words. CoreDNS distinguishes arguments from directives by line numbers alone, also in snippets.
 
     def next(self) -> bool:
         if self.ahead:
@@ -104,7 +104,7 @@ class _Parser:
             self.blocks.append(ServerBlock(parsed, tuple(directives), tuple(imports), closing, imported))
 
     def read_keys(self) -> tuple[list[_Word], bool]:
-        """The keys up to the body, and whether the file ended first."""
+        """The keys before the body, and whether the file ended there."""
         keys: list[_Word] = []
         expecting = False
         while True:
@@ -128,7 +128,7 @@ class _Parser:
 
     def end_of_keys(self, *, expecting: bool) -> bool:
         if expecting:
-            raise CorefileError(self.word.line, "the file ends behind a comma that promises another key")
+            raise CorefileError(self.word.line, "the file ends after a comma, which needs another key")
         return True
 
     def read_body(self, directives: list[Directive], imports: list[Import]) -> int | None:
@@ -175,7 +175,7 @@ class _Parser:
 
     def close(self, openings: list[int]) -> None:
         if not openings:
-            raise CorefileError(self.word.line, "a } closes nothing here", "a } stands on a line of its own")
+            raise CorefileError(self.word.line, "a } closes nothing here", "put } on a line of its own")
         openings.pop()
 
     # Snippets and imports.
@@ -203,11 +203,11 @@ class _Parser:
         raise CorefileError(opening, f"the {{ of {name} is never closed")
 
     def splice(self, unread: list[Import]) -> None:
-        """Put what an import names in its place, or note it among the unread where a file has it."""
+        """Replace an import of a snippet by its words; add an import of files to `unread`."""
         statement = self.read[-1]
         line = statement.token.line
         if not self.next_on_line() or self.word.text in ("", "{", "}"):
-            raise CorefileError(line, "import names no file and no snippet")
+            raise CorefileError(line, "this import names neither a file nor a snippet")
         pattern = self.word.text
         if self.next_on_line():
             raise CorefileError(line, "import takes one file, pattern or snippet")
@@ -231,16 +231,16 @@ def _parse_key(word: _Word) -> Key:
     try:
         return Key(text, parse_origin(text), word.token, word.index)
     except ValueError as error:
-        raise CorefileError(word.token.line, f"{shown(text)} is no key of a server block: {error}") from None
+        raise CorefileError(word.token.line, f"{shown(text)} is not a key of a server block: {error}") from None
 
 
 def _check_plugin(token: Token) -> None:
     if not _PLUGIN.fullmatch(token.text) and not has_environment(token.text):
-        raise CorefileError(token.line, f"{shown(token.text)} is no plugin", "is the server block before it closed?")
+        raise CorefileError(token.line, f"{shown(token.text)} is not a plugin", "is the server block before it closed?")
 
 
 def _check_pattern(pattern: str, line: int) -> None:
-    """CoreDNS caps wildcards, since a pattern with many can take for ever."""
+    """CoreDNS allows one wildcard, because matching several can take very long."""
     if pattern.count("*") > 1 or pattern.count("?") > 1 or ("[" in pattern and "]" in pattern):
         raise CorefileError(line, f"import takes one wildcard, {shown(pattern)} has more")
     if not _PATTERN.fullmatch(pattern):

@@ -1,7 +1,8 @@
-"""Where the stanza goes: the server block that serves the root, and the place among its forwards.
+"""The place of the stanza: the server block of the root zone, and the position among its forwards.
 
-The law: CoreDNS asks the forwards of a block in the order they are written, so ours stands right before the one that
-serves its zone, never before one that serves a smaller zone: what went elsewhere goes on going there. Pure.
+The law: CoreDNS tries the forwards of a block in the order of the file. Ours is written directly before the forward
+that serves its zone today, and never before a forward for a smaller zone, so queries for other names take the same path
+as before.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ _DEFAULT_STEP = "    "
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where a stanza for some zones goes."""
+    """The place for a stanza."""
 
     block: ServerBlock
     index: int
-    """Of the word that the stanza is put before."""
+    """Of the word after the stanza."""
     originals: tuple[tuple[str, Forward], ...]
-    """Each zone with the forward that serves it today; inner zones before those around them."""
+    """Each zone with the forward that serves it today; an inner zone precedes the zones around it."""
 
 
 def find_site(corefile: Corefile, zones: Sequence[str]) -> Site:
-    """The place for a stanza, in a Corefile that has none. Raises CorefileError where there is no right one."""
+    """The place for a stanza in a Corefile that has none. Raises CorefileError if no place is right."""
     block = find_root_block(corefile)
     forwards = [parse_forward(directive) for directive in block.named("forward")]
     if not forwards:
@@ -45,41 +46,42 @@ def find_site(corefile: Corefile, zones: Sequence[str]) -> Site:
 
 
 def find_root_block(corefile: Corefile) -> ServerBlock:
-    """The one server block for `.` over plain DNS, on port 53 or, where none is, on another port."""
+    """The server block for `.` over plain DNS on port 53, or else on another port. Raises CorefileError."""
     found = [block for block in corefile.blocks if any(_is_root(key) for key in block.keys)]
     usual = [block for block in found if any(_is_root(key) and key.origin.port == DNS_PORT for key in block.keys)]
     candidates = usual or found
     if not candidates:
         reason = "no server block serves . over plain DNS"
-        raise CorefileError(1, reason, "this takes one such as `.:53 { ... }`" + _or_elsewhere(corefile.imports))
+        raise CorefileError(1, reason, "the stanza needs one such as `.:53 { ... }`" + _or_elsewhere(corefile.imports))
     if len(candidates) > 1:
         lines = listed([block.line for block in candidates])
-        reason = f"several server blocks serve . (lines {lines}), and nothing says which of them pods ask"
-        raise CorefileError(candidates[1].line, reason, "leave one of them, or write the stanza by hand")
+        reason = f"several server blocks serve . (lines {lines}), and it is unknown which of them pods ask"
+        raise CorefileError(candidates[1].line, reason, "keep one of them, or write the stanza by hand")
     if candidates[0].imported:
-        reason = "the server block of . comes out of a snippet"
-        raise CorefileError(candidates[0].line, reason, "write it out in place of its import")
+        reason = "the server block of . comes from a snippet"
+        raise CorefileError(candidates[0].line, reason, "copy it here in place of the import")
     return candidates[0]
 
 
 def root_port(block: ServerBlock) -> int:
-    """The port on which the block serves the root."""
+    """The port on which the block serves the root zone."""
     ports = [key.origin.port for key in block.keys if _is_root(key)]
     return DNS_PORT if DNS_PORT in ports else ports[0]
 
 
 def other_keys(corefile: Corefile, block: ServerBlock) -> list[Key]:
-    """The keys of other blocks that take names away from a block: plain DNS on its port."""
+    """The keys of other blocks that take names away from a block: those for plain DNS on the same port."""
     port = root_port(block)
     keys = [key for other in corefile.blocks if other is not block for key in other.keys]
     return [key for key in keys if (key.origin.scheme, key.origin.port) == (DNS_SCHEME, port) and key.origin.zone]
 
 
 def find_layout(corefile: Corefile, site: Site) -> Layout:
-    """How to write a stanza for that place: indentation, step and line ends of what is there."""
+    """The indentation and line ends of the surroundings."""
     gap = corefile.gap(site.index)
     line_end = gap.rfind("\n")
-    # A directive on the line of its block's brace: the stanza begins there as a comment, and nothing is indented.
+    # If the directive is on the line of the opening brace, the stanza begins there with its comment, without
+    # indentation.
     indent = gap[line_end + 1 :] if line_end >= 0 else ""
     outer = corefile.gap(site.block.keys[0].index).rpartition("\n")[2]
     step = indent.removeprefix(outer) or _DEFAULT_STEP
@@ -87,7 +89,7 @@ def find_layout(corefile: Corefile, site: Site) -> Layout:
 
 
 def labels_of(zone: str) -> list[str]:
-    """The labels of a zone; none for the root."""
+    """The labels of a zone; empty for the root."""
     return [label for label in zone.split(".") if label]
 
 
@@ -101,7 +103,7 @@ def _forward_for(zone: str, forwards: Sequence[Forward], block: ServerBlock) -> 
 
 
 def _check_served_here(zone: str, corefile: Corefile, block: ServerBlock) -> None:
-    """The longest key wins, and the names below it never come to the other blocks."""
+    """CoreDNS gives a query to the block with the longest matching key alone."""
     normal = normalize_zone(zone)
     ours = [len(key.origin.zone) for key in block.keys if key.origin.zone and is_at_or_below(normal, key.origin.zone)]
     for key in other_keys(corefile, block):
@@ -111,12 +113,12 @@ def _check_served_here(zone: str, corefile: Corefile, block: ServerBlock) -> Non
 
 
 def _check_hides_none(zone: str, original: Forward, later: Sequence[Forward], zones: Sequence[str]) -> None:
-    """With several zones the stanza stands before the first of their forwards, and thus before others too."""
+    """A stanza for several zones precedes the first of their forwards, and so may precede unrelated forwards."""
     normal = normalize_zone(zone)
     named = {normalize_zone(other) for other in zones}
     for forward in later[: later.index(original)]:
         if forward.zone is None or (is_at_or_below(forward.zone, normal) and forward.zone not in named):
-            reason = f"a stanza for {zone} would stand before `forward {forward.zone_text}` and take its queries"
+            reason = f"a stanza for {zone} would come before `forward {forward.zone_text}` and take its queries"
             raise CorefileError(forward.directive.line, reason, f"add --zone {forward.zone_text}, or name fewer zones")
 
 
@@ -141,7 +143,7 @@ def _option_indent(corefile: Corefile, site: Site, indent: str) -> str | None:
 
 
 def _newline(corefile: Corefile, site: Site) -> str:
-    """The line end that is nearest behind the place, else the first in the file."""
+    """The first line end after the place, or else the first in the file."""
     gaps = [corefile.gap(index) for index in (*range(site.index, len(corefile.tokens) + 1), *range(site.index))]
     for gap in gaps:
         if "\n" in gap:

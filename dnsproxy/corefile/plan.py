@@ -1,7 +1,7 @@
-"""What an install or an uninstall makes of a Corefile: the old text, the new text, and what people should know.
+"""What an install or an uninstall writes into a Corefile: the old text, the new text, and notes for people.
 
-The law: planning twice is planning once; everything outside our markers stays character by character; an uninstall
-gives back the text from before the install. What cannot be done safely is refused with a CorefileError. Pure.
+The law: a second install changes nothing; every character outside our markers stays; an uninstall restores the text
+from before the install. An unsafe change raises CorefileError.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from sidecar.endpoints import Endpoint
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What would become of a Corefile."""
+    """The change of a Corefile."""
 
     old: str
     new: str
     notes: tuple[str, ...] = ()
-    """One line each: what works differently than one may think."""
+    """One line each: possibly unexpected effects."""
 
     @property
     def changed(self) -> bool:
@@ -44,10 +44,10 @@ def plan_install(
     coredns_version: Version | None = None,
     imports_known: bool = False,
 ) -> Change:
-    """The Corefile with one stanza that asks dnsproxy at these addresses for these zones.
+    """The Corefile with one stanza, which asks dnsproxy at these addresses for names of these zones.
 
-    Without a version it is taken for one that has several forwards per block (1.9.4) and no `failover`. Of imported
-    files nothing is known here; whoever knows them says so and judges them.
+    Without a version, CoreDNS is assumed to take several forwards per block (1.9.4) and no `failover`. Imported files
+    are not read here: a caller that has read them sets `imports_known` and checks them itself.
     Raises CorefileError with line, reason and remedy.
     """
     if not addresses or not zones:
@@ -71,7 +71,7 @@ def plan_install(
 
 
 def plan_uninstall(text: str) -> Change:
-    """The Corefile without our stanza; unchanged where there is none. Raises CorefileError."""
+    """The Corefile without our stanza; unchanged if it has none. Raises CorefileError."""
     corefile = parse_corefile(text)
     region = find_region(corefile)
     if region is None:
@@ -82,24 +82,24 @@ def plan_uninstall(text: str) -> Change:
 
 
 def _check_upstreams_left(corefile: Corefile, bare: Corefile, line: int) -> None:
-    """Somebody may have taken out the original forward, since ours has its upstreams too."""
+    """The original forward may have been removed by hand, because ours has its upstreams too."""
     for before, after in zip(corefile.blocks, bare.blocks, strict=True):
         if before.named("forward") and not after.named("forward") and not after.imports:
             reason = "without the stanza this server block has no forward: nothing outside the cluster would resolve"
-            raise CorefileError(line, reason, "put its own `forward . UPSTREAM` back behind the END marker first")
+            raise CorefileError(line, reason, "put its own `forward . UPSTREAM` back after the END marker first")
 
 
 def _address_notes(addresses: Sequence[Endpoint]) -> Iterator[str]:
     for address in addresses:
         if ipaddress.ip_address(address.host).is_loopback:
-            yield f"{address.host} is CoreDNS's own pod, unless that runs in the network of its node"
+            yield f"{address.host} is CoreDNS's own pod, unless CoreDNS runs in the network of its node"
 
 
 def _install_notes(
     corefile: Corefile, site: Site, forwards: Sequence[StanzaForward], version: Version | None
 ) -> Iterator[str]:
     if version is None:
-        yield "this takes CoreDNS 1.9.4 or newer: --coredns-version has it checked, and adds `failover` from 1.14.7 on"
+        yield "this takes CoreDNS 1.9.4 or newer: --coredns-version checks that, and adds `failover` from 1.14.7 on"
     if root_port(site.block) != DNS_PORT:
         yield f"the server block of . listens on port {root_port(site.block)}"
     for forward in forwards:

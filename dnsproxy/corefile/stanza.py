@@ -1,8 +1,8 @@
 """The stanza: `forward ZONE <dnsproxy> <the original upstreams> { policy sequential; <the original options> }`.
 
-The law: a query that dnsproxy does not answer goes where it went before, under the options it went with; an option
-that would break this (so that a dead dnsproxy costs the cluster its DNS, or its answers are passed over) is left out
-or widened with a note, or refused where that would change what the original does. Pure.
+The law: a query that dnsproxy does not answer goes to the original upstreams, with the original options. An option that
+would break this (a dead dnsproxy would stop the cluster's DNS, or CoreDNS would skip dnsproxy's answers) is omitted or
+raised with a note, or refused if that would change the meaning of the original.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ SEVERAL_FORWARDS = (1, 9, 4)
 """The first CoreDNS that takes several `forward` in one server block (notes/coredns-1.9.4.md)."""
 
 FAILOVER = (1, 13, 0)
-"""The first that knows `failover` (notes/coredns-1.13.0.md)."""
+"""The first CoreDNS with `failover` (notes/coredns-1.13.0.md)."""
 
 FAILOVER_ENDS = (1, 14, 7)
-"""The first whose `failover` asks each upstream once. The versions before reset their count with each round, so a name
-that every upstream answers with SERVFAIL is asked for again and again for five seconds (plugin/forward/forward.go):
-with 1.14.6 one question became 27,000 questions upstream, with 1.14.7 one to each."""
+"""The first CoreDNS whose `failover` asks each upstream once. Earlier versions reset their count with each round, so
+they repeat a query that every upstream answers with SERVFAIL for five seconds (plugin/forward/forward.go): with 1.14.6
+one query became 27,000 queries to upstreams, with 1.14.7 one to each."""
 
 MAX_FAILS = 1
-"""A server is passed over once more of its health checks in a row have failed than this. A dnsproxy that hangs is
-noticed when the first query has waited two seconds for it; each check then takes one, and half a second lies between
-two (plugin/pkg/proxy/health.go, plugin/pkg/up/up.go). So the queries stop waiting after 4.5 s; with CoreDNS's default
-of 2 after 6 s."""
+"""CoreDNS skips an upstream after more than this number of failed health checks in a row. It notices a hanging dnsproxy
+when the first query has waited two seconds; each check then takes one second, with half a second between two checks
+(plugin/pkg/proxy/health.go, plugin/pkg/up/up.go). So queries stop waiting after 4.5 s; with CoreDNS's default of 2
+after 6 s."""
 
 MAX_CONCURRENT = 5000
-"""Room for those that wait for a dnsproxy that hangs: two seconds' worth of queries. To all beyond its limit CoreDNS
-answers REFUSED, names that are none of ours among them, and 1000, which many have, is used up by 500 queries a second.
-5000 that wait cost CoreDNS some 130 MB (`python -m tests.bench.faults`), so there is a limit still."""
+"""Room for the queries that wait for a hanging dnsproxy for two seconds. CoreDNS answers REFUSED to all queries above
+its limit, also for names that are not ours, and 500 queries a second exhaust the common limit of 1000. 5000 waiting
+queries cost CoreDNS about 130 MB (`python -m tests.bench.faults`), so a limit remains."""
 
 PREFER_UDP = "prefer_udp"
-"""A client's query over TCP goes on over UDP first, and over TCP where the reply is truncated. CoreDNS waits 2 seconds
-for a datagram that vanishes, but for a connection that never comes about from one to 30, by its average of late
-(plugin/pkg/proxy/connect.go); it has five for a query, and then the original upstreams are not asked any more."""
+"""Forwards a client's TCP query over UDP first, and over TCP if the reply is truncated. CoreDNS waits 2 seconds for a
+lost datagram, but 1 to 30 seconds for a connection that is never established, by its recent average
+(plugin/pkg/proxy/connect.go). After five seconds it ends the query without asking the original upstreams."""
 
 _FAILOVER_CODES = ("SERVFAIL", "REFUSED")
 _NUMBER = re.compile(r"[0-9]{1,10}")
@@ -52,13 +52,13 @@ Version = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the surroundings are written, so that the stanza looks like them."""
+    """The indentation and line ends of the stanza: those of its surroundings."""
 
     indent: str
     option_indent: str
     newline: str
     trailing: str
-    """What goes between the stanza and the word it is put before: the indentation of that word's line."""
+    """The characters between the stanza and the next word: the indentation of that word's line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class StanzaForward:
     notes: tuple[str, ...]
 
     def lines(self, layout: Layout) -> list[str]:
-        """Its lines without line ends."""
+        """Its lines, without line ends."""
         head = f"{layout.indent}forward {self.zone} {' '.join(self.upstreams)} {{"
         return [head, *(layout.option_indent + option for option in self.options), f"{layout.indent}}}"]
 
@@ -81,7 +81,7 @@ def make_forward(
 ) -> StanzaForward:
     """The `forward` that asks the addresses first and the original's upstreams next.
 
-    Raises CorefileError where the two cannot be combined.
+    Raises CorefileError if the two cannot be combined.
     """
     _check_upstreams(original, addresses)
     notes: list[str] = []
@@ -98,13 +98,13 @@ def make_forward(
 
 
 def format_stanza(forwards: Sequence[StanzaForward], layout: Layout) -> str:
-    """The text that goes right in front of a directive: from its first marker to the indentation of that directive."""
+    """The text to insert before a directive: from the first marker to the indentation of that directive."""
     lines = [line for forward in forwards for line in forward.lines(layout)]
     return layout.newline.join([BEGIN, *lines, layout.indent + END, layout.trailing])
 
 
 def format_address(endpoint: Endpoint) -> str:
-    """An address as people write it in a Corefile: without the port that is understood."""
+    """An address as people write it in a Corefile: without port 53."""
     return endpoint.host if endpoint.port == DNS_PORT else str(endpoint)
 
 
@@ -113,41 +113,41 @@ def _check_upstreams(original: Forward, addresses: Sequence[Endpoint]) -> None:
     looped = [address for address in addresses if address in original.endpoints()]
     if looped:
         reason = f"{format_address(looped[0])} is an upstream of this forward already: it would be asked twice"
-        raise CorefileError(line, reason, "give dnsproxy's own address, or take it out of this forward")
+        raise CorefileError(line, reason, "give dnsproxy's own address, or remove it from this forward")
     if len(addresses) + len(original.upstreams) > MAXIMUM_UPSTREAMS:
         reason = f"CoreDNS takes {MAXIMUM_UPSTREAMS} upstreams, and this forward has {len(original.upstreams)}"
-        raise CorefileError(line, reason, f"take out {len(addresses)} of them")
+        raise CorefileError(line, reason, f"remove {len(addresses)} of them")
 
 
 def _failover(original: Forward, version: Version | None, notes: list[str]) -> list[str]:
-    """Our `failover` line, where CoreDNS is known to end it and the original does not name the same codes itself."""
+    """Our `failover` line, if this CoreDNS ends failover and the original does not name the same codes."""
     theirs = {code.upper() for option in original.options if option.name == "failover" for code in option.values}
     missing = [code for code in _FAILOVER_CODES if code not in theirs]
     if version is not None and version >= FAILOVER_ENDS:
         return [f"failover {' '.join(missing)}"] if missing else []
     if version is not None and version >= FAILOVER:
-        notes.append("no `failover`: before CoreDNS 1.14.7 it asks for five seconds where every upstream fails")
+        notes.append("no `failover`: before CoreDNS 1.14.7 it repeats a query for five seconds if every upstream fails")
     return []
 
 
 def _max_fails(original: Forward) -> list[str]:
-    """Our `max_fails` line, where the original does not choose a number itself."""
+    """Our `max_fails` line, if the original sets no number."""
     chosen = [_number(option) for option in original.options if option.name == "max_fails"]
     return [] if any(number != 0 for number in chosen) else [f"max_fails {MAX_FAILS}"]
 
 
 def _prefer_udp(original: Forward, notes: list[str]) -> list[str]:
-    """Our `prefer_udp` line, where the original does not choose itself."""
+    """Our `prefer_udp` line, if the original sets no protocol."""
     names = {option.name for option in original.options}
     if "force_tcp" in names:
         notes.append(
-            "`force_tcp` stays: should dnsproxy's node vanish, lookups wait for connections to it, some too long"
+            "`force_tcp` stays: if dnsproxy's node vanishes, lookups wait for connections to it, some of them too long"
         )
     return [] if names & {"force_tcp", PREFER_UDP} else [PREFER_UDP]
 
 
 def _widened(option: Option, notes: list[str]) -> str:
-    """An option as it goes into the stanza."""
+    """An option as the stanza has it: a low `max_concurrent` is raised."""
     number = _number(option) if option.name == "max_concurrent" else None
     if number is None or not 0 < number < MAX_CONCURRENT:
         return option.raw
@@ -160,22 +160,22 @@ def _widened(option: Option, notes: list[str]) -> str:
 def _is_kept(option: Option, original: Forward, addresses: int, notes: list[str]) -> bool:
     if option.name == "next_on_nodata" or (option.name == "next" and "NOERROR" in map(str.upper, option.values)):
         reason = f"`{option.raw}` would pass dnsproxy's own answers on to the next forward"
-        raise CorefileError(original.directive.line, reason, "take that option out, or use a server block of its own")
+        raise CorefileError(original.directive.line, reason, "remove that option, or use a separate server block")
     if option.name == "policy":
         if option.values != ("sequential",):
-            notes.append(f"`{option.raw}` gives way to `policy sequential`: dnsproxy has to be asked first")
+            notes.append(f"`{option.raw}` is replaced by `policy sequential`: CoreDNS has to ask dnsproxy first")
         return False
     return not _hides_the_fallback(option, addresses, notes)
 
 
 def _hides_the_fallback(option: Option, addresses: int, notes: list[str]) -> bool:
-    """Whether the option would keep queries with a dead dnsproxy instead of going on to the original upstreams."""
+    """Whether the option would keep CoreDNS from skipping a dead dnsproxy and asking the original upstreams."""
     number = _number(option)
     hides = (option.name == "max_fails" and number == 0) or (
         option.name == "max_connect_attempts" and number is not None and 0 < number <= addresses
     )
     if hides:
-        notes.append(f"`{option.raw}` is left out: with it a dead dnsproxy would not be passed over")
+        notes.append(f"`{option.raw}` is omitted: with it CoreDNS would not skip a dead dnsproxy")
     return hides
 
 

@@ -1,7 +1,7 @@
 """Keys of server blocks and the zones they name: `.:53`, `dns://example.org`, `tls://example.org:853`.
 
-The law: two zones are compared in one form, lower case with a final dot; a text that depends on CoreDNS's environment
-(`{$ZONE}`) has no zone at all and equals nothing. Pure.
+The law: zones are compared in one form: lower case, with a final dot. A text that depends on CoreDNS's environment
+(`{$ZONE}`) has no zone and equals no other.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ROOT = "."
 DNS_PORT = 53
 DNS_SCHEME = "dns"
 
-# CoreDNS plugin/pkg/transport: what it serves and where, unless a key says otherwise.
+# CoreDNS plugin/pkg/transport: the schemes and their default ports.
 _PORTS = {"dns": 53, "tls": 853, "quic": 853, "grpc": 443, "https": 443, "https3": 443, "unix": 0}
 _PORT = re.compile(r"(.*):([+-]?[0-9]{1,18})", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:[0-9]{3}|.)", re.DOTALL)
@@ -24,10 +24,10 @@ _ENVIRONMENT = re.compile(r"\{\$.+?\}|\{%.+?%\}", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a key stands for: a zone, and how it is served."""
+    """The meaning of a key: a zone, and the scheme and port of its service."""
 
     zone: str | None
-    """Lower case with a final dot; None where an environment variable decides."""
+    """Lower case with a final dot; None if an environment variable decides."""
     scheme: str = DNS_SCHEME
     port: int = DNS_PORT
 
@@ -35,24 +35,24 @@ class Origin:
 def parse_origin(key: str) -> Origin:
     """The zone, scheme and port of a server block's key (CoreDNS core/dnsserver/register.go, plugin/normalize.go).
 
-    A name in CIDR notation stays as it is written. Raises ValueError for what CoreDNS takes for no zone.
+    A name in CIDR notation stays as it is. Raises ValueError if CoreDNS accepts no such zone.
     """
     if has_environment(key):
         return Origin(None)
     scheme, rest = _split_scheme(key)
     if rest.endswith(":"):
-        raise ValueError("there is no port behind its colon")
+        raise ValueError("there is no port after its colon")
     match = _PORT.fullmatch(rest)
     name, port = (match[1], int(match[2])) if match else (rest, _PORTS[scheme])
     return Origin(normalize_zone(name), scheme, port)
 
 
 def normalize_zone(name: str) -> str:
-    """The form in which zones are compared. Raises ValueError for what is no domain name."""
+    """The form in which zones are compared. Raises ValueError if the name is not a domain name."""
     zone = name.lower().removesuffix(".") + "."
     if len(zone) > MAXIMUM_NAME:
         raise ValueError(f"the name is longer than {MAXIMUM_NAME} octets")
-    # A backslash hides an octet of a label, a dot too (RFC 1035 section 5.1); CoreDNS compares the text as we do.
+    # A backslash escapes an octet of a label, also a dot (RFC 1035 section 5.1); CoreDNS compares the text as we do.
     plain = _ESCAPE.sub("x", name)
     labels = [] if plain == ROOT else plain.removesuffix(".").split(".")
     if "\\" in plain or any(not label or len(label.encode(errors="replace")) > MAXIMUM_LABEL for label in labels):
@@ -61,12 +61,12 @@ def normalize_zone(name: str) -> str:
 
 
 def has_environment(text: str) -> bool:
-    """Whether CoreDNS puts environment variables into this word: `{$NAME}` or `{%NAME%}`."""
+    """Whether CoreDNS replaces environment variables in this word: `{$NAME}` or `{%NAME%}`."""
     return _ENVIRONMENT.search(text) is not None
 
 
 def is_at_or_below(zone: str, parent: str) -> bool:
-    """Whether a zone is another one or lies inside it; both in the form of normalize_zone."""
+    """Whether a zone equals another zone or lies inside it; both in the form of normalize_zone."""
     return parent in (ROOT, zone) or zone.endswith("." + parent)
 
 

@@ -40,5 +40,5 @@ def test_an_edit_that_coredns_would_refuse_is_refused() -> None:
     corefile = parse_corefile(TEXT)
     with pytest.raises(CorefileError, match="closes nothing"):
         replace_word(corefile, corefile.blocks[0].directives[0].index, "log }")
-    with pytest.raises(CorefileError, match="no key"):
+    with pytest.raises(CorefileError, match="not a key"):
         replace_word(corefile, corefile.blocks[0].keys[0].index, ".:")

@@ -84,8 +84,8 @@ REFUSED = [
     pytest.param("forward a..b 192.0.2.1", "not a domain name", id="no zone"),
     pytest.param("forward . 192.0.2.1 {\n except a..b\n}", "not a domain name", id="except of no zone"),
     pytest.param("forward . 192.0.2.1 {\n {\n }\n}", "a block inside its block", id="a nested block"),
-    pytest.param("forward . 192.0.2.1 {\n} b", "a block inside its block, or words behind it", id="words behind it"),
-    pytest.param("forward . 192.0.2.1 {\n import o\n}", "stand in another file, 'o'", id="options in a file"),
+    pytest.param("forward . 192.0.2.1 {\n} b", "a block inside its block, or words after it", id="words after it"),
+    pytest.param("forward . 192.0.2.1 {\n import o\n}", "are in another file, 'o'", id="options in a file"),
 ]
 
 

@@ -48,7 +48,7 @@ def test_the_block_of_the_root_is_found_by_what_it_serves(text: str, line: int) 
         pytest.param("import *.server\n", 1, "into the imported file", id="blocks in files"),
         pytest.param(".:53 {\n}\n.:53 {\n}\n", 3, "several server blocks", id="two on port 53"),
         pytest.param(".:1 {\n}\n\n.:2 {\n}\n", 4, "several server blocks", id="two on other ports"),
-        pytest.param("(s) {\n. {\n}\n}\nimport s\n", 2, "comes out of a snippet", id="in a snippet"),
+        pytest.param("(s) {\n. {\n}\n}\nimport s\n", 2, "comes from a snippet", id="in a snippet"),
     ],
 )
 def test_without_one_block_of_the_root_there_is_no_place(text: str, line: int, reason: str) -> None:
@@ -95,14 +95,14 @@ NO_PLACE = [
         ". {\n forward a.org 192.0.2.1\n forward b.org 192.0.2.2\n forward . 192.0.2.3\n}\n",
         [".", "a.org"],
         3,
-        "would stand before `forward b.org`",
+        "would come before `forward b.org`",
         id="it would hide another forward",
     ),
     pytest.param(
         ". {\n forward a.org 192.0.2.1\n forward {$Z} 192.0.2.2\n forward . 192.0.2.3\n}\n",
         [".", "a.org"],
         3,
-        "would stand before",
+        "would come before",
         id="it might hide another forward",
     ),
 ]

@@ -51,10 +51,10 @@ def test_an_option_that_suits_both_is_kept(option: str) -> None:
 
 
 DROPPED = [
-    pytest.param("policy random", "gives way to `policy sequential`", id="another policy"),
-    pytest.param("policy round_robin", "dnsproxy has to be asked first", id="round robin"),
-    pytest.param("max_fails 0", "would not be passed over", id="no health checks"),
-    pytest.param("max_connect_attempts 1", "would not be passed over", id="a single attempt"),
+    pytest.param("policy random", "is replaced by `policy sequential`", id="another policy"),
+    pytest.param("policy round_robin", "CoreDNS has to ask dnsproxy first", id="round robin"),
+    pytest.param("max_fails 0", "would not skip a dead dnsproxy", id="no health checks"),
+    pytest.param("max_connect_attempts 1", "would not skip a dead dnsproxy", id="a single attempt"),
 ]
 
 

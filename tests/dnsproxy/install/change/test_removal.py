@@ -97,7 +97,7 @@ def test_what_is_damaged_stays_is_told_and_the_rest_goes() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("{\n", "is no plugin"),
+        ("{\n", "is not a plugin"),
         ("[1]", "it is no JSON object"),
     ],
     ids=["Corefile", "JSON"],
