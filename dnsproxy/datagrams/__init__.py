@@ -1,1 +1,1 @@
-"""Moves octets in batches; looks into no message."""
+"""Moves octets in batches; never interprets a message."""

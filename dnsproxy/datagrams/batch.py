@@ -1,9 +1,9 @@
 """Up to 64 datagrams a system call: recvmmsg(2) and sendmmsg(2), through ctypes.
 
-The law: the contract of datagrams.DatagramPort, and nothing that the kernel does not do for a single datagram too.
-Buffers and headers are made once; between two system calls they are touched in bulk through strided views, because a
-Python statement per field and datagram would cost as much as the batch saves. A reply has two parts: its ID, which the
-kernel takes from where it laid the query, and its body.
+The law: the contract of port.DatagramPort, and the same result as one system call per datagram. Buffers and headers are
+made once; between two system calls they are touched in bulk through strided views, because a Python statement per field
+and datagram would cost as much as the batch saves. A reply has two parts: its ID, which the kernel takes from the
+buffer of the query, and its body.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from dnsproxy.datagrams.port import BATCH, CONTROL, ID, MESSAGE, Sender, ask_for
 _NAME = max(NAME_SIZES.values())
 _CMSG_HEADER = 16
 _DONTWAIT = int(socket.MSG_DONTWAIT)
-_SLOT = MESSAGE + 64  # were it a power of two, the starts of all slots would compete for a few lines of the cache
-# struct sockaddr_in and sockaddr_in6 begin alike: family, port, and then the address.
+_SLOT = MESSAGE + 64  # not a power of two: the starts of all slots would share a few cache lines
+# struct sockaddr_in and sockaddr_in6 start alike: family, port, and then the address.
 _PORT_START, _PORT_END = 2, 4
 
 
@@ -43,7 +43,7 @@ class BatchPort:
         self._in_order = True
 
     def _lay_headers(self) -> None:
-        """Make the buffers and lay the headers over them, once and for all."""
+        """Make the buffers, and the headers that point to them, once."""
         self._input, source = mapped(_SLOT * BATCH)
         self._output, self._output_base = pinned(MESSAGE * BATCH)
         self._names, name = pinned(_NAME * BATCH)
@@ -54,7 +54,7 @@ class BatchPort:
         self._id_addresses = addresses(source, _SLOT)
         self._name_addresses = addresses(name, _NAME)
         self._control_addresses = addresses(control, CONTROL)
-        # All addresses of a family of IP have one size, and so the kernel leaves what stands here as it is.
+        # All addresses of one IP family have one size, so the kernel leaves the lengths here unchanged.
         self._names_vary = self.socket.family not in NAME_SIZES
         self._full_names = array.array("I", [NAME_SIZES.get(self.socket.family, _NAME)] * BATCH)
         self._full_controls = lengths_of(CONTROL)
@@ -62,7 +62,7 @@ class BatchPort:
         incoming = self._incoming
         incoming.bases[:] = self._id_addresses
         incoming.sizes[:] = lengths_of(MESSAGE)
-        # The kernel takes the ID of a reply from where it laid the query's.
+        # The kernel takes the ID of a reply from the buffer of the query.
         self._outgoing.first_bases[:] = self._id_addresses
         self._outgoing.first_sizes[:] = lengths_of(ID)
         for headers in (self._incoming, self._outgoing):
@@ -70,7 +70,7 @@ class BatchPort:
             headers.name_lengths[:] = self._full_names
             if self._local:
                 headers.controls[:] = self._control_addresses
-        # struct in_pktinfo begins with the interface, struct in6_pktinfo ends with it.
+        # struct in_pktinfo starts with the interface, struct in6_pktinfo ends with it.
         interface = _CMSG_HEADER + (16 if self.socket.family == socket.AF_INET6 else 0)
         self._interfaces = self._controls.cast("I")[interface // 4 :: CONTROL // 4]
         self._incoming_pointer = ctypes.byref(incoming.headers)
@@ -85,7 +85,7 @@ class BatchPort:
             incoming.control_lengths[:] = self._full_controls
         count = self._recvmmsg(self._descriptor, self._incoming_pointer, BATCH, _DONTWAIT, None)
         if count <= 0:
-            # -1 is EAGAIN, or an ICMP error for an earlier reply, which the kernel forgets once it is reported.
+            # -1 is EAGAIN, or an ICMP error for an earlier reply, which the kernel reports only once.
             return []
         self._lengths = lengths = incoming.lengths[:count].tolist()
         octets = self._input
@@ -106,7 +106,7 @@ class BatchPort:
         try:
             octets = b"".join(present)
         except TypeError:
-            # Cheaper than looking through each batch for a None.
+            # Cheaper than searching each batch for a None.
             taken = [position for position, body in enumerate(bodies) if body is not None]
             present = [body for body in bodies if body is not None]
             octets = b"".join(present)
@@ -122,7 +122,7 @@ class BatchPort:
             self._transmit(len(present))
 
     def _lay_out(self, bodies: Sequence[bytes], taken: Sequence[int]) -> None:
-        """Write the headers for sendmmsg; the n-th reply goes to sender taken[n]."""
+        """Write the headers for sendmmsg. The n-th reply goes to sender taken[n]."""
         count = len(bodies)
         outgoing, incoming = self._outgoing, self._incoming
         lengths = list(map(len, bodies))
@@ -137,7 +137,7 @@ class BatchPort:
         self._point(taken)
 
     def _point(self, taken: Sequence[int]) -> None:
-        """Let the n-th outgoing header use the address buffers of the taken[n]-th incoming one."""
+        """Point the n-th outgoing header to the address buffers of incoming header taken[n]."""
         in_order = isinstance(taken, range)
         if in_order and self._in_order:
             return
@@ -152,7 +152,7 @@ class BatchPort:
     def _transmit(self, count: int) -> None:
         sent = self._sendmmsg(self._descriptor, self._outgoing_pointer, count, _DONTWAIT)
         while sent < count:
-            # sendmmsg stops at the first datagram that fails, and tells why only when it is the first of a call.
+            # sendmmsg stops at the first datagram that fails, and reports why only if it is the first of a call.
             sent = max(sent, 0)
             reason = 0 if sent else ctypes.get_errno()
             if reason == errno.EAGAIN:
@@ -168,7 +168,7 @@ class BatchPort:
             sent = self._sendmmsg(self._descriptor, self._outgoing_pointer, count, _DONTWAIT)
 
     def _shift(self, done: int, left: int) -> None:
-        """Move the headers of what is left to the front; the order of senders no longer is that of the batch."""
+        """Move the remaining headers to the front. The senders are then no longer in the order of the batch."""
         moved = self._outgoing
         sender = (moved.first_bases, moved.names, moved.name_lengths, moved.controls, moved.control_lengths)
         for view in (moved.sizes, moved.bases, *sender):

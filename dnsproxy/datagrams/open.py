@@ -1,8 +1,6 @@
-"""UDP ports: datagrams taken and answered in batches.
+"""Opening a UDP port: the batch port on Linux, elsewhere a port that needs only the socket module.
 
-The law: a port moves octets. It neither looks into a message nor waits: `receive` takes what is there, `send` answers
-the senders of that batch by position. The first two octets of a message, its ID, stay with the port; what is behind
-them is the body. Every port keeps this one contract, which the tests run on each.
+The law: every port keeps the contract of port.DatagramPort; the tests run on each of them.
 """
 
 from __future__ import annotations
@@ -25,23 +23,23 @@ from dnsproxy.datagrams.port import (
 )
 
 _RECEIVE_BUFFER = 4 << 20
-# A linux/socket.h constant that the socket module lacks: it lifts the limit of net.core.rmem_max for root.
+# Of linux/socket.h; the socket module lacks it. It lifts the limit of net.core.rmem_max for root.
 _SO_RCVBUFFORCE = 33
 
 
 def open_port(sock: socket.socket) -> DatagramPort:
-    """The fastest port that this system has for a bound, non-blocking UDP socket."""
+    """The fastest port on this system for a bound, non-blocking UDP socket."""
     _ask_for_room(sock)
     ignore_path_mtu(sock)
     if sys.platform == "linux":
-        from dnsproxy.datagrams.batch import BatchPort  # noqa: PLC0415  # only Linux's C libraries have what it binds
+        from dnsproxy.datagrams.batch import BatchPort  # noqa: PLC0415  # only the C libraries of Linux have recvmmsg
 
         return BatchPort(sock)
     return SinglePort(sock)
 
 
 def _ask_for_room(sock: socket.socket) -> None:
-    """A burst must fit the kernel's queue while a table is swapped; less room only loses datagrams earlier."""
+    """Ask for a large receive buffer: a burst must fit while a table is swapped. A smaller one drops more."""
     with contextlib.suppress(OSError):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
     if sys.platform == "linux":
@@ -50,7 +48,7 @@ def _ask_for_room(sock: socket.socket) -> None:
 
 
 class SinglePort:
-    """One system call a datagram, with nothing but the socket module: for systems without recvmmsg."""
+    """One system call per datagram, with only the socket module: for systems without recvmmsg."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.socket = sock
@@ -63,7 +61,7 @@ class SinglePort:
         """See DatagramPort."""
         messages: list[bytes] = []
         self._messages, self._senders = messages, []
-        # Nothing more waits, or it is an ICMP error for an earlier reply, which the kernel forgets once it is reported.
+        # The queue is empty, or it is an ICMP error for an earlier reply, which the kernel reports only once.
         with contextlib.suppress(OSError):
             while len(messages) < BATCH:
                 message, ancillary, _, address = self.socket.recvmsg(MESSAGE, CONTROL if self._local else 0)
@@ -90,7 +88,7 @@ class SinglePort:
         self._reply(message, sender)
 
     def flush(self) -> None:
-        """See DatagramPort; what was posted has left already."""
+        """See DatagramPort; posted replies have left already."""
 
     def source_port(self, sender: Sender) -> int:
         """See DatagramPort."""
@@ -104,7 +102,7 @@ class SinglePort:
 
 
 def _source_only(ancillary: list[tuple[int, int, bytes]]) -> tuple[tuple[int, int, bytes], ...]:
-    """Packet information for a reply: the address asked, but not the interface, so that routing stays the kernel's."""
+    """Packet information for a reply: the address asked, but no interface, so that the kernel routes the reply."""
     kept = []
     for level, kind, data in ancillary:
         if (level, kind) == (socket.IPPROTO_IP, IP_PKTINFO):

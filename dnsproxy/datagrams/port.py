@@ -1,6 +1,8 @@
-"""A UDP port: the contract of every port, and the socket options that all of them set.
+"""The contract of a UDP port, and the socket options of all ports.
 
-The law: a port moves octets. It neither looks into a message nor waits; `open.py` chooses the implementation.
+The law: a port moves octets. It does not interpret messages and does not wait: `receive` takes the queued datagrams,
+`send` answers the senders of that batch by position. The first two octets of a message, its ID, stay with the port; the
+rest is the body. open.py chooses the implementation.
 """
 
 from __future__ import annotations
@@ -12,11 +14,11 @@ from collections.abc import Hashable, Sequence
 from typing import Any, Final, Protocol
 
 BATCH: Final = 64
-"""Datagrams a batch at most: more gains nothing and holds up the other tasks."""
+"""The most datagrams in a batch: more gains nothing and delays the other tasks."""
 ID: Final = 2
-"""Octets of a message that the port keeps to itself."""
+"""Octets of a message that stay with the port."""
 MESSAGE: Final = 4096
-"""Octets taken of a datagram; a longer one arrives cut, and a cut query is malformed."""
+"""Octets received of a datagram; a longer one is cut, and a cut query is malformed."""
 CONTROL: Final = 64
 """Room for one IP_PKTINFO or IPV6_PKTINFO message."""
 
@@ -28,45 +30,44 @@ _MTU_DISCOVER = {socket.IPPROTO_IP: 10, socket.IPPROTO_IPV6: 23}
 _PMTUDISC_OMIT = 5
 
 Sender = tuple[Any, Any, Hashable]
-"""Where a later reply goes: the address, the local address that was asked (where the socket is bound to all), and what
-all senders at that address have in common. Opaque to all but the port that made it, the last item aside; hashable, and
-plain, as each forwarded query makes one."""
+"""Where a later reply goes: (address, packet info, client key). Only the port may read the first two; the key is equal
+for all senders at one address. A hashable plain tuple, because each forwarded query makes one."""
 
 
 class DatagramPort(Protocol):
-    """A non-blocking UDP socket whose datagrams come and go in batches."""
+    """A non-blocking UDP socket that receives and sends in batches."""
 
     socket: socket.socket
     send_errors: int
     """Datagrams that the kernel refused to send."""
 
     def receive(self) -> list[bytes]:
-        """The bodies of the datagrams that wait, BATCH at most; empty where none does."""
+        """The bodies of the queued datagrams, BATCH at most; an empty list if there is none."""
 
     def message(self, position: int) -> bytes:
-        """A datagram of the last batch, whole."""
+        """A whole datagram of the last batch."""
 
     def send(self, bodies: Sequence[bytes | None]) -> None:
-        """Answer the senders of the last batch, by position, each under its ID; None answers nothing.
+        """Answer the senders of the last batch, by position, each with its ID; None sends no answer.
 
         A datagram without a whole ID must not be answered.
         """
 
     def sender(self, position: int) -> Sender:
-        """The sender of a datagram of the last batch, for answering after the next."""
+        """The sender of a datagram of the last batch, for an answer after this batch."""
 
     def post(self, message: bytes, sender: Sender) -> None:
-        """Answer one datagram after its batch, with the next flush()."""
+        """Answer one datagram after its batch; the answer leaves with the next flush()."""
 
     def flush(self) -> None:
-        """Send what was posted."""
+        """Send the posted answers."""
 
     def source_port(self, sender: Sender) -> int:
-        """The UDP port that a datagram came from."""
+        """The UDP source port of a datagram."""
 
 
 def ignore_path_mtu(sock: socket.socket) -> None:
-    """Take no forged ICMP's word for how small a packet must be: fragments are what poisoners work on (RFC 9715)."""
+    """Ignore ICMP messages about packet sizes: attackers forge them, because fragments can be poisoned (RFC 9715)."""
     if sys.platform == "linux":
         level = socket.IPPROTO_IPV6 if sock.family == socket.AF_INET6 else socket.IPPROTO_IP
         with contextlib.suppress(OSError):
@@ -74,9 +75,9 @@ def ignore_path_mtu(sock: socket.socket) -> None:
 
 
 def ask_for_destination(sock: socket.socket) -> bool:
-    """Have the kernel tell which address was asked, where the socket is bound to all of them.
+    """Make the kernel report the address that was asked, if the socket is bound to all addresses; False otherwise.
 
-    A reply must leave from that address, or a resolver that checks it (all of them) throws it away.
+    A reply must leave from that address: every resolver checks it and drops other replies.
     """
     host = sock.getsockname()[0]
     if host not in ("0.0.0.0", "::"):

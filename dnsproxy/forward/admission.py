@@ -1,7 +1,10 @@
-"""Admission: how many queries may wait for an upstream, in all and for one client.
+"""Admission: which queries may go to an upstream. Limits in total and per client, and a short memory of failures.
 
-The law: a count, never a queue. What is not admitted is refused at once, which no cache keeps; a client that gathers
-replies for one pulse (DNSBomb, CVE-2024-33655) gathers no more than its share.
+The law: counts, never a queue. A query over a limit gets REFUSED at once, which no cache keeps; a client that collects
+replies for one pulse (DNSBomb, CVE-2024-33655) collects no more than its share. A failure is remembered for a query
+octet for octet (without its ID), for REMEMBER seconds (RFC 9520 section 3.2 requires at least one), and for at most
+MOST queries of LARGEST octets. When the memory is full, the new failure is not stored: evicting an old one would let
+random names evict everything.
 """
 
 from __future__ import annotations
@@ -10,14 +13,14 @@ from collections.abc import Hashable
 from typing import Final
 
 REMEMBER: Final = 1.0
-"""Seconds; no longer, so that an upstream that is back is asked at once."""
+"""Seconds; not longer, so that a recovered upstream is asked at once."""
 MOST: Final = 10_000
 LARGEST: Final = 4096
-"""Octets; a client over TCP may send more, and memory is bounded."""
+"""Octets; a client over TCP may send more, but memory is bounded."""
 
 
 class Admission:
-    """Counts the queries that wait."""
+    """Counts the queries that wait for an upstream."""
 
     def __init__(self, *, total: int, per_client: int) -> None:
         self._total = total
@@ -29,7 +32,7 @@ class Admission:
         return self._waiting
 
     def admit(self, client: Hashable) -> bool:
-        """Count one more query of a client, unless that is too much."""
+        """Count one more query of a client; False if a limit is reached."""
         clients = self._clients
         waiting = clients.get(client, 0)
         if waiting >= self._per_client or self._waiting >= self._total:
@@ -39,7 +42,7 @@ class Admission:
         return True
 
     def release(self, client: Hashable) -> None:
-        """One query of an admitted client no longer waits."""
+        """Count one query of an admitted client less."""
         self._waiting -= 1
         left = self._clients[client] - 1
         if left:
@@ -49,25 +52,25 @@ class Admission:
 
 
 class Failures:
-    """Queries that no upstream answered lately, and until when that counts."""
+    """Queries that no upstream answered recently, and until when each counts."""
 
     def __init__(self) -> None:
         self.until: dict[bytes, float] = {}
-        """The oldest first; nearly always empty."""
+        """Oldest first; nearly always empty."""
 
     def add(self, key: bytes, now: float) -> None:
         """Remember a failure."""
         if len(self.until) < MOST and len(key) <= LARGEST:
-            # Taken out first, so that the order stays that of the times.
+            # Removed first, so that the dict stays in the order of the times.
             self.until.pop(key, None)
             self.until[key] = now + REMEMBER
 
     def holds(self, key: bytes, now: float) -> bool:
-        """Whether this very query failed a moment ago."""
+        """Whether this very query failed within the last REMEMBER seconds."""
         return self.until.get(key, 0.0) > now
 
     def forget_old(self, now: float) -> None:
-        """Let go of what no longer counts."""
+        """Remove the failures that no longer count."""
         old = []
         for key, until in self.until.items():
             if until > now:

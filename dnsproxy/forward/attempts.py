@@ -1,7 +1,7 @@
-"""The tries of flights: which upstream a flight asks next, and over what.
+"""The attempts of flights: which upstream a flight asks next, and over UDP or a stream.
 
-The law: a flight asks each upstream so often and no more, and ends as soon as nothing can answer it any more. Datagrams
-are posted while a batch is worked on and leave in flush(); streams have tasks, which end with the nursery.
+The law: a flight asks each upstream a limited number of times, and ends as soon as no reply can arrive any more.
+Datagrams are posted while a batch is processed and leave in flush(); streams have tasks, which end with the nursery.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from dnsproxy.forward.flight import Flight, StreamAttempt
 from dnsproxy.forward.upstream import Upstream
 from dnsproxy.forward.upstreams import Upstreams, ask_streams
 
-_STREAMS: Final = 256  # flights that try TCP beside UDP at a time
+_STREAMS: Final = 256  # flights that try TCP as well as UDP at one time
 
 
 class Attempts:
-    """Asks upstreams for flights. Over streams only while `nursery` is there."""
+    """Asks upstreams for flights. Streams are asked only while `nursery` is set."""
 
     def __init__(self, upstreams: Upstreams, *, completion: Completion, counters: Counters) -> None:
         self.nursery: trio.Nursery | None = None
-        """Where streams are asked, for a flight in the poller's hands can start no task of its own."""
+        """Where streams are asked: the callbacks of the poller cannot start tasks of their own."""
         self._upstreams = upstreams
         self._completion = completion
         self._counters = counters
@@ -34,14 +34,14 @@ class Attempts:
         self._streams = 0
 
     def flush(self) -> None:
-        """Send what was posted, and what is posted because of that."""
+        """Send the posted queries, and those that are posted because sending fails."""
         while self._posted:
             upstream, _ = self._posted.popitem()
             for flight in upstream.ports.flush():
                 self.note_unreachable(flight)
 
     def take_step(self, flight: Flight) -> None:
-        """Do what is due."""
+        """Take the step that is due."""
         step = flight.next_step()
         if step is Step.GIVE_UP:
             self._completion.give_up(flight)
@@ -53,7 +53,7 @@ class Attempts:
             self.ask_next(flight)
 
     def ask_again(self, flight: Flight) -> None:
-        """Ask the next upstream before it is due."""
+        """Ask the next upstream before the next step is due."""
         if self._may_ask(flight):
             self._counters.forward_retries += 1
             self.ask_next(flight)
@@ -62,7 +62,7 @@ class Attempts:
         return flight.asked < self._upstreams.most_attempts * len(flight.route)
 
     def ask_next(self, flight: Flight) -> None:
-        """Post to the next upstream that takes it."""
+        """Post the query to the next upstream that accepts it."""
         route = flight.route
         most = self._upstreams.most_attempts * len(route)
         while flight.asked < most:
@@ -82,7 +82,7 @@ class Attempts:
             self._completion.give_up(flight)
 
     def note_unreachable(self, flight: Flight) -> None:
-        """An upstream cannot answer it: on to the next."""
+        """An upstream was unreachable for this flight: ask the next one."""
         self._counters.forward_errors += 1
         flight.unreachable = True
         if not flight.done:
@@ -96,7 +96,7 @@ class Attempts:
             self.nursery.start_soon(self._ask_stream, flight, upstream)
 
     async def _ask_stream(self, flight: Flight, upstream: Upstream) -> None:
-        """One try over TCP or TLS; stands in the flight's tries like a datagram."""
+        """One attempt over TCP or TLS; it is listed in the attempts of the flight as a datagram is."""
         health = upstream.health
         mine = StreamAttempt(health, {b"": flight})
         flight.attempts += ((mine, b""),)
@@ -115,20 +115,20 @@ class Attempts:
         self._flush_all()
 
     def try_tcp(self, flight: Flight) -> None:
-        """TCP beside UDP, once: some paths lose UDP alone, and a forger cannot guess his way into a stream."""
+        """TCP as well as UDP, once: some paths lose only UDP, and an attacker cannot guess their way into a stream."""
         if self.nursery is None or self._streams >= _STREAMS or flight.streamed:
             return
         flight.streamed = True
-        # The others were asked over a stream when it was their turn.
-        beside = [upstream for upstream in flight.route if not upstream.stream_only]
-        if beside:
+        # The other upstreams were asked over a stream when it was their turn.
+        plain = [upstream for upstream in flight.route if not upstream.stream_only]
+        if plain:
             self._streams += 1
-            self.nursery.start_soon(self._try_tcp, flight, beside)
+            self.nursery.start_soon(self._try_tcp, flight, plain)
 
-    async def _try_tcp(self, flight: Flight, beside: Sequence[Upstream]) -> None:
+    async def _try_tcp(self, flight: Flight, plain: Sequence[Upstream]) -> None:
         try:
             with trio.move_on_at(flight.give_up):
-                reply = await ask_streams(beside, flight.query)
+                reply = await ask_streams(plain, flight.query)
                 if reply is not None and not flight.done:
                     self._completion.complete(flight, reply)
                     self._flush_all()

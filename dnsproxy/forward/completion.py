@@ -1,6 +1,6 @@
-"""How flights end: with a reply or SERVFAIL, which everybody who waited for it gets.
+"""The completion of flights: each ends with a reply or SERVFAIL, which every waiting client gets.
 
-The law: a flight ends once, and all that it held is free then. Replies are posted while a batch is worked on and leave
+The law: a flight ends once, and frees everything that it held. Replies are posted while a batch is processed and leave
 in flush().
 """
 
@@ -21,12 +21,12 @@ from dnsproxy.forward.flight import Flight, Recipient
 
 
 class Completion:
-    """Knows the flights that are up, by their key, in the order of departure."""
+    """Holds the flights, by key, in the order of their start, and ends them."""
 
     def __init__(self, *, admission: Admission, failures: Failures, counters: Counters) -> None:
         self.flights: dict[bytes, Flight] = {}
         self.now = 0.0
-        """The time of the batch that is worked on; 0 between batches."""
+        """The time of the batch that is processed; 0 between batches."""
         self._admission = admission
         self._failures = failures
         self._counters = counters
@@ -35,7 +35,7 @@ class Completion:
         self._log = structlog.get_logger("dnsproxy.forwarder")
 
     async def wait_empty(self) -> None:
-        """Wait until no query is on its way."""
+        """Wait until there is no flight."""
         while self.flights:
             if self._emptied.is_set():
                 self._emptied = trio.Event()
@@ -46,7 +46,7 @@ class Completion:
         query = flight.query
         try:
             passed = replies.pass_on(reply, query, shields=flight.shields, limit=replies.client_limit(query))
-        except Exception:  # noqa: BLE001  # one query may fail alone: raising here would end the loop that serves all
+        except Exception:  # noqa: BLE001  # a bug costs one query: raising here would end the loop that serves all clients
             self._counters.failures += 1
             self._log.exception("a reply failed", octets=len(reply))
             self.give_up(flight)
@@ -63,12 +63,12 @@ class Completion:
         self._finish(flight, self.fail(flight.query, error, times=flight.waiters))
 
     def fail(self, query: Query, extended_error: int, *, times: int = 1) -> bytes:
-        """SERVFAIL for a query that so many wait for."""
+        """SERVFAIL for a query; `times` is how many clients wait for it."""
         self._counters.own_by_rcode[Rcode.SERVFAIL] += times
         return refuse(query, Rcode.SERVFAIL, extended_error=extended_error).message
 
     def flush(self) -> None:
-        """Send what was posted."""
+        """Send the posted replies."""
         for port in self._answered:
             port.flush()
         self._answered.clear()

@@ -1,11 +1,13 @@
-"""Forwarding: each query that is not ours becomes a flight, and lands with a reply or with SERVFAIL in time.
+"""Forwarding: each query that the table does not answer becomes a flight, and ends with a reply or SERVFAIL in time.
 
-The law: a flight is answered once, no later than GIVE_UP, because CoreDNS waits two seconds and then takes us for dead.
-One upstream's silence sends the flight to the next at RETRY, an error at once; the first good reply wins. Equal queries
-are one flight (RFC 5452 section 5). What waits is bounded: beyond the caps, REFUSED (which no cache keeps).
+The law: a flight is answered once, at GIVE_UP at the latest, because CoreDNS waits two seconds and then treats this
+server as dead. If an upstream is silent, the next one is asked at RETRY; after an error, at once; the first good reply
+wins. Equal queries share one flight (RFC 5452 section 5). The number of waiting queries is bounded: beyond the limits a
+query gets REFUSED, which no cache keeps.
 
-Datagrams are posted while a batch is worked on and leave in flush(), which whoever worked on the batch calls.
-Here flights depart and replies arrive; tries.py asks the upstreams, landings.py answers the clients.
+Datagrams are posted while a batch is processed and leave in flush(), which the code that processed the batch calls.
+Here flights start and replies arrive; attempts.py asks the upstreams, completion.py answers the clients, deadlines.py
+has the times.
 """
 
 from __future__ import annotations
@@ -32,12 +34,12 @@ from dnsproxy.forward.upstream_socket import UpstreamSocket
 from dnsproxy.forward.upstreams import Upstreams
 from sidecar.poller import Poller
 
-_STRAYS: Final = 8  # datagrams that answer nothing, after which a port's queries try TCP: somebody is guessing
-_SLICE: Final = 32  # flights that are moved before the other tasks get their turn
+_STRAYS: Final = 8  # datagrams that answer nothing, after which the queries of a port try TCP: it may be an attack
+_SLICE: Final = 32  # flights that take a step before the other tasks get their turn
 
 
 class Forwarder:
-    """Keeps the flights of one server over one poller. A context manager that owns the upstream sockets."""
+    """The forwarder of one server, on one poller. A context manager that owns the upstream sockets."""
 
     def __init__(self, *, settings: ForwardSettings, poller: Poller, counters: Counters) -> None:
         self.admission = Admission(total=settings.outstanding, per_client=settings.per_client)
@@ -68,9 +70,9 @@ class Forwarder:
         return len(self.admission)
 
     async def run(self) -> None:
-        """Drain the sockets and watch the clock over all flights until cancelled."""
+        """Receive replies and take the steps of all flights until cancelled."""
         async with trio.open_nursery() as nursery:
-            # It lives no longer than run().
+            # It ends with run().
             self._attempts.nursery = nursery
             nursery.start_soon(partial(self._poller.run, after=self.flush))
             nursery.start_soon(self.upstreams.run, self.loops)
@@ -82,16 +84,16 @@ class Forwarder:
                 await self._sweep(trio.current_time())
 
     async def wait_empty(self) -> None:
-        """Wait until no query is on its way."""
+        """Wait until there is no flight."""
         await self._completion.wait_empty()
 
     def start(self, forward: Forward, port: DatagramPort, sender: Sender) -> bytes | None:
-        """Send a query on its way, with the next flush(); a reply of our own where it cannot be."""
+        """Start a flight; its query leaves with the next flush(). Returns our own reply if the query cannot be sent."""
         query = forward.query
         message = query.message
         key = message[2:]
         flights = self._flights
-        # What few queries meet is looked into apart; this method runs for every query that is not ours.
+        # Rare cases are handled apart: this method runs for every query that the table does not answer.
         if key in flights or self._failures.until or self.loops.out:
             reply = self._look_closer(query, key, port, sender)
             if reply is not None:
@@ -108,7 +110,7 @@ class Forwarder:
         return None
 
     def _look_closer(self, query: Query, key: bytes, port: DatagramPort, sender: Sender) -> bytes | None:
-        """A reply to a query that does not depart, b"" where it waits with an equal one, None where it does depart."""
+        """A reply to a query that starts no flight, b"" if it joins one, None if it starts one."""
         if self.loops.caught(query.name):
             return refuse(query, Rcode.REFUSED).message
         flight = self._flights.get(key)
@@ -119,7 +121,7 @@ class Forwarder:
         return None
 
     def _join(self, flight: Flight, recipient: Recipient) -> bytes:
-        """Let one more wait for a flight: b"", or a reply where that is too many."""
+        """Let one more client wait for a flight: b"", or a reply if a limit is reached."""
         _, sender, message_id = recipient
         again = flight.has(recipient)
         if not again:
@@ -128,22 +130,22 @@ class Forwarder:
                 return message_id + refuse(flight.query, Rcode.REFUSED).message[2:]
             self._counters.forward_joined += 1
             flight.join(recipient)
-        # A client that lost patience must not have to wait for a query that is lost (CVE-2020-25686's repair).
+        # A client that retries must not depend on a query that is lost (the fix for CVE-2020-25686 joins them).
         if again or trio.current_time() - max(flight.started, flight.asked_at) >= IMPATIENT:
             self._attempts.ask_again(flight)
         return b""
 
     def flush(self) -> None:
-        """Send what was posted: queries to the upstreams, replies to the clients."""
+        """Send the posted queries to the upstreams and the posted replies to the clients."""
         self._attempts.flush()
         self._completion.flush()
 
     async def _sweep(self, now: float) -> None:
-        """Move all flights that are due, a slice at a time: thousands may be."""
+        """Take the steps of all flights that are due, a slice at a time: there may be thousands."""
         due = []
         for flight in self._flights.values():
             if flight.started + PROBE_GIVE_UP > now:
-                break  # they stand in the order of departure
+                break  # they are in the order of their start
             if flight.due <= now:
                 due.append(flight)
         for index, flight in enumerate(due, start=1):
@@ -172,7 +174,7 @@ class Forwarder:
                 self._completion.complete(flight, reply)
 
     def _note_stray(self, sock: UpstreamSocket) -> None:
-        """Forged, late or malformed: the right reply may still come (RFC 5452 section 9.1)."""
+        """Count a forged, late or malformed reply: the right one may still arrive (RFC 5452 section 9.1)."""
         self._counters.forward_mismatches += 1
         sock.strays += 1
         if sock.strays % _STRAYS == 0:
@@ -180,9 +182,9 @@ class Forwarder:
                 self._attempts.try_tcp(flight)
 
     def broken(self, sock: UpstreamSocket) -> None:
-        """See Receiver: let what waits there try the next upstream."""
+        """See Receiver: the flights that wait there ask the next upstream."""
         sock.health.misses += 1
         waiting, sock.waiting = sock.waiting, {}
-        # A flight that was tried again from the same port waits under two IDs.
+        # A flight that was sent twice from the same port waits under two IDs.
         for flight in dict.fromkeys(waiting.values()):
             self._attempts.note_unreachable(flight)

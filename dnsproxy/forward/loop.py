@@ -1,9 +1,9 @@
-"""Loops: a query of ours that comes back to us shows that an upstream leads here.
+"""Loop probes: a probe that comes back to this server shows that an upstream routes queries back here.
 
-With `dnsPolicy: ClusterFirst`, a pod's resolv.conf names the cluster's DNS, whose stanza names us: every query would go
-round until its time is over. So each upstream is asked now and then for a name that nobody else can know.
+With `dnsPolicy: ClusterFirst`, the resolv.conf of a pod names the cluster's DNS, whose stanza forwards to this server:
+every query would loop until its deadline. So each upstream is asked regularly for a random name.
 
-The law: only the very name that is out on its way counts; 128 random bits keep a forger from taking an upstream away.
+The law: only a probe that is outstanding counts; its 128 random bits keep an attacker from excluding an upstream.
 """
 
 from __future__ import annotations
@@ -16,26 +16,25 @@ from dnsproxy.dns import names, wire
 from dnsproxy.dns.wire import Query
 
 _SUFFIX: Final = names.to_wire("loop-probe.switchback.invalid")
-_TXT: Final = 16
 
 CameBack = Callable[[], None]
 
 
 class LoopProbes:
-    """The probes that are on their way, and whom to tell when one comes back."""
+    """The outstanding probes, and the callback of each."""
 
     def __init__(self) -> None:
         self.out: dict[bytes, CameBack] = {}
-        """By lower-cased wire name; nearly always empty."""
+        """By lower-case wire name; nearly always empty."""
 
     def make(self, came_back: CameBack) -> Query:
-        """A fresh probe, under ID 0."""
+        """A new probe, with ID 0."""
         name = b"\x20" + secrets.token_hex(16).encode() + _SUFFIX
         self.out[name] = came_back
-        return wire.plain_query(name, _TXT)
+        return wire.plain_query(name, wire.Type.TXT)
 
     def caught(self, name: bytes) -> bool:
-        """Whether this lower-cased wire name is that of a probe on its way; if so, its upstream is told."""
+        """Whether this lower-case wire name is that of an outstanding probe; if so, its callback runs."""
         came_back = self.out.get(name)
         if came_back is None:
             return False
@@ -43,5 +42,5 @@ class LoopProbes:
         return True
 
     def forget(self, probe: Query) -> None:
-        """A probe's time is over."""
+        """Stop waiting for a probe."""
         self.out.pop(probe.name, None)

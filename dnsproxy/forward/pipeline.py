@@ -1,8 +1,8 @@
-"""One upstream asked over one connection that many queries share (RFC 7766 section 6.2.1), plain or TLS (RFC 7858).
+"""A pipeline: many queries to one upstream share one connection (RFC 7766 section 6.2.1), plain or TLS (RFC 7858).
 
-The law: a connection is opened when a query needs it and closed when none has for a while. Its end ends no query: one
-that was on a connection which had served before gets a fresh one, once; what fails after that is an upstream that did
-not answer, never an exception.
+The law: a connection is opened when a query needs it and closed after a time without queries. If a connection that has
+answered before ends, its queries get a new connection, once. Any other failure counts as an upstream that did not
+answer, and is never an exception.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from dnsproxy.forward.deadlines import CONNECT, IDLE, SEND
 from dnsproxy.forward.settings import TlsEndpoint
 from sidecar.endpoints import Endpoint
 
-_QUEUED: Final = 256  # messages that wait to be written; beyond that, queries wait with them
+_QUEUED: Final = 256  # messages in the outbox; when it is full, further queries wait
 
 Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 MakeContext = Callable[[], ssl.SSLContext]
 
 
 def default_context() -> ssl.SSLContext:
-    """TLS 1.2 or newer, certificate and name checked against the system's authorities (or SSL_CERT_FILE)."""
+    """TLS 1.2 or newer; certificate and name are verified against the system's authorities (or SSL_CERT_FILE)."""
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
@@ -44,7 +44,7 @@ class _Waiter:
 
 
 class _Connection:
-    """An open connection: whoever waits on it, by message ID."""
+    """An open connection, and the queries that wait on it, by message ID."""
 
     def __init__(self, stream: Stream) -> None:
         self.ended = False
@@ -62,7 +62,7 @@ class _Connection:
                 await self._read()
                 nursery.cancel_scope.cancel()
         except* (trio.BrokenResourceError, trio.ClosedResourceError):
-            pass  # the server is gone; who waits is told below
+            pass  # the server closed it; the queries that wait are woken below
         finally:
             self.ended = True
             self._outgoing.close()
@@ -70,17 +70,17 @@ class _Connection:
                 waiter.answered.set()
 
     async def exchange(self, query: Query) -> bytes | None:
-        """The reply, or None where the connection ends before it."""
+        """The reply, or None if the connection ends before it."""
         message_id = next(self._ids)
         while message_id in self._waiting:
             message_id = next(self._ids)
         waiter = self._waiting[message_id] = _Waiter(query)
         try:
-            # Not written here: a cancelled write would leave half a message in the stream.
+            # Another task writes it: a cancelled write would leave half a message in the stream.
             await self._outbox.send(stream_frames.format_message(message_id + query.message[2:]))
             await waiter.answered.wait()
         except trio.BrokenResourceError:
-            return None  # it ended while the message waited to be written
+            return None  # the connection ended while the message was in the outbox
         else:
             return waiter.reply
         finally:
@@ -124,13 +124,13 @@ class Pipeline:
         self._opening: trio.Event | None = None
         self._begun = trio.Event()
         self._nursery: trio.Nursery | None = None
-        self._complained = ""
+        self._reported = ""
         self._log = structlog.get_logger("dnsproxy.upstream")
 
     async def run(self) -> None:
         """Hold the connections until cancelled."""
         async with trio.open_nursery() as nursery:
-            # Kept so that a query can have a connection opened which outlives it; they all end with run().
+            # Kept so that a query can open a connection that outlives the query; all connections end with run().
             self._nursery = nursery
             self._begun.set()
             try:
@@ -139,7 +139,7 @@ class Pipeline:
                 self._nursery = None
 
     async def ask(self, query: Query) -> bytes | None:
-        """The reply, its ID still that of the connection; None where there is none. The deadline is the caller's."""
+        """The reply, still with the ID used on the connection; None without a reply. The caller sets the deadline."""
         for _ in range(2):
             connection = await self._connected()
             if connection is None:
@@ -150,7 +150,7 @@ class Pipeline:
         return None
 
     async def _connected(self) -> _Connection | None:
-        # Queries that waited in the socket of a server that starts are here before run() is.
+        # Queries that were queued in the socket of a starting server arrive here before run() starts.
         await self._begun.wait()
         if self._connection is None or self._connection.ended:
             if self._opening is None:
@@ -166,9 +166,9 @@ class Pipeline:
         try:
             with trio.move_on_after(CONNECT) as connecting:
                 self._connection = _Connection(await self._connect())
-            self._complain("no connection in time" if connecting.cancelled_caught else "")
+            self._report("timeout while connecting" if connecting.cancelled_caught else "")
         except (OSError, trio.BrokenResourceError) as error:
-            self._complain(_reason(error))
+            self._report(_reason(error))
         finally:
             self._opening = None
             opening.set()
@@ -179,7 +179,7 @@ class Pipeline:
         stream = await trio.open_tcp_stream(self.endpoint.host, self.endpoint.port)
         if self._context is None or not isinstance(self.endpoint, TlsEndpoint):
             return stream
-        # Many servers leave out the closing handshake, which DNS over TLS does not need: lengths mark the messages.
+        # Many servers skip the closing handshake, which DNS over TLS does not need: each message has a length.
         secured = trio.SSLStream(stream, self._context, server_hostname=self.endpoint.name, https_compatible=True)
         try:
             await secured.do_handshake()
@@ -188,19 +188,19 @@ class Pipeline:
             raise
         return secured
 
-    def _complain(self, reason: str) -> None:
-        """Say why an upstream cannot be reached once, and once that it can be again."""
-        if reason and reason != self._complained:
-            self._log.warning("upstream cannot be reached over a stream", upstream=str(self.endpoint), cause=reason)
-        elif self._complained and not reason:
-            self._log.info("upstream reached again", upstream=str(self.endpoint))
-        self._complained = reason
+    def _report(self, reason: str) -> None:
+        """Log once why an upstream is unreachable, and once that it is reachable again."""
+        if reason and reason != self._reported:
+            self._log.warning("upstream is unreachable over a stream", upstream=str(self.endpoint), cause=reason)
+        elif self._reported and not reason:
+            self._log.info("upstream is reachable again", upstream=str(self.endpoint))
+        self._reported = reason
 
 
 def _reason(error: BaseException) -> str:
     cause = error.__cause__ or error
     if isinstance(cause, BaseExceptionGroup):
-        cause = cause.exceptions[0]  # there is one address, so trio made one attempt
+        cause = cause.exceptions[0]  # there is one address, so trio tried once
     if isinstance(cause, ssl.SSLCertVerificationError):
-        return f"its certificate is not accepted: {cause.verify_message}"
+        return f"its certificate is not valid: {cause.verify_message}"
     return str(cause)

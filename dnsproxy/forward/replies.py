@@ -1,7 +1,7 @@
-"""Upstream's replies: whether one belongs to a query, and what of it the client gets.
+"""The replies of upstreams: whether a reply belongs to a query, and what the client gets.
 
-The law: a reply is passed on octet for octet, its ID aside. The exceptions are named here, one function each: an error
-without a question, an NXDOMAIN that would deny a name of ours, a reply larger than the client takes.
+The law: a reply is passed on octet for octet, except for its ID. There are three exceptions, all in this module: an
+error without a question, an NXDOMAIN that would deny a name of the table, a reply larger than the client accepts.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _ERRORS_WITHOUT_QUESTION: Final = (Rcode.FORMERR, Rcode.SERVFAIL, Rcode.NOTIMP, 
 
 
 def belongs(reply: bytes, question: bytes) -> bool:
-    """Whether octets from upstream, their ID found right, answer this question (RFC 5452 section 9.1).
+    """Whether a reply with the right ID answers this question (RFC 5452 section 9.1).
 
-    The question is compared without case, as a server may restore it. A header that only states an error passes: some
-    servers answer so what they will not parse.
+    Case is ignored in the question, because a server may restore it. A header with only an error code passes: some
+    servers answer so when they refuse to parse a query.
     """
     if len(reply) < HEADER or reply[2] & 0xF8 != 0x80:  # noqa: PLR2004  # QR set, opcode QUERY
         return False
@@ -29,7 +29,7 @@ def belongs(reply: bytes, question: bytes) -> bool:
 
 
 def is_bare_error(reply: bytes) -> bool:
-    """Whether a reply is no more than a header with an error code, and perhaps an OPT record."""
+    """Whether a reply is only a header with an error code, and perhaps an OPT record."""
     counts = reply[4:HEADER]
     nothing = counts == bytes(8) and len(reply) == HEADER
     only_opt = counts == b"\0\0\0\0\0\0\0\1" and reply[HEADER : HEADER + 3] == b"\0\0\x29"
@@ -41,9 +41,9 @@ def _same_question(one: bytes, other: bytes) -> bool:
 
 
 def pass_on(reply: bytes, query: Query, *, shields: bool, limit: int) -> bytes:
-    """What the client gets for a reply that belongs to its query."""
+    """The reply for the client, from an upstream's reply to its query."""
     if reply[4:6] == b"\0\0" and is_bare_error(reply):
-        # CoreDNS gives its client FORMERR for a reply without the question.
+        # CoreDNS answers its client FORMERR after a reply without the question.
         return refuse(query, Rcode(reply[3] & 0xF)).message
     if shields and reply[3] & 0xF == Rcode.NXDOMAIN:
         reply = reply[:3] + bytes([reply[3] & 0xF0]) + reply[4:]
@@ -53,12 +53,12 @@ def pass_on(reply: bytes, query: Query, *, shields: bool, limit: int) -> bytes:
 
 
 def client_limit(query: Query) -> int:
-    """The most octets that a UDP client takes: what it says, at least 512 (RFC 6891 section 6.2.3)."""
+    """The largest reply that a UDP client accepts: its EDNS size, at least 512 (RFC 6891 section 6.2.3)."""
     return max(wire.MINIMUM_UDP, query.edns.udp_size) if query.edns else wire.MINIMUM_UDP
 
 
 def _truncate(reply: bytes, query: Query) -> bytes:
-    """The reply's flags with TC, the question, an OPT where one is due: the client comes back over TCP (RFC 2181 9)."""
+    """The flags of the reply with TC, the question, and an OPT if the query has one: the client retries over TCP."""
     opt = records.format_opt(do=query.edns.do) if query.edns else b""
     flags = bytes([reply[2] | wire.TC >> 8, reply[3]])
     counts = b"\0\1\0\0\0\0" + (b"\0\1" if opt else b"\0\0")

@@ -1,7 +1,7 @@
-"""resolv.conf(5): the nameservers that queries are forwarded to, how to ask them, and the search list of the pod.
+"""resolv.conf(5): the nameservers to forward to, the options for asking them, and the search list of the pod.
 
-The law: like the C library's reader, what is not understood is passed over; unlike it, no nameserver at all is not the
-local host but nothing, so that the caller can say so.
+The law: as in the C library, words that are not understood are ignored. Unlike there, a file without a nameserver does
+not mean the local host: the list is empty, so that the caller can report it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _MOST_ATTEMPTS: Final = 5  # RES_MAXRETRY
 
 @dataclass(frozen=True, slots=True)
 class ResolverOptions:
-    """What the `options` lines say of the way to ask; the C library's defaults."""
+    """The `options` lines, with the defaults of the C library."""
 
     rotate: bool = False
-    """Begin with another nameserver each time."""
+    """Start with another nameserver for each query."""
     timeout: int = 5
-    """Seconds to wait for one nameserver, 1 to 30: what a host's resolver has to spare. It moves no deadline of ours,
-    because a forwarder's client waits two seconds in all: the next upstream is asked after 0.6 s."""
+    """Seconds to wait for one nameserver, 1 to 30. It changes none of our deadlines, because the client of a forwarder
+    waits two seconds in total: the next upstream is asked after 0.6 s."""
     attempts: int = 2
     """How often to ask each nameserver, 1 to 5."""
     use_vc: bool = False
@@ -30,9 +30,9 @@ class ResolverOptions:
 
 
 def parse_options(content: str) -> ResolverOptions:
-    """The options of all `options` lines together; of one given twice the last counts, unknown ones do nothing.
+    """The options of all `options` lines; the last of a repeated option counts, unknown ones are ignored.
 
-    As in the C library, a word of such a line counts wherever it stands: behind a `#` too.
+    As in the C library, every word of such a line counts, also behind a `#`.
     """
     words = [word for keyword, *values in _lines(content) if keyword == "options" for word in values]
     plain = ResolverOptions()
@@ -66,10 +66,10 @@ def parse_search(content: str) -> list[str]:
 
 
 def find_cluster_domain(search: list[str]) -> str | None:
-    """The cluster's domain in a pod's search list: the name that most `svc.` entries stand before, or the shorter.
+    """The cluster domain in the search list of a pod: the name in most `svc.` entries, then the shortest.
 
-    kubelet writes `NAMESPACE.svc.DOMAIN svc.DOMAIN DOMAIN` (Kubernetes, DNS for Services and Pods); a host's own list
-    has no such entries, and None is the answer.
+    kubelet writes `NAMESPACE.svc.DOMAIN svc.DOMAIN DOMAIN` (Kubernetes, DNS for Services and Pods). The list of a host
+    has no such entries: the result is None.
     """
     candidates = [name for name in search if name and not name.startswith("svc.") and ".svc." not in name]
     scored = [(-_votes(name, search), len(name), name) for name in candidates]
@@ -82,7 +82,7 @@ def _votes(domain: str, search: list[str]) -> int:
 
 
 def _last_number(words: list[str], option: str, *, most: int) -> int | None:
-    """The number behind an option, `most` for all above; what is no number from 1 up is passed over."""
+    """The last number of an option, capped at `most`; a value that is not a positive number is ignored."""
     found = None
     for word in words:
         digits = word.removeprefix(option)
@@ -93,6 +93,6 @@ def _last_number(words: list[str], option: str, *, most: int) -> int | None:
 
 
 def _lines(content: str) -> list[list[str]]:
-    # Not splitlines(): it also ends a line at U+0085 and the like, and would take what follows out of a comment.
+    # Not splitlines(): it also splits at U+0085 and the like, so that part of a comment would become a line.
     rows = (line.split() for line in content.split("\n") if not line.lstrip().startswith(("#", ";")))
     return [row for row in rows if row]

@@ -1,6 +1,7 @@
-"""The upstreams that a resolv.conf names: read at the start, and followed from then on.
+"""The upstreams of a resolv.conf: read at the start, and followed from then on.
 
-The law: whatever becomes of the file, there is somebody to ask: one that names nobody, or ourselves, changes nothing.
+The law: whatever happens to the file, there are upstreams to ask. A file without nameservers, or that names this
+server, changes nothing.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from sidecar.errors import StartError
 from sidecar.file_follower import follow_file, read_regular_file
 
 LARGEST: Final = 1 << 20
-"""Octets; a file beyond this is no resolv.conf."""
+"""Octets; a larger file is not a resolv.conf."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("dnsproxy.forward")
 
 
 def read_forwarding(path: Path, *, plain: ForwardSettings) -> ForwardSettings:
-    """What a file says at the start; it may be a pipe then. Raises StartError that names it."""
+    """The settings from a file at the start, when it may be a pipe. Raises StartError with its path."""
     try:
         return parse_forwarding(path.read_text(encoding="utf-8", errors="replace"), plain=plain)
     except OSError as error:
@@ -39,7 +40,7 @@ async def follow_resolv_conf(
     listening: Sequence[Endpoint],
     tell: Callable[[ForwardSettings], None],
 ) -> None:
-    """Tell of settings other than those that are used, until cancelled. What is not the file's matter stays."""
+    """Pass changed settings to `tell`, until cancelled. Settings that are not from the file stay as they are."""
 
     async def read(path: Path) -> ForwardSettings:
         found = parse_forwarding(read_regular_file(path, largest=LARGEST), plain=used)
@@ -48,7 +49,7 @@ async def follow_resolv_conf(
 
     async def use(found: ForwardSettings) -> None:
         nonlocal used
-        # The file may have been written anew as it was, or read for the first time since the start.
+        # The file may have been rewritten unchanged, or this may be its first read after the start.
         if found != used:
             used = found
             log.info("resolv.conf changed", path=str(path), upstreams=[str(upstream) for upstream in found.upstreams])

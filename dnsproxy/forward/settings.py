@@ -20,32 +20,32 @@ from sidecar.text import quoted
 
 _TLS_PORT: Final = 853
 _SCHEME: Final = "tls://"
-_MOST_ATTEMPTS = 2  # more would be a storm where every upstream is ill
+_MOST_ATTEMPTS = 2  # more would be a storm of queries when every upstream fails
 
 
 @dataclass(frozen=True, slots=True)
 class ForwardSettings:
-    """Whom to ask, how, and how much may wait."""
+    """Which upstreams to ask, how, and how many queries may wait."""
 
     upstreams: tuple[Endpoint, ...]
-    """In the order in which they are asked; a TlsEndpoint is asked over TLS."""
+    """In the order to ask them; a TlsEndpoint is asked over TLS."""
     outstanding: int = 10_000
-    """Queries that may wait at a time."""
+    """How many queries may wait for an upstream at one time."""
     per_client: int = 1_000
-    """The same for one client address (CVE-2024-33655: a client must not be able to gather replies for one pulse)."""
+    """The same for one client address (CVE-2024-33655: a client must not collect replies for one pulse)."""
     rotate: bool = False
-    """Begin with another upstream each time (`options rotate` of resolv.conf)."""
+    """Start with another upstream for each query (`options rotate` of resolv.conf)."""
     attempts: int = 2
-    """Datagrams that one upstream gets for a query at most; 1 or 2."""
+    """The most datagrams that one upstream gets for one query; 1 or 2."""
     use_tcp: bool = False
     """Ask over TCP from the start (`options use-vc`)."""
     detect_loops: bool = True
-    """Ask each upstream now and then for a name that only we can be asked for."""
+    """Send each upstream regular loop probes."""
 
 
 @dataclass(frozen=True, slots=True)
 class TlsEndpoint(Endpoint):
-    """An upstream that is spoken to over TLS (RFC 7858), and the name or address that its certificate must have."""
+    """An upstream that is asked over TLS (RFC 7858), and the name or address that its certificate must have."""
 
     name: str
 
@@ -54,13 +54,13 @@ class TlsEndpoint(Endpoint):
 
 
 def parse_upstream(text: str) -> Endpoint:
-    """The upstream that a flag names. Raises ValueError."""
+    """The upstream from the value of a flag. Raises ValueError."""
     text = text.strip()
     if text[: len(_SCHEME)].lower() != _SCHEME:
         return _parse_plain(text)
     address, mark, name = text[len(_SCHEME) :].partition("#")
     if not mark or not name:
-        raise ValueError(f"{quoted(text)} does not say whose certificate to expect: {_SCHEME}ADDR[:PORT]#NAME")
+        raise ValueError(f"{quoted(text)} has no name to expect in the certificate: {_SCHEME}ADDR[:PORT]#NAME")
     endpoint = parse_endpoint(address, default_port=_TLS_PORT)
     return TlsEndpoint(endpoint.host, endpoint.port, _parse_name(name))
 
@@ -77,23 +77,23 @@ def _parse_name(name: str) -> str:
     except ValueError:
         hostname = parse_hostname(name)
         if is_wildcard(hostname):
-            raise ValueError(f"{quoted(name)}: a certificate is expected for one name, not for a wildcard") from None
+            raise ValueError(f"{quoted(name)}: the expected certificate name is one name, not a wildcard") from None
         return hostname
     if isinstance(address, ipaddress.IPv6Address) and address.scope_id is not None:
-        # A scope means something on one host only, so that no certificate can have it.
-        raise ValueError(f"{quoted(name)}: the address in a certificate has no scope")
+        # A scope is valid on one host only, so no certificate can have it.
+        raise ValueError(f"{quoted(name)}: an address in a certificate has no scope")
     return str(address)
 
 
 def parse_forwarding(content: str, *, plain: ForwardSettings) -> ForwardSettings:
-    """`plain` with the nameservers and options of a resolv.conf. Raises ValueError where it names no nameserver.
+    """`plain` with the nameservers and options of a resolv.conf. Raises ValueError if it has no nameserver.
 
-    All nameservers count, where the C library stops after three. `attempts` above 2 are 2; `timeout` has no effect
-    (see ResolverOptions).
+    All nameservers count; the C library stops after three. `attempts` is capped at 2; `timeout` has no effect (see
+    ResolverOptions).
     """
     addresses = parse_nameservers(content)
     if not addresses:
-        raise ValueError("names no nameserver")
+        raise ValueError("has no nameserver")
     options = parse_options(content)
     return replace(
         plain,
@@ -105,11 +105,11 @@ def parse_forwarding(content: str, *, plain: ForwardSettings) -> ForwardSettings
 
 
 def refuse_loop(upstreams: Iterable[Endpoint], *, listening: Iterable[Endpoint]) -> None:
-    """Raises ValueError for an upstream that is where we listen ourselves.
+    """Raises ValueError for an upstream whose address this server listens on.
 
-    It sees the plain case at once; a loop by way of another address is found when a query of ours comes back.
+    This finds the simple case at once; a loop through another address is found by the loop probes.
     """
     ours = {(endpoint.host, endpoint.port) for endpoint in listening}
     for upstream in upstreams:
         if (upstream.host, upstream.port) in ours:
-            raise ValueError(f"{upstream} is where we listen ourselves; queries would go round for ever")
+            raise ValueError(f"{upstream} is an address that dnsproxy listens on; queries would loop")

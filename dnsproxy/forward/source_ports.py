@@ -1,7 +1,7 @@
-"""The ports that one upstream is asked from: connected UDP sockets, a rotating set of them.
+"""The source ports for one upstream: a rotating set of connected UDP sockets.
 
-The law: a query leaves from one of many random ports (RFC 5452 section 9.2), each given up for a fresh one after some
-thousand queries. Those that are posted together leave together, from one port, in one system call.
+The law: a query leaves from one of many random ports (RFC 5452 section 9.2); each is replaced by a new one after some
+thousand queries. Queries that are posted together leave together, from one port, in one system call.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from sidecar.poller import Poller
 from sidecar.socket_address import family_of, socket_address
 
 SOCKETS: Final = 64
-"""Ports in use at a time."""
-_USES = 4096  # queries from one port before it is given up
+"""Ports in use at one time."""
+_USES = 4096  # queries from one port before it is replaced
 
 
 class SourcePorts:
@@ -50,28 +50,28 @@ class SourcePorts:
 
     @property
     def waiting(self) -> int:
-        """Replies that the sockets wait for."""
+        """How many replies the sockets wait for."""
         return sum(len(sock.waiting) for sock in self._sockets + self._retired)
 
     def post(self, flight: Flight) -> None:
-        """Put a query into the outbox. Raises OSError where no socket can be had."""
+        """Put a query into the outbox. Raises OSError if no socket can be opened."""
         posting = self._posting
         if posting is None:
             posting = self._posting = self._socket()
         posting.post(flight)
 
     def flush(self) -> list[Flight]:
-        """Send the outbox; gives the flights whose query the kernel would not send."""
+        """Send the outbox; returns the flights whose query the kernel refused."""
         posting, self._posting = self._posting, None
         return posting.flush() if posting is not None else []
 
     def _socket(self) -> UpstreamSocket:
-        """The socket for the next batch. Raises OSError where none can be had."""
+        """The socket for the next batch. Raises OSError if there is none."""
         if len(self._sockets) < SOCKETS:
             try:
                 self._sockets.append(self._open())
             except OSError:
-                # Out of descriptors, most likely: those that are open serve as well.
+                # Probably out of descriptors: the open sockets do as well.
                 if not self._sockets:
                     raise
             else:
@@ -81,7 +81,7 @@ class SourcePorts:
         return self._renew(self._next) if chosen.uses >= _USES else chosen
 
     def _renew(self, index: int) -> UpstreamSocket:
-        """Give a port up for a fresh one; where none can be had, go on with the old."""
+        """Replace a port by a new one; if that fails, keep the old one."""
         with contextlib.suppress(OSError):
             fresh = self._open()
             self._retired.append(self._sockets[index])
@@ -89,7 +89,7 @@ class SourcePorts:
         return self._sockets[index]
 
     def close_retired(self) -> None:
-        """Close the sockets that were given up and have nothing to wait for."""
+        """Close the replaced sockets that wait for no reply."""
         for done in [sock for sock in self._retired if not sock.waiting]:
             self._retired.remove(done)
             self._close(done)

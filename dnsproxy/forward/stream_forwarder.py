@@ -1,7 +1,8 @@
-"""Forwarding for clients that came over TCP: each query is a task of its connection, and asks over TCP in its turn.
+"""Forwarding for TCP clients: each query is a task of its connection, and is asked over TCP too.
 
-The law: as for datagrams, a reply or SERVFAIL by GIVE_UP, within the same caps; one query may fail alone. Equal queries
-are asked once (RFC 5452 section 5): where TCP fails it is UDP that asks, and what a loop brings back waits for itself.
+The law: as for datagrams, a reply or SERVFAIL by GIVE_UP, within the same limits; a bug costs one query. Equal queries
+are asked once (RFC 5452 section 5), because UDP is used if TCP fails; a query that comes back in a loop waits for
+itself.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ _LIMIT: Final = 0xFFFF
 
 
 class _UnderWay:
-    """A query that is being asked, for all who wait for it."""
+    """A query that is being asked, and all tasks that wait for its reply."""
 
     __slots__ = ("abandoned", "ended", "reply")
 
     def __init__(self) -> None:
         self.reply: bytes | None = None
         self.abandoned = True
-        """Whether it ended because its client left, and not with a reply or in silence."""
+        """Whether it ended because its client left, not with a reply or a timeout."""
         self.ended = trio.Event()
 
 
 class StreamForwarder:
-    """Shares upstreams, caps, failures and probes with the flights."""
+    """Shares upstreams, limits, failures and loop probes with the flights."""
 
     def __init__(
         self,
@@ -57,7 +58,7 @@ class StreamForwarder:
         self._log = structlog.get_logger("dnsproxy.forwarder")
 
     async def forward(self, forward: Forward, *, client: Hashable) -> bytes:
-        """The reply, in bounded time."""
+        """The reply, by GIVE_UP."""
         if self._loops.caught(forward.query.name):
             return refuse(forward.query, Rcode.REFUSED).message
         started = trio.current_time()
@@ -69,7 +70,7 @@ class StreamForwarder:
         passed = None
         try:
             passed = await self._exchange(forward, deadline=started + GIVE_UP)
-        except Exception:  # noqa: BLE001  # one query may fail alone: the connection's others go on
+        except Exception:  # noqa: BLE001  # a bug costs one query: the others of the connection go on
             self._counters.failures += 1
             self._log.exception("a query failed", octets=len(forward.query.message))
         finally:
@@ -84,7 +85,7 @@ class StreamForwarder:
         return replies.pass_on(reply, forward.query, shields=forward.shields, limit=_LIMIT)
 
     async def _ask(self, query: Query, *, deadline: float) -> bytes | None:
-        """The reply to this query or to an equal one that is under way."""
+        """The reply to this query, or to an equal one that is being asked."""
         key = query.message[2:]
         while (other := self._under_way.get(key)) is not None:
             with trio.move_on_at(deadline) as waiting:
@@ -104,7 +105,7 @@ class StreamForwarder:
         return mine.reply
 
     def _remember(self, key: bytes, now: float) -> None:
-        # The flights let go of what is old, too, but there need not be any.
+        # The sweep over the flights does this too, but it stops when there are no flights.
         self._failures.forget_old(now)
         self._failures.add(key, now)
 

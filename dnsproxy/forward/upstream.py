@@ -1,7 +1,7 @@
-"""An upstream: a server that queries are forwarded to, the ways to it, and what is known of its health.
+"""An upstream: a server that queries are forwarded to, the ways to ask it, and its health.
 
-The law: health is judged by outcomes, and what is left out is looked at again until it is well. Which upstream is asked
-next, and when, is the forwarder's business.
+The law: health is judged by replies, and a failing or looping upstream is probed until it recovers. upstreams.py
+decides which upstream is asked next, deadlines.py when.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ class Upstream:
         self.endpoint = endpoint
         self.pipeline = Pipeline(endpoint)
         self.stream_only = use_tcp or isinstance(endpoint, TlsEndpoint)
-        """Whether it is never asked over UDP."""
+        """Whether it is asked over streams only, never over UDP."""
         self.health = Health()
         self._ids = random_ids()
         self.life = trio.CancelScope()
-        """What run() lives in."""
+        """Cancels run()."""
         self.looping = False
-        """Whether it leads back to us; then it is not asked."""
+        """Whether it routes queries back to this server; it is not asked then."""
         self.ports = SourcePorts(
             endpoint, ids=self._ids, health=self.health, poller=poller, batches=batches, receiver=receiver
         )
@@ -65,7 +65,7 @@ class Upstream:
         return str(self.endpoint)
 
     async def run(self, loops: LoopProbes | None) -> None:
-        """Keep its streams and look after its health until cancelled; without LoopProbes it is trusted not to loop."""
+        """Keep its streams and probe its health until cancelled; without LoopProbes it is trusted not to loop."""
         with self.life:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.pipeline.run)
@@ -74,7 +74,7 @@ class Upstream:
                     nursery.start_soon(self._watch_loop, loops)
 
     async def _watch_health(self) -> None:
-        """An upstream that has gone behind the others gets no queries that could show it well again: ask it."""
+        """Probe a failing upstream: it gets few queries that could show that it has recovered."""
         while True:
             await trio.sleep(PROBE_EVERY)
             if self.health.failing and await self._ask_in_time(_PROBE, timeout=PROBE_EVERY):
@@ -88,32 +88,32 @@ class Upstream:
                 answered = await self._ask_in_time(probe, timeout=LOOP_TIMEOUT)
             finally:
                 loops.forget(probe)
-            # Silence mends nothing: the probe may be lost on its way round.
+            # Silence does not end a loop: the probe may be lost on its way.
             self._note_loop(came_back.is_set() or (self.looping and not answered))
             await trio.sleep(LOOPING_EVERY if self.looping else LOOP_EVERY)
 
     def _note_loop(self, looping: bool) -> None:
         if looping and not self.looping:
             self._log.error(
-                "this upstream leads back to us; it is left out until it does not. In a pod, use dnsPolicy: Default, "
-                "or name other servers with --upstream",
+                "this upstream routes queries back to dnsproxy; it is excluded while it does. In a pod, use "
+                "dnsPolicy: Default, or name other servers with --upstream",
                 upstream=str(self),
             )
         elif self.looping and not looping:
-            self._log.info("this upstream no longer leads back to us", upstream=str(self))
+            self._log.info("this upstream no longer routes queries back to dnsproxy", upstream=str(self))
         if looping != self.looping:
             self.looping = looping
             self._looped()
 
     async def _ask_in_time(self, query: Query, *, timeout: float) -> bool:
-        """Whether anything comes back."""
+        """Whether a reply arrives."""
         with trio.move_on_after(timeout):
             ask = self.pipeline.ask if self.stream_only else self.ask_datagram
             return await ask(query) is not None
         return False
 
     async def ask_datagram(self, query: Query) -> bytes | None:
-        """Ask over UDP from a port of its own: the reply, its ID still ours; None where the kernel refuses."""
+        """Ask over UDP from a port of its own: the reply, still with our ID; None if the kernel refuses."""
         message_id = next(self._ids)
         try:
             with trio.socket.socket(family_of(self.endpoint), socket.SOCK_DGRAM) as sock:

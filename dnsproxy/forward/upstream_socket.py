@@ -1,7 +1,7 @@
-"""One connected UDP socket towards an upstream, and the queries that wait for a reply on it.
+"""One connected UDP socket to an upstream, and the queries that wait for a reply on it.
 
-The law: connected, so that the kernel drops what comes from elsewhere; each query under a random ID that none of the
-others there has (RFC 5452 sections 4 and 9). What a reply means is the forwarder's business.
+The law: the socket is connected, so that the kernel drops datagrams from other addresses. Each query has a random ID
+that no other query on the socket has (RFC 5452 sections 4 and 9). The forwarder interprets the replies.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from sidecar.poller import BROKEN
 
 
 class Receiver(Protocol):
-    """Whom the sockets tell."""
+    """The callbacks of an UpstreamSocket."""
 
     def arrived(self, sock: UpstreamSocket, replies: list[bytes]) -> None:
-        """Datagrams came."""
+        """Datagrams arrived."""
 
     def broken(self, sock: UpstreamSocket) -> None:
-        """The kernel says that datagrams did not reach the server."""
+        """The kernel reports that datagrams did not reach the server."""
 
 
 class UpstreamSocket:
-    """One socket and who waits on it, by message ID."""
+    """One socket, and the flights that wait on it, by message ID."""
 
     __slots__ = ("_batches", "_ids", "_outbox", "_receiver", "health", "sock", "strays", "uses", "waiting")
 
@@ -40,16 +40,16 @@ class UpstreamSocket:
         self.health = health
         self.waiting: dict[bytes, Flight] = {}
         self.uses = 0
-        """Queries that left from it."""
+        """Queries that were sent from it."""
         self.strays = 0
-        """Datagrams that came to it and answered nothing."""
+        """Datagrams that arrived and answered nothing."""
         self._ids = ids
         self._outbox: list[bytes] = []
         self._batches = batches
         self._receiver = receiver
 
     def post(self, flight: Flight) -> None:
-        """Put a query under a fresh ID into the outbox and remember who waits."""
+        """Put a query with a new ID into the outbox, and let its flight wait."""
         waiting = self.waiting
         message_id = next(self._ids)
         while message_id in waiting:
@@ -60,7 +60,7 @@ class UpstreamSocket:
         self.uses += 1
 
     def flush(self) -> list[Flight]:
-        """Send the outbox; gives the flights whose query the kernel would not send."""
+        """Send the outbox; returns the flights whose query the kernel refused."""
         outbox, self._outbox = self._outbox, []
         if len(outbox) == 1:
             return [] if self._send_one(outbox[0]) else self._forget(outbox)
@@ -90,8 +90,8 @@ class UpstreamSocket:
         return [self.waiting.pop(datagram[:2]) for datagram in datagrams if datagram[:2] in self.waiting]
 
     def on_event(self, events: int) -> None:
-        """Take a batch; level-triggered, the next has its own turn."""
-        # Looked at first, which takes it off the socket: it would hide the replies that came before it.
+        """Receive one batch; the poller is level-triggered, so the next one gets its own turn."""
+        # Read the pending error first, which clears it: it would hide the replies that arrived before it.
         sound = not events & BROKEN or self._is_sound()
         replies: list[bytes] = []
         try:

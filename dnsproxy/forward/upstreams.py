@@ -1,7 +1,11 @@
-"""The upstreams in use, in the order in which a query is to ask them.
+"""The upstreams in use, and the order in which a query asks them.
 
-The law: those that are unwell go behind the others and those that lead back to us are left out, but no query waits to
-find out. They may be replaced at any time; what is on its way then still lands.
+The law: failing upstreams come last and looping ones are excluded, but no query waits to find that out. The upstreams
+may be replaced at any time; queries that wait for the old ones still get their replies.
+
+Several ways to one reply race: the next way starts when the previous one has failed or is silent, and the first reply
+wins. A slow way is not given up for a later one. Once there is a reply, or the caller is cancelled, nothing is left
+running.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from sidecar.endpoints import Endpoint
 from sidecar.poller import Poller
 
 Ask = Callable[[], Awaitable[bytes | None]]
-"""One way: the answer, or None where it has none."""
+"""One way to ask: returns the reply, or None."""
 
 
 class Upstreams:
@@ -44,13 +48,13 @@ class Upstreams:
 
     @property
     def most_attempts(self) -> int:
-        """How often one upstream may be asked for a query."""
+        """How often one upstream may be asked for one query."""
         return self._settings.attempts
 
     async def run(self, loops: LoopProbes) -> None:
         """Keep the upstreams until cancelled."""
         async with trio.open_nursery() as nursery:
-            # Kept so that upstreams of later settings live here too; they all end with run().
+            # Kept so that the upstreams of later settings run here too; all of them end with run().
             self._nursery = nursery
             self._loops = loops if self._settings.detect_loops else None
             for upstream in self.used:
@@ -61,7 +65,7 @@ class Upstreams:
                 self._nursery = None
 
     def replace(self, settings: ForwardSettings) -> None:
-        """Use other upstreams from now on; one that stays keeps its sockets, its connection and its health."""
+        """Use other upstreams from now on; one that is in both settings keeps its sockets, connection and health."""
         same_ways = settings.use_tcp == self._settings.use_tcp
         kept = {upstream.endpoint: upstream for upstream in self.used if same_ways}
         self._settings = settings
@@ -78,7 +82,7 @@ class Upstreams:
         self._usable = [upstream for upstream in self.used if not upstream.looping]
 
     def route(self) -> Sequence[Upstream]:
-        """The upstreams for one query, first first."""
+        """The upstreams for one query, in the order to ask them."""
         used = self._usable
         if self._settings.rotate and len(used) > 1:
             self._turn = (self._turn + 1) % len(used)
@@ -89,14 +93,14 @@ class Upstreams:
         return used
 
     async def exchange(self, query: Query) -> bytes | None:
-        """A reply for a client that came over TCP: by TCP (RFC 5625 section 4.4.1), by UDP where that fails."""
+        """A reply for a TCP client: over TCP (RFC 5625 section 4.4.1), or over UDP if that fails."""
         route = self.route()
         asks = [partial(upstream.pipeline.ask, query) for upstream in route]
         asks += [partial(_ask_whole, upstream, query) for upstream in route if not upstream.stream_only]
         return await first_answer(asks, patience=patience(len(asks)))
 
     def close_retired(self) -> None:
-        """Close what is no longer used and has nothing to wait for."""
+        """Close the replaced sockets that wait for no reply."""
         for upstream in self.used:
             upstream.ports.close_retired()
 
@@ -129,7 +133,7 @@ class Upstreams:
             self._nursery.start_soon(self._end, upstream)
 
     async def _end(self, upstream: Upstream) -> None:
-        # A flight that has it on its route ends before this, whatever happens to it.
+        # Every flight with this upstream on its route ends before this.
         await trio.sleep(2 * GIVE_UP)
         self._replaced.remove(upstream)
         upstream.ports.close()
@@ -137,13 +141,13 @@ class Upstreams:
 
 
 async def ask_streams(route: Sequence[Upstream], query: Query) -> bytes | None:
-    """The reply of the first upstream of a route that answers over a stream. The deadline is the caller's."""
+    """The first reply of the upstreams of a route over a stream. The caller sets the deadline."""
     asks = [partial(upstream.pipeline.ask, query) for upstream in route]
     return await first_answer(asks, patience=patience(len(asks)))
 
 
 async def first_answer(asks: Iterable[Ask], *, patience: float) -> bytes | None:
-    """The first answer, or None when every way has failed; `patience` is in seconds. The deadline is the caller's."""
+    """The first reply, or None if every way failed; `patience` is in seconds. The caller sets the deadline."""
     answers: list[bytes] = []
     async with trio.open_nursery() as nursery:
 
@@ -163,6 +167,6 @@ async def first_answer(asks: Iterable[Ask], *, patience: float) -> bytes | None:
 
 
 async def _ask_whole(upstream: Upstream, query: Query) -> bytes | None:
-    """Ask over UDP for a client that has no use for a cut reply."""
+    """Ask over UDP for a client that cannot use a truncated reply."""
     reply = await upstream.ask_datagram(query)
     return None if reply is None or is_truncated(reply) else reply

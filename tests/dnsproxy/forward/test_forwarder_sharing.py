@@ -33,12 +33,6 @@ ASKED_EDNS = query("www.example.net", additional=(opt_record(),))
 NO_REACHABLE_AUTHORITY, CACHED_ERROR = 22, 13
 
 
-@pytest.fixture
-def clock() -> MockClock:
-    """Time that passes when everybody waits; the threshold leaves a datagram on loopback the time to arrive."""
-    return MockClock(autojump_threshold=0.02)
-
-
 def under(message: bytes, ident: int) -> bytes:
     return ident.to_bytes(2, "big") + message[2:]
 

@@ -69,8 +69,8 @@ def make_pipe(path: Path) -> None:
         pytest.param(
             lambda path: path.unlink(), "No such file or directory; name servers with --upstream", id="missing"
         ),
-        pytest.param(lambda path: path.write_text(""), "names no nameserver; name one with --upstream", id="empty"),
-        pytest.param(lambda path: path.write_text("#"), "names no nameserver; name one with --upstream", id="comment"),
+        pytest.param(lambda path: path.write_text(""), "has no nameserver; name one with --upstream", id="empty"),
+        pytest.param(lambda path: path.write_text("#"), "has no nameserver; name one with --upstream", id="comment"),
         pytest.param(make_folder, "Is a directory", id="a folder"),
     ],
 )
@@ -145,14 +145,14 @@ async def test_options_that_are_gone_are_back_at_their_defaults(
     ("spoil", "cause"),
     [
         pytest.param(lambda path: path.unlink(), "No such file or directory", id="missing"),
-        pytest.param(lambda path: path.write_text(""), "names no nameserver", id="empty"),
-        pytest.param(lambda path: path.write_text("#nameserver 192.0.2.2"), "names no nameserver", id="no nameserver"),
+        pytest.param(lambda path: path.write_text(""), "has no nameserver", id="empty"),
+        pytest.param(lambda path: path.write_text("#nameserver 192.0.2.2"), "has no nameserver", id="no nameserver"),
         pytest.param(make_folder, "Is a directory", id="a folder"),
         pytest.param(make_pipe, "is no regular file", id="a pipe"),
         pytest.param(lambda path: os.truncate(path, LARGEST + 1), "is larger than", id="too large"),
         pytest.param(
             lambda path: path.write_text("nameserver 192.0.2.2\nnameserver 127.0.0.1\n"),
-            "127.0.0.1:53 is where we listen ourselves",
+            "127.0.0.1:53 is an address that dnsproxy listens on",
             id="a loop",
         ),
     ],

@@ -67,15 +67,15 @@ def test_tls_comes_with_the_name_that_is_expected(text: str, host: str, port: in
         pytest.param("udp://192.0.2.53", "ADDR[:PORT] or tls://ADDR[:PORT]#NAME", id="other scheme"),
         pytest.param("://192.0.2.53", "ADDR[:PORT] or tls://ADDR[:PORT]#NAME", id="no scheme"),
         pytest.param("tls:192.0.2.53#dns.example.org", "is not an IP address", id="half a scheme"),
-        pytest.param("tls://192.0.2.53", "whose certificate to expect", id="no certificate"),
-        pytest.param("tls://192.0.2.53#", "whose certificate to expect", id="empty name"),
-        pytest.param("tls://", "whose certificate to expect", id="scheme alone"),
+        pytest.param("tls://192.0.2.53", "has no name to expect in the certificate", id="no certificate"),
+        pytest.param("tls://192.0.2.53#", "has no name to expect in the certificate", id="empty name"),
+        pytest.param("tls://", "has no name to expect in the certificate", id="scheme alone"),
         pytest.param("tls://#dns.example.org", "is not an IP address", id="no address"),
         pytest.param("tls://dns.example.org#dns.example.org", "is not an IP address", id="a name to dial"),
         pytest.param("tls://192.0.2.53:0#dns.example.org", "'0' is not a port", id="tls on port 0"),
         pytest.param("tls://192.0.2.53/#dns.example.org", "is not an IP address", id="path"),
         pytest.param("tls://user@192.0.2.53#dns.example.org", "is not an IP address", id="user"),
-        pytest.param("tls://192.0.2.53#*.example.org", "not for a wildcard", id="wildcard"),
+        pytest.param("tls://192.0.2.53#*.example.org", "not a wildcard", id="wildcard"),
         pytest.param("tls://192.0.2.53#*", "is not a hostname", id="star"),
         pytest.param("tls://192.0.2.53#dns..example.org", "a label is empty", id="empty label"),
         pytest.param("tls://192.0.2.53#a#b", "is no host label", id="two names"),
@@ -161,7 +161,7 @@ def test_nameservers_and_options_become_settings(content: str, settings: Forward
     ],
 )
 def test_a_file_without_a_nameserver_is_refused(content: str) -> None:
-    with pytest.raises(ValueError, match="names no nameserver"):
+    with pytest.raises(ValueError, match="has no nameserver"):
         parse_forwarding(content, plain=NONE)
 
 
@@ -186,7 +186,7 @@ def test_only_what_is_no_matter_of_the_file_stays(rotate: bool, attempts: int, u
     ],
 )
 def test_an_upstream_that_is_us_is_refused(asked: list[Endpoint], listening: list[Endpoint]) -> None:
-    with pytest.raises(ValueError, match=re.escape(f"{asked[-1]} is where we listen ourselves")):
+    with pytest.raises(ValueError, match=re.escape(f"{asked[-1]} is an address that dnsproxy listens on")):
         refuse_loop(asked, listening=listening)
 
 

@@ -41,12 +41,6 @@ ENDPOINTS = tuple(Endpoint(f"192.0.2.{number}", 53) for number in range(1, 6))
 
 
 @pytest.fixture
-def clock() -> MockClock:
-    """Time that passes when everybody waits; the threshold leaves what is sent on loopback the time to arrive."""
-    return MockClock(autojump_threshold=0.02)
-
-
-@pytest.fixture
 def poller() -> Iterator[Poller]:
     with Poller() as made:
         yield made

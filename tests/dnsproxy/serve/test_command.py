@@ -100,7 +100,7 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
         pytest.param(("--listen", "systemd:53"), "--listen: 'systemd' is not an IP address", id="systemd with a port"),
         pytest.param(
             ("--upstream", "tls://192.0.2.53"),
-            "--upstream: 'tls://192.0.2.53' does not say whose",
+            "--upstream: 'tls://192.0.2.53' has no name to expect",
             id="tls and no name",
         ),
         pytest.param(("--upstream", "https://192.0.2.53/"), "is ADDR[:PORT] or tls://ADDR[:PORT]#NAME", id="https"),
@@ -157,10 +157,10 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
         pytest.param(("--admin", "8081"), "--admin: ", id="admin without address"),
         pytest.param(("--resolv-conf", "/nowhere"), "--resolv-conf /nowhere: No such file", id="no resolv.conf"),
         pytest.param(
-            ("--resolv-conf", "/dev/null"), "names no nameserver; name one with --upstream", id="empty resolv.conf"
+            ("--resolv-conf", "/dev/null"), "has no nameserver; name one with --upstream", id="empty resolv.conf"
         ),
         pytest.param(("--source", "ingress"), "--source needs --target", id="source without target"),
-        pytest.param(("--upstream", "127.0.0.1:1053"), "is where we listen ourselves", id="loop"),
+        pytest.param(("--upstream", "127.0.0.1:1053"), "is an address that dnsproxy listens on", id="loop"),
         pytest.param(("--lissten", "127.0.0.1:53"), "Did you mean '--listen'?", id="unknown flag"),
     ],
 )
@@ -276,7 +276,7 @@ def test_a_resolv_conf_that_names_us_is_a_loop(tmp_path: Path) -> None:
     path.write_text("nameserver 192.0.2.1\nnameserver 127.0.0.1\n")
     result = invoke("--resolv-conf", str(path), "--listen", "127.0.0.1:53")
     assert result.exit_code == 2
-    assert f"--resolv-conf {path}: nameserver 127.0.0.1:53 is where we listen ourselves" in result.stderr
+    assert f"--resolv-conf {path}: nameserver 127.0.0.1:53 is an address that dnsproxy listens on" in result.stderr
 
 
 def test_upstreams_over_tls_stand_beside_others(made: list[ServeSettings]) -> None:

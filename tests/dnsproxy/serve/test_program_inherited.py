@@ -170,4 +170,4 @@ def test_a_socket_of_the_wrong_kind_is_one_line_and_status_2() -> None:
 
 def test_an_upstream_that_is_an_inherited_socket_is_a_loop(pair: Pair) -> None:
     line = refused([pair.udp], "--upstream", str(pair.endpoint))
-    assert line.startswith(f"Error: --upstream {pair.endpoint} is where we listen ourselves")
+    assert line.startswith(f"Error: --upstream {pair.endpoint} is an address that dnsproxy listens on")

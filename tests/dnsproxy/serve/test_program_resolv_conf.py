@@ -70,7 +70,7 @@ async def test_a_file_that_names_nobody_leaves_the_upstreams_and_is_told_of(
     with capture_logs() as logs:
         async with upstreams(monkeypatch), following(path) as bound:
             path.write_text(content)
-            await wait_until(lambda: any(line.get("cause") == "names no nameserver" for line in logs))
+            await wait_until(lambda: any(line.get("cause") == "has no nameserver" for line in logs))
             assert addresses_in(await ask(bound.dns[0], FORWARDED)) == [ANSWERS[FIRST]]
             path.write_text(f"nameserver {SECOND}\n")
             await ask_until(bound, ANSWERS[SECOND])
@@ -84,7 +84,7 @@ async def test_a_file_that_comes_to_name_us_changes_nothing(tmp_path: Path, monk
             ours = bound.dns[0]
             monkeypatch.setattr("dnsproxy.forward.settings.DNS_PORT", ours.port)
             path.write_text(f"nameserver {ours.host}\n")
-            await wait_until(lambda: any(str(line.get("cause")).startswith(f"{ours} is where we") for line in logs))
+            await wait_until(lambda: any(str(line.get("cause")).startswith(f"{ours} is an address") for line in logs))
             assert addresses_in(await ask(bound.dns[0], FORWARDED)) == [ANSWERS[FIRST]]
 
 
@@ -94,5 +94,5 @@ async def test_a_loop_that_shows_only_once_the_sockets_are_open_is_a_start_error
     wanted = settings(listen=(us,), forwarding=ForwardSettings((us,)))
     flag = "--resolv-conf /etc/resolv.conf: nameserver" if by_file else "--upstream"
     wanted = replace(wanted, resolv_conf=Path("/etc/resolv.conf") if by_file else None)
-    with pytest.RaisesGroup(pytest.RaisesExc(StartError, match=f"^{flag} {us} is where"), flatten_subgroups=True):
+    with pytest.RaisesGroup(pytest.RaisesExc(StartError, match=f"^{flag} {us} is an address"), flatten_subgroups=True):
         await serve(wanted, stopping=trio.Event())

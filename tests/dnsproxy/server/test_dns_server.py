@@ -96,6 +96,7 @@ async def test_a_burst_of_several_batches_of_every_kind_is_answered(
         with trio.fail_after(REPLY_SECONDS):
             while seen != expected:
                 seen.add(int.from_bytes((await client.recv(512))[:2], "big"))
+        assert world.server.counters.requests_udp == BATCH * 4
 
 
 @pytest.mark.parametrize(
@@ -362,6 +363,7 @@ async def test_a_server_that_is_cancelled_in_the_middle_closes_everything() -> N
             await client.send(query(f"h{number}.example.net", ident=number))
         await stream.send_all(framed(ASKED))
         await there.wait_asked(datagrams=100, streams=1)
+        assert world.server.outstanding == 101
 
 
 @contextmanager
@@ -456,8 +458,11 @@ async def test_draining_waits_for_datagrams_alone_also_when_all_had_landed_befor
 
 async def test_draining_twice_and_with_nothing_under_way_ends_at_once() -> None:
     async with running() as world:
-        await world.server.drain()
-        await world.server.drain()
+        with trio.move_on_after(1.0) as waiting:
+            for _ in range(2):
+                await world.server.drain()
+        assert not waiting.cancelled_caught
+        assert (world.server.outstanding, world.server.counters.tcp_connections) == (0, 0)
 
 
 async def test_a_client_that_left_before_its_reply_harms_nobody() -> None:
