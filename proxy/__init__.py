@@ -1,1 +1,1 @@
-"""A TCP relay that sends a PROXY protocol header before each connection."""
+"""A TCP relay that sends a PROXY protocol header at the start of each connection."""

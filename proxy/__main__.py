@@ -1,4 +1,4 @@
-"""`python -m proxy`."""
+"""Runs `python -m proxy`."""
 
 from proxy.cli import main
 

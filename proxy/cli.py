@@ -1,6 +1,6 @@
-"""The command `proxy`: flags in, a running relay with its admin port out.
+"""The command `proxy`: from flags to a running relay with its admin port.
 
-The law: every text is turned into a checked value here; what serves sees frozen settings.
+The law: every flag is checked and parsed here; the rest of the program sees frozen settings.
 """
 
 from __future__ import annotations
@@ -53,52 +53,52 @@ _AnyPositive = click.IntRange(1)
     "--proxy-protocol",
     type=click.Choice([str(version) for version in ProxyProtocol]),
     default=str(ProxyProtocol.V1),
-    help="The header to send in front of each connection, where its route does not say.",
+    help="The header at the start of each connection, unless its route names one.",
 )
 @click.option("--crc32c", is_flag=True, help="Add a checksum to headers of version 2.")
 @click.option(
     "--advertise",
     type=CheckedType("port=port", parse_advertise),
     multiple=True,
-    help="Destination port to state in the header, where it differs from the listening one; repeatable.",
+    help="The destination port in the header, if it is not the listening port. Repeatable.",
 )
 @click.option(
     "--original-destination",
     is_flag=True,
-    help="State in the header where the client was going before a redirect of this computer (nft, iptables).",
+    help="State the destination before a redirect on this computer (nft, iptables) in the header.",
 )
-@click.option("--connect-timeout", type=Seconds(0.1), default=5.0, help="Seconds to reach a backend.")
-@click.option("--idle-timeout", type=Seconds(1), default=600.0, help="Seconds without an octet either way.")
+@click.option("--connect-timeout", type=Seconds(0.1), default=5.0, help="Seconds to connect to a backend.")
+@click.option("--idle-timeout", type=Seconds(1), default=600.0, help="Seconds without data in either direction.")
 @click.option(
     "--half-close-timeout",
     type=Seconds(1),
     default=120.0,
-    help="Seconds without an octet once one side has finished sending.",
+    help="Seconds without data after one side has finished sending.",
 )
 @click.option(
     "--max-connections",
     type=_AnyPositive,
-    help="Clients at the same time; more of them wait.  [default: what the descriptor limit allows]",
+    help="Concurrent connections; further clients wait.  [default: what the descriptor limit allows]",
 )
 @click.option(
     "--max-connections-per-client",
     type=_AnyPositive,
-    help="The same for one client address; more are refused. Each of several workers counts for itself.  [default: no "
-    "limit of its own]",
+    help="The same for one client address; further connections are refused. Each worker counts separately.  [default: "
+    "no separate limit]",
 )
 @click.option(
     "--resolv-conf",
     type=click.Path(path_type=Path),
     default=Path("/etc/resolv.conf"),
-    help="The nameservers to ask for backends; read again for each look-up. In a cluster whose DNS asks dnsproxy, the "
-    "node's.",
+    help="The nameservers for the names of backends; read again for each look-up. If the cluster's DNS forwards to "
+    "dnsproxy, use the file of the node.",
 )
 @kubeconfig_options("How to reach the API server for a service: backend.")
 @click.option(
     "--workers",
     type=_AnyPositive,
     default=1,
-    help="Processes that relay, to use as many processors; limits for one client address hold in each of them.",
+    help="Processes that relay, to use as many processors. A limit for one client address applies in each of them.",
 )
 @click.option("--drain", type=Seconds(0), default=30.0, help="Seconds for open connections to finish after SIGTERM.")
 @admin_option("127.0.0.1:8082")
@@ -114,9 +114,9 @@ def main(
     log_level: str,
     **values: Any,
 ) -> None:
-    """Relay TCP connections and put the PROXY protocol header in front.
+    """Relay TCP connections, with a PROXY protocol header at the start of each.
 
-    The backend then sees the client's address, and a backend that refuses connections without the header answers.
+    The backend then sees the client's address, and a backend that requires the header accepts the connection.
     """
     stated = dict(advertise)
     try:
@@ -127,7 +127,7 @@ def main(
     settings = Settings(routes=tuple(route), proxy_protocol=protocol, advertise=stated, **values)
     if settings.crc32c and ProxyProtocol.V2 not in map(settings.protocol_of, settings.routes):
         raise BadUsage(["--crc32c: no route has a header of version 2"])
-    # Here and not above: help and completion need none of it.
+    # Not at the top: --help and completion do not need these imports.
     from proxy.serve.program import serve  # noqa: PLC0415
     from sidecar.logs import configure_logging  # noqa: PLC0415
 
@@ -141,7 +141,7 @@ def main(
 
 
 def _raise_descriptor_limit() -> None:
-    """As far as is permitted: the soft limit is kept low for programs that use select(2)."""
+    """Raise the soft limit to the hard limit; it is low only for programs that use select(2)."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

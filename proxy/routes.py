@@ -1,7 +1,6 @@
-"""Routes: which port is relayed to which backend with which header, and the text form of the flags that say so.
+"""Routes: which port is relayed to which backend, with which header; and the flags that define them.
 
-The law: pure. A backend here is what was written down: a name, an address or a Service; what it stands for at the
-moment is proxy.backends.backend's.
+The law: pure. A backend here is text: a name, an address or a Service. proxy.backends finds its current addresses.
 """
 
 from __future__ import annotations
@@ -19,28 +18,28 @@ from sidecar.text import quoted
 ROUTE_FLAG = "--route"
 
 ANY_HOST = "::"
-"""Where a route without an address listens: every address, the IPv4 ones included."""
+"""The listening address of a route without one: all addresses, IPv4 included."""
 
 SERVICE = "service:"
-"""What a backend begins with that is a Kubernetes Service."""
+"""The prefix of a backend that is a Kubernetes Service."""
 
 _MAXIMUM_NAME = 253
-# A final dot makes a name absolute, which spares the search list of resolv.conf.
+# A final dot makes a name absolute: the search list of resolv.conf is not used.
 _NAME = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*\.?\Z")
-# Names of namespaces, Services (RFC 1123, and RFC 1035 before) and of their ports (RFC 6335) as the API server takes
-# them; that a port's name is at most 15 octets, it says itself.
+# The names of namespaces, Services (RFC 1123, earlier RFC 1035) and their ports (RFC 6335) that the API server accepts.
+# The API server itself enforces the limit of 15 bytes for the name of a port.
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\Z")
 _PROTOCOL_OPTION = "proxy-protocol"
 
 
 @dataclass(frozen=True, slots=True)
 class ServicePort:
-    """A backend that is whatever stands behind a port of a Kubernetes Service at the moment."""
+    """A backend that consists of the current endpoints of a Service port."""
 
     namespace: str
     name: str
     port: int | str
-    """Its number or its name."""
+    """The number or the name of the port."""
 
     def __str__(self) -> str:
         return f"{SERVICE}{self.namespace}/{self.name}:{self.port}"
@@ -53,7 +52,7 @@ class Route:
     listen: Endpoint
     backend: HostPort | ServicePort
     proxy_protocol: ProxyProtocol | None = None
-    """The header in front of them, where it is not the one of all routes."""
+    """The header of these connections; None: that of all routes."""
 
     def __str__(self) -> str:
         option = "" if self.proxy_protocol is None else f",{_PROTOCOL_OPTION}={self.proxy_protocol}"
@@ -61,9 +60,9 @@ class Route:
 
 
 def parse_route(text: str) -> Route:
-    """The route that `[ADDR:]PORT=BACKEND[,proxy-protocol=v1|v2|none]` names. Raises ValueError.
+    """Parse `[ADDR:]PORT=BACKEND[,proxy-protocol=v1|v2|none]`. Raises ValueError.
 
-    BACKEND is `HOST:PORT`, IPv6 addresses in brackets, or `service:NAMESPACE/NAME:PORT`.
+    BACKEND is `HOST:PORT`, with IPv6 addresses in brackets, or `service:NAMESPACE/NAME:PORT`.
     """
     listen, equals, rest = text.strip().partition("=")
     if not equals:
@@ -73,12 +72,12 @@ def parse_route(text: str) -> Route:
 
 
 def parse_backend(text: str) -> HostPort | ServicePort:
-    """The backend that `HOST:PORT` or `service:NAMESPACE/NAME:PORT` names. Raises ValueError."""
+    """Parse `HOST:PORT` or `service:NAMESPACE/NAME:PORT`. Raises ValueError."""
     return parse_service(text) if text.startswith(SERVICE) and "/" in text else parse_destination(text)
 
 
 def parse_destination(text: str) -> HostPort:
-    """The backend that `HOST:PORT` names; an IPv6 address in brackets. Raises ValueError."""
+    """Parse `HOST:PORT`, with an IPv6 address in brackets. Raises ValueError."""
     found = parse_host_port(text, parse_name=_parse_name)
     if text.startswith("[") and ":" not in found.host:
         raise ValueError(f"{quoted(text)}: brackets are for IPv6 addresses")
@@ -86,7 +85,7 @@ def parse_destination(text: str) -> HostPort:
 
 
 def parse_service(text: str) -> ServicePort:
-    """The backend that `service:NAMESPACE/NAME:PORT` names; PORT is a number or a name. Raises ValueError."""
+    """Parse `service:NAMESPACE/NAME:PORT`; PORT is a number or a name. Raises ValueError."""
     namespace, _, rest = text.removeprefix(SERVICE).partition("/")
     name, colon, port = rest.partition(":")
     if not colon or not all(map(_LABEL.match, (namespace, name))):
@@ -99,7 +98,7 @@ def parse_service(text: str) -> ServicePort:
 
 
 def parse_advertise(text: str) -> tuple[int, int]:
-    """The listening port and the port to state in the header that `PORT=PORT` names. Raises ValueError."""
+    """Parse `PORT=PORT`: the listening port, and the port that the header states. Raises ValueError."""
     listen, equals, stated = text.strip().partition("=")
     if not equals:
         raise ValueError(f"{quoted(text)} is not PORT=PORT")
@@ -107,7 +106,7 @@ def parse_advertise(text: str) -> tuple[int, int]:
 
 
 def check_routes(routes: Iterable[Route], advertise: Mapping[int, int]) -> None:
-    """Raise ValueError where routes contradict one another, or an advertised port is of no route."""
+    """Raise ValueError if routes contradict one another, or if no route has an advertised port."""
     routes = list(routes)
     for endpoint, count in Counter(route.listen for route in routes).items():
         if count > 1 and endpoint.port:
@@ -119,7 +118,7 @@ def check_routes(routes: Iterable[Route], advertise: Mapping[int, int]) -> None:
 
 
 def _check_backend(route: Route, routes: Iterable[Route]) -> None:
-    """No route may end at a listener of this relay, be it another route's: the header would come in front twice."""
+    """Raise ValueError if a route ends at a listener of this relay: its connections would get two headers."""
     if isinstance(route.backend, ServicePort):
         return
     target = Endpoint(route.backend.host, route.backend.port)
@@ -130,7 +129,7 @@ def _check_backend(route: Route, routes: Iterable[Route]) -> None:
 
 
 def reaches(listener: Endpoint, target: Endpoint) -> bool:
-    """Whether a connection to an endpoint surely ends at a listener: the same address, or loopback and any address."""
+    """Whether a connection to `target` certainly ends at `listener`: the same address, or loopback and any address."""
     if listener.port != target.port:
         return False
     if listener.host == target.host:
@@ -150,11 +149,11 @@ def _parse_options(options: Iterable[str]) -> ProxyProtocol | None:
     for option in options:
         key, _, value = option.partition("=")
         if key != _PROTOCOL_OPTION:
-            raise ValueError(f"{quoted(option)} is no option of a route; there is {_PROTOCOL_OPTION}=v1|v2|none")
+            raise ValueError(f"{quoted(option)} is not an option of a route; use {_PROTOCOL_OPTION}=v1|v2|none")
         if protocol is not None:
-            raise ValueError(f"{_PROTOCOL_OPTION} is given twice")
+            raise ValueError(f"{_PROTOCOL_OPTION} appears twice")
         if value not in set(ProxyProtocol):
-            raise ValueError(f"{quoted(value)} is no {_PROTOCOL_OPTION}; there are v1, v2 and none")
+            raise ValueError(f"{quoted(value)} is not a {_PROTOCOL_OPTION}; use v1, v2 or none")
         protocol = ProxyProtocol(value)
     return protocol
 

@@ -1,6 +1,7 @@
-"""What a relay is told: one frozen value, made once at the edge and handed down.
+"""The settings of a relay: one frozen value, made once from the flags and passed on.
 
-The law: no default here contradicts the help text of the flags; nothing else holds a setting.
+The law: pure. No default here contradicts the help text of a flag, and no other module holds a setting. Tested in
+test_cli.py.
 """
 
 from __future__ import annotations
@@ -19,33 +20,33 @@ class Settings:
 
     routes: tuple[Route, ...]
     proxy_protocol: ProxyProtocol = ProxyProtocol.V1
-    """For the routes that name none themselves."""
+    """For routes without a version of their own."""
     crc32c: bool = False
-    """Whether headers of version 2 carry a checksum."""
+    """Whether headers of version 2 have a checksum."""
     connect_timeout: float = 5.0
-    """From the client's connection to the backend's, all addresses together."""
+    """From accepting the client to connecting the backend, for all addresses together."""
     idle_timeout: float = 600.0
-    """Without an octet in either direction."""
+    """Without data in either direction."""
     half_close_timeout: float = 120.0
-    """Without an octet in the direction that is left, once one side has finished sending."""
+    """Without data in the remaining direction, after one side has sent FIN or RST."""
     advertise: Mapping[int, int] = field(default_factory=dict)
-    """Destination port to state in the header, by listening port."""
+    """The destination port that the header states, by listening port."""
     original_destination: bool = False
-    """Whether to state where the client was going before a redirect of this computer; not for advertised ports."""
+    """Whether the header states the destination before a redirect on this computer; not for advertised ports."""
     max_connections: int | None = None
-    """Clients at the same time; None: as many as the descriptor limit allows."""
+    """Concurrent connections; None: as many as the descriptor limit allows."""
     max_connections_per_client: int | None = None
-    """The same for one client address; None: as many as in all."""
+    """The same for one client address; None: no limit of its own."""
     resolv_conf: Path = Path("/etc/resolv.conf")
-    """Which nameservers to ask for the names of backends, and how."""
+    """The nameservers and options for resolving the names of backends."""
     kubeconfig: str | None = None
     """For backends that are Services; None: KUBECONFIG, the pod's own account, ~/.kube/config."""
     context: str | None = None
 
     def protocol_of(self, route: Route) -> ProxyProtocol:
-        """Which header goes in front of the connections of a route."""
+        """The header of a route's connections."""
         return self.proxy_protocol if route.proxy_protocol is None else route.proxy_protocol
 
     def writer_of(self, route: Route) -> Writer:
-        """What writes the headers of a route."""
+        """The function that writes the headers of a route."""
         return writer(self.protocol_of(route), checksum=self.crc32c)

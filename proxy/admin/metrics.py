@@ -26,17 +26,19 @@ class RelayCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """The current metric families."""
         counters = self._counters
-        yield CounterMetricFamily("proxy_connections", "Connections taken from clients.", value=counters.connections)
-        yield GaugeMetricFamily("proxy_connections_active", "Connections that are open now.", value=counters.active)
+        yield CounterMetricFamily("proxy_connections", "Connections accepted from clients.", value=counters.connections)
+        yield GaugeMetricFamily("proxy_connections_active", "Open connections.", value=counters.active)
         yield CounterMetricFamily(
-            "proxy_connections_refused", "Connections of clients that had too many.", value=counters.refused
+            "proxy_connections_refused",
+            "Connections refused, too many from one client.",
+            value=counters.refused,
         )
-        octets = CounterMetricFamily("proxy_bytes", "Payload relayed, in octets.", labels=["direction"])
+        octets = CounterMetricFamily("proxy_bytes", "Relayed payload in bytes.", labels=["direction"])
         octets.add_metric(["to_backend"], counters.octets_to_backend)
         octets.add_metric(["to_client"], counters.octets_to_client)
         yield octets
         errors = CounterMetricFamily(
-            "proxy_backend_errors", "Connections that found no backend, by cause.", labels=["cause"]
+            "proxy_backend_errors", "Connections without a backend, by cause.", labels=["cause"]
         )
         for cause, count in counters.backend_errors.items():
             errors.add_metric([str(cause)], count)

@@ -1,6 +1,6 @@
 """The status page: routes, connections and backends, for a person with a browser.
 
-The law: pure; what changes by itself is a Fact with a name, in one list that the page and its script both read.
+The law: pure. Everything that is updated live is a named Fact, in one list for the page and its script.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CHARTS: Final = (
         "connections",
         "Connections",
         "a second",
-        (rate("taken", "taken", "connections"), rate("failed", "found no backend", "errors")),
+        (rate("taken", "accepted", "connections"), rate("failed", "without a backend", "errors")),
     ),
     Chart("open", "Open connections", "at a time", (level("active", "open", "active"),)),
     Chart(
@@ -45,23 +45,23 @@ class RouteStatus:
     protocol: str
     addresses: Sequence[str]
     fault: str = ""
-    """Why the backend was not reached when it last was not; empty where it was since."""
+    """The last failure to reach the backend; empty if a connection has succeeded since."""
 
 
 @dataclass(frozen=True, slots=True)
 class RelayStatus:
-    """All that the page shows, as of now."""
+    """Everything that the page shows, at one moment."""
 
     routes: Sequence[RouteStatus]
     counters: Counters
     limit: int
     history: History
     fault: str = ""
-    """Why the relay itself is not ready; empty where it is."""
+    """Why the relay itself is not ready; empty if it is."""
 
 
 def read_counters(counters: Counters) -> Mapping[str, float]:
-    """One reading, for History.take."""
+    """One sample, for History.take."""
     return {
         "connections": counters.connections,
         "errors": sum(counters.backend_errors.values()),
@@ -72,7 +72,7 @@ def read_counters(counters: Counters) -> Mapping[str, float]:
 
 
 def relay_facts(status: RelayStatus) -> Iterator[Fact]:
-    """Everything on the page that changes by itself."""
+    """Everything on the page that is updated live."""
     yield _state(status)
     yield from _tiles(status)
     yield from _error_facts(status.counters)
@@ -88,7 +88,7 @@ def render_page(status: RelayStatus) -> str:
             facts(_tiles(status), kind="tiles"),
             section("The last five minutes", format_charts(status.history), key="rates"),
             section("Routes", _routes(status.routes), key="routes"),
-            section("Connections that found no backend", facts(_error_facts(counters)), key="errors"),
+            section("Connections without a backend", facts(_error_facts(counters)), key="errors"),
         )
     )
     return document(Frame("proxy", (("./", "Overview"),), _state(status)), title="Relay", path="./", body=body)
@@ -98,9 +98,9 @@ def _state(status: RelayStatus) -> Fact:
     away = sum(1 for route in status.routes if route.fault)
     said, level = "relaying", Level.OK
     if away:
-        said, level = f"relaying, {away} of {len(status.routes)} backends with a fault", Level.WARN
+        said, level = f"relaying, {away} of {len(status.routes)} backends failing", Level.WARN
     if status.fault or (away and away == len(status.routes)):
-        said, level = status.fault or "no backend is reached", Level.BAD
+        said, level = status.fault or "no backend is reachable", Level.BAD
     return Fact("State", said, level, "state")
 
 
@@ -108,10 +108,10 @@ def _tiles(status: RelayStatus) -> Iterator[Fact]:
     counters = status.counters
     full = bool(status.limit) and counters.active >= status.limit
     yield Fact("Open now", f"{counters.active:,}", Level.BAD if full else Level.PLAIN, "active")
-    yield Fact("May be open", f"{status.limit:,}", live="limit")
-    yield Fact("Since the start", f"{counters.connections:,}", live="connections")
+    yield Fact("Limit", f"{status.limit:,}", live="limit")
+    yield Fact("Since start", f"{counters.connections:,}", live="connections")
     refused = Level.WARN if counters.refused else Level.PLAIN
-    yield Fact("Refused: too many of one client", f"{counters.refused:,}", refused, "refused")
+    yield Fact("Refused: too many from one client", f"{counters.refused:,}", refused, "refused")
 
 
 def _error_facts(counters: Counters) -> Iterator[Fact]:
@@ -130,10 +130,10 @@ def _routes(routes: Sequence[RouteStatus]) -> Markup:
         for number, route in enumerate(routes)
     ]
     headings = ("Listens on", "Backend", "PROXY protocol", "Addresses", "State")
-    return table("Where connections lead", headings, rows, empty="None.")
+    return table("Routes and their backends", headings, rows, empty="None.")
 
 
 def _route_facts(number: int, route: RouteStatus) -> Iterator[Fact]:
     yield Fact("Addresses", ", ".join(route.addresses) or "none yet", live=f"route-{number}-addresses")
     level = Level.BAD if route.fault else Level.OK
-    yield Fact("State", route.fault or "no fault seen", level, f"route-{number}")
+    yield Fact("State", route.fault or "no failure", level, f"route-{number}")

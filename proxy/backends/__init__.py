@@ -1,4 +1,4 @@
-"""The addresses of backends: from names, Services and hosts files, and which of them are ready.
+"""Finds and orders the addresses of backends, from names, hosts files and Services, and tracks their health.
 
 Pure but for backend.py, discovery.py, name_resolver.py and service_watch.py.
 """

@@ -1,7 +1,7 @@
-"""Backends: where a route's connections can go right now, and whether they get there.
+"""A backend: its current addresses, and its health.
 
-The law: nothing here waits or asks. Tasks of their own (discovery.py) put in what a name or a Service stands for,
-and the byte path only reads what was put in last. An address that is a listener of ours never gets out.
+The law: nothing here waits. Tasks (discovery.py) set the addresses of a name or a Service, and the byte path reads the
+last ones. Addresses that are listeners of this relay are excluded.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from sidecar.socket_address import SocketAddress, socket_address
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
-_SAYS_NOTHING: Final = frozenset({Cause.DNS_TIMEOUT, Cause.DNS_ERROR})
-"""What a resolver that is away says nothing about: the backend, whose last addresses may well still work."""
+_RESOLVER_DOWN: Final = frozenset({Cause.DNS_TIMEOUT, Cause.DNS_ERROR})
+"""Failures of the resolver and not of the backend, whose last addresses may still work."""
 
 UNRESOLVED: Final = Failure(Cause.DNS_TIMEOUT, "the name is not resolved yet")
 OWN_LISTENER: Final = Failure(Cause.OWN_LISTENER, "the backend is a listener of this relay")
 
 
 class Address(NamedTuple):
-    """One address of a backend, in the form that connect takes."""
+    """One address of a backend, in the form for connect."""
 
     family: socket.AddressFamily
     sockaddr: SocketAddress
@@ -45,73 +45,73 @@ class Address(NamedTuple):
 
 
 class Backend:
-    """One destination of one or more routes: its present addresses, and its health as connections find it."""
+    """One destination of one or more routes: its current addresses and its health."""
 
     def __init__(self, destination: HostPort | ServicePort, *, listeners: Sequence[Endpoint]) -> None:
         self.destination = destination
         self.failure: Failure | None = None
-        """Why there are no addresses; None together with no addresses means that the first answer is awaited."""
+        """Why there are no addresses; None without addresses means that the first answer is pending."""
         self.pending: Callable[[], Failure] = lambda: UNRESOLVED
-        """What to say of that time."""
+        """Returns the failure to report while the first answer is pending."""
         self.health = Health()
         self.outdated = trio.Event()
-        """Set when an address did not answer, and a fresh look-up is worth its while; set anew by who does it."""
+        """Set when an address did not answer, to cause a new look-up, which replaces the event."""
         self._pool: Pool[Address] = Pool()
         self._listeners = tuple(listeners)
         self._waiting: set[Callable[[], None]] = set()
-        self._stale = False
-        self._ours: frozenset[Address] = frozenset()
+        self._resolver_down = False
+        self._own: frozenset[Address] = frozenset()
         if is_literal(destination):
             self._replace([_literal(destination)])
 
     @property
     def addresses(self) -> tuple[Address, ...]:
-        """All that are known; empty while the name is not resolved."""
+        """All addresses; empty until the name is resolved."""
         return self._pool.addresses
 
     def order(self) -> tuple[Address, ...]:
-        """What the next connection should try, best first."""
+        """The addresses that the next connection should try, best first."""
         return self._pool.order(now=monotonic())
 
     def when_known(self, callback: Callable[[], None]) -> None:
-        """Have the callback called once when the next answer is in, good or bad."""
+        """Call the callback once, at the next answer or failure."""
         self._waiting.add(callback)
 
     def forget(self, callback: Callable[[], None]) -> None:
-        """Take a callback back."""
+        """Withdraw a callback."""
         self._waiting.discard(callback)
 
     def demote(self, address: Address) -> None:
-        """Have an address that did not answer tried last, and ask for fresh ones."""
+        """Try an address last from now on, because it did not answer, and cause a new look-up."""
         self._pool.note_failure(address, now=monotonic())
         self.outdated.set()
 
     def note_connected(self, address: Address) -> None:
-        """A connection got there."""
+        """Record a successful connection."""
         self._pool.note_success(address)
         self.observe(None)
 
     def observe(self, failure: Failure | None) -> None:
-        """Take in how an attempt to reach the backend ended; says so in the log where it changes something."""
+        """Record the result of an attempt, None for success; a change is logged."""
         transition = self.health.observe(failure, now=monotonic())
         if transition is None:
             return
         if transition is Transition.FAILED and failure is not None:
-            self._say("backend unreachable", failure)
+            self._warn("backend unreachable", failure)
         else:
             log.info("backend reachable again", backend=str(self.destination))
 
     def take(self, found: Iterable[Address] | Failure) -> None:
-        """Put in what the backend stands for now, or why nobody knows."""
-        if isinstance(found, Failure) and self.addresses and found.cause in _SAYS_NOTHING:
-            if not self._stale:
-                self._say("backend not resolved, its last addresses stay", found)
-            self._stale = True
+        """Set the current addresses of the backend, or why they are unknown."""
+        if isinstance(found, Failure) and self.addresses and found.cause in _RESOLVER_DOWN:
+            if not self._resolver_down:
+                self._warn("backend not resolved, still using its last addresses", found)
+            self._resolver_down = True
         elif isinstance(found, Failure):
             self._pool.replace(())
             self.failure = found
         else:
-            self._stale = False
+            self._resolver_down = False
             self._replace(found)
         if not self.addresses:
             self.observe(self.failure)
@@ -119,19 +119,19 @@ class Backend:
         for callback in waiting:
             callback()
 
-    def _say(self, event: str, failure: Failure) -> None:
+    def _warn(self, event: str, failure: Failure) -> None:
         log.warning(event, backend=str(self.destination), cause=str(failure.cause), error=failure.detail)
 
     def _replace(self, found: Iterable[Address]) -> None:
         found = tuple(found)
-        ours = frozenset(filter(self._is_ours, found))
-        self._pool.replace(address for address in found if address not in ours)
+        own = frozenset(filter(self._is_own, found))
+        self._pool.replace(address for address in found if address not in own)
         self.failure = None if self.addresses else OWN_LISTENER
-        if ours - self._ours and self.addresses:
-            log.warning("an address of the backend is ours and left out", backend=str(self.destination))
-        self._ours = ours
+        if own - self._own and self.addresses:
+            log.warning("excluded an address of the backend, a listener of this relay", backend=str(self.destination))
+        self._own = own
 
-    def _is_ours(self, address: Address) -> bool:
+    def _is_own(self, address: Address) -> bool:
         target = Endpoint(address.sockaddr[0], address.sockaddr[1])
         return any(
             reaches(listener, target) or (_covers(listener, target) and _is_local(address))
@@ -140,15 +140,15 @@ class Backend:
 
 
 def address_of(host: str, port: int) -> Address:
-    """An IP literal as an address. Raises OSError for a scope that is no interface here."""
+    """The address of an IP literal and a port. Raises OSError if a scope is no interface of this computer."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     target = socket_address(Endpoint(host, port))
-    # getaddrinfo's form, so that equal addresses compare equal whoever found them.
+    # The form of getaddrinfo, so that equal addresses compare equal.
     return Address(family, target if family == socket.AF_INET or len(target) > 2 else (*target, 0, 0))  # noqa: PLR2004
 
 
 def is_literal(destination: HostPort | ServicePort) -> bool:
-    """Whether a backend is an address already, so that nobody has to be asked."""
+    """Whether a backend is an IP literal, which needs no look-up."""
     if isinstance(destination, ServicePort):
         return False
     try:
@@ -159,7 +159,7 @@ def is_literal(destination: HostPort | ServicePort) -> bool:
 
 
 def _literal(destination: HostPort | ServicePort) -> Address:
-    assert isinstance(destination, HostPort)  # noqa: S101  # is_literal says so
+    assert isinstance(destination, HostPort)  # noqa: S101  # is_literal has checked it
     try:
         return address_of(destination.host, destination.port)
     except OSError as error:
@@ -171,7 +171,7 @@ def _covers(listener: Endpoint, target: Endpoint) -> bool:
 
 
 def _is_local(address: Address) -> bool:
-    """Whether an address is one of this computer's: only such an address can be bound."""
+    """Whether an address belongs to this computer: only a local address can be bound."""
     with socket.socket(address.family, socket.SOCK_DGRAM) as probe:
         try:
             probe.bind((address.sockaddr[0], 0, *address.sockaddr[2:]))

@@ -1,6 +1,6 @@
-"""Keeps backends up to date: names are looked up again when their answer has aged, Services are watched.
+"""Keeps the addresses of backends current: names are resolved again when their TTL is over, Services are watched.
 
-The law: a thin shell of tasks that end with their nursery; what they learn goes into Backend.take, and nowhere else.
+The law: tasks without decisions, which end with their nursery. Their results go into Backend.take, and nowhere else.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from sidecar.host_port import HostPort
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 RETRY_SECONDS: Final = 1.0
-"""Between two look-ups at least."""
+"""At least, between two look-ups."""
 DNSPROXY_SECONDS: Final = 300.0
-"""Between two questions whether a name is answered by our own dnsproxy."""
+"""Between two checks whether dnsproxy resolves the name of a backend."""
 
 
 async def follow_backends(
@@ -34,7 +34,7 @@ async def follow_backends(
     look_up: LookUp | None = None,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Keep backends up to date until cancelled. Raises StartError where the cluster of a Service is not to be found."""
+    """Keep the backends current until cancelled. Raises StartError if the cluster of a Service cannot be found."""
     backends = [backend for backend in backends if not is_literal(backend.destination)]
     services = [backend for backend in backends if isinstance(backend.destination, ServicePort)]
     resolver = NameResolver(settings.resolv_conf)
@@ -45,7 +45,7 @@ async def follow_backends(
                 if look_up is None:
                     nursery.start_soon(watch_for_dnsproxy, backend.destination, resolver)
         if services:
-            # Here and not above: who relays to names and addresses needs no client of the API server.
+            # Not at the top: without Services, no client of the API server is needed.
             from proxy.backends.service_watch import follow_services  # noqa: PLC0415
 
             await nursery.start(partial(follow_services, services, settings))
@@ -53,9 +53,9 @@ async def follow_backends(
 
 
 async def keep_resolved(backend: Backend, look_up: LookUp) -> None:
-    """Look the name of a backend up again and again until cancelled."""
+    """Resolve the name of a backend repeatedly until cancelled."""
     destination = backend.destination
-    assert isinstance(destination, HostPort)  # noqa: S101  # the caller chose it by this
+    assert isinstance(destination, HostPort)  # noqa: S101  # the caller has checked it
     while True:
         found = await look_up(destination.host)
         backend.outdated = trio.Event()
@@ -69,16 +69,16 @@ async def keep_resolved(backend: Backend, look_up: LookUp) -> None:
 
 
 async def watch_for_dnsproxy(destination: HostPort, resolver: NameResolver) -> None:
-    """Say so when a backend's name is answered by our own dnsproxy.
+    """Warn if dnsproxy resolves the name of a backend.
 
-    Its table may point that name at this very relay; and while dnsproxy is away, nobody would know the backend.
+    Its table may map that name to this relay; and without dnsproxy, the backend could not be resolved.
     """
     warned = False
     while True:
         asks = await resolver.asks_dnsproxy(destination.host)
         if asks and not warned:
             log.warning(
-                "the backend's name is resolved by our own dnsproxy; give the node's resolver with --resolv-conf, or "
+                "dnsproxy resolves the backend's name; set --resolv-conf to a file with the node's nameservers, or "
                 "name a Service",
                 backend=str(destination),
                 resolv_conf=str(resolver.resolv_conf),

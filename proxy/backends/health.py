@@ -1,6 +1,6 @@
-"""Why a backend cannot be reached, in the tokens that people and dashboards see, and when to say so.
+"""The health of a backend: why it cannot be reached, and which changes are logged.
 
-The law: pure. An errno becomes a cause here and nowhere else; a state that does not change is not said again.
+The law: pure. Only this module maps an errno to a cause. Users see the causes in logs, metrics and on the page.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 RECOVERY_SECONDS: Final = 5.0
-"""How long a backend must not fail before a success counts as recovery: one bad pod of many must not flood the log."""
+"""Seconds without a failure before a success counts as recovery, so that one bad pod of many does not flood the log."""
 
 
 class Cause(StrEnum):
@@ -25,37 +25,37 @@ class Cause(StrEnum):
     TIMEOUT = "timeout"
     UNREACHABLE = "unreachable"
     NO_ENDPOINTS = "no-endpoints"
-    """A Service without an endpoint that takes connections, or no such Service or port."""
+    """A Service without an endpoint that accepts connections, or no such Service or port."""
     NOT_SYNCED = "not-synced"
-    """The API server has not told yet what a Service stands for."""
+    """The API server has not sent the endpoints of a Service yet."""
     OWN_LISTENER = "own-listener"
-    """The backend is the relay itself: dialled, every connection would make another one, without end."""
+    """The backend is the relay itself: each connection would make another one, without end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A cause with what the operating system said."""
+    """A cause, with the operating system's message."""
 
     cause: Cause
     detail: str
 
 
 def cause_of_connect(number: int) -> Cause:
-    """The cause behind the errno of a connect."""
+    """The cause for an errno of connect."""
     if number == errno.ECONNREFUSED:
         return Cause.CONNECTION_REFUSED
     return Cause.TIMEOUT if number == errno.ETIMEDOUT else Cause.UNREACHABLE
 
 
 class Transition(StrEnum):
-    """A change that is worth a line in the log."""
+    """A change that is logged."""
 
     FAILED = "failed"
     RECOVERED = "recovered"
 
 
 class Health:
-    """What was last seen of one backend; tells which observation changes it."""
+    """The health of one backend, from the results of connections and probes."""
 
     def __init__(self) -> None:
         self._failure: Failure | None = None
@@ -64,15 +64,15 @@ class Health:
 
     @property
     def failure(self) -> Failure | None:
-        """The failure that was not yet followed by a lasting success."""
+        """The last failure, until a lasting success."""
         return self._failure
 
     def succeeded_within(self, seconds: float, *, now: float) -> bool:
-        """Whether the last observation is a success, and this fresh."""
+        """Whether the last result is a success of the last `seconds`."""
         return self._succeeded_at > self._failed_at and now - self._succeeded_at <= seconds
 
     def observe(self, failure: Failure | None, *, now: float) -> Transition | None:
-        """Take in one attempt (None is success); `now` in seconds. A changed cause is no transition."""
+        """Record the result of an attempt, None for success. A changed cause is no transition."""
         if failure is not None:
             known = self._failure is not None
             self._failure, self._failed_at = failure, now
@@ -85,5 +85,5 @@ class Health:
 
 
 def describe(failures: Iterable[tuple[str, Failure]]) -> str:
-    """One line for /readyz out of (backend, failure) pairs."""
+    """One line for /readyz from (backend, failure) pairs."""
     return "; ".join(f"backend unreachable ({failure.cause}): {name}: {failure.detail}" for name, failure in failures)

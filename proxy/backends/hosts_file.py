@@ -1,6 +1,6 @@
-"""hosts(5): the names that a computer knows without asking anybody.
+"""Finds the addresses of a name in a hosts file, hosts(5).
 
-The law: pure, and lenient as the C library is: what is no address with names is passed over.
+The law: pure, and as lenient as the C library: a line that is not an address with names is ignored.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _LOCALHOST: Final = "localhost"
 
 
 def addresses_in(content: str, name: str) -> list[str]:
-    """The addresses of a name, whatever its case and final dot; none where the file does not have it.
+    """The addresses of a name, ignoring case and a final dot; empty if the file does not have the name.
 
-    `localhost` and what ends in it is loopback, whatever the file says (RFC 6761 section 6.3).
+    `localhost` and names below it are always loopback (RFC 6761 section 6.3).
     """
     wanted = name.lower().removesuffix(".")
     if wanted == _LOCALHOST or wanted.endswith(f".{_LOCALHOST}"):

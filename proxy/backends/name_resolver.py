@@ -1,7 +1,7 @@
-"""What a name stands for: the hosts file, then the nameservers of a resolv.conf, both read anew for each look-up.
+"""Resolves a name: the hosts file first, then the nameservers of a resolv.conf, both read again for each look-up.
 
-The law: the only module that knows dnspython, which is why its faults end here, as causes. getaddrinfo would tell no
-TTL, would hold a thread that nobody can cancel, and would ask the servers that this process started with.
+The law: the only module that uses dnspython; its errors become causes here. getaddrinfo would return no TTL, block a
+thread that cannot be cancelled, and keep the nameservers from the start of the process.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from dns.asyncresolver import Resolver
 
 LOOKUP_SECONDS: Final = 5.0
-"""For a whole look-up, every name of the search list and every nameserver included."""
+"""For a whole look-up, with all names of the search list and all nameservers."""
 OTHER_FAMILY_SECONDS: Final = 0.5
-"""How long addresses of one family wait for those of the other: some servers never answer for AAAA."""
+"""Seconds for which addresses of one family wait for the other: some servers never answer AAAA queries."""
 SHORTEST, LONGEST = 1.0, 300.0
-"""Seconds for which an answer counts, whatever its TTL: one of 0 is no reason to ask without a pause, one of a day no
-reason to miss a move."""
+"""Bounds in seconds for the use of an answer: a TTL of 0 must not cause constant queries, and a TTL of a day must not
+hide a change."""
 HOSTS_SECONDS: Final = 5.0
-"""How long what the hosts file says counts."""
+"""Seconds for which an entry of the hosts file is used."""
 
 _PROBE_LABEL: Final = "_switchback-probe"
 _PROBE_NONCE_OCTETS: Final = 16
@@ -37,7 +37,7 @@ _PROBE_TEXT: Final = '"switchback dnsproxy"'
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """IP literals, and for how many seconds they count."""
+    """IP literals, and the seconds for which they may be used."""
 
     addresses: tuple[str, ...]
     seconds: float
@@ -48,12 +48,12 @@ LookUp = Callable[[str], Awaitable[Found | Failure]]
 
 @dataclass(frozen=True, slots=True)
 class NameResolver:
-    """Looks names up as the C library would: hosts file first, search list and ndots as the resolv.conf has them."""
+    """Resolves names like the C library: hosts file first, then the search list and ndots of the resolv.conf."""
 
     resolv_conf: Path = Path("/etc/resolv.conf")
     hosts: Path = Path("/etc/hosts")
     port: int = field(default=53, kw_only=True)
-    """Of the nameservers, whose file has no place for it."""
+    """The port of the nameservers, which resolv.conf cannot state."""
 
     async def look_up(self, name: str) -> Found | Failure:
         """The addresses of a name, IPv6 first."""
@@ -69,10 +69,10 @@ class NameResolver:
 
             for kind in ("AAAA", "A"):
                 nursery.start_soon(ask, kind)
-        return _together(families)
+        return _merge(families)
 
     async def asks_dnsproxy(self, name: str) -> bool:
-        """Whether queries for a name go to our own dnsproxy, which answers a probe below each name (dns/probe.py)."""
+        """Whether dnsproxy answers queries for a name: it answers a probe below every name (dns/probe.py)."""
         probe = f"{secrets.token_hex(_PROBE_NONCE_OCTETS)}.{_PROBE_LABEL}.{name.removesuffix('.')}."
         answer = await self._resolve(probe, "TXT")
         return not isinstance(answer, Failure) and _PROBE_TEXT in answer[0]
@@ -85,8 +85,8 @@ class NameResolver:
         return Found(tuple(rows), min(max(seconds, SHORTEST), LONGEST))
 
     async def _resolve(self, name: str, kind: str) -> tuple[list[str], float] | Failure:
-        """The records of a name as text and their TTL; no records where the name exists without them."""
-        # Here and not above: it costs a tenth of a second, and who relays to addresses needs none of it.
+        """The records of a name as text, and their TTL; no records if the name exists without them."""
+        # Not at the top: the import takes 0.1 s, and a relay to addresses does not need it.
         import dns.exception  # noqa: PLC0415
         import dns.resolver  # noqa: PLC0415
 
@@ -100,7 +100,7 @@ class NameResolver:
             return Failure(Cause.DNS_TIMEOUT, f"no answer within {LOOKUP_SECONDS:g} s")
         except (dns.exception.DNSException, OSError, ValueError) as error:
             return Failure(Cause.DNS_ERROR, str(error) or type(error).__name__)
-        # The shortest TTL on the way, that of a CNAME included.
+        # The shortest TTL of the chain, CNAMEs included.
         return [str(row) for row in answer], float(answer.chaining_result.minimum_ttl)
 
     def _open(self) -> Resolver:
@@ -112,13 +112,13 @@ class NameResolver:
         return resolver
 
 
-def _together(families: list[Found | Failure]) -> Found | Failure:
-    """One answer out of those for each family, of which one may be missing."""
+def _merge(families: list[Found | Failure]) -> Found | Failure:
+    """Merge the answers for both families; one of them may be missing."""
     found = [one for one in families if isinstance(one, Found)]
     addresses = [address for one in found for address in one.addresses]
     if addresses:
         seconds = min(one.seconds for one in found if one.addresses)
-        # A family that was not told is asked for again soon.
+        # A missing family is queried again soon.
         complete = len(found) > 1
         ordered = sorted(addresses, key=lambda address: ":" not in address)
         return Found(tuple(ordered), seconds if complete else min(seconds, HOSTS_SECONDS))

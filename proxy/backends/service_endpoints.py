@@ -1,7 +1,7 @@
-"""The ports of a Service, and the endpoints behind one of them that take connections.
+"""The ports of a Service, and the endpoints of a port that accept connections.
 
-The law: pure. Only what is ready and not on its way out gets new connections (KEP-1672); those that a pod has already
-are nobody's business here.
+The law: pure. Only ready endpoints that are not terminating get new connections (KEP-1672). Existing connections of a
+pod are not affected.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _ServiceSpec(msgspec.Struct, frozen=True, gc=False):
 
 
 class Service(msgspec.Struct, frozen=True, gc=False):
-    """The fields of a Service that say which ports it has."""
+    """The fields of a Service that define its ports."""
 
     metadata: ObjectMeta
     spec: _ServiceSpec | None = None
@@ -62,7 +62,7 @@ def slice_collection(namespace: str, name: str) -> Collection[EndpointSlice]:
 
 
 def port_name(service: Service | None, wanted: int | str) -> str:
-    """The name that slices have for a port of a Service, empty where it has none. Raises ValueError with the reason."""
+    """The name of a Service's port in its slices, empty for an unnamed port. Raises ValueError with the reason."""
     if service is None:
         raise ValueError("there is no such Service")
     spec = service.spec or _ServiceSpec()
@@ -75,7 +75,7 @@ def port_name(service: Service | None, wanted: int | str) -> str:
 
 
 def ready_endpoints(slices: Iterable[EndpointSlice], port: str) -> list[Endpoint]:
-    """The endpoints that take new connections, in an order that does not depend on that of the slices."""
+    """The endpoints that accept new connections, in an order that does not depend on that of the slices."""
     found = {
         Endpoint(parse_address(address), number)
         for number, one in _endpoints(slices, port)
@@ -87,14 +87,14 @@ def ready_endpoints(slices: Iterable[EndpointSlice], port: str) -> list[Endpoint
 
 
 def describe_none(target: ServicePort, slices: Iterable[EndpointSlice], port: str) -> str:
-    """Why nothing is ready: `no endpoint is ready; 1 not ready, 2 terminating`."""
+    """Why no endpoint is ready: `no endpoint of port 80 is ready; 1 not ready, 2 terminating`."""
     counts = Counter(condition_of(one) for _, one in _endpoints(slices, port))
     states = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()) if state != Condition.READY)
     return f"no endpoint of port {target.port} is ready" + (f"; {states}" if states else "")
 
 
 def _endpoints(slices: Iterable[EndpointSlice], port: str) -> Iterator[tuple[int, SliceEndpoint]]:
-    """Every endpoint with the number that the port has there; a pod may call it by another than its neighbour."""
+    """Every endpoint with the number of its port, which may differ between pods."""
     for one in slices:
         if one.address_type in FAMILIES:
             for number in _numbers(one, port):

@@ -1,6 +1,7 @@
-"""Follows the Services that are backends: two watches each, and what they say becomes addresses.
+"""Watches the Services that are backends: the Service and its EndpointSlices become addresses.
 
-The law: a thin shell over service_endpoints.py. While the API server is away, what was known last goes on to count.
+The law: tasks without decisions; service_endpoints.py decides. While the API server is unavailable, the last addresses
+stay. Tested in tests/peers/test_services_apiserver.py, with a real API server.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ async def follow_services(
     pace: Pace = DEFAULT_PACE,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Keep backends that are Services up to date until cancelled. Raises StartError."""
+    """Keep the addresses of Services current until cancelled. Raises StartError."""
     cluster = await find_cluster(kubeconfig=settings.kubeconfig, context=settings.context, flag="--route service:...")
     async with ApiClient(cluster) as client, trio.open_nursery() as nursery:
         for one in _by_service(backends):
@@ -50,7 +51,7 @@ async def follow_services(
 
 
 def _by_service(backends: Iterable[Backend]) -> list[FollowedService]:
-    """One for each Service, whatever ports of it are backends."""
+    """One for each Service; several of its ports may be backends."""
     found: dict[tuple[str, str], FollowedService] = {}
     for backend in backends:
         target = backend.destination
@@ -61,7 +62,7 @@ def _by_service(backends: Iterable[Backend]) -> list[FollowedService]:
 
 
 class FollowedService:
-    """One Service, and the backends that are ports of it."""
+    """One Service, and the backends that are its ports."""
 
     def __init__(self, namespace: str, name: str) -> None:
         self.namespace = namespace
@@ -72,7 +73,7 @@ class FollowedService:
         self._statuses = (Status(), Status())
 
     async def run(self, client: ApiClient, pace: Pace) -> None:
-        """Follow until cancelled."""
+        """Watch the Service until cancelled."""
         for _, backend in self.backends:
             backend.pending = self._describe_pending
         services, slices = self._statuses
@@ -100,7 +101,7 @@ class FollowedService:
     def _take_service(self, changes: Mapping[str, Service | Unreadable | None]) -> None:
         for key, service in changes.items():
             if isinstance(service, Unreadable):
-                self._pass_over("Service", key, service)
+                self._ignore("Service", key, service)
             else:
                 self._service = service
         self._update()
@@ -108,24 +109,24 @@ class FollowedService:
     def _take_slices(self, changes: Mapping[str, EndpointSlice | Unreadable | None]) -> None:
         for key, one in changes.items():
             if isinstance(one, Unreadable):
-                self._pass_over("EndpointSlice", key, one)
+                self._ignore("EndpointSlice", key, one)
             elif one is None:
                 self._slices.pop(key, None)
             else:
                 self._slices[key] = one
         self._update()
 
-    def _pass_over(self, kind: str, key: str, one: Unreadable) -> None:
-        # What was last known of it is a better guess than nothing.
-        log.warning("object is unreadable and passed over", kind=kind, object=key, error=one.reason)
+    def _ignore(self, kind: str, key: str, one: Unreadable) -> None:
+        # Its last readable version is better than none.
+        log.warning("unreadable object ignored", kind=kind, object=key, error=one.reason)
 
     def _update(self) -> None:
-        """Put what is known into the backends, once both watches have told everything."""
+        """Update the backends, once both watches have synced."""
         if all(status.synced for status in self._statuses):
             for target, backend in self.backends:
-                backend.take(self._stands_for(target))
+                backend.take(self._addresses_of(target))
 
-    def _stands_for(self, target: ServicePort) -> list[Address] | Failure:
+    def _addresses_of(self, target: ServicePort) -> list[Address] | Failure:
         slices = self._slices.values()
         try:
             port = port_name(self._service, target.port)
@@ -137,5 +138,5 @@ class FollowedService:
         return [address_of(one.host, one.port) for one in found]
 
     def _describe_pending(self) -> Failure:
-        told = "; ".join(f"{status.kind}: {status.describe()}" for status in self._statuses if not status.synced)
-        return Failure(Cause.NOT_SYNCED, told)
+        pending = "; ".join(f"{status.kind}: {status.describe()}" for status in self._statuses if not status.synced)
+        return Failure(Cause.NOT_SYNCED, pending)

@@ -1,1 +1,1 @@
-"""PROXY protocol headers as octets (haproxy proxy-protocol.txt). Pure."""
+"""Formats and parses PROXY protocol headers (haproxy proxy-protocol.txt). Pure."""

@@ -1,6 +1,6 @@
-"""Which PROXY header goes in front of a connection, and what writes and reads it.
+"""Chooses and detects the version of a PROXY header.
 
-The law: pure; the forms themselves are of header_v1 and header_v2.
+The law: pure. v1.py and v2.py know the bytes. Tested in test_header.py.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from proxy.header.v2 import SIGNATURE_V2, format_v2, parse_v2
 from sidecar.endpoints import Endpoint
 
 Writer = Callable[[str, int, Endpoint], bytes]
-"""Gives the octets of a header from the client's address and port, and where it connected to."""
+"""Returns the bytes of a header for the client's address, its port, and its destination."""
 
 
 class ProxyProtocol(StrEnum):
-    """Which header goes in front of a connection."""
+    """The header at the start of a connection."""
 
     V1 = "v1"
     V2 = "v2"
@@ -27,7 +27,7 @@ class ProxyProtocol(StrEnum):
 
 
 def formatter(protocol: ProxyProtocol, *, checksum: bool = False) -> Callable[[Header], bytes]:
-    """What writes the headers of a protocol; NONE writes no octet. Only version 2 has a place for a checksum."""
+    """The format function of a protocol; NONE returns no bytes. Only version 2 can hold a checksum."""
     if protocol is ProxyProtocol.NONE:
         return _format_nothing
     return format_v1 if protocol is ProxyProtocol.V1 else partial(format_v2, checksum=checksum)
@@ -38,7 +38,7 @@ def _format_nothing(_header: Header) -> bytes:
 
 
 def writer(protocol: ProxyProtocol, *, checksum: bool = False) -> Writer:
-    """As formatter, but without a Header for each connection."""
+    """The same as formatter(), without creating a Header per connection."""
     if protocol is ProxyProtocol.V1:
         return write_v1
     format_header = formatter(protocol, checksum=checksum)
@@ -46,9 +46,9 @@ def writer(protocol: ProxyProtocol, *, checksum: bool = False) -> Writer:
 
 
 def parse_header(octets: bytes) -> Parsed | None:
-    """The header that a stream begins with, of either version; None while more octets are needed.
+    """The header at the start of a stream, of either version; None if it is incomplete.
 
-    Raises BadHeader as soon as the octets cannot become one.
+    Raises BadHeader as soon as the bytes cannot become a header.
     """
     if octets[: len(SIGNATURE_V2)] == SIGNATURE_V2[: len(octets)]:
         return parse_v2(octets)

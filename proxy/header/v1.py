@@ -1,7 +1,7 @@
 """Version 1 of the PROXY header: a line of text.
 
-The law: pure, and a pair of format and parse, so that what one writes the other reads. Sections are of
-haproxy's doc/proxy-protocol.txt.
+The law: pure. Format and parse are a pair: each reads what the other writes. Section numbers are those of haproxy's
+doc/proxy-protocol.txt. Tested in test_header.py.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from proxy.header.addresses import LOCAL, BadHeader, Header, Parsed, one_family
 from sidecar.endpoints import Endpoint, parse_port
 
 MAXIMUM_V1: Final = 107
-"""Octets of the longest line, CRLF included (section 2.1)."""
+"""Length of the longest line in bytes, with CRLF (section 2.1)."""
 
 _PREFIX: Final = b"PROXY "
 
@@ -26,14 +26,14 @@ def format_v1(header: Header) -> bytes:
 
 
 def write_v1(host: str, port: int, destination: Endpoint) -> bytes:
-    """The same of a client's address and port and where it connected to."""
+    """The same, from the client's address and port and its destination."""
     source, reached = one_family(host, destination.host)
     family = "TCP6" if ":" in source else "TCP4"
     return f"PROXY {family} {source} {reached} {port} {destination.port}\r\n".encode("ascii")
 
 
 def parse_v1(octets: bytes) -> Parsed | None:
-    """A version 1 header; None while it is incomplete. Raises BadHeader."""
+    """A version 1 header; None if it is incomplete. Raises BadHeader."""
     if octets[: len(_PREFIX)] != _PREFIX[: len(octets)]:
         raise BadHeader("this does not begin with a PROXY header")
     end = octets.find(b"\r\n", 0, MAXIMUM_V1)
@@ -59,11 +59,11 @@ def _parse_line(line: bytes) -> Header:
 
 
 def _parse_address(text: str, family: str) -> str:
-    # A scope (%eth0) is no part of the format: accepting it would forward an address that the sender never meant.
+    # The format has no scopes (%eth0): accepting one would forward an address that the sender did not mean.
     try:
         address = ipaddress.IPv4Address(text) if family == "TCP4" else ipaddress.IPv6Address(text)
     except ValueError:
-        raise BadHeader(f"{text[:64]!a} is no address of {family}") from None
+        raise BadHeader(f"{text[:64]!a} is not a {family} address") from None
     if "%" in text:
         raise BadHeader("an address with a scope")
     return str(address)

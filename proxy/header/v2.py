@@ -1,7 +1,7 @@
-"""Version 2 of the PROXY header: fixed fields, then values by type and length (TLV).
+"""Version 2 of the PROXY header: fixed fields, then type-length-value entries (TLV).
 
-The law: pure, and a pair of format and parse, so that what one writes the other reads. Sections are of
-haproxy's doc/proxy-protocol.txt.
+The law: pure. Format and parse are a pair: each reads what the other writes. Section numbers are those of haproxy's
+doc/proxy-protocol.txt. Tested in test_header.py.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _TLV: Final = struct.Struct("!BH")
 _TYPE_CRC32C: Final = 0x03
 _CHECKSUM: Final = struct.Struct("!I")
 _NO_CHECKSUM: Final = _TLV.pack(_TYPE_CRC32C, _CHECKSUM.size) + bytes(_CHECKSUM.size)
-"""The TLV as it is while the checksum is taken (section 2.2.3)."""
+"""The TLV during the computation of the checksum (section 2.2.3)."""
 
 
 def format_v2(header: Header, *, checksum: bool = False) -> bytes:
-    """The binary form of version 2 (section 2.2), with a CRC32c of the whole as its only TLV if asked for."""
+    """The binary form of version 2 (section 2.2); with `checksum`, a CRC32c of the header is its only TLV."""
     command, family, block = _block(header)
     tail = _NO_CHECKSUM if checksum else b""
     octets = _FIXED.pack(SIGNATURE_V2, command, family, len(block) + len(tail)) + block + tail
@@ -39,7 +39,7 @@ def format_v2(header: Header, *, checksum: bool = False) -> bytes:
 
 
 def _block(header: Header) -> tuple[int, int, bytes]:
-    """Command, family, and the addresses."""
+    """Command, family, and address block."""
     if header.source is None or header.destination is None:
         return _LOCAL, _UNSPEC, b""
     source, destination = (ipaddress.ip_address(h) for h in one_family(header.source.host, header.destination.host))
@@ -49,10 +49,10 @@ def _block(header: Header) -> tuple[int, int, bytes]:
 
 
 def parse_v2(octets: bytes) -> Parsed | None:
-    """A version 2 header; None while it is incomplete. Raises BadHeader.
+    """A version 2 header; None if it is incomplete. Raises BadHeader.
 
-    TLVs are skipped, but must fit, and a checksum among them must be right (section 2.2.3). Datagram and UNIX families
-    are refused: a TCP proxy sends neither.
+    TLVs are skipped, but must fit into the header, and a checksum must be correct (section 2.2.3). Datagram and UNIX
+    families are refused, because a TCP proxy sends neither.
     """
     if octets[: len(SIGNATURE_V2)] != SIGNATURE_V2[: len(octets)]:
         raise BadHeader("this does not begin with the signature of version 2")
@@ -71,7 +71,7 @@ def parse_v2(octets: bytes) -> Parsed | None:
 
 def _check_fixed(command: int, family: int, length: int) -> None:
     if command not in {_LOCAL, _PROXY}:
-        raise BadHeader(f"version and command 0x{command:02x} are not known")
+        raise BadHeader(f"version and command 0x{command:02x} are unknown")
     if command == _PROXY and family != _UNSPEC and family not in _BLOCK:
         raise BadHeader(f"family and transport 0x{family:02x} are not TCP")
     if command == _PROXY and family in _BLOCK and length < _BLOCK[family].size:
@@ -91,7 +91,7 @@ def _parse_block(command: int, family: int, block: bytes) -> Header:
 
 
 def _check_tlvs(octets: bytes, position: int) -> None:
-    """Look at the TLVs of a whole header from a position on."""
+    """Check the TLVs of a complete header, from `position`."""
     for kind, start, length in _tlvs(octets, position):
         if kind == _TYPE_CRC32C:
             if length != _CHECKSUM.size:
@@ -100,10 +100,10 @@ def _check_tlvs(octets: bytes, position: int) -> None:
 
 
 def _tlvs(octets: bytes, position: int) -> Iterator[tuple[int, int, int]]:
-    """Type, begin and length of each value."""
+    """Type, start and length of each TLV's value."""
     while position < len(octets):
         if position + _TLV.size > len(octets):
-            raise BadHeader("a TLV is cut")
+            raise BadHeader("a TLV is truncated")
         kind, length = _TLV.unpack_from(octets, position)
         position += _TLV.size
         if position + length > len(octets):

@@ -115,8 +115,8 @@ class Fleet(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The current metric families."""
-        yield GaugeMetricFamily("proxy_workers", "Processes that relay now.", value=self.up)
-        yield CounterMetricFamily("proxy_worker_restarts", "Workers started again.", value=self.restarts)
+        yield GaugeMetricFamily("proxy_workers", "Running workers.", value=self.up)
+        yield CounterMetricFamily("proxy_worker_restarts", "Restarted workers.", value=self.restarts)
 
     def describe(self) -> list[Metric]:
         """No names in advance, as in RelayCollector."""

@@ -86,7 +86,7 @@ def run(*arguments: str, **environment: str) -> Result:
         pytest.param(
             ["--route", "80=a:1,proxy-protocol=v3", "--route", "81=service:a:b"],
             {},
-            ["--route: 'v3' is no proxy-protocol; there are", "--route: 'service:a': an IPv6 address"],
+            ["--route: 'v3' is not a proxy-protocol; use v1", "--route: 'service:a': an IPv6 address"],
             id="bad option, bad Service",
         ),
         pytest.param(

@@ -66,7 +66,7 @@ def test_while_the_resolver_is_away_the_last_addresses_stay_and_it_is_said_once(
             backend.take(failure)
     assert len(backend.addresses) == 1
     assert [(entry["event"], entry["cause"]) for entry in logs] == [
-        ("backend not resolved, its last addresses stay", str(failure.cause))
+        ("backend not resolved, still using its last addresses", str(failure.cause))
     ]
     assert backend.health.failure is None
     with capture_logs() as logs:
@@ -121,7 +121,7 @@ def test_an_address_of_ours_is_never_dialled(listener: Endpoint, address: str) -
         for _ in range(3):
             backend.take([address_of(address, 80), address_of("192.0.2.1", 80)])
     assert [found.host for found in backend.addresses] == ["192.0.2.1"]
-    assert [entry["event"] for entry in logs] == ["an address of the backend is ours and left out"]
+    assert [entry["event"] for entry in logs] == ["excluded an address of the backend, a listener of this relay"]
 
 
 def test_every_address_of_this_computer_is_ours_for_a_listener_on_all() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.backends.balancing import MOST, SUSPECT_SECONDS, Pool
+from proxy.backends.balancing import FAILED_SECONDS, MOST, Pool
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ def test_what_failed_is_tried_last_for_a_while_and_then_as_before() -> None:
     places = pool(*V4[:3])
     places.note_failure(V4[1], now=100)
     for _ in range(5):
-        assert places.order(now=100 + SUSPECT_SECONDS - 1)[-1] == V4[1]
-    assert V4[1] in {places.order(now=100 + SUSPECT_SECONDS)[0] for _ in range(3)}
+        assert places.order(now=100 + FAILED_SECONDS - 1)[-1] == V4[1]
+    assert V4[1] in {places.order(now=100 + FAILED_SECONDS)[0] for _ in range(3)}
 
 
 def test_what_answered_is_tried_as_before_at_once() -> None:

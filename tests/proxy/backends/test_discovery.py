@@ -116,4 +116,4 @@ async def test_a_name_that_our_own_dnsproxy_answers_is_said_once(
                 nursery.cancel_scope.cancel()
     assert set(asked) == {NAMED.host}
     assert [entry["backend"] for entry in logs] == [str(NAMED)] * 2
-    assert all("our own dnsproxy" in entry["event"] for entry in logs)
+    assert all("dnsproxy resolves" in entry["event"] for entry in logs)
