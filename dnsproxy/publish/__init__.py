@@ -1,4 +1,4 @@
 """Copies a server's table to other places: hosts files, ConfigMaps, and objects for external-dns.
 
-Pure: mounts.py, parts.py, publisher_status.py, server_name.py and selection.py.
+Pure: parts.py, publisher_status.py, selection.py and settings.py.
 """

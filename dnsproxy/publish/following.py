@@ -1,14 +1,13 @@
-"""Following: look at the table, publish it, wait, and look again, through every fault of either side.
+"""Reads the table, publishes it, waits and reads again, through failures of either side.
 
-The law: what is published stays as it is while the table cannot be read, and a table that lost nearly everything is
-published when a second look shows it again. Each trouble is told once, not once a look.
+The law: published names stay while the table cannot be read. A table that lost most of its names is published only
+when a second read shows it again. Each failure is logged once, not at every read.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass
 from typing import Final, NoReturn, Protocol
 
 import structlog
@@ -16,71 +15,62 @@ import trio
 
 from dnsproxy.admin.publication import Publication
 from dnsproxy.publish.publisher_status import CHANGED, FAILED, UNCHANGED, PublishStatus
-from dnsproxy.publish.source import NotReadable, Source
+from dnsproxy.publish.settings import Pace
+from dnsproxy.publish.source import Source, SourceError
 from sidecar.errors import ExitStatus, StartError
 
-SECOND_LOOK: Final = 2.0
-"""Seconds until a doubtful table is looked at again, at most: a source that is starting has then found its feet."""
 _FIRST_PAUSE: Final = 1.0
-"""Seconds after a first failure; it doubles up to the interval."""
+"""Seconds after the first failure; doubles up to the interval."""
 _JITTER: Final = 0.1
-"""Of the interval, more or less: hundreds that started together must not come together for ever."""
+"""Fraction of the interval: hundreds of publishers that started together must not stay in step."""
 _FIRST_JITTER: Final = 0.5
-"""Until there is a first table: those whom a server turned away together must not come back together."""
+"""Until the first table: publishers that a server refused together must not return together."""
 
 
-class Troubled(Exception):
-    """What kept a table from being published, on one line; the next look tries again."""
+class PublishError(Exception):
+    """Why a table was not published, on one line; the next read retries."""
 
-    def __init__(self, message: str, *, status: int = 1) -> None:
+    def __init__(self, message: str, *, status: int = ExitStatus.NO) -> None:
         super().__init__(message)
         self.status = status
-        """The exit status of who tries once: 1 it is refused, 3 it could not be found out."""
+        """The exit status with --once: 1 if the target refuses, 3 if it was out of reach."""
 
 
 class Target(Protocol):
     """Where a table is published."""
 
     async def publish(self, publication: Publication, *, confirmed: bool) -> str:
-        """Make what is published be what the publication says; asked again at each look, also with the same one.
+        """Bring the target to this publication; called after each read, also if the publication is the same.
 
-        Gives why it was held back, or an empty text. `confirmed`: this is the second look at what was held back.
-        Raises Troubled.
+        Returns why the table is held back, or an empty text. `confirmed`: this is the second read of a table that was
+        held back. Raises PublishError.
         """
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """Times in seconds."""
-
-    interval: float = 10.0
-    second_look: float = SECOND_LOOK
-
-
 async def follow(source: Source, target: Target, *, pace: Pace, status: PublishStatus) -> NoReturn:
-    """Publish what the source says until cancelled."""
+    """Publish the source's table until cancelled."""
     follower = _Follower(source, target, status)
     while True:
-        await follower.look()
-        jitter = _FIRST_JITTER if follower.waits_for_a_first_table else _JITTER
+        await follower.read_and_publish()
+        jitter = _FIRST_JITTER if follower.waits_for_first_table else _JITTER
         await trio.sleep(follower.pause(pace) * random.uniform(1 - jitter, 1 + jitter))  # noqa: S311  # no secret
 
 
 async def publish_once(source: Source, target: Target, *, pace: Pace, status: PublishStatus) -> None:
-    """Publish what the source says now.
+    """Publish the source's present table.
 
-    Raises StartError: status 3 where either side cannot be asked, 1 where the table is refused.
+    Raises StartError: status 3 if the source or the target is out of reach, 1 if the table is refused.
     """
     follower = _Follower(source, target, status)
-    await follower.look()
+    await follower.read_and_publish()
     if status.held_back and not status.source_trouble and not status.target_trouble:
-        await trio.sleep(pace.second_look)
-        await follower.look()
+        await trio.sleep(pace.confirm)
+        await follower.read_and_publish()
     if status.source_trouble:
         raise StartError(status.source_trouble, status=ExitStatus.UNKNOWN)
     if status.target_trouble:
-        raise StartError(status.target_trouble, status=follower.refusal)
+        raise StartError(status.target_trouble, status=follower.failure_status)
     if status.held_back:
         raise StartError(status.held_back, status=ExitStatus.NO)
 
@@ -92,27 +82,28 @@ class _Follower:
         self.status = status
         self.last: Publication | None = None
         self.failures = 0
+        """Reads in a row that failed."""
         self.holds = 0
-        """Looks in a row whose table was held back."""
-        self.refusal = 1
-        """The status of the last trouble with the target."""
+        """Reads in a row whose table was held back."""
+        self.failure_status: int = ExitStatus.NO
+        """The exit status of the target's last failure."""
         self.log = structlog.get_logger("dnsproxy.publish")
 
-    async def look(self) -> None:
+    async def read_and_publish(self) -> None:
         status = self.status
         try:
-            publication = await self.source.look()
-        except NotReadable as error:
-            status.looks[FAILED] += 1
+            publication = await self.source.read()
+        except SourceError as error:
+            status.reads[FAILED] += 1
             self.failures += 1
             if not status.source_trouble:
-                self.log.warning("cannot read the table; what is published stays", cause=str(error))
+                self.log.warning("cannot read the table; published names stay", cause=str(error))
             status.source_trouble = str(error)
             return
         if status.source_trouble:
             self.log.info("the table can be read again", source=status.source)
         status.source_trouble, self.failures = "", 0
-        status.looks[UNCHANGED if publication is self.last else CHANGED] += 1
+        status.reads[UNCHANGED if publication is self.last else CHANGED] += 1
         self.last = publication
         await self.publish(publication)
 
@@ -120,11 +111,11 @@ class _Follower:
         status = self.status
         try:
             held_back = await self.target.publish(publication, confirmed=bool(status.held_back))
-        except Troubled as error:
+        except PublishError as error:
             status.writes[FAILED] += 1
             if status.target_trouble != str(error):
                 self.log.warning("cannot publish", target=status.target, cause=str(error))
-            status.target_trouble, self.refusal = str(error), error.status
+            status.target_trouble, self.failure_status = str(error), error.status
             return
         self.holds = self.holds + 1 if held_back else 0
         if held_back and not status.held_back:
@@ -136,12 +127,12 @@ class _Follower:
             status.published_time = time.time()
 
     @property
-    def waits_for_a_first_table(self) -> bool:
+    def waits_for_first_table(self) -> bool:
         return bool(self.failures) and self.status.published_time is None
 
     def pause(self, pace: Pace) -> float:
         if self.holds == 1 and not self.failures:
-            return min(pace.second_look, pace.interval)
-        if self.waits_for_a_first_table:
+            return min(pace.confirm, pace.interval)
+        if self.waits_for_first_table:
             return min(pace.interval, _FIRST_PAUSE * 2.0 ** min(self.failures - 1, 16))
         return pace.interval

@@ -1,40 +1,55 @@
-"""Options that the publishers have in common, and what their values make.
+"""Options that the publishers share, and the settings that their values make.
 
-The law: what fails only together is said in one line that names the flags.
+The law: combinations of flags that are refused are reported in one line that names the flags.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from dnsproxy.dns.names import parse_zone
-from dnsproxy.publish.server_name import parse_server_name
+from dnsproxy.dns.names import is_wildcard, parse_hostname, parse_zone
 from sidecar.checked_type import CheckedType
+from sidecar.host_port import HostPort, parse_host_port
 from sidecar.options import BadUsage, Decorated, Seconds, add_options, admin_option, kubeconfig_options, log_options
+from sidecar.text import quoted
 
 if TYPE_CHECKING:
     from dnsproxy.publish.settings import PublisherSettings
 
-ADMIN = "127.0.0.1:8084"
+ADMIN: Final = "127.0.0.1:8084"
+_EXAMPLE: Final = "dnsproxy-admin.switchback.svc:8081"
+
+
+def parse_server_name(text: str) -> HostPort:
+    """The server that `HOST:PORT` names; an IPv6 address goes in brackets. Raises ValueError."""
+    return parse_host_port(text.strip(), parse_name=_parse_name, example=_EXAMPLE)
+
+
+def _parse_name(text: str) -> str:
+    hostname = parse_hostname(text)
+    if is_wildcard(hostname):
+        raise ValueError(f"{quoted(text)} is a wildcard, not a host")
+    # With the final dot, the resolver does not try a pod's search list.
+    return hostname + "." if text.endswith(".") else hostname
 
 
 def publisher_options(command: Decorated) -> Decorated:
-    """Where the table comes from, what is done with it and how often, and the admin port."""
+    """The source of the table, what to do with it and how often, and the admin port."""
     return add_options(
         command,
         click.option(
             "--from",
             type=CheckedType("host:port", parse_server_name),
             default="127.0.0.1:8081",
-            help="Take the table from the admin port of this `dnsproxy serve`, a Service of them in a cluster.",
+            help="Read the table from the admin port of this `dnsproxy serve`, in a cluster from a Service of them.",
         ),
         click.option(
             "--from-file",
             type=click.Path(path_type=Path),
-            help="Take it from here instead: where the ConfigMap of `publish-hosts --to-configmap` is mounted.",
+            help="Read it from here instead: where the ConfigMap of `publish-hosts --to-configmap` is mounted.",
         ),
         click.option(
             "--zone",
@@ -42,12 +57,12 @@ def publisher_options(command: Decorated) -> Decorated:
             multiple=True,
             help="Publish only names at or below this one.",
         ),
-        click.option("--interval", type=Seconds(0.1), default=10.0, help="Seconds between two looks at the table."),
-        click.option("--once", is_flag=True, help="Publish the table of now, and end."),
-        click.option("--remove", is_flag=True, help="Take out all that was published, and end."),
-        click.option("--remove-on-exit", is_flag=True, help="Take it out at the end, after SIGTERM."),
+        click.option("--interval", type=Seconds(0.1), default=10.0, help="Seconds between two reads of the table."),
+        click.option("--once", is_flag=True, help="Publish the present table, and exit."),
+        click.option("--remove", is_flag=True, help="Remove all that was published, and exit."),
+        click.option("--remove-on-exit", is_flag=True, help="Remove it at the end, after SIGTERM."),
         click.option("--dry-run", is_flag=True, help="Print what would change, and change nothing."),
-        kubeconfig_options("How to reach the cluster, where objects in it are written."),
+        kubeconfig_options("How to reach the cluster, if objects in it are written."),
         admin_option(ADMIN),
         log_options,
     )
@@ -55,20 +70,19 @@ def publisher_options(command: Decorated) -> Decorated:
 
 def make_common(values: dict[str, Any]) -> PublisherSettings:
     """Settings from the values by the flags' names. Raises BadUsage."""
-    from dnsproxy.publish.following import Pace  # noqa: PLC0415  # --help must not cost its imports
-    from dnsproxy.publish.settings import Doing, PublisherSettings  # noqa: PLC0415
+    from dnsproxy.publish.settings import Mode, Pace, PublisherSettings  # noqa: PLC0415  # --help must not cost its imports
 
-    doing = Doing.REMOVE if values["remove"] else Doing.ONCE if values["once"] else Doing.FOLLOW
+    mode = Mode.REMOVE if values["remove"] else Mode.ONCE if values["once"] else Mode.FOLLOW
     faults = []
     if values["remove"] and values["once"]:
-        faults.append("--once and --remove: one of them, each ends by itself")
-    if values["remove_on_exit"] and (values["dry_run"] or doing is not Doing.FOLLOW):
-        faults.append("--remove-on-exit is for a publisher that runs on, not for --once, --remove or --dry-run")
+        faults.append("--once and --remove: give one of them, each exits when it is done")
+    if values["remove_on_exit"] and (values["dry_run"] or mode is not Mode.FOLLOW):
+        faults.append("--remove-on-exit is for a publisher that keeps running, not for --once, --remove or --dry-run")
     if faults:
         raise BadUsage(faults)
     return PublisherSettings(
         source=values["from_file"] or values["from"],
-        doing=doing,
+        mode=mode,
         dry_run=values["dry_run"],
         zones=values["zone"],
         pace=Pace(interval=values["interval"]),

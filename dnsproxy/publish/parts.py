@@ -1,7 +1,7 @@
-"""Parts: a document cut into pieces that each fit into a ConfigMap, and put together again.
+"""Splits a document into parts that each fit into a ConfigMap, and joins them again.
 
-The law: what is put together is one document, whole, or a ValueError: pieces of two of them never mix, whatever the
-order in which they arrive. Pure.
+The law: the joined parts are one whole document, or joining raises ValueError. Parts of two documents never mix, in
+whatever order they arrive. Pure.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 LARGEST_PART: Final = 900_000
-"""Octets. Keys and values of a ConfigMap have 1 MiB together: https://kubernetes.io/docs/concepts/configuration/configmap/
-(the value itself counts, not its base64)."""
+"""Octets. The keys and values of a ConfigMap share 1 MiB (https://kubernetes.io/docs/concepts/configuration/configmap/);
+the decoded value counts, not its base64."""
 MOST_PARTS: Final = 16
 
 _KEY: Final = re.compile(r"names-([0-9a-f]{16})-([0-9]{1,2})-of-([0-9]{1,2})\.json\.gz")
@@ -22,14 +22,14 @@ _KEY: Final = re.compile(r"names-([0-9a-f]{16})-([0-9]{1,2})-of-([0-9]{1,2})\.js
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One piece, and the key or the file name that it has."""
+    """One part of a document, under its key or file name."""
 
     key: str
     octets: bytes
 
 
 def split_document(octets: bytes) -> list[Part]:
-    """The pieces, one at least. Raises ValueError for a document that is too large."""
+    """The parts, at least one. Raises ValueError for a document that is too large."""
     count = max(1, -(-len(octets) // LARGEST_PART))
     if count > MOST_PARTS:
         raise ValueError(f"it has {len(octets)} octets, more than {MOST_PARTS} ConfigMaps can hold")
@@ -39,7 +39,7 @@ def split_document(octets: bytes) -> list[Part]:
 
 
 def join_parts(parts: Iterable[Part]) -> bytes:
-    """The document that the pieces make, others among them left alone. Raises ValueError where none is whole."""
+    """The one document that is whole; incomplete parts of others are ignored. Raises ValueError if none is whole."""
     found: dict[tuple[str, int], dict[int, bytes]] = {}
     for part in parts:
         if match := _KEY.fullmatch(part.key):
@@ -53,12 +53,12 @@ def join_parts(parts: Iterable[Part]) -> bytes:
 
 
 def is_part(key: str) -> bool:
-    """Whether a key or a file name is that of a piece."""
+    """Whether a key or a file name is that of a part."""
     return _KEY.fullmatch(key) is not None
 
 
 def count_parts(key: str) -> int:
-    """Of how many pieces a key is one; 0 for another key."""
+    """How many parts the document has, by the key of one of them; 0 for another key."""
     match = _KEY.fullmatch(key)
     return int(match[3]) if match else 0
 

@@ -1,11 +1,12 @@
-"""What all publishers are as programs: they follow a table until a signal, with an admin port beside.
+"""The frame of all publishers: preview, publish once, remove, or follow the table until a signal.
 
-The law: everything that is started lives and dies inside one nursery; what is published is taken out at the end only
-where that was asked for.
+The law: stdout has the preview of a dry run and nothing else. All tasks run in one nursery; what is published is
+removed at the end only with --remove-on-exit.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
@@ -14,48 +15,86 @@ import click
 import structlog
 import trio
 
-from dnsproxy.publish.following import Target, Troubled, follow
+from dnsproxy.admin.publication import Publication
+from dnsproxy.publish.following import PublishError, Target, follow, publish_once
 from dnsproxy.publish.publisher_status import PublishCollector, PublishStatus, format_page
-from dnsproxy.publish.settings import PublisherSettings
-from dnsproxy.publish.source import FileSource, ServerSource, Source
+from dnsproxy.publish.settings import Mode, PublisherSettings
+from dnsproxy.publish.source import FileSource, ServerSource, Source, SourceError
 from sidecar.admin import Readiness
 from sidecar.admin_port import AdminPort, open_admin_port
 from sidecar.endpoints import Endpoint
-from sidecar.errors import StartError
+from sidecar.errors import ExitStatus, StartError
 from sidecar.signals import run_until_signal
+from sidecar.text import escape_controls
 
 GRACE: Final = 20.0
-"""Seconds after a signal, for taking out what is published."""
+"""Seconds after a signal, to remove what is published."""
 
 log = structlog.get_logger("dnsproxy.publish")
 
 
 class RemovableTarget(Target, Protocol):
-    """One that can be left as it was before."""
+    """A target that can be restored to its state before publishing."""
 
     async def remove(self) -> bool:
-        """Take out what is published; whether there was anything. Raises Troubled."""
+        """Remove what is published; whether there was anything. Raises PublishError."""
         ...
 
 
+Preview = Callable[[Publication | None], Awaitable[str]]
+"""What publishing this table would change, as escaped text; None: what removing would change. Empty: nothing.
+
+Raises PublishError.
+"""
+
+
+async def run_publisher(
+    target: RemovableTarget, settings: PublisherSettings, status: PublishStatus, *, preview: Preview | None = None
+) -> int:
+    """Do what the settings say; the exit status. Raises StartError."""
+    if settings.dry_run and preview is not None:
+        await _print_preview(preview, settings)
+    elif settings.mode is Mode.REMOVE:
+        await _remove_once(target, status)
+    elif settings.mode is Mode.ONCE:
+        await publish_once(make_source(settings), target, pace=settings.pace, status=status)
+        return _report(status)
+    else:
+        return await run_until_signal(partial(publish, target, settings, status), grace=GRACE)
+    return ExitStatus.DONE
+
+
 def make_source(settings: PublisherSettings) -> Source:
-    """Where the table comes from."""
-    where = settings.source
-    return FileSource(where) if isinstance(where, Path) else ServerSource(where)
+    """The source of the table."""
+    source = settings.source
+    return FileSource(source) if isinstance(source, Path) else ServerSource(source)
 
 
-async def take_out(target: RemovableTarget, where: str) -> None:
-    """Take out what is published, once, and say so. Raises StartError."""
+async def _print_preview(preview: Preview, settings: PublisherSettings) -> None:
+    removing = settings.mode is Mode.REMOVE
+    try:
+        text = await preview(None if removing else await make_source(settings).read())
+    except SourceError as error:
+        raise StartError(str(error), status=ExitStatus.UNKNOWN) from None
+    except PublishError as error:
+        raise StartError(str(error), status=error.status) from None
+    click.echo(text, nl=False)
+    if not text:
+        click.echo("Nothing would change.", err=True)
+
+
+async def _remove_once(target: RemovableTarget, status: PublishStatus) -> None:
     try:
         removed = await target.remove()
-    except Troubled as error:
+    except PublishError as error:
         raise StartError(str(error), status=error.status) from None
-    click.echo(f"{where}: taken out." if removed else f"{where}: there was nothing to take out.", err=True)
+    click.echo(f"{status.target}: removed." if removed else f"{status.target}: there was nothing to remove.", err=True)
 
 
-async def run_publisher(target: RemovableTarget, settings: PublisherSettings, status: PublishStatus) -> int:
-    """Publish until SIGTERM or SIGINT; the exit status. Raises StartError."""
-    return await run_until_signal(partial(publish, target, settings, status), grace=GRACE)
+def _report(status: PublishStatus) -> ExitStatus:
+    for note in status.notes:
+        click.echo(f"Note: {escape_controls(note)}", err=True)
+    return ExitStatus.NO if status.is_incomplete() else ExitStatus.DONE
 
 
 async def publish(
@@ -66,7 +105,7 @@ async def publish(
     *,
     task_status: trio.TaskStatus[Endpoint | None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Publish until `stopping` is set; the value of its start is the endpoint of the admin port."""
+    """Publish until `stopping` is set; its start value is the endpoint of the admin port."""
     source = make_source(settings)
     with open_admin_port(settings.admin) as port:
         async with trio.open_nursery() as nursery:
@@ -77,7 +116,7 @@ async def publish(
             await stopping.wait()
             nursery.cancel_scope.cancel()
     if settings.remove_on_exit:
-        await _remove(target, status)
+        await _remove_at_exit(target, status)
 
 
 async def _serve_admin(port: AdminPort, status: PublishStatus) -> None:
@@ -88,9 +127,9 @@ async def _serve_admin(port: AdminPort, status: PublishStatus) -> None:
     await port.serve(PublishCollector(status), readiness=readiness, page=lambda: format_page(status))
 
 
-async def _remove(target: RemovableTarget, status: PublishStatus) -> None:
+async def _remove_at_exit(target: RemovableTarget, status: PublishStatus) -> None:
     try:
         if await target.remove():
-            log.info("taken out", target=status.target)
-    except Troubled as error:
-        log.warning("could not take out what is published", target=status.target, cause=str(error))
+            log.info("removed", target=status.target)
+    except PublishError as error:
+        log.warning("cannot remove what is published", target=status.target, cause=str(error))

@@ -1,6 +1,6 @@
-"""Status: what a publisher tells of itself, for readiness, metrics and the status page.
+"""The status of a publisher, for readiness, metrics and the status page.
 
-The law: written by one publisher, read by anyone at any time; plain numbers that cost nothing to keep. Pure.
+The law: one publisher writes it, anything may read it at any time; plain numbers. Pure.
 """
 
 from __future__ import annotations
@@ -18,6 +18,12 @@ from sidecar.page.markup import joined
 CHANGED: Final = "changed"
 UNCHANGED: Final = "unchanged"
 FAILED: Final = "failed"
+DONE: Final = "done"
+
+CONFLICT: Final = "conflict"
+"""Another object has the name of ours."""
+REFUSED: Final = "refused"
+"""The API server refuses the object."""
 
 
 def _results(*names: str) -> dict[str, int]:
@@ -26,38 +32,38 @@ def _results(*names: str) -> dict[str, int]:
 
 @dataclass(slots=True)
 class PublishStatus:
-    """Counts since the start, and how things stand."""
+    """Counts since the start, and the present state."""
 
     source: str
-    """Where the table comes from, for people."""
+    """Where the table is read, for people."""
     target: str
     """Where it is published."""
-    looks: dict[str, int] = field(default_factory=lambda: _results(CHANGED, UNCHANGED, FAILED))
-    """Looks at the table, by what came of them."""
-    writes: dict[str, int] = field(default_factory=lambda: _results("done", FAILED))
+    reads: dict[str, int] = field(default_factory=lambda: _results(CHANGED, UNCHANGED, FAILED))
+    """Reads of the table, by result."""
+    writes: dict[str, int] = field(default_factory=lambda: _results(DONE, FAILED))
     names: int = 0
     """Published now."""
-    left_out: dict[str, int] = field(default_factory=dict)
-    """Names that cannot be published there, by the reason."""
+    excluded: dict[str, int] = field(default_factory=dict)
+    """Names that cannot be published there, by reason."""
     objects: int = 0
-    """In the cluster that hold them; 0 where there are none by nature."""
+    """Objects in the cluster that hold the names; 0 if the target is a file."""
     conflicts: int = 0
-    """Objects of others that stand where ours should."""
+    """Objects of other writers under a name of ours."""
     published_time: float | None = None
-    """When what is published was last known to be what the table says, in seconds since the epoch."""
+    """When the published names were last known to equal the table, in seconds since the epoch."""
     held_back: str = ""
-    """Why the last table was not published yet; empty where it was."""
+    """Why the last table is not published yet; empty if it is."""
     source_trouble: str = ""
-    """Why the table could not be read at the last look; empty where it could."""
+    """Why the last read of the table failed; empty if it did not."""
     target_trouble: str = ""
-    """Why it could not be published at the last try; empty where it could."""
+    """Why the last attempt to publish failed; empty if it did not."""
     notes: tuple[str, ...] = ()
-    """What one should know of the published objects."""
+    """What an operator should know about the published objects."""
 
     def why_not_ready(self) -> str:
-        """Why the program cannot do its work; empty where it can.
+        """Why the program cannot do its work; empty if it can.
 
-        A table that cannot be read for a while takes nothing away from what is published.
+        While the table cannot be read, the published names stay, and so does the readiness.
         """
         if self.target_trouble:
             return self.target_trouble
@@ -65,9 +71,13 @@ class PublishStatus:
             return self.held_back or self.source_trouble or "nothing is published yet"
         return ""
 
+    def is_incomplete(self) -> bool:
+        """Whether the target refused a name that it could have had."""
+        return any(self.excluded.get(reason) for reason in (CONFLICT, REFUSED))
+
 
 class PublishCollector(Collector):
-    """Registers with a CollectorRegistry and reads the status at each scrape. No name is ever a label."""
+    """Registers with a CollectorRegistry and reads the status at each scrape. No label holds a hostname."""
 
     def __init__(self, status: PublishStatus) -> None:
         self._status = status
@@ -77,27 +87,27 @@ class PublishCollector(Collector):
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """The metric families of now."""
+        """The present metric families."""
         status = self._status
-        yield _labelled("dnsproxy_publish_looks", "Looks at the table.", "result", status.looks)
-        yield _labelled("dnsproxy_publish_writes", "Writes of what is published.", "result", status.writes)
-        yield GaugeMetricFamily("dnsproxy_publish_names", "Names that are published.", value=status.names)
+        yield _labelled("dnsproxy_publish_looks", "Reads of the table.", "result", status.reads)
+        yield _labelled("dnsproxy_publish_writes", "Writes to the target.", "result", status.writes)
+        yield GaugeMetricFamily("dnsproxy_publish_names", "Published names.", value=status.names)
         yield GaugeMetricFamily("dnsproxy_publish_objects", "Objects in the cluster that hold them.", status.objects)
-        left_out = GaugeMetricFamily(
-            "dnsproxy_publish_left_out_names", "Names that cannot be published there.", labels=["reason"]
+        excluded = GaugeMetricFamily(
+            "dnsproxy_publish_left_out_names", "Names that the target cannot hold.", labels=["reason"]
         )
-        for reason, count in status.left_out.items():
-            left_out.add_metric([reason], count)
-        yield left_out
+        for reason, count in status.excluded.items():
+            excluded.add_metric([reason], count)
+        yield excluded
         yield GaugeMetricFamily(
-            "dnsproxy_publish_conflicts", "Objects of others that stand where ours should.", status.conflicts
+            "dnsproxy_publish_conflicts", "Objects of other writers under a name of ours.", status.conflicts
         )
         yield GaugeMetricFamily(
-            "dnsproxy_publish_held_back", "1: a table waits for a second look.", bool(status.held_back)
+            "dnsproxy_publish_held_back", "1 while a table waits for a second read.", bool(status.held_back)
         )
         yield GaugeMetricFamily(
             "dnsproxy_publish_synced_timestamp_seconds",
-            "When what is published was last known to be what the table says, in seconds since the epoch; 0: never.",
+            "When the published names were last known to equal the table, in seconds since the epoch; 0: never.",
             value=status.published_time or 0,
         )
 
@@ -108,12 +118,12 @@ def format_page(status: PublishStatus) -> str:
         Fact("From", status.source),
         Fact("To", status.target),
         Fact("Names published", f"{status.names:,}"),
-        *(Fact(f"Names left out: {reason}", f"{count:,}", Level.WARN) for reason, count in status.left_out.items()),
+        *(Fact(f"Names excluded: {reason}", f"{count:,}", Level.WARN) for reason, count in status.excluded.items()),
         *((Fact("Objects", f"{status.objects:,}"),) if status.objects else ()),
-        *((Fact("Objects of others in the way", f"{status.conflicts:,}", Level.BAD),) if status.conflicts else ()),
-        _trouble("Held back", status.held_back, "no"),
-        _trouble("Trouble with the table", status.source_trouble, "none"),
-        _trouble("Trouble with the target", status.target_trouble, "none"),
+        *((Fact("Conflicting objects", f"{status.conflicts:,}", Level.BAD),) if status.conflicts else ()),
+        _problem("Held back", status.held_back, "no"),
+        _problem("Error of the source", status.source_trouble, "none"),
+        _problem("Error of the target", status.target_trouble, "none"),
     ]
     why = status.why_not_ready()
     state = Fact("State", why or "published", Level.BAD if why else Level.OK)
@@ -122,7 +132,7 @@ def format_page(status: PublishStatus) -> str:
     return document(frame, title="Publisher", path="./", body=body)
 
 
-def _trouble(name: str, why: str, none: str) -> Fact:
+def _problem(name: str, why: str, none: str) -> Fact:
     return Fact(name, why or none, Level.WARN if why else Level.PLAIN)
 
 

@@ -1,18 +1,36 @@
-"""Doubt: whether what is to be published lost so much that it is likelier wrong than true.
+"""Which names are published, and when a table waits for a second read because it lost most of them.
 
-The law: one reading never takes out what many readings put in; a second one, later, does. Pure.
+The law: one read never removes what many reads published; a second read, later, does. Pure.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Final
 
+from dnsproxy.admin.publication import Name
+from dnsproxy.dns.names import is_within
+
 _FEW: Final = 20
-"""Below this many names, losing most of them is daily business; losing all never is."""
+"""Below this many names, losing most of them is normal. Losing all of them never is."""
 _LITTLE_LEFT: Final = 10
-"""Less than this fraction (one tenth) left of what there was is doubted."""
+"""A table is held back if less than this fraction (one tenth) of the published names is left."""
 
 
-def is_doubtful(*, before: int, after: int) -> bool:
-    """Whether that many names may be replaced by that many without a second look."""
+def select_names(names: Iterable[Name], *, zones: Sequence[str]) -> list[Name]:
+    """The names at or below one of the zones; all names if there are no zones."""
+    return [name for name in names if not zones or _is_within_any(name.hostname.removeprefix("*."), zones)]
+
+
+def is_sudden_loss(*, before: int, after: int) -> bool:
+    """Whether a table of `after` names must be read twice before it replaces `before` names."""
     return (after == 0 < before) or (before >= _FEW and after * _LITTLE_LEFT < before)
+
+
+def describe_loss(*, before: int, after: int) -> str:
+    """Why a table is held back, on one line."""
+    return f"the table has {after} names and {before} are published; a second read decides"
+
+
+def _is_within_any(name: str, zones: Sequence[str]) -> bool:
+    return any(is_within(name, zone) for zone in zones)

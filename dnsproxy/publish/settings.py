@@ -1,18 +1,22 @@
-"""Settings of the publishers: frozen, checked, complete. The command lines make them, nothing changes them."""
+"""Settings of the publishers: frozen, checked, complete.
+
+The law: the command lines create them once and nothing changes them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
 from dnsproxy.publish.configmaps.manifests import MapName
-from dnsproxy.publish.following import Pace
+from dnsproxy.publish.externaldns.manifests import PREFIX, Kind
 from sidecar.endpoints import Endpoint
 from sidecar.host_port import HostPort
 
 
-class Doing(Enum):
+class Mode(Enum):
     """What a publisher is started for."""
 
     FOLLOW = "follow"
@@ -21,13 +25,24 @@ class Doing(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Pace:
+    """Times in seconds."""
+
+    interval: float = 10.0
+    """Between two reads of the table."""
+    confirm: float = 2.0
+    """At most this long until a table that was held back is read again; a server that is starting is ready by then."""
+
+
+@dataclass(frozen=True, slots=True)
 class PublisherSettings:
-    """What all publishers are told."""
+    """The settings that all publishers have."""
 
     source: HostPort | Path
-    doing: Doing = Doing.FOLLOW
+    mode: Mode = Mode.FOLLOW
     dry_run: bool = False
     zones: tuple[str, ...] = ()
+    """Only names at or below one of them are published; empty: all names."""
     pace: Pace = field(default_factory=Pace)
     remove_on_exit: bool = False
     admin: Endpoint | None = None
@@ -37,9 +52,27 @@ class PublisherSettings:
 
 @dataclass(frozen=True, slots=True)
 class HostsSettings:
-    """All that `dnsproxy publish-hosts` is told."""
+    """The settings of `dnsproxy publish-hosts`."""
 
     common: PublisherSettings
     to: Path | MapName
     force: bool = False
-    """Take a file of any name."""
+    """Accept a file of any name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalDnsSettings:
+    """The settings of `dnsproxy publish-external-dns`."""
+
+    common: PublisherSettings
+    instance: str
+    kind: Kind = Kind.DNS_ENDPOINT
+    namespace: str | None = None
+    """None: the namespace of the credentials."""
+    ttl: int = 60
+    """Seconds, 1 to 86,400."""
+    annotation_prefix: str = PREFIX
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    allow_empty: bool = False
+    """Delete all objects when the table is empty."""

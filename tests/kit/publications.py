@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from dnsproxy.admin.publication import Name, Publication, sort_key
 from dnsproxy.dns.names import Reach
-from dnsproxy.publish.source import NotReadable
+from dnsproxy.publish.source import SourceError
 
 
 def publication(*texts: str, ttl: int = 5) -> Publication:
@@ -31,11 +31,11 @@ class ScriptedSource:
     """Says one thing after another, the last one for ever; a text is why there is nothing to be had."""
 
     script: Sequence[Publication | str]
-    looks: int = field(default=0)
+    reads: int = field(default=0)
 
-    async def look(self) -> Publication:
-        said = self.script[min(self.looks, len(self.script) - 1)]
-        self.looks += 1
+    async def read(self) -> Publication:
+        said = self.script[min(self.reads, len(self.script) - 1)]
+        self.reads += 1
         if isinstance(said, str):
-            raise NotReadable(said)
+            raise SourceError(said)
         return said

@@ -1,14 +1,13 @@
-"""The ConfigMaps that hold a publication: a name, and `NAME-2` and so on where one is too small.
+"""The ConfigMaps that hold a publication: `NAME`, then `NAME-2` and so on if one is too small.
 
-The law: they hold parts of ours and nothing else, under a label that says whose they are; what is there by a name of
-ours without that label is somebody else's. Pure.
+The law: they hold the parts of a publication and nothing else, and carry the label of this publisher. A ConfigMap of
+the same name without the label belongs to another writer. Pure.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -21,8 +20,6 @@ from dnsproxy.publish.parts import Part, count_parts, join_parts, split_document
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 MANAGER: Final = "switchback-publish"
-NEVER_READ: Final = "1"
-"""A resourceVersion that no object has: an apply with it makes an object, or fails where there is one already."""
 
 
 class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -31,23 +28,23 @@ class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class StoredMap(msgspec.Struct, frozen=True, rename="camel"):
-    """What is read of a ConfigMap."""
+    """The fields of a ConfigMap that are read."""
 
     metadata: _Metadata
     binary_data: dict[str, str] | None = None
 
     @property
     def version(self) -> str:
-        """Its resourceVersion."""
+        """The resourceVersion."""
         return self.metadata.resource_version
 
     @property
     def is_ours(self) -> bool:
-        """Whether it says so."""
+        """Whether it has our label."""
         return (self.metadata.labels or {}).get(MANAGED_BY) == MANAGER
 
     def parts(self) -> list[Part]:
-        """What it holds. Raises ValueError."""
+        """Its entries, as parts. Raises ValueError."""
         try:
             return [Part(key, base64.b64decode(value)) for key, value in (self.binary_data or {}).items()]
         except binascii.Error as error:
@@ -56,7 +53,7 @@ class StoredMap(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class MapName:
-    """A ConfigMap's namespace and name, as the first of a row."""
+    """The namespace and name of the first ConfigMap."""
 
     namespace: str
     name: str
@@ -65,22 +62,22 @@ class MapName:
         return f"{self.namespace}/{self.name}"
 
     def numbered(self, number: int) -> MapName:
-        """The one of a part, from 1."""
+        """The name for the part of this number, from 1."""
         return self if number == 1 else MapName(self.namespace, f"{self.name}-{number}")
 
     @property
     def path(self) -> str:
-        """As the API server knows it."""
+        """The path on the API server."""
         return f"/api/v1/namespaces/{quote(self.namespace, safe='')}/configmaps/{quote(self.name, safe='')}"
 
 
 def parse_map(body: bytes) -> StoredMap:
-    """A ConfigMap as the API server gives it. Raises ValueError."""
+    """A ConfigMap from the API server's JSON. Raises ValueError."""
     return msgspec.json.decode(body, type=StoredMap)
 
 
 def stored_publication(maps: Iterable[StoredMap]) -> Publication | None:
-    """What ConfigMaps hold together; None where that is no whole publication."""
+    """The publication that the ConfigMaps hold; None if it is not whole."""
     try:
         return parse_document(join_parts(part for one in maps for part in one.parts()))
     except ValueError:
@@ -93,23 +90,15 @@ def parts_wanted(publication: Publication) -> list[Part]:
 
 
 def parts_stored(one: StoredMap) -> int:
-    """How many parts the publication has of which this holds one; 0 where it holds none."""
+    """How many parts the publication has, by the part that this ConfigMap holds; 0 if it holds none."""
     return max((count_parts(key) for key in one.binary_data or {}), default=0)
 
 
-def apply_body(name: MapName, part: Part, *, version: str) -> bytes:
-    """The apply that makes a ConfigMap hold one part; it counts only for the version that was read."""
-    metadata: Mapping[str, Any] = {
-        "name": name.name,
-        "namespace": name.namespace,
-        "labels": {MANAGED_BY: MANAGER},
-        "resourceVersion": version,
+def make_manifest(name: MapName, part: Part) -> Mapping[str, Any]:
+    """The ConfigMap that holds one part."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name.name, "namespace": name.namespace, "labels": {MANAGED_BY: MANAGER}},
+        "binaryData": {part.key: base64.b64encode(part.octets).decode("ascii")},
     }
-    data = {part.key: base64.b64encode(part.octets).decode("ascii")}
-    return json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "binaryData": data}).encode()
-
-
-def delete_body(version: str) -> bytes:
-    """The deletion of a ConfigMap that is still the one that was read."""
-    options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"resourceVersion": version}}
-    return json.dumps(options).encode()

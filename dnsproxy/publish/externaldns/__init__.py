@@ -1,4 +1,4 @@
-"""The same table as objects that external-dns reads.
+"""The table as objects that external-dns reads: DNSEndpoints, or headless Services.
 
-Pure: health.py, manifests.py, object_names.py, options.py, planning.py and records.py.
+Pure: manifests.py, object_names.py, options.py and planning.py.
 """

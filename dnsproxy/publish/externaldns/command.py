@@ -1,4 +1,4 @@
-"""The command line of `dnsproxy publish-external-dns`: flags and variables to ExternalDnsSettings."""
+"""The command line of `dnsproxy publish-external-dns`: from flags and variables to ExternalDnsSettings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Examples:
     "--instance",
     type=CheckedType("name", parse_instance),
     required=True,
-    help="Whose the objects are: two publishers of one name delete each other's.",
+    help="The owner of the objects: two publishers of the same name delete each other's objects.",
 )
 @click.option(
     "--namespace",
@@ -55,29 +55,29 @@ Examples:
     "--annotation-prefix",
     type=CheckedType("domain/", parse_annotation_prefix),
     default=PREFIX,
-    help="Of the annotations on Services; as the --annotation-prefix of external-dns.",
+    help="The prefix of the annotations on Services; the same as the --annotation-prefix of external-dns.",
 )
 @click.option(
     "--label",
     type=CheckedType("key=value", parse_label),
     multiple=True,
-    help="One more label for each object: what external-dns filters by.",
+    help="An additional label for each object: external-dns can filter by it. Repeatable.",
 )
 @click.option(
     "--annotation",
     type=CheckedType("key=value", parse_annotation),
     multiple=True,
-    help="One more annotation for each object.",
+    help="An additional annotation for each object. Repeatable.",
 )
 @click.option("--allow-empty", is_flag=True, help="Delete all objects when the table is empty.")
 @publisher_options
 def publish_external_dns(log_format: str | None, log_level: str, **values: Any) -> None:
-    """Keep the names of a running server in objects that external-dns makes DNS records of.
+    """Keep the names of a running server in objects from which external-dns creates DNS records.
 
-    Exit status: 0 done, 1 a name or the table is refused, 2 bad usage, 3 the table or the cluster can't be asked.
+    Exit status: 0 done, 1 a name or the table is refused, 2 bad usage, 3 the table or the cluster is out of reach.
     """
     from dnsproxy.publish.externaldns.program import run_publish_external_dns  # noqa: PLC0415  # --help must not cost it
-    from dnsproxy.publish.externaldns.settings import ExternalDnsSettings  # noqa: PLC0415
+    from dnsproxy.publish.settings import ExternalDnsSettings  # noqa: PLC0415
     from sidecar.logs import configure_logging  # noqa: PLC0415
 
     common = make_common(values)

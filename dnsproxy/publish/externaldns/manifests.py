@@ -1,54 +1,66 @@
-"""Manifests: a record as a DNSEndpoint, or as a headless Service with annotations.
+"""The manifest of a DNS record: a DNSEndpoint, or a headless Service with annotations.
 
-The law: a manifest says whose it is, and has a digest of all that it says, so that what it says no more is noticed too.
-The pure side of what external-dns reads:
-https://kubernetes-sigs.github.io/external-dns/latest/docs/sources/crd/ and .../sources/service/.
+The law: one record for each hostname, with the addresses of both families, in an order that depends on the names alone.
+A manifest carries the label of its publisher and a digest of its content, so that a removed field is noticed too. Pure.
+The formats: https://kubernetes-sigs.github.io/external-dns/latest/docs/sources/crd/ and .../sources/service/.
 """
 
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 from urllib.parse import quote
 
+from dnsproxy.admin.publication import Name
+from dnsproxy.dns.names import Reach
 from dnsproxy.publish.configmaps.manifests import MANAGED_BY, MANAGER
 from dnsproxy.publish.externaldns.object_names import label_name, subdomain_name
-from dnsproxy.publish.externaldns.records import Record
 
 INSTANCE: Final = "switchback.dev/instance"
-"""The label with the name of the publisher, so that two of them do not delete each other's objects."""
+"""The label with the name of the publisher, so that two publishers do not delete each other's objects."""
 DIGEST: Final = "switchback.dev/digest"
-"""The annotation with the digest."""
+"""The annotation with the digest of the content."""
 PREFIX: Final = "external-dns.alpha.kubernetes.io/"
 
 
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The addresses of one hostname."""
+
+    hostname: str
+    """In normal form, with `*.` in front for a wildcard."""
+    ipv4: tuple[str, ...]
+    ipv6: tuple[str, ...]
+
+
 class Kind(Enum):
-    """Which objects hold the records."""
+    """The kind of object that holds a record."""
 
     DNS_ENDPOINT = "dnsendpoint"
     SERVICE = "service"
 
     @property
     def other(self) -> Kind:
-        """The one that is not used."""
+        """The kind that is not used."""
         return Kind.SERVICE if self is Kind.DNS_ENDPOINT else Kind.DNS_ENDPOINT
 
     @property
     def plural(self) -> str:
-        """As kubectl has it."""
+        """The resource name for kubectl."""
         return "services" if self is Kind.SERVICE else "dnsendpoints.externaldns.k8s.io"
 
     @property
     def shown(self) -> str:
-        """As people say it."""
+        """The name for people."""
         return "Service" if self is Kind.SERVICE else "DNSEndpoint"
 
     def path(self, namespace: str) -> str:
-        """The collection, as the API server knows it."""
+        """The path of the collection on the API server."""
         where = quote(namespace, safe="")
         if self is Kind.SERVICE:
             return f"/api/v1/namespaces/{where}/services"
@@ -57,7 +69,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How manifests are made."""
+    """The settings of all manifests of a publisher."""
 
     kind: Kind
     namespace: str
@@ -66,31 +78,44 @@ class Style:
     """Seconds."""
     annotation_prefix: str = PREFIX
     labels: Mapping[str, str] = field(default_factory=dict)
-    """More of them, as somebody wants."""
+    """Additional labels."""
     annotations: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def owner(self) -> dict[str, str]:
-        """The labels by which our objects are known."""
+        """The labels that mark our objects."""
         return {MANAGED_BY: MANAGER, INSTANCE: self.instance}
 
     @property
     def selector(self) -> str:
-        """The same as a label selector."""
+        """The same labels as a label selector."""
         return ",".join(f"{key}={value}" for key, value in self.owner.items())
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One object as it is to be."""
+    """The desired state of one object."""
 
     name: str
     record: Record
     body: Mapping[str, Any]
 
 
+def make_records(names: Iterable[Name]) -> list[Record]:
+    """The records of the names, sorted by hostname.
+
+    A wildcard of DNS covers any number of labels (RFC 4592). If a hostname has a wildcard of each reach, that for a
+    single label gives the addresses, because clients ask for those names.
+    """
+    chosen: dict[str, Name] = {}
+    for name in names:
+        if name.reach is not Reach.ANY_LABELS or name.hostname not in chosen:
+            chosen[name.hostname] = name
+    return [_record(chosen[hostname]) for hostname in sorted(chosen)]
+
+
 def make_manifest(record: Record, style: Style) -> Manifest:
-    """The object of a record."""
+    """The manifest of a record."""
     if style.kind is Kind.SERVICE:
         name, said, annotations = label_name(record.hostname), _service(), _annotations(record, style)
     else:
@@ -103,13 +128,20 @@ def make_manifest(record: Record, style: Style) -> Manifest:
 
 
 def reserved_annotations(prefix: str) -> frozenset[str]:
-    """Annotations that are ours to set."""
+    """The annotations that only the publisher sets."""
     return frozenset({DIGEST, *(f"{prefix}{word}" for word in ("hostname", "target", "ttl"))})
 
 
 def format_record(record: Record) -> str:
     """One line for people."""
     return f"{record.hostname} {','.join((*record.ipv4, *record.ipv6))}"
+
+
+def _record(name: Name) -> Record:
+    families: dict[int, list[str]] = {4: [], 6: []}
+    for address in name.addresses:
+        families[ipaddress.ip_address(address).version].append(address)
+    return Record(name.hostname, tuple(families[4]), tuple(families[6]))
 
 
 def _dns_endpoint(record: Record, style: Style) -> dict[str, Any]:
@@ -122,7 +154,7 @@ def _dns_endpoint(record: Record, style: Style) -> dict[str, Any]:
 
 
 def _service() -> dict[str, Any]:
-    # No ports and no selector: nothing in the cluster is to listen for it.
+    # No ports and no selector: it must not route any traffic.
     return {"apiVersion": "v1", "kind": "Service", "spec": {"clusterIP": "None"}}
 
 

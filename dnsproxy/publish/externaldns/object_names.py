@@ -1,7 +1,7 @@
 """Names of objects for hostnames.
 
-The law: a name depends on its hostname alone, fits into the limits of its kind, and no two hostnames have the same one:
-a hostname stands in the name as it is, or what stands there instead is followed by a hash of it. Pure.
+The law: a name depends on its hostname alone, fits the limits of its kind, and is unique: it contains the hostname
+unchanged, or a shortened form and a hash of the hostname. Pure.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0
 def subdomain_name(hostname: str) -> str:
     """The name of an object for a hostname in normal form: at most 253 characters, dots among them.
 
-    `switchback-HOSTNAME`, where that is a name; else `switchback.`, what is left of it, and a hash. The octet behind
-    the prefix keeps the two apart, whatever people call their hosts.
+    `switchback-HOSTNAME` if that is a valid name; else `switchback.`, a shortened hostname and a hash. The character
+    after the prefix keeps the two forms apart for all hostnames.
     """
     plain = f"{_PREFIX}-{hostname}"
     if len(plain) <= LONGEST_SUBDOMAIN and _SUBDOMAIN.fullmatch(hostname):
@@ -47,6 +47,6 @@ def _cleaned(hostname: str) -> str:
 
 
 def _with_hash(readable: str, hostname: str) -> str:
-    """What is left of a hostname may be nothing."""
+    """The shortened hostname may be empty."""
     digest = hashlib.sha256(hostname.encode()).hexdigest()[:_HASH]
     return f"{readable}-{digest}" if readable else digest

@@ -1,19 +1,18 @@
-"""Objects in the cluster: listed in chunks, applied and deleted under guard.
+"""The objects of one kind in a namespace: listed in pages, and changed by a plan.
 
-The law: a change counts only for the object that was read, and a new object is made or fails, so nothing of others is
-ever taken over; what the API server says becomes an outcome for that object, or an error where it concerns all.
+The law: a failure that concerns one object becomes the outcome of that object; a failure that concerns all of them
+raises ApiError.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from enum import Enum, auto
 from typing import Final
 
 import trio
 
-from dnsproxy.publish.configmaps.manifests import MANAGER, NEVER_READ, delete_body
+from dnsproxy.publish import guarded_writes
 from dnsproxy.publish.externaldns.manifests import Kind, Manifest
 from dnsproxy.publish.externaldns.planning import Changes, Stored
 from sidecar.kubernetes.errors import ApiError, Conflict, NotFound, Refused
@@ -21,19 +20,18 @@ from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
 from sidecar.kubernetes.one_shot import list_all
 
-REQUEST_SECONDS: Final = 15.0
 _AT_ONCE: Final = 8
-"""Requests under way; an API server gives one client about so many at a time."""
+"""Concurrent requests: about as many as an API server serves one client at a time."""
 
 
 class Outcome(Enum):
-    """What became of one change."""
+    """The outcome of one change."""
 
     DONE = auto()
     CHANGED_MEANWHILE = auto()
-    """Somebody else was quicker: look again."""
+    """Another writer was faster: read again."""
     REFUSED = auto()
-    """The API server does not take it, and would not at another time."""
+    """The API server refuses the change, and would refuse it again."""
 
 
 class Objects:
@@ -45,12 +43,12 @@ class Objects:
         self._collection = Collection(kind.shown, self._path, Stored)
 
     async def list(self, *, selector: str = "") -> list[Stored | ObjectMeta]:
-        """All of them; of one that cannot be read, who it is. Raises ApiError."""
+        """All objects; of an unreadable one, its metadata. Raises ApiError."""
         found = await list_all(self._client, replace(self._collection, label_selector=selector))
         return [one.metadata if isinstance(one, Unreadable) else one for one in found.values()]
 
     async def carry_out(self, changes: Changes) -> dict[str, tuple[Outcome, str]]:
-        """Make all changes, several at once; what became of each object, and what was said. Raises ApiError."""
+        """Write all changes, several at a time; each object's outcome and the server's message. Raises ApiError."""
         outcomes: dict[str, tuple[Outcome, str]] = {}
         failures: list[ApiError] = []
         limit = trio.CapacityLimiter(_AT_ONCE)
@@ -60,7 +58,7 @@ class Objects:
                 try:
                     outcomes[name] = await self._change(name, manifest, stored)
                 except ApiError as error:
-                    # What concerns all is no business of the others' requests any more.
+                    # The failure concerns all objects, so the other requests stop.
                     failures.append(error)
                     nursery.cancel_scope.cancel()
 
@@ -86,31 +84,17 @@ class Objects:
         except Refused as error:
             return Outcome.REFUSED, str(error)
         except NotFound:
-            # To delete what is gone is done; to make something is not, for want of the namespace or of the kind.
+            # A missing object is deleted; to create one, the namespace or the kind is missing.
             if manifest is not None:
                 raise
         return Outcome.DONE, ""
 
     async def _apply(self, manifest: Manifest, stored: Stored | None) -> None:
-        version = stored.metadata.resource_version if stored else NEVER_READ
-        body = {**manifest.body, "metadata": {**manifest.body["metadata"], "resourceVersion": version}}
-        await self._client.change(
-            "PATCH",
-            f"{self._path}/{manifest.name}",
-            # What is ours by its labels is ours, whoever edited it by hand.
-            {"fieldManager": MANAGER, "force": "true"},
-            json.dumps(body).encode(),
-            content_type="application/apply-patch+yaml",
-            seconds=REQUEST_SECONDS,
-        )
+        version = stored.metadata.resource_version if stored else None
+        path = f"{self._path}/{manifest.name}"
+        # An object with our labels is ours, also the fields that somebody edited by hand.
+        await guarded_writes.apply(self._client, path, manifest.body, version=version, force=True)
 
     async def _delete(self, name: str, stored: Stored | None) -> None:
         version = stored.metadata.resource_version if stored else ""
-        await self._client.change(
-            "DELETE",
-            f"{self._path}/{name}",
-            {},
-            delete_body(version),
-            content_type="application/json",
-            seconds=REQUEST_SECONDS,
-        )
+        await guarded_writes.delete(self._client, f"{self._path}/{name}", version=version)

@@ -1,8 +1,8 @@
-"""The values of flags for external-dns: labels, annotations, names.
+"""Parses the flags of `dnsproxy publish-external-dns`: labels, annotations, names.
 
-The law: what the API server would refuse is refused here, by the same rules
-(https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/), and what is ours to say is nobody else's.
-Pure.
+The law: values that the API server would refuse are refused here, by the same rules
+(https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/), and so are the labels and annotations that
+the publisher sets itself. Pure.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dnsproxy.publish.externaldns.manifests import reserved_annotations
 from sidecar.text import quoted
 
 MOST: Final = 32
-"""Labels of one's own, and annotations."""
+"""The limit of additional labels, and of additional annotations."""
 
 _WORD: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -28,14 +28,14 @@ _OURS: Final = "switchback.dev/"
 def parse_instance(text: str) -> str:
     """A label value that is not empty. Raises ValueError."""
     if not _WORD.fullmatch(text):
-        raise ValueError(f"{quoted(text)} is no label value: 1 to 63 letters, digits, `-`, `_` and `.`")
+        raise ValueError(f"{quoted(text)} is not a label value: 1 to 63 letters, digits, `-`, `_` and `.`")
     return text
 
 
 def parse_namespace(text: str) -> str:
     """The name of a namespace. Raises ValueError."""
     if not _LABEL.fullmatch(text):
-        raise ValueError(f"{quoted(text)} is no name of a namespace")
+        raise ValueError(f"{quoted(text)} is not the name of a namespace")
     return text
 
 
@@ -43,7 +43,7 @@ def parse_annotation_prefix(text: str) -> str:
     """`DOMAIN/`. Raises ValueError."""
     domain = text.removesuffix("/")
     if not text.endswith("/") or len(domain) > _LONGEST_PREFIX or not _SUBDOMAIN.fullmatch(domain):
-        raise ValueError(f"{quoted(text)} is no prefix such as external-dns.alpha.kubernetes.io/")
+        raise ValueError(f"{quoted(text)} is not a prefix such as external-dns.alpha.kubernetes.io/")
     return text
 
 
@@ -51,7 +51,7 @@ def parse_label(text: str) -> tuple[str, str]:
     """`KEY=VALUE`. Raises ValueError."""
     key, value = _parse_pair(text)
     if value and not _WORD.fullmatch(value):
-        raise ValueError(f"{quoted(value)} is no label value: at most 63 letters, digits, `-`, `_` and `.`")
+        raise ValueError(f"{quoted(value)} is not a label value: at most 63 letters, digits, `-`, `_` and `.`")
     return key, value
 
 
@@ -61,14 +61,16 @@ def parse_annotation(text: str) -> tuple[str, str]:
 
 
 def refuse_reserved(labels: Iterable[str], annotations: Iterable[str], *, prefix: str) -> list[str]:
-    """What is wrong with these keys, a line for each."""
+    """Why some of these keys are refused, a line for each."""
     ours = reserved_annotations(prefix)
-    faults = [f"--label {key}: it says whose the objects are" for key in labels if _is_reserved(key, {MANAGED_BY})]
-    return faults + [f"--annotation {key}: it is set for each name" for key in annotations if _is_reserved(key, ours)]
+    return [
+        *(f"--label {key}: it marks the owner of the objects" for key in labels if _is_reserved(key, {MANAGED_BY})),
+        *(f"--annotation {key}: the publisher sets it" for key in annotations if _is_reserved(key, ours)),
+    ]
 
 
 def _is_reserved(key: str, ours: Iterable[str]) -> bool:
-    # With `switchback.dev/hostname` on a Service, a server of ours would take its name for one of the cluster.
+    # `switchback.dev/hostname` on a Service would make our servers answer that hostname.
     return key in ours or key.startswith(_OURS)
 
 
@@ -78,5 +80,5 @@ def _parse_pair(text: str) -> tuple[str, str]:
     if not equals:
         raise ValueError(f"{quoted(text)} is not KEY=VALUE")
     if not _WORD.fullmatch(name) or (slash and (len(prefix) > _LONGEST_PREFIX or not _SUBDOMAIN.fullmatch(prefix))):
-        raise ValueError(f"{quoted(key)} is no key: [DOMAIN/]NAME")
+        raise ValueError(f"{quoted(key)} is not a key: [DOMAIN/]NAME")
     return key, value

@@ -1,21 +1,25 @@
-"""The plan: from the objects that are there and those that should be to what is to be done.
+"""Plans the changes from the stored objects to the desired manifests, and finds objects that external-dns ignores.
 
-The law: it depends on its two sides alone, and carried out and made again it is empty. What is not ours is never
-changed, and keeps only its own hostname from being published; of what is ours, labels and annotations of others are
-left alone. Pure.
+The law: a plan depends on its two sides alone, and after it was carried out the next plan is empty. An object of
+another writer is never changed, and only its own hostname stays unpublished. On our objects, the labels and annotations
+of other writers stay. Pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final
 
 import msgspec
 
 from dnsproxy.publish.externaldns.manifests import Manifest
 from sidecar.kubernetes.objects import ObjectMeta
 from sidecar.kubernetes.structs.metadata import LabelledMetadata
+
+OBSERVED_AFTER: Final = 120.0
+"""Seconds in which external-dns should have read an object; by default it reads once a minute."""
 
 
 class _Metadata(LabelledMetadata, frozen=True, gc=False, rename="camel"):
@@ -27,7 +31,7 @@ class _Status(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """What is read of an object of either kind."""
+    """The fields that are read of an object of either kind."""
 
     metadata: _Metadata
     spec: dict[str, Any] | None = None
@@ -36,7 +40,7 @@ class Stored(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A record that is not published, and why."""
+    """A record that is not published, and the reason."""
 
     manifest: Manifest
     reason: str
@@ -44,7 +48,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What is to be done; by name, so that it is always the same for the same sides."""
+    """The writes to do, sorted by name."""
 
     create: tuple[Manifest, ...] = ()
     update: tuple[tuple[Manifest, Stored], ...] = ()
@@ -58,16 +62,16 @@ class Changes:
 
 
 def plan(current: Iterable[Stored | ObjectMeta], desired: Iterable[Manifest], *, owner: Mapping[str, str]) -> Changes:
-    """What makes the objects be as desired.
+    """The changes that make the stored objects equal to the desired ones.
 
-    `current` are all objects of the kind and namespace; of one that could not be read, who it is. `owner` are the
-    labels of ours.
+    `current` has all objects of the kind in the namespace; an unreadable object is given by its metadata. `owner` has
+    the labels that mark our objects.
     """
     there = {_metadata(one).name: one for one in current}
     wanted: dict[str, Manifest] = {}
     conflicts: list[Conflict] = []
     for manifest in sorted(desired, key=lambda one: (one.name, one.record.hostname)):
-        if reason := _bar(manifest, there.get(manifest.name), wanted, owner):
+        if reason := _conflict(manifest, there.get(manifest.name), wanted, owner):
             conflicts.append(Conflict(manifest, reason))
         else:
             wanted[manifest.name] = manifest
@@ -83,19 +87,41 @@ def plan(current: Iterable[Stored | ObjectMeta], desired: Iterable[Manifest], *,
 
 
 def is_owned(stored: Stored, owner: Mapping[str, str]) -> bool:
-    """Whether an object is ours."""
+    """Whether an object has our labels."""
     return owner.items() <= (stored.metadata.labels or {}).items()
 
 
-def _bar(
+def unobserved(objects: Iterable[Stored], *, now: datetime) -> list[str]:
+    """The names of DNSEndpoints that external-dns should have read by now and has not, sorted.
+
+    external-dns writes the generation that it has read into the status; a headless Service has no such field.
+    """
+    return sorted(one.metadata.name for one in objects if _is_behind(one) and _age(one, now) > OBSERVED_AFTER)
+
+
+def _is_behind(one: Stored) -> bool:
+    observed = one.status.observed_generation if one.status else None
+    return observed is None or observed < one.metadata.generation
+
+
+def _age(one: Stored, now: datetime) -> float:
+    """Seconds since the object was created; 0 if that is unknown. The caller waits after a change."""
+    try:
+        created = datetime.fromisoformat(one.metadata.creation_timestamp or "")
+    except ValueError:
+        return 0.0
+    return (now - (created if created.tzinfo else created.replace(tzinfo=UTC))).total_seconds()
+
+
+def _conflict(
     manifest: Manifest, there: Stored | ObjectMeta | None, wanted: Mapping[str, Manifest], owner: Mapping[str, str]
 ) -> str:
-    """Why a record cannot have its object; empty where it can."""
+    """Why a record cannot have its object; empty if it can."""
     if manifest.name in wanted:
         return f"{wanted[manifest.name].record.hostname} has an object of that name"
     if there is None or (isinstance(there, Stored) and is_owned(there, owner)):
         return ""
-    return "an object of that name is not ours; delete it, or label it as ours to hand it over"
+    return "an object of that name is not ours; delete it, or give it our labels to hand it over"
 
 
 def _is_as_wanted(stored: Stored, manifest: Manifest) -> bool:
@@ -108,7 +134,7 @@ def _is_as_wanted(stored: Stored, manifest: Manifest) -> bool:
 
 
 def _contains(there: Any, wanted: Any) -> bool:
-    """Whether all that is wanted is there; more may be in a mapping, but nothing more in a list."""
+    """Whether all that is wanted is there; a mapping may have more entries, a list may not."""
     if isinstance(wanted, Mapping):
         return isinstance(there, Mapping) and all(_contains(there.get(key), value) for key, value in wanted.items())
     return bool(there == wanted)

@@ -1,13 +1,12 @@
-"""Objects for external-dns as a target: one for each hostname of the table.
+"""Objects for external-dns as a target: one object for each hostname of the table.
 
-The law: nothing is deleted because the table is empty, unless that was allowed; a list of the objects is read when the
-table has changed and every few minutes, and never more often. What stands in the way of one hostname is told once and
-keeps no other from being published.
+The law: an empty table deletes nothing without --allow-empty. The objects are listed when the table has changed and
+every few minutes, never more often. A problem with one hostname is logged once, and the other hostnames are published.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -16,30 +15,28 @@ import structlog
 import trio
 
 from dnsproxy.admin.publication import Publication
-from dnsproxy.publish.externaldns.health import OLD_ENOUGH, unobserved
-from dnsproxy.publish.externaldns.manifests import Kind, Style, make_manifest
+from dnsproxy.publish.externaldns.manifests import Kind, Style, format_record, make_manifest, make_records
 from dnsproxy.publish.externaldns.objects import Objects, Outcome
-from dnsproxy.publish.externaldns.planning import Changes, Stored, is_owned, plan
-from dnsproxy.publish.externaldns.records import make_records
-from dnsproxy.publish.following import Troubled
-from dnsproxy.publish.hosts.lines import select_names
-from dnsproxy.publish.publisher_status import PublishStatus
-from dnsproxy.publish.selection import is_doubtful
+from dnsproxy.publish.externaldns.planning import OBSERVED_AFTER, Changes, Stored, is_owned, plan, unobserved
+from dnsproxy.publish.following import PublishError
+from dnsproxy.publish.guarded_writes import ATTEMPTS
+from dnsproxy.publish.publisher_status import CONFLICT, DONE, FAILED, REFUSED, PublishStatus
+from dnsproxy.publish.selection import describe_loss, is_sudden_loss, select_names
 from sidecar.errors import ExitStatus
 from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import ObjectMeta
+from sidecar.text import escape_controls
 
-TRIES: Final = 5
 RESYNC: Final = 300.0
-"""Seconds after which the objects are read again though the table is the same: somebody may have changed them."""
+"""Seconds until the objects are read again although the table is the same: another writer may have changed them."""
 
 _SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """The objects as they are, and what would make them as they should be."""
+class Comparison:
+    """The stored objects, and the changes that make them equal to the desired ones."""
 
     current: list[Stored | ObjectMeta]
     changes: Changes
@@ -67,9 +64,9 @@ class ExternalDnsTarget:
         self._status = status
         self._done: Publication | None = None
         self._due = 0.0
-        self._rests_since = 0.0
-        self._told: tuple[str, ...] = ()
-        self._orphans_told = False
+        self._last_change = 0.0
+        self._logged: tuple[str, ...] = ()
+        self._orphans_logged = False
         self._log = structlog.get_logger("dnsproxy.publish")
 
     async def publish(self, publication: Publication, *, confirmed: bool) -> str:
@@ -77,69 +74,70 @@ class ExternalDnsTarget:
         if self._done == publication and trio.current_time() < self._due:
             return ""
         try:
-            if not self._orphans_told:
-                self._orphans_told = True
-                await self._tell_orphans()
+            if not self._orphans_logged:
+                self._orphans_logged = True
+                await self._log_orphans()
             return await self._publish(publication, confirmed)
         except ApiError as error:
-            raise self._troubled(error) from None
+            raise self._publish_error(error) from None
 
-    async def look(self, publication: Publication | None) -> Seen:
-        """What is there and what would be done; None: to take all out. Raises Troubled."""
+    async def preview(self, publication: Publication | None) -> str:
+        """A line for each change, escaped; None: of a removal. Raises PublishError."""
         try:
-            return await self._look(publication)
+            compared = await self._compare(publication)
         except ApiError as error:
-            raise self._troubled(error) from None
+            raise self._publish_error(error) from None
+        return "".join(f"{escape_controls(line)}\n" for line in format_changes(compared.changes))
 
     async def remove(self) -> bool:
-        """Delete what is ours, of either kind; whether there was anything. Raises Troubled."""
+        """Delete our objects of both kinds; whether there were any. Raises PublishError."""
         removed = await self._remove(self._objects)
         try:
             return await self._remove(self._others) or removed
-        except Troubled:
-            # Of the kind that was never used, its definition or the right to list it may be missing.
+        except PublishError:
+            # For a kind that was never used, its definition or the right to list it may be missing.
             return removed
 
     async def _publish(self, publication: Publication, confirmed: bool) -> str:
-        for _ in range(TRIES):
-            seen = await self._look(publication)
-            if held_back := self._held_back(seen, confirmed):
+        for _ in range(ATTEMPTS):
+            compared = await self._compare(publication)
+            if held_back := self._held_back(compared, confirmed):
                 return held_back
-            outcomes = await self._objects.carry_out(seen.changes)
-            self._count(seen, [outcome for outcome, _ in outcomes.values()])
+            outcomes = await self._objects.carry_out(compared.changes)
+            self._count(compared, [outcome for outcome, _ in outcomes.values()])
             if not any(outcome is Outcome.CHANGED_MEANWHILE for outcome, _ in outcomes.values()):
-                refused = {name: said for name, (outcome, said) in outcomes.items() if outcome is Outcome.REFUSED}
-                self._note(publication, seen, refused)
+                refused = {name: message for name, (outcome, message) in outcomes.items() if outcome is Outcome.REFUSED}
+                self._note(publication, compared, refused)
                 return ""
-        raise Troubled(f"{self._where} are changed by somebody else each time before they can be written")
+        raise PublishError(f"another writer changes {self._where} each time before they can be written")
 
-    def _held_back(self, seen: Seen, confirmed: bool) -> str:
-        if not seen.wanted and seen.owned and not self._allow_empty:
-            return f"the table is empty; --allow-empty would delete {seen.owned} objects, without it they stay"
-        if not confirmed and is_doubtful(before=seen.owned, after=seen.wanted):
-            return f"the table has {seen.wanted} names, and {seen.owned} are published; a second look decides"
+    def _held_back(self, compared: Comparison, confirmed: bool) -> str:
+        if not compared.wanted and compared.owned and not self._allow_empty:
+            return f"the table is empty; --allow-empty would delete {compared.owned} objects, without it they stay"
+        if not confirmed and is_sudden_loss(before=compared.owned, after=compared.wanted):
+            return describe_loss(before=compared.owned, after=compared.wanted)
         return ""
 
-    async def _look(self, publication: Publication | None) -> Seen:
+    async def _compare(self, publication: Publication | None) -> Comparison:
         current = await self._objects.list()
         names = select_names(publication.names, zones=self._zones) if publication else []
         desired = [make_manifest(record, self._style) for record in make_records(names)]
         owner = self._style.owner
         owned = sum(isinstance(one, Stored) and is_owned(one, owner) for one in current)
-        return Seen(current, plan(current, desired, owner=owner), owned, len(desired))
+        return Comparison(current, plan(current, desired, owner=owner), owned, len(desired))
 
     async def _remove(self, objects: Objects) -> bool:
         try:
-            for _ in range(TRIES):
+            for _ in range(ATTEMPTS):
                 ours = [one for one in await objects.list(selector=self._style.selector) if isinstance(one, Stored)]
                 outcomes = await objects.carry_out(Changes(delete=tuple(ours)))
                 if all(outcome is Outcome.DONE for outcome, _ in outcomes.values()):
                     return bool(ours)
         except ApiError as error:
-            raise self._troubled(error) from None
-        raise Troubled(f"{self._where} are changed by somebody else each time before they can be deleted")
+            raise self._publish_error(error) from None
+        raise PublishError(f"another writer changes {self._where} each time before they can be deleted")
 
-    async def _tell_orphans(self) -> None:
+    async def _log_orphans(self) -> None:
         other = self._style.kind.other
         try:
             left = await self._others.list(selector=self._style.selector)
@@ -148,42 +146,41 @@ class ExternalDnsTarget:
         if left:
             command = f"kubectl -n {self._style.namespace} delete {other.plural} -l {self._style.selector}"
             self._log.warning(
-                "objects of the other output are still there", kind=other.shown, count=len(left), do=command
+                "objects of the other --output still exist", kind=other.shown, count=len(left), do=command
             )
 
-    def _note(self, publication: Publication, seen: Seen, refused: dict[str, str]) -> None:
+    def _note(self, publication: Publication, compared: Comparison, refused: dict[str, str]) -> None:
         self._done, self._due = publication, trio.current_time() + RESYNC
-        status, changes = self._status, seen.changes
-        status.names = status.objects = seen.wanted - len(changes.conflicts) - len(refused)
+        status, changes = self._status, compared.changes
+        status.names = status.objects = compared.wanted - len(changes.conflicts) - len(refused)
         status.conflicts = len(changes.conflicts)
-        status.left_out = {"conflict": len(changes.conflicts), "refused": len(refused)}
+        status.excluded = {CONFLICT: len(changes.conflicts), REFUSED: len(refused)}
         notes = [f"{one.manifest.record.hostname} is not published: {one.reason}" for one in changes.conflicts]
-        notes += [f"{name} is not published: {said}" for name, said in sorted(refused.items())]
-        notes += self._behind(seen)
-        if tuple(notes) != self._told:
+        notes += [f"{name} is not published: {message}" for name, message in sorted(refused.items())]
+        notes += self._behind(compared)
+        if tuple(notes) != self._logged:
             for note in notes[:_SHOWN]:
-                self._log.warning("not as it should be", what=note, of=len(notes))
-        status.notes = self._told = tuple(notes)
+                self._log.warning("publishing is incomplete", what=note, of=len(notes))
+        status.notes = self._logged = tuple(notes)
 
-    def _behind(self, seen: Seen) -> list[str]:
-        if seen.changes.any:
-            self._rests_since = trio.current_time()
-        resting = trio.current_time() - self._rests_since
-        if self._style.kind is Kind.SERVICE or resting < OLD_ENOUGH:
+    def _behind(self, compared: Comparison) -> list[str]:
+        if compared.changes.any:
+            self._last_change = trio.current_time()
+        if self._style.kind is Kind.SERVICE or trio.current_time() - self._last_change < OBSERVED_AFTER:
             return []
-        ours = [one for one in seen.current if isinstance(one, Stored) and is_owned(one, self._style.owner)]
+        ours = [one for one in compared.current if isinstance(one, Stored) and is_owned(one, self._style.owner)]
         behind = unobserved(ours, now=datetime.now(UTC))
         if not behind:
             return []
         shown = ", ".join(behind[:_SHOWN])
-        return [f"external-dns has not seen {len(behind)} objects ({shown}): does it run, with --source=crd?"]
+        return [f"external-dns has not read {len(behind)} objects ({shown}): does it run, with --source=crd?"]
 
-    def _count(self, seen: Seen, outcomes: list[Outcome]) -> None:
+    def _count(self, compared: Comparison, outcomes: list[Outcome]) -> None:
         done = sum(outcome is Outcome.DONE for outcome in outcomes)
-        self._status.writes["done"] += done
-        self._status.writes["failed"] += len(outcomes) - done
+        self._status.writes[DONE] += done
+        self._status.writes[FAILED] += len(outcomes) - done
         if done:
-            changes = seen.changes
+            changes = compared.changes
             self._log.info(
                 "published", create=len(changes.create), update=len(changes.update), delete=len(changes.delete)
             )
@@ -192,8 +189,20 @@ class ExternalDnsTarget:
     def _where(self) -> str:
         return f"{self._style.kind.shown}s in namespace {self._style.namespace}"
 
-    def _troubled(self, error: ApiError) -> Troubled:
+    def _publish_error(self, error: ApiError) -> PublishError:
         hint = ""
         if isinstance(error, NotFound) and self._style.kind is Kind.DNS_ENDPOINT:
-            hint = "; is the definition of DNSEndpoint installed? --output service does without"
-        return Troubled(f"{self._where}: {error}{hint}", status=ExitStatus.UNKNOWN)
+            hint = "; is the definition of DNSEndpoint installed? --output service does not need it"
+        return PublishError(f"{self._where}: {error}{hint}", status=ExitStatus.UNKNOWN)
+
+
+def format_changes(changes: Changes) -> Iterator[str]:
+    """A line for each change, and for each record that is not published."""
+    for one in changes.create:
+        yield f"create {one.name}: {format_record(one.record)}"
+    for one, _ in changes.update:
+        yield f"update {one.name}: {format_record(one.record)}"
+    for stored in changes.delete:
+        yield f"delete {stored.metadata.name}"
+    for conflict in changes.conflicts:
+        yield f"leave {conflict.manifest.name}: {conflict.reason}"

@@ -1,1 +1,1 @@
-"""A block of names in the hosts file of a node. Pure: block.py and lines.py."""
+"""A block of names in the hosts file of a node. Pure: block.py, lines.py and mounts.py."""

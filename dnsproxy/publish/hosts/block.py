@@ -1,9 +1,8 @@
-"""The block of ours in a hosts file, and the file with another block in its place.
+"""Our block of lines in a hosts file: finds, adds, replaces and removes it.
 
-The law: a file has no block or exactly one. Everything outside of it stays octet for octet, line ends and a missing one
-at the end included; putting the same block in again changes nothing, and taking it out gives back the octets from
-before it came. Markers that do not enclose one block were moved by other hands, and are refused rather than guessed at.
-Pure.
+The law: a file has no block or exactly one. Everything outside the block stays octet for octet, line ends included,
+also a missing one at the end of the file. Adding the same block again changes nothing, and removing it restores the
+octets from before it was added. Markers that do not enclose one block were edited by hand, and are refused. Pure.
 """
 
 from __future__ import annotations
@@ -16,15 +15,15 @@ from typing import Final
 BEGIN: Final = b"# BEGIN switchback: managed by dnsproxy publish-hosts, changes in here are lost"
 END: Final = b"# END switchback"
 JOINED: Final = b" (the line above had no end)"
-"""Behind BEGIN, where the line end in front of it is ours too."""
+"""Follows BEGIN if the line end in front of the block is ours too."""
 
-# The words after the name may change from version to version; what is recognised may not.
+# The words after the name may change from version to version; the part that is matched must not.
 _MARKER: Final = re.compile(rb"^[ \t]*#[ \t]*(BEGIN|END) switchback\b(?!-)([^\n]*)", re.MULTILINE)
-_REMEDY: Final = "take out the marker lines and the lines of dnsproxy between them"
+_REMEDY: Final = "remove the marker lines and the lines of dnsproxy between them"
 
 
 class HostsFileError(ValueError):
-    """A hosts file that is not touched; the message names the line, the reason and the remedy."""
+    """A hosts file that is left unchanged; the message names the line, the reason and the remedy."""
 
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(f"line {line}: {reason}; {_REMEDY}")
@@ -33,7 +32,7 @@ class HostsFileError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What would become of a file."""
+    """A file's content before and after."""
 
     old: bytes
     new: bytes
@@ -46,20 +45,20 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Where our block stands in a file, by octets, and what is in it."""
+    """The position of our block in a file, in octets, and its lines."""
 
     start: int
     stop: int
     joined: bool
-    """Whether the line end in front of it is ours."""
+    """Whether the line end in front of the block is ours."""
     lines: tuple[bytes, ...]
     """Between the markers, without their ends."""
 
 
 def plan_block(text: bytes, lines: Sequence[str]) -> Change:
-    """The file with these lines (ASCII, without ends) in our block; without any, the file without it.
+    """The file with these lines (ASCII, without line ends) in our block; without lines, the file without the block.
 
-    A new block comes at the end; one that is there keeps its place. Raises HostsFileError.
+    A new block goes at the end; an existing one keeps its place. Raises HostsFileError.
     """
     block = find_block(text)
     if not lines:
@@ -89,12 +88,12 @@ def find_block(text: bytes) -> Block | None:
 
 
 def foreign_text(text: bytes) -> bytes:
-    """What others have in the file. Raises HostsFileError."""
+    """The file without our block. Raises HostsFileError."""
     return plan_block(text, ()).new
 
 
 def first_difference(old: bytes, new: bytes) -> int:
-    """How many octets two texts begin with in common."""
+    """The length of the common prefix, in octets."""
     low, high = 0, min(len(old), len(new))
     while low < high:
         middle = (low + high + 1) // 2
@@ -105,14 +104,14 @@ def first_difference(old: bytes, new: bytes) -> int:
 def _without(text: bytes, block: Block) -> bytes:
     before, after = text[: block.start], text[block.stop :]
     if block.joined and not after:
-        # Where somebody wrote below the block meanwhile, the line end parts two lines of theirs by now.
+        # If another program wrote below the block meanwhile, the line end separates two of its lines by now.
         end_of_line = _end_of_line(text[block.start : block.stop])
         before = before.removesuffix(end_of_line)
     return before + after
 
 
 def _end_of_line(text: bytes) -> bytes:
-    """As the first line has it."""
+    """The line end of the first line."""
     return b"\r\n" if text[: text.find(b"\n") + 1].endswith(b"\r\n") else b"\n"
 
 

@@ -1,4 +1,4 @@
-"""The command line of `dnsproxy publish-hosts`: flags and variables to HostsSettings."""
+"""The command line of `dnsproxy publish-hosts`: from flags and variables to HostsSettings."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ def parse_map_name(text: str) -> MapName:
     "--to",
     type=click.Path(path_type=Path),
     default="/etc/hosts",
-    help="The hosts file to keep a block in; everything outside of it stays as it is, and names in it go before ours.",
+    help="The hosts file to keep a block in. Everything outside the block stays as it is, and names there win.",
 )
 @click.option(
     "--to-configmap",
     type=CheckedType("ns/name", parse_map_name),
-    help="Keep the table in this ConfigMap instead, for others to mount and take with --from-file.",
+    help="Keep the table in this ConfigMap instead, for publishers that mount it and read it with --from-file.",
 )
-@click.option("--force", is_flag=True, help="Take a file for --to whose name is not `hosts`.")
+@click.option("--force", is_flag=True, help="Accept a file for --to whose name is not `hosts`.")
 @publisher_options
 def publish_hosts(log_format: str | None, log_level: str, **values: Any) -> None:
-    """Keep the names of a running server in a hosts file, for what never asks the cluster's DNS.
+    """Keep the names of a running server in a hosts file, for programs that never ask the cluster's DNS.
 
-    Exit status: 0 done, 1 the file is refused, or no longer the node's own, 2 bad usage, 3 the table or the cluster
-    can't be asked.
+    Exit status: 0 done, 1 the file is refused or the node has replaced it, 2 bad usage, 3 the table or the cluster is
+    out of reach.
     """
     from dnsproxy.publish.hosts.program import run_publish_hosts  # noqa: PLC0415  # --help must not cost its imports
     from dnsproxy.publish.settings import HostsSettings  # noqa: PLC0415
@@ -59,7 +59,7 @@ def publish_hosts(log_format: str | None, log_level: str, **values: Any) -> None
 
     common = make_common(values)
     if common.dry_run and values["to_configmap"]:
-        raise BadUsage(["--dry-run shows a hosts file; --to-configmap has none"])
+        raise BadUsage(["--dry-run previews a hosts file; --to-configmap has none"])
     settings = HostsSettings(common, values["to_configmap"] or values["to"], force=values["force"])
     configure_logging(format=log_format, level=log_level)
     run_program(run_publish_hosts, settings)

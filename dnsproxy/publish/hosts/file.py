@@ -1,8 +1,8 @@
-"""The hosts file of a node: read, changed by a plan, and read again, whoever else writes to it.
+"""Changes the hosts file of a node while other programs may write to it too.
 
-The law: a file that is mounted is written in place, from the first octet that differs on, because no other file can
-take its name (rename(2): EBUSY); any other is replaced whole, with its mode, owner and attributes. What somebody else
-wrote meanwhile is planned on anew. Everything here may block, so it belongs in a thread.
+The law: a mounted file is written in place, from the first octet that differs, because no other file can take its name
+(rename(2): EBUSY). Any other file is replaced atomically and keeps its mode, owner and attributes. If another program
+wrote meanwhile, the change is planned again. All functions may block, so they belong in a thread.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from pathlib import Path
 from typing import Final
 
 from dnsproxy.publish.hosts.block import Change, first_difference
-from dnsproxy.publish.mounts import Mount, find_mount
+from dnsproxy.publish.hosts.mounts import Mount, find_mount
 from sidecar.atomic_file import copy_owner_and_mode, replace_file
 from sidecar.file_follower import Mark, file_mark, open_regular_file
 
 LARGEST: Final = 64 << 20
-"""Octets; a file beyond this is no hosts file."""
-TRIES: Final = 5
-"""Plans; whoever writes to the file in between each time is not fought."""
+"""Octets; a larger file is not a hosts file."""
+ATTEMPTS: Final = 5
+"""How often a change is planned while another program keeps writing to the file."""
 
 _MOUNTS: Final = Path("/proc/self/mountinfo")
-# A mount that mountinfo did not show, a folder where nothing can be made, attributes that only the kernel can set.
+# A mount that mountinfo did not show, a folder where no file can be created, attributes that only the kernel can set.
 _IN_PLACE_AFTER: Final = frozenset({errno.EBUSY, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTSUP})
 _NO_ATTRIBUTES: Final = frozenset({errno.ENOTSUP, errno.ENODATA, errno.ENOSYS})
 
@@ -35,50 +35,50 @@ Plan = Callable[[bytes], Change]
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """What tells one state of a file from another without reading it."""
+class FileState:
+    """The state of a file, to detect a change without reading it."""
 
     mark: Mark = ()
     mount: Mount | None = None
-    """What is mounted at its path itself."""
+    """The mount at the path itself."""
     links: int = 0
-    """How many names it has."""
+    """The number of hard links."""
 
     @property
     def replaced(self) -> bool:
-        """Whether another file has its name where it was mounted from."""
+        """Whether the node has another file under the name that was mounted."""
         return self.mount is not None and (self.mount.deleted or self.links == 0)
 
 
-class FileTrouble(Exception):
+class FileError(Exception):
     """A file that cannot be used; the message says why, on one line."""
 
 
-class Replaced(FileTrouble):
-    """The file that is mounted here is no longer the node's: that has another one of the same name now."""
+class FileReplaced(FileError):
+    """The mounted file is no longer the node's: the node has another file of the same name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What was found and made of it."""
+    """The content before and after."""
 
     old: bytes
     new: bytes
-    state: State
-    """Of the file afterwards."""
+    state: FileState
+    """The state of the file afterwards."""
 
 
 def apply(path: Path, plan: Plan) -> Applied:
-    """Change the file by the plan until it is as planned. Raises FileTrouble, and what `plan` raises."""
-    with _translated(path):
+    """Write the planned content, and repeat until the file has it. Raises FileError, and what `plan` raises."""
+    with _as_file_error(path):
         path = _resolved(path)
         first = there = base = _read(path)
-        for _ in range(TRIES):
+        for _ in range(ATTEMPTS):
             state, planned = state_of(path), plan(base).new
             if state.replaced:
-                raise Replaced(
-                    f"{path}: the node has another file in its place now, and the one that is mounted here is read by "
-                    "nobody; a new container gets the new one"
+                raise FileReplaced(
+                    f"{path}: the node has another file in its place now, and no program reads the one that is "
+                    "mounted here; a new container gets the new file"
                 )
             if (again := _read(path)) != there:
                 there = base = again
@@ -86,39 +86,39 @@ def apply(path: Path, plan: Plan) -> Applied:
                 return Applied(first, planned, state)
             else:
                 lost = _write(path, Change(there, planned), in_place=state.mount is not None)
-                # Before the look, so that what comes after that is another state.
+                # The state is taken before the content is read: a later write gives another state.
                 state, there = state_of(path), _read(path)
                 base = there if lost is None else lost
                 if base == planned:
                     return Applied(first, planned, state)
-    raise FileTrouble(f"{path} was changed by somebody else {TRIES} times while it was being written")
+    raise FileError(f"{path} was changed by another program {ATTEMPTS} times while it was being written")
 
 
-def state_of(path: Path) -> State:
-    """The present state; that of a file that is not there is none."""
+def state_of(path: Path) -> FileState:
+    """The present state; an empty one if there is no file."""
     try:
         path = _resolved(path)
-        return State(file_mark(path), _mount_at(path), path.stat().st_nlink)
+        return FileState(file_mark(path), _mount_at(path), path.stat().st_nlink)
     except OSError:
-        return State()
+        return FileState()
 
 
 def read(path: Path) -> bytes:
-    """The contents. Raises FileTrouble."""
-    with _translated(path):
+    """The content. Raises FileError."""
+    with _as_file_error(path):
         return _read(path)
 
 
 @contextmanager
-def _translated(path: Path) -> Iterator[None]:
+def _as_file_error(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise FileTrouble(f"{path}: {error.strerror or error}") from error
+        raise FileError(f"{path}: {error.strerror or error}") from error
 
 
 def _resolved(path: Path) -> Path:
-    # Path.resolve has an exception of its own for a link that leads to itself.
+    # Path.resolve raises RuntimeError for a link to itself.
     return Path(os.path.realpath(path, strict=True))
 
 
@@ -127,9 +127,9 @@ def _read(path: Path) -> bytes:
         with open_regular_file(path) as file:
             content = file.read(LARGEST + 1)
     except ValueError as error:
-        raise FileTrouble(f"{path} {error}") from None
+        raise FileError(f"{path} {error}") from None
     if len(content) > LARGEST:
-        raise FileTrouble(f"{path} is larger than {LARGEST >> 20} MiB")
+        raise FileError(f"{path} is larger than {LARGEST >> 20} MiB")
     return content
 
 
@@ -137,12 +137,12 @@ def _mount_at(path: Path) -> Mount | None:
     try:
         return find_mount(_MOUNTS.read_bytes(), os.fsencode(path))
     except OSError:
-        # Without /proc the rename tells.
+        # Without /proc, the rename fails with EBUSY for a mounted file.
         return None
 
 
 def _write(path: Path, change: Change, *, in_place: bool) -> bytes | None:
-    """Write; gives the contents of a file that has lost its name to ours with something new in it, else None."""
+    """Write; returns the content of the old file if another program wrote to it until the rename, else None."""
     if not in_place:
         try:
             return _replace(path, change)
@@ -156,7 +156,7 @@ def _write(path: Path, change: Change, *, in_place: bool) -> bytes | None:
 def _overwrite(path: Path, change: Change) -> None:
     old, new = change.old, change.new
     start = first_difference(old, new)
-    # Padded to the old length: who is killed before the cut leaves blank lines behind, and not half of old ones.
+    # Padded to the old length: a process that is killed before the truncation leaves blank lines, not half old lines.
     rest = memoryview(new[start:] + b"\n" * (len(old) - len(new)))
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
@@ -170,7 +170,7 @@ def _overwrite(path: Path, change: Change) -> None:
 
 
 def _replace(path: Path, change: Change) -> bytes | None:
-    """Put a new file in its place, if it is still the one that was read."""
+    """Replace the file, if it is still the one that was read; returns as _write."""
     with open_regular_file(path) as before:
         replaced = replace_file(
             path,
@@ -181,13 +181,13 @@ def _replace(path: Path, change: Change) -> bytes | None:
         )
         if not replaced:
             return None
-        # Who opened the old file before the rename may have written to it until now.
+        # A program that opened the old file before the rename may have written to it until now.
         last = before.read(LARGEST + 1)
     return None if last == change.old else last
 
 
 def _take_over(old: int, new: int) -> None:
-    """Owner, mode and attributes (an SELinux label, an ACL). Raises OSError where one of them cannot be had."""
+    """Copy owner, mode and extended attributes (an SELinux label, an ACL). Raises OSError if one cannot be set."""
     copy_owner_and_mode(os.fstat(old), new)
     try:
         names = os.listxattr(old)

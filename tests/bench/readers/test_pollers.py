@@ -11,7 +11,7 @@ async def test_each_reader_is_sent_a_table_once_and_then_told_that_it_is_the_sam
     server = Server()
     server.table = table_of("app.example.org 192.0.2.10")
     async with serving(server) as source:
-        await source.look()
+        await source.read()
         polled = await poll(server.name.port, readers=5, interval=0.01, seconds=2)
     assert polled.failed == 0
     assert 1 <= polled.new <= 5

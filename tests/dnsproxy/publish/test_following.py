@@ -11,8 +11,9 @@ import trio
 import trio.testing
 
 from dnsproxy.admin.publication import Publication
-from dnsproxy.publish.following import Pace, Troubled, follow, publish_once
+from dnsproxy.publish.following import PublishError, follow, publish_once
 from dnsproxy.publish.publisher_status import PublishStatus
+from dnsproxy.publish.settings import Pace
 from sidecar.errors import StartError
 from tests.kit.publications import ScriptedSource, publication
 
@@ -31,9 +32,9 @@ class ScriptedTarget:
         said = self.script[min(len(self.taken), len(self.script) - 1)]
         self.taken.append((trio.current_time(), publication, confirmed))
         if said == "hold":
-            return "" if confirmed else "a second look decides"
+            return "" if confirmed else "a second read decides"
         if said:
-            raise Troubled(said)
+            raise PublishError(said)
         return ""
 
     @property
@@ -61,7 +62,7 @@ async def test_a_table_is_published_at_once_and_looked_at_in_every_interval(auto
     assert [taken for _, taken, _ in target.taken[:3]] == [ONE, ONE, TWO]
     assert target.times[0] == start
     assert all(9 <= later - earlier <= 11 for earlier, later in zip(target.times, target.times[1:], strict=False))
-    assert noted.looks == {"changed": 2, "unchanged": 1, "failed": 0}
+    assert noted.reads == {"changed": 2, "unchanged": 1, "failed": 0}
     assert noted.why_not_ready() == ""
 
 
@@ -71,8 +72,8 @@ async def test_a_table_that_cannot_be_read_takes_nothing_away_and_is_told_of_onc
     source, target, noted = ScriptedSource([ONE, "away", "away", "still away", ONE]), ScriptedTarget(), status()
     logs = await followed(source, target, seconds=45, noted=noted)
     assert {taken for _, taken, _ in target.taken} == {ONE}
-    assert logs == ["warning cannot read the table; what is published stays", "info the table can be read again"]
-    assert noted.looks["failed"] == 3
+    assert logs == ["warning cannot read the table; published names stay", "info the table can be read again"]
+    assert noted.reads["failed"] == 3
     assert noted.source_trouble == ""
 
 
@@ -90,7 +91,7 @@ async def test_a_first_table_is_waited_for_with_growing_pauses_up_to_the_interva
     source, noted = ScriptedSource(["away"]), status()
     await followed(source, ScriptedTarget(), seconds=42, noted=noted, interval=4)
     # After 1, 2, 4, 4 ... seconds, each up to a half more or less.
-    assert 42 / 6 <= source.looks <= 42 / 2 + 4
+    assert 42 / 6 <= source.reads <= 42 / 2 + 4
     assert noted.why_not_ready() == "away"
 
 
@@ -127,7 +128,7 @@ async def test_what_is_held_back_for_good_is_looked_at_no_more_often_than_else(
 
 
 async def test_a_failure_between_two_looks_does_not_confirm(autojump_clock: trio.abc.Clock) -> None:  # noqa: ARG001
-    """The second look is one that saw a table."""
+    """The second read is one that saw a table."""
     target = ScriptedTarget(["", "hold"])
     await followed(ScriptedSource([ONE, TWO, "away", TWO]), target, seconds=35, noted=status())
     assert [confirmed for *_, confirmed in target.taken[:3]] == [False, False, True]
@@ -149,8 +150,8 @@ async def test_a_target_that_fails_is_tried_again_and_each_trouble_is_told_once(
     [
         pytest.param(["away"], [""], 3, "away", id="no table"),
         pytest.param([ONE], ["refused"], 1, "refused", id="refused"),
-        pytest.param([ONE, "away"], ["hold"], 3, "away", id="no second look"),
-        pytest.param([ONE], ["hold", "refused"], 1, "refused", id="refused at the second look"),
+        pytest.param([ONE, "away"], ["hold"], 3, "away", id="no second read"),
+        pytest.param([ONE], ["hold", "refused"], 1, "refused", id="refused at the second read"),
     ],
 )
 async def test_once_says_why_it_did_not_publish(

@@ -23,7 +23,7 @@ def status(**changes: object) -> PublishStatus:
         pytest.param({"held_back": "doubt", "source_trouble": "away"}, "doubt", id="a doubtful first table"),
         pytest.param({"published_time": 1.0}, "", id="published"),
         pytest.param({"published_time": 1.0, "source_trouble": "away"}, "", id="published, then no table"),
-        pytest.param({"published_time": 1.0, "held_back": "doubt"}, "", id="published, then in doubt"),
+        pytest.param({"published_time": 1.0, "held_back": "doubt"}, "", id="published, then held back"),
         pytest.param({"published_time": 1.0, "target_trouble": "full"}, "full", id="published, then not"),
     ],
 )
@@ -32,8 +32,8 @@ def test_it_is_ready_while_what_it_published_stands(changes: dict[str, object], 
 
 
 def test_metrics_count_and_name_no_name() -> None:
-    one = status(names=3, left_out={"wildcard": 2}, published_time=12.5, held_back="doubt", objects=4, conflicts=1)
-    one.looks["changed"] += 1
+    one = status(names=3, excluded={"wildcard": 2}, published_time=12.5, held_back="doubt", objects=4, conflicts=1)
+    one.reads["changed"] += 1
     registry = CollectorRegistry()
     registry.register(PublishCollector(one))
     lines = generate_latest(registry).decode().splitlines()
@@ -51,7 +51,7 @@ def test_metrics_count_and_name_no_name() -> None:
 
 
 def test_the_page_escapes_what_comes_from_outside() -> None:
-    page = format_page(status(source_trouble="<script>", notes=("a & b",), objects=7, left_out={"wildcard": 1}))
+    page = format_page(status(source_trouble="<script>", notes=("a & b",), objects=7, excluded={"wildcard": 1}))
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
     assert "a &amp; b" in page

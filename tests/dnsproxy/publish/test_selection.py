@@ -1,10 +1,38 @@
-"""Doubt: which losses take a second look."""
+"""Which names are published, and which losses need a second read."""
 
 from __future__ import annotations
 
 import pytest
 
-from dnsproxy.publish.selection import is_doubtful
+from dnsproxy.admin.publication import Name
+from dnsproxy.dns.names import Reach
+from dnsproxy.publish.selection import is_sudden_loss, select_names
+
+NAMES = (
+    Name("example.org", ("192.0.2.1",)),
+    Name("*.example.org", ("192.0.2.2",), Reach.ONE_LABEL),
+    Name("*.example.org", ("192.0.2.3",), Reach.ANY_LABELS),
+    Name("app.example.org", ("192.0.2.10", "2001:db8::10")),
+    Name("notexample.org", ("192.0.2.4",)),
+)
+
+
+@pytest.mark.parametrize(
+    ("zones", "expected"),
+    [
+        pytest.param(
+            (), ["example.org", "*.example.org", "*.example.org", "app.example.org", "notexample.org"], id="all"
+        ),
+        pytest.param(
+            ("example.org",), ["example.org", "*.example.org", "*.example.org", "app.example.org"], id="by whole labels"
+        ),
+        pytest.param(("app.example.org",), ["app.example.org"], id="one name"),
+        pytest.param(("example.net", "notexample.org"), ["notexample.org"], id="several"),
+        pytest.param(("net",), [], id="none of them"),
+    ],
+)
+def test_zones_narrow(zones: tuple[str, ...], expected: list[str]) -> None:
+    assert [name.hostname for name in select_names(NAMES, zones=zones)] == expected
 
 
 @pytest.mark.parametrize(
@@ -22,4 +50,4 @@ from dnsproxy.publish.selection import is_doubtful
     ],
 )
 def test_losing_nearly_everything_is_doubted(before: int, after: int, doubtful: bool) -> None:
-    assert is_doubtful(before=before, after=after) is doubtful
+    assert is_sudden_loss(before=before, after=after) is doubtful

@@ -16,9 +16,9 @@ from dnsproxy.admin.publication import format_document, names_of
 from dnsproxy.admin.publication_route import PATH, PublicationRoute
 from dnsproxy.answers.table import HostTable
 from dnsproxy.publish import parts
+from dnsproxy.publish.options import parse_server_name
 from dnsproxy.publish.parts import split_document
-from dnsproxy.publish.server_name import parse_server_name
-from dnsproxy.publish.source import FileSource, NotReadable, ServerSource
+from dnsproxy.publish.source import FileSource, ServerSource, SourceError
 from sidecar.admin import Readiness, serve_admin
 from sidecar.answers import Answer
 from sidecar.endpoints import Endpoint
@@ -60,9 +60,9 @@ async def test_a_server_gives_its_table_and_the_very_same_while_it_stays() -> No
     server = Server()
     server.table = table_of("app.example.org 192.0.2.10", "*.example.org 192.0.2.11")
     async with serving(server) as source:
-        first = await source.look()
+        first = await source.read()
         assert first == publication("app.example.org 192.0.2.10", "*.example.org 192.0.2.11")
-        assert await source.look() is first
+        assert await source.read() is first
 
 
 async def test_another_replica_with_the_same_names_costs_no_second_reading() -> None:
@@ -70,18 +70,18 @@ async def test_another_replica_with_the_same_names_costs_no_second_reading() -> 
     rows = ["app.example.org 192.0.2.10", "b.example.org 192.0.2.11"]
     server.table = table_of(*rows)
     async with serving(server) as source:
-        first = await source.look()
+        first = await source.read()
         server.table = table_of(*reversed(rows))
-        assert await source.look() is first
+        assert await source.read() is first
 
 
 async def test_a_new_table_comes_in_a_moment() -> None:
     server = Server()
     server.table = table_of("app.example.org 192.0.2.10")
     async with serving(server) as source:
-        first = await source.look()
+        first = await source.read()
         server.table = table_of("app.example.org 192.0.2.11")
-        while (now := await source.look()) is first:
+        while (now := await source.read()) is first:
             pass
         assert now == publication("app.example.org 192.0.2.11")
 
@@ -90,12 +90,12 @@ async def test_a_server_that_is_not_synced_is_not_believed_and_its_last_word_is_
     server = Server()
     server.table = table_of("app.example.org 192.0.2.10")
     async with serving(server) as source:
-        first = await source.look()
+        first = await source.read()
         server.waiting_for = ("ingress", "gateway")
-        with pytest.raises(NotReadable, match="answers 503: waiting for the first sync of: ingress, gateway"):
-            await source.look()
+        with pytest.raises(SourceError, match="answers 503: waiting for the first sync of: ingress, gateway"):
+            await source.read()
         server.waiting_for = ()
-        assert await source.look() is first
+        assert await source.read() is first
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ async def test_a_server_that_is_not_synced_is_not_believed_and_its_last_word_is_
     ],
 )
 async def test_a_server_that_is_not_there_is_said(server: str, reason: str) -> None:
-    with pytest.raises(NotReadable, match=f"--from .*{reason}"):
-        await ServerSource(parse_server_name(server)).look()
+    with pytest.raises(SourceError, match=f"--from .*{reason}"):
+        await ServerSource(parse_server_name(server)).read()
 
 
 async def test_a_server_that_says_something_else_is_said() -> None:
@@ -123,8 +123,8 @@ async def test_a_server_that_says_something_else_is_said() -> None:
     name = HostPort("127.0.0.1", bound_endpoint(listener).port)
     async with trio.open_nursery() as nursery:
         await nursery.start(serve)
-        with pytest.raises(NotReadable, match="what came is no publication"):
-            await ServerSource(name).look()
+        with pytest.raises(SourceError, match="the answer is not a publication"):
+            await ServerSource(name).read()
         nursery.cancel_scope.cancel()
 
 
@@ -132,11 +132,11 @@ async def test_a_file_is_read_and_read_again_when_it_changes(tmp_path: Path) -> 
     file = tmp_path / "names.json.gz"
     file.write_bytes(format_document(many(3)).octets)
     source = FileSource(file)
-    first = await source.look()
+    first = await source.read()
     assert first == many(3)
-    assert await source.look() is first
+    assert await source.read() is first
     file.write_bytes(format_document(many(4)).octets)
-    assert await source.look() == many(4)
+    assert await source.read() == many(4)
 
 
 def mount(folder: Path, count: int, version: str) -> None:
@@ -157,11 +157,11 @@ def mount(folder: Path, count: int, version: str) -> None:
 async def test_a_mounted_config_map_is_followed(tmp_path: Path) -> None:
     mount(tmp_path, 3, "2026_1")
     source = FileSource(tmp_path)
-    first = await source.look()
+    first = await source.read()
     assert first == many(3)
-    assert await source.look() is first
+    assert await source.read() is first
     mount(tmp_path, 4, "2026_2")
-    assert await source.look() == many(4)
+    assert await source.read() == many(4)
 
 
 async def test_parts_of_two_tables_are_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,8 +170,8 @@ async def test_parts_of_two_tables_are_not_believed(tmp_path: Path, monkeypatch:
     old, new = (split_document(format_document(many(count)).octets) for count in (20, 30))
     for part in (old[0], *new[1:]):
         (tmp_path / part.key).write_bytes(part.octets)
-    with pytest.raises(NotReadable, match="not all of one"):
-        await FileSource(tmp_path).look()
+    with pytest.raises(SourceError, match="not all of one"):
+        await FileSource(tmp_path).read()
 
 
 @pytest.mark.parametrize(
@@ -186,21 +186,21 @@ async def test_a_file_that_cannot_be_used_is_said(tmp_path: Path, content: bytes
     file = tmp_path / "names"
     if content is not None:
         file.write_bytes(content)
-    with pytest.raises(NotReadable, match=f"--from-file .*: .*{reason}"):
-        await FileSource(file).look()
+    with pytest.raises(SourceError, match=f"--from-file .*: .*{reason}"):
+        await FileSource(file).read()
 
 
 async def test_a_folder_without_parts_is_said(tmp_path: Path) -> None:
     (tmp_path / "README").write_text("hello")
-    with pytest.raises(NotReadable, match="there is no part of a publication"):
-        await FileSource(tmp_path).look()
+    with pytest.raises(SourceError, match="there is no part of a publication"):
+        await FileSource(tmp_path).read()
 
 
 async def test_a_folder_with_more_parts_than_make_sense_is_not_read(tmp_path: Path) -> None:
     for number in range(40):
         (tmp_path / f"names-{number:016x}-1-of-1.json.gz").touch()
-    with pytest.raises(NotReadable, match="there are 40 parts"):
-        await FileSource(tmp_path).look()
+    with pytest.raises(SourceError, match="there are 40 parts"):
+        await FileSource(tmp_path).read()
 
 
 async def test_one_document_is_made_for_all_who_ask_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

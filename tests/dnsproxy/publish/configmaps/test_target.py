@@ -13,7 +13,7 @@ from dnsproxy.admin.publication import Publication
 from dnsproxy.publish import parts
 from dnsproxy.publish.configmaps.manifests import MANAGED_BY, MANAGER, MapName
 from dnsproxy.publish.configmaps.target import ConfigMapTarget
-from dnsproxy.publish.following import Troubled
+from dnsproxy.publish.following import PublishError
 from dnsproxy.publish.publisher_status import PublishStatus
 from dnsproxy.publish.source import FileSource
 from tests.kit.object_api import ObjectApi, client_of
@@ -40,7 +40,7 @@ async def mounted(api: ObjectApi, folder: Path) -> Publication:
         for key, value in item.get("binaryData", {}).items():
             (folder / path.rpartition("/")[2]).mkdir(exist_ok=True)
             (folder / path.rpartition("/")[2] / key).write_bytes(base64.b64decode(value))
-    return await FileSource(folder).look()
+    return await FileSource(folder).read()
 
 
 async def test_what_is_published_is_what_a_reader_finds(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ async def test_who_is_undone_each_time_gives_up_for_now() -> None:
     async with target_of(api) as target:
         await target.publish(many(3), confirmed=False)
         api.before = lambda method, path: api.put(path, api.objects[path]) if method == "PATCH" else None
-        with pytest.raises(Troubled, match="changed by somebody else 5 times"):
+        with pytest.raises(PublishError, match="changed 5 times by another writer"):
             await target.publish(many(4), confirmed=False)
 
 
@@ -149,7 +149,7 @@ async def test_a_table_that_fits_nowhere_is_said(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(parts, "MOST_PARTS", 2)
     api = ObjectApi()
     async with target_of(api) as target:
-        with pytest.raises(Troubled, match=r"does not fit, it has .* more than 2 ConfigMaps can hold"):
+        with pytest.raises(PublishError, match=r"does not fit, it has .* more than 2 ConfigMaps can hold"):
             await target.publish(many(50), confirmed=False)
     assert api.writes() == []
 
@@ -158,7 +158,7 @@ async def test_a_table_that_lost_everything_waits_for_a_second_look(tmp_path: Pa
     api = ObjectApi()
     async with target_of(api) as target:
         await target.publish(many(5), confirmed=False)
-        assert "0 names of 5" in await target.publish(many(0), confirmed=False)
+        assert "0 names and 5 are" in await target.publish(many(0), confirmed=False)
         assert await mounted(api, tmp_path) == many(5)
         assert await target.publish(many(0), confirmed=True) == ""
 
@@ -168,7 +168,7 @@ async def test_a_config_map_of_others_is_left_alone() -> None:
     api.put(f"{FOLDER}/names", {"data": {"theirs": "x"}})
     async with target_of(api) as target:
         for use in (target.publish(many(1), confirmed=False), target.remove()):
-            with pytest.raises(Troubled, match="edge/names is not ours"):
+            with pytest.raises(PublishError, match="edge/names is not ours"):
                 await use
     assert api.writes() == []
 
@@ -204,5 +204,5 @@ async def test_to_remove_what_is_not_there_is_no_fault() -> None:
 async def test_what_the_api_server_does_not_do_is_said(method: str, code: int, said: str) -> None:
     api = ObjectApi(refusals={(method, "/names"): (code, "not allowed")})
     async with target_of(api) as target:
-        with pytest.raises(Troubled, match=f"ConfigMap edge/names: {said}"):
+        with pytest.raises(PublishError, match=f"ConfigMap edge/names: {said}"):
             await target.publish(many(1), confirmed=False)

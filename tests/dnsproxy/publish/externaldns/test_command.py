@@ -44,17 +44,17 @@ def run(folder: Path, *arguments: str, **environment: str) -> tuple[int, str, st
     ("arguments", "status", "said"),
     [
         pytest.param(["--once"], 2, "--instance: is required", id="nobody's objects"),
-        pytest.param(["--instance", "a b"], 2, "--instance: 'a b' is no label value", id="a bad instance"),
+        pytest.param(["--instance", "a b"], 2, "--instance: 'a b' is not a label value", id="a bad instance"),
         pytest.param(["--instance", "a", "--ttl", "0"], 2, "--ttl: 0 is not in the range", id="no ttl"),
         pytest.param(["--instance", "a", "--ttl", "86401"], 2, "--ttl: 86401 is not in the range", id="a long ttl"),
-        pytest.param(["--instance", "a", "--namespace", "A"], 2, "--namespace: 'A' is no name", id="a bad namespace"),
+        pytest.param(["--instance", "a", "--namespace", "A"], 2, "'A' is not the name", id="a bad namespace"),
         pytest.param(["--instance", "a", "--output", "json"], 2, "--output: 'json' is not one of", id="a bad output"),
-        pytest.param(["--instance", "a", "--annotation-prefix", "x"], 2, "is no prefix such as", id="a bad prefix"),
+        pytest.param(["--instance", "a", "--annotation-prefix", "x"], 2, "is not a prefix such as", id="a bad prefix"),
         pytest.param(["--instance", "a", "--label", "x"], 2, "--label: 'x' is not KEY=VALUE", id="a bad label"),
         pytest.param(
             ["--instance", "a", "--annotation", "external-dns.alpha.kubernetes.io/target=192.0.2.1"],
             2,
-            "it is set for each name",
+            "the publisher sets it",
             id="an annotation of ours",
         ),
         pytest.param(

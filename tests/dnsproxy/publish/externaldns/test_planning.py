@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -12,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnsproxy.publish.configmaps.manifests import MANAGED_BY, MANAGER
-from dnsproxy.publish.externaldns.manifests import DIGEST, INSTANCE, Kind, Manifest, Style, make_manifest
-from dnsproxy.publish.externaldns.planning import Changes, Stored, plan
-from dnsproxy.publish.externaldns.records import make_records
+from dnsproxy.publish.externaldns.manifests import DIGEST, INSTANCE, Kind, Manifest, Style, make_manifest, make_records
+from dnsproxy.publish.externaldns.planning import Changes, Stored, plan, unobserved
 from sidecar.kubernetes.objects import ObjectMeta
 from tests.kit.publications import publication
 
@@ -208,3 +208,32 @@ def test_a_service_says_it_in_annotations_ipv4_first() -> None:
 def test_labels_of_ones_own_never_hide_whose_an_object_is() -> None:
     (one,) = manifests("a.example.org 192.0.2.1", style=style(labels={MANAGED_BY: "me", INSTANCE: "x"}))
     assert one.body["metadata"]["labels"] == style().owner
+
+
+# --- Objects that external-dns has not read ---
+
+NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+
+
+def aged(observed: int | None, *, created: str | None = "2026-01-01T11:00:00Z", generation: int = 2) -> Stored:
+    body: dict[str, Any] = {"metadata": {"name": "one", "generation": generation, "creationTimestamp": created}}
+    if observed is not None:
+        body["status"] = {"observedGeneration": observed}
+    return msgspec.convert(body, Stored)
+
+
+@pytest.mark.parametrize(
+    ("one", "behind"),
+    [
+        pytest.param(aged(2), False, id="seen"),
+        pytest.param(aged(3), False, id="seen, and more"),
+        pytest.param(aged(1), True, id="seen before the last change"),
+        pytest.param(aged(None), True, id="never seen"),
+        pytest.param(aged(None, created="2026-01-01T11:59:00Z"), False, id="too young to be seen"),
+        pytest.param(aged(None, created=None), False, id="of unknown age"),
+        pytest.param(aged(None, created="yesterday"), False, id="of an age that cannot be read"),
+        pytest.param(aged(None, created="2026-01-01T11:00:00"), True, id="an age without a zone"),
+    ],
+)
+def test_what_is_old_enough_and_was_not_seen_is_named(one: Stored, behind: bool) -> None:
+    assert unobserved([one], now=NOW) == (["one"] if behind else [])

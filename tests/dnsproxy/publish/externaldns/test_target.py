@@ -14,7 +14,7 @@ from dnsproxy.publish.externaldns import objects
 from dnsproxy.publish.externaldns import target as module
 from dnsproxy.publish.externaldns.manifests import Kind, Style
 from dnsproxy.publish.externaldns.target import ExternalDnsTarget
-from dnsproxy.publish.following import Troubled
+from dnsproxy.publish.following import PublishError
 from dnsproxy.publish.publisher_status import PublishStatus
 from tests.kit.object_api import ObjectApi, client_of
 from tests.kit.publications import many, publication
@@ -31,7 +31,7 @@ RESYNC: Final = 10.0
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "RESYNC", RESYNC)
-    monkeypatch.setattr(module, "OLD_ENOUGH", 5.0)
+    monkeypatch.setattr(module, "OBSERVED_AFTER", 5.0)
 
 
 class World:
@@ -183,7 +183,7 @@ async def test_who_is_undone_each_time_gives_up_for_now() -> None:
     async with world_of(api) as world:
         await world.publish("app.example.org 192.0.2.10")
         api.before = lambda method, path: api.put(path, api.objects[path]) if method == "PATCH" else None
-        with pytest.raises(Troubled, match="changed by somebody else each time"):
+        with pytest.raises(PublishError, match="another writer changes DNSEndpoints in namespace edge each time"):
             await world.publish("app.example.org 192.0.2.11")
 
 
@@ -201,7 +201,7 @@ async def test_an_empty_table_is_believed_at_the_second_look_where_that_is_allow
     api = ObjectApi()
     async with world_of(api, allow_empty=True) as world:
         await world.target.publish(many(3), confirmed=False)
-        assert "a second look decides" in await world.target.publish(many(0), confirmed=False)
+        assert "a second read decides" in await world.target.publish(many(0), confirmed=False)
         assert await world.target.publish(many(0), confirmed=True) == ""
     assert names(api) == []
 
@@ -211,7 +211,7 @@ async def test_a_table_that_lost_nearly_everything_waits_for_a_second_look() -> 
     async with world_of(api) as world:
         await world.target.publish(many(30), confirmed=False)
         held_back = await world.target.publish(many(2), confirmed=False)
-        assert held_back == "the table has 2 names, and 30 are published; a second look decides"
+        assert held_back == "the table has 2 names and 30 are published; a second read decides"
         assert len(names(api)) == 30
         assert await world.target.publish(many(2), confirmed=True) == ""
     assert len(names(api)) == 2
@@ -229,7 +229,7 @@ async def test_a_name_that_the_api_server_refuses_keeps_no_other_from_being_publ
     async with world_of(api) as world:
         await world.publish("app.example.org 192.0.2.10", "b.example.org 192.0.2.11")
         assert world.status.notes == ("switchback-app.example.org is not published: 422: a webhook says no",)
-        assert world.status.left_out == {"conflict": 0, "refused": 1}
+        assert world.status.excluded == {"conflict": 0, "refused": 1}
     assert names(api) == ["switchback-b.example.org"]
 
 
@@ -248,7 +248,7 @@ async def test_a_name_that_the_api_server_refuses_keeps_no_other_from_being_publ
 async def test_what_concerns_all_is_one_trouble(method: str, end: str, code: int, said: str) -> None:
     api = ObjectApi(refusals={(method, end): (code, "so")})
     async with world_of(api) as world:
-        with pytest.raises(Troubled, match=said) as caught:
+        with pytest.raises(PublishError, match=said) as caught:
             await world.target.publish(many(30), confirmed=False)
     assert caught.value.status == 3
 
@@ -292,7 +292,7 @@ async def test_objects_that_external_dns_does_not_see_are_told_of_once_they_have
                 await trio.sleep(RESYNC + 1)
                 await world.target.publish(table, confirmed=False)
         (note,) = world.status.notes
-        assert note.startswith("external-dns has not seen 3 objects (switchback-h0.example.org, ")
+        assert note.startswith("external-dns has not read 3 objects (switchback-h0.example.org, ")
         assert len([entry for entry in logs if entry["log_level"] == "warning"]) == 1
         for path, item in api.objects.items():
             api.put(path, {**item, "status": {"observedGeneration": item["metadata"]["generation"]}})
@@ -313,16 +313,18 @@ async def test_services_have_no_word_of_external_dns(
         assert world.status.notes == ()
 
 
-async def test_a_look_changes_nothing() -> None:
+async def test_a_preview_names_each_change_and_makes_none() -> None:
     api = ObjectApi()
     async with world_of(api) as world:
         await world.target.publish(many(2), confirmed=False)
         api.asked.clear()
-        seen = await world.target.look(publication("app.example.org 192.0.2.1", "h0.example.org 192.0.2.66"))
-        assert [one.name for one in seen.changes.create] == ["switchback-app.example.org"]
-        assert [one.name for one, _ in seen.changes.update] == ["switchback-h0.example.org"]
-        assert [one.metadata.name for one in seen.changes.delete] == ["switchback-h1.example.org"]
-        assert len((await world.target.look(None)).changes.delete) == 2
+        preview = await world.target.preview(publication("app.example.org 192.0.2.1", "h0.example.org 192.0.2.66"))
+        assert preview.splitlines() == [
+            "create switchback-app.example.org: app.example.org 192.0.2.1",
+            "update switchback-h0.example.org: h0.example.org 192.0.2.66",
+            "delete switchback-h1.example.org",
+        ]
+        assert (await world.target.preview(None)).count("delete ") == 2
     assert api.writes() == []
 
 

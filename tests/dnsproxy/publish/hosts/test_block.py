@@ -124,14 +124,14 @@ def test_a_marker_of_another_version_is_known(begin: bytes) -> None:
         pytest.param(b"a\r\n\r\n # END switchback\r\n", 3, "stands alone", id="indented, CRLF"),
     ],
 )
-@pytest.mark.parametrize("lines", [LINES, ()], ids=["put in", "take out"])
+@pytest.mark.parametrize("lines", [LINES, ()], ids=["add", "remove"])
 def test_markers_that_enclose_no_one_block_are_refused(
     text: bytes, line: int, reason: str, lines: tuple[str, ...]
 ) -> None:
     with pytest.raises(HostsFileError, match=reason) as caught:
         plan_block(text, lines)
     assert caught.value.line == line
-    assert "take out the marker lines" in str(caught.value)
+    assert "remove the marker lines" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -90,9 +90,9 @@ def test_a_table_in_a_file_is_published_once_and_removed(world: World) -> None:
     assert world.run("--once", "--from-file", str(world.names))[0] == 0
     assert "\n192.0.2.10 app.example.org\n" in world.hosts.read_text()
     status, output, errors = world.run("--remove")
-    assert (status, output, errors) == (0, "", f"{world.hosts}: taken out.\n")
+    assert (status, output, errors) == (0, "", f"{world.hosts}: removed.\n")
     assert world.hosts.read_text() == FOREIGN
-    assert world.run("--remove")[2] == f"{world.hosts}: there was nothing to take out.\n"
+    assert world.run("--remove")[2] == f"{world.hosts}: there was nothing to remove.\n"
 
 
 def test_a_dry_run_is_a_diff_and_changes_nothing(world: World) -> None:
@@ -109,7 +109,7 @@ def test_a_dry_run_is_a_diff_and_changes_nothing(world: World) -> None:
     ("arguments", "status", "said"),
     [
         pytest.param(["--once", "--remove"], 2, "--once and --remove", id="two things at once"),
-        pytest.param(["--once", "--remove-on-exit"], 2, "--remove-on-exit is for a publisher that runs on", id="exit"),
+        pytest.param(["--once", "--remove-on-exit"], 2, "is for a publisher that keeps running", id="exit"),
         pytest.param(["--to", "/etc/passwd", "--once"], 2, "/etc/passwd is not called `hosts`", id="another file"),
         pytest.param(["--from", "nowhere"], 2, "--from: 'nowhere' is not HOST:PORT", id="no port"),
         pytest.param(["--to-configmap", "names"], 2, "--to-configmap: 'names' is no NAMESPACE/NAME", id="no namespace"),
@@ -183,7 +183,7 @@ def test_a_real_server_is_followed_until_sigterm_and_the_file_left_as_it_was(wor
         world.wait_until_written(ours, "\n192.0.2.11 app.example.org\n")
         server.kill()
         log = world.folder / "publish.log"
-        wait_for(lambda: b"what is published stays" in log.read_bytes(), process=ours, log=log)
+        wait_for(lambda: b"published names stay" in log.read_bytes(), process=ours, log=log)
         metrics = scrape(admin)
         assert metrics["dnsproxy_publish_names"] == 1
         assert metrics["dnsproxy_publish_left_out_names"] == 1

@@ -12,7 +12,7 @@ import pytest
 
 from dnsproxy.publish.hosts import file as hosts_file
 from dnsproxy.publish.hosts.block import Change, HostsFileError, plan_block
-from dnsproxy.publish.hosts.file import FileTrouble, Plan, State, apply, read, state_of
+from dnsproxy.publish.hosts.file import FileError, FileState, Plan, apply, read, state_of
 
 LINES = ("192.0.2.10 app.example.org",)
 FOREIGN = b"127.0.0.1 localhost\n"
@@ -137,9 +137,9 @@ def test_who_replaces_the_file_while_ours_is_made_is_planned_on(file: Path, monk
 
 def test_what_changes_right_after_a_write_is_another_state(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else nobody would look again."""
-    states: list[State] = []
+    states: list[FileState] = []
 
-    def noting(path: Path) -> State:
+    def noting(path: Path) -> FileState:
         state = state_of(path)
         states.append(state)
         if len(states) == 2:
@@ -153,8 +153,8 @@ def test_what_changes_right_after_a_write_is_another_state(file: Path, monkeypat
 
 def test_who_writes_each_time_is_not_fought(file: Path) -> None:
     numbers = iter(range(100))
-    disturb = [lambda: file.write_bytes(b"%d\n" % next(numbers))] * hosts_file.TRIES
-    with pytest.raises(FileTrouble, match="changed by somebody else 5 times"):
+    disturb = [lambda: file.write_bytes(b"%d\n" % next(numbers))] * hosts_file.ATTEMPTS
+    with pytest.raises(FileError, match="changed by another program 5 times"):
         apply(file, interrupted(put, *disturb))
     assert b"switchback" not in file.read_bytes()
 
@@ -180,7 +180,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(file: Path, monkeypatch: pytest.M
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", refuse)
-    with pytest.raises(FileTrouble, match="No space left"):
+    with pytest.raises(FileError, match="No space left"):
         apply(file, put)
     assert file.read_bytes() == FOREIGN
     assert os.listdir(file.parent) == ["hosts"]
@@ -285,16 +285,16 @@ def make_loop(path: Path) -> None:
 )
 def test_what_is_no_file_is_said(file: Path, spoil: Callable[[Path], None], reason: str) -> None:
     spoil(file)
-    with pytest.raises(FileTrouble, match=reason):
+    with pytest.raises(FileError, match=reason):
         apply(file, put)
 
 
 def test_a_file_that_is_too_large_is_said(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hosts_file, "LARGEST", 10)
     for use in (lambda: apply(file, put), lambda: read(file)):
-        with pytest.raises(FileTrouble, match="larger than"):
+        with pytest.raises(FileError, match="larger than"):
             use()
 
 
 def test_there_is_no_state_of_what_is_not_there(tmp_path: Path) -> None:
-    assert state_of(tmp_path / "hosts") == State()
+    assert state_of(tmp_path / "hosts") == FileState()

@@ -6,7 +6,7 @@ import pytest
 
 from dnsproxy.admin.publication import Name
 from dnsproxy.dns.names import Reach
-from dnsproxy.publish.hosts.lines import count_names, make_lines, select_names, without_taken
+from dnsproxy.publish.hosts.lines import count_names, make_lines, without_taken
 
 NAMES = (
     Name("example.org", ("192.0.2.1",)),
@@ -26,24 +26,6 @@ def test_each_address_of_each_name_is_a_line_and_wildcards_are_told_once() -> No
         "192.0.2.4 notexample.org",
     )
     assert (made.names, made.wildcards) == (3, ("*.example.org",))
-
-
-@pytest.mark.parametrize(
-    ("zones", "expected"),
-    [
-        pytest.param(
-            (), ["example.org", "*.example.org", "*.example.org", "app.example.org", "notexample.org"], id="all"
-        ),
-        pytest.param(
-            ("example.org",), ["example.org", "*.example.org", "*.example.org", "app.example.org"], id="by whole labels"
-        ),
-        pytest.param(("app.example.org",), ["app.example.org"], id="one name"),
-        pytest.param(("example.net", "notexample.org"), ["notexample.org"], id="several"),
-        pytest.param(("net",), [], id="none of them"),
-    ],
-)
-def test_zones_narrow(zones: tuple[str, ...], expected: list[str]) -> None:
-    assert [name.hostname for name in select_names(NAMES, zones=zones)] == expected
 
 
 def test_names_are_counted_once_however_many_addresses_they_have() -> None:

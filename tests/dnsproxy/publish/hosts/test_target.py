@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import structlog.testing
 
-from dnsproxy.publish.following import Troubled
+from dnsproxy.publish.following import PublishError
 from dnsproxy.publish.hosts import file as hosts_file
 from dnsproxy.publish.hosts.block import find_block
+from dnsproxy.publish.hosts.mounts import Mount
 from dnsproxy.publish.hosts.target import HostsTarget, check_name
-from dnsproxy.publish.mounts import Mount
 from dnsproxy.publish.publisher_status import PublishStatus
 from sidecar.errors import StartError
 from tests.kit.publications import many, publication
@@ -82,7 +82,7 @@ async def test_a_table_that_lost_nearly_everything_is_written_at_the_second_look
 ) -> None:
     await world.target.publish(many(before), confirmed=False)
     held_back = await world.target.publish(many(after), confirmed=False)
-    assert held_back == f"the table has {after} names of {before}; a second look decides"
+    assert held_back == f"the table has {after} names and {before} are published; a second read decides"
     assert len(world.lines) == before
     assert await world.target.publish(many(after), confirmed=True) == ""
     assert len(world.lines) == after
@@ -113,7 +113,7 @@ async def test_wildcards_are_left_out_counted_and_told_once_each_change(world: W
             await world.publish(*rows)
         told.append([entry["names"] for entry in logs if entry["log_level"] == "warning"])
     assert told == [["*.example.org"], [], ["*.example.net, *.example.org"], []]
-    assert world.status.left_out == {"wildcard": 0, "taken": 0}
+    assert world.status.excluded == {"wildcard": 0, "taken": 0}
     assert world.lines == ["192.0.2.10 b.example.org"]
 
 
@@ -126,7 +126,7 @@ async def test_names_that_the_node_has_itself_are_left_to_it_and_told_once(world
         await world.publish(*rows, "c.example.org 192.0.2.10")
     assert [entry["names"] for entry in logs if entry["log_level"] == "warning"] == ["api.example.org"]
     assert world.lines == ["192.0.2.10 b.example.org", "192.0.2.10 c.example.org"]
-    assert (world.status.names, world.status.left_out) == (2, {"wildcard": 0, "taken": 1})
+    assert (world.status.names, world.status.excluded) == (2, {"wildcard": 0, "taken": 1})
     world.file.write_bytes(b"")
     await world.publish(*rows)
     assert world.lines == ["192.0.2.10 api.example.org", "192.0.2.10 b.example.org"]
@@ -134,15 +134,15 @@ async def test_names_that_the_node_has_itself_are_left_to_it_and_told_once(world
 
 async def test_markers_out_of_order_are_told_with_their_line_and_the_file_is_left_alone(world: World) -> None:
     world.file.write_bytes(b"a\n# END switchback\n")
-    for use in (world.publish("app.example.org 192.0.2.10"), world.target.remove(), world.target.plan(many(1))):
-        with pytest.raises(Troubled, match=r"hosts: line 2: a marker stands alone"):
+    for use in (world.publish("app.example.org 192.0.2.10"), world.target.remove(), world.target.preview(many(1))):
+        with pytest.raises(PublishError, match=r"hosts: line 2: a marker stands alone"):
             await use
     assert world.file.read_bytes() == b"a\n# END switchback\n"
 
 
 async def test_a_file_that_is_gone_is_trouble_and_is_not_made(world: World) -> None:
     world.file.unlink()
-    with pytest.raises(Troubled, match="No such file"):
+    with pytest.raises(PublishError, match="No such file"):
         await world.publish("app.example.org 192.0.2.10")
     assert not world.file.exists()
 
@@ -171,10 +171,10 @@ async def test_a_file_that_is_replaced_while_it_is_written_is_noticed_at_the_nex
         await world.target.publish(table, confirmed=False)
 
 
-async def test_a_plan_changes_nothing(world: World) -> None:
-    change = await world.target.plan(publication("app.example.org 192.0.2.10"))
-    assert change.changed
-    assert (await world.target.plan(None)).changed is False
+async def test_a_preview_is_a_diff_and_changes_nothing(world: World) -> None:
+    diff = await world.target.preview(publication("app.example.org 192.0.2.10"))
+    assert diff.endswith("\n+192.0.2.10 app.example.org\n+# END switchback\n")
+    assert await world.target.preview(None) == ""
     assert world.file.read_bytes() == FOREIGN
 
 

@@ -1,10 +1,10 @@
-"""Names of servers: a host and a port."""
+"""The options of all publishers: the name of a server is a host and a port."""
 
 from __future__ import annotations
 
 import pytest
 
-from dnsproxy.publish.server_name import parse_server_name
+from dnsproxy.publish.options import parse_server_name
 from sidecar.host_port import HostPort
 
 

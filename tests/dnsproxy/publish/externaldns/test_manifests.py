@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dnsproxy.publish.externaldns.records import Record, make_records
+from dnsproxy.publish.externaldns.manifests import Record, make_records
 from tests.kit.publications import publication
 
 

@@ -1,6 +1,6 @@
-r"""Mounts: what /proc/self/mountinfo says of one path.
+r"""Finds the mount at one path in /proc/self/mountinfo.
 
-The law: pure; blanks in paths come as octal escapes (`\040`, proc_pid_mountinfo(5)).
+The law: blanks in paths are octal escapes there (`\040`, proc_pid_mountinfo(5)). Pure.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final
 
 _ESCAPE: Final = re.compile(rb"\\([0-7]{3})")
 _ROOT, _POINT = 3, 4
-"""Fields of a line, from 0: what of the file system is mounted, and where."""
+"""Fields of a line, from 0: the mounted path inside its file system, and the mount point."""
 _DELETED: Final = b"//deleted"
 
 
@@ -20,7 +20,7 @@ class Mount:
     """A mount at a path itself, not at a folder above it."""
 
     deleted: bool
-    """Whether what is mounted has lost its name since: the file was replaced by another one."""
+    """Whether the mounted file has lost its name since: another file replaced it."""
 
 
 def find_mount(mountinfo: bytes, path: bytes) -> Mount | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.publish.mounts import Mount, find_mount
+from dnsproxy.publish.hosts.mounts import Mount, find_mount
 
 MOUNTINFO = b"""\
 22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
