@@ -7,8 +7,8 @@ from typing import Final
 
 import click
 
-from sidecar.lazy_commands import LazyCommands
-from sidecar.usage import Group
+from sidecar.cli.lazy_commands import LazyCommands
+from sidecar.cli.usage import Group
 
 COMMANDS: Final = MappingProxyType(
     {

@@ -16,8 +16,8 @@ import click
 from proxy.header.protocol import ProxyProtocol
 from proxy.routes import Route, check_routes, parse_advertise, parse_route
 from proxy.settings import Settings
-from sidecar.checked_type import CheckedType
-from sidecar.options import (
+from sidecar.cli.checked_type import CheckedType
+from sidecar.cli.options import (
     BadUsage,
     Command,
     Endpoint,
@@ -129,7 +129,7 @@ def main(
         raise BadUsage(["--crc32c: no route has a header of version 2"])
     # Not at the top: --help and completion do not need these imports.
     from proxy.serve.program import serve  # noqa: PLC0415
-    from sidecar.logs import configure_logging  # noqa: PLC0415
+    from sidecar.cli.logs import configure_logging  # noqa: PLC0415
 
     configure_logging(format=log_format, level=log_level)
     _raise_descriptor_limit()

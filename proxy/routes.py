@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from proxy.header.protocol import ProxyProtocol
-from sidecar.endpoints import Endpoint, parse_endpoint, parse_port
-from sidecar.host_port import HostPort, parse_host_port
-from sidecar.text import quoted
+from sidecar.values.endpoints import Endpoint, parse_endpoint, parse_port
+from sidecar.values.host_port import HostPort, parse_host_port
+from sidecar.values.text import quoted
 
 ROUTE_FLAG = "--route"
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import click
 
-from sidecar.text import one_line
+from sidecar.values.text import one_line
 
 _CLEAR: Final = "\r\x1b[K"
 

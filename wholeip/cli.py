@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from sidecar.options import (
+from sidecar.cli.options import (
     Endpoint,
     EndpointType,
     Group,
@@ -85,7 +85,7 @@ def run(*, admin: Endpoint | None, log_format: str | None, log_level: str, **val
 
     Exit status: 0 stopped, 2 bad usage, 3 the cluster's address or nftables is not to be had.
     """
-    from sidecar.logs import configure_logging  # noqa: PLC0415  # --help must not cost what an agent needs
+    from sidecar.cli.logs import configure_logging  # noqa: PLC0415  # --help must not cost what an agent needs
     from wholeip.agent.program import run_agent  # noqa: PLC0415
     from wholeip.settings import RunSettings  # noqa: PLC0415
 

@@ -11,11 +11,11 @@ from typing import Final
 import click
 import trio
 
-from sidecar.errors import ExitStatus, StartError
 from sidecar.kubernetes.errors import ApiError, Forbidden
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.one_shot import list_all
-from sidecar.text import one_line
+from sidecar.values.errors import ExitStatus, StartError
+from sidecar.values.text import one_line
 from wholeip.agent.following import open_client
 from wholeip.agent.status import Document, format_json, show_mapping, show_report
 from wholeip.mappings.cluster_state import ClusterState

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from wholeip.mappings.addresses import Network
 from wholeip.mappings.services import DEFAULT_PROXY_NAME
 

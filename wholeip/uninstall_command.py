@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from sidecar.errors import ExitStatus, StartError
+from sidecar.values.errors import ExitStatus, StartError
 from wholeip.agent.present import address_count
 from wholeip.kernel.nft import Nft, Table
 from wholeip.ruleset.nft_errors import NftFailed

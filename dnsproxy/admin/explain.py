@@ -20,7 +20,7 @@ from dnsproxy.hostnames.ownership import ADVICE
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.hostnames.wildcards import wider
-from sidecar.text import escape_controls, escaped_json
+from sidecar.values.text import escape_controls, escaped_json
 
 LONGEST: Final = 1_000
 """Characters of a name that is asked about: enough to recognise one that is too long."""

@@ -17,7 +17,7 @@ from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.verdict import Verdict
 from dnsproxy.hostnames.wildcards import reaches
-from sidecar.text import align_columns, escape_controls, escaped_json
+from sidecar.values.text import align_columns, escape_controls, escaped_json
 
 _SLICE: Final = 50
 """Hostnames looked at for one piece: less than a millisecond."""

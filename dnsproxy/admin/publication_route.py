@@ -15,8 +15,8 @@ import trio
 
 from dnsproxy.admin.publication import Document, names_of, write_document
 from dnsproxy.answers.table import HostTable
-from sidecar.answers import Answer, Route
-from sidecar.slices import in_slices
+from sidecar.admin.answers import Answer, Route
+from sidecar.loop.slices import in_slices
 
 PATH: Final = "/names.json.gz"
 _TYPE: Final = "application/gzip"

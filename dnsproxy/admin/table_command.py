@@ -12,10 +12,10 @@ from urllib.parse import quote
 import click
 
 from dnsproxy.dns.names import parse_zone
-from sidecar.checked_type import CheckedType
-from sidecar.errors import ExitStatus
-from sidecar.options import Command, Decorated, Endpoint, EndpointType, StartError, run_program
-from sidecar.text import escape_controls
+from sidecar.cli.checked_type import CheckedType
+from sidecar.cli.options import Command, Decorated, Endpoint, EndpointType, StartError, run_program
+from sidecar.values.errors import ExitStatus
+from sidecar.values.text import escape_controls
 
 if TYPE_CHECKING:
     from dnsproxy.admin.listing import Listing, Row
@@ -84,7 +84,7 @@ def explain(name: str, admin: Endpoint, output: str) -> None:
 
 async def _table(admin: Endpoint, output: str, zones: tuple[str, ...]) -> int:
     from dnsproxy.admin.listing import parse_listing, select_rows  # noqa: PLC0415  # as above
-    from sidecar.asking import ask  # noqa: PLC0415
+    from sidecar.admin.asking import ask  # noqa: PLC0415
 
     octets = await ask(admin, "/table", program=_PROGRAM)
     try:
@@ -99,7 +99,7 @@ async def _table(admin: Endpoint, output: str, zones: tuple[str, ...]) -> int:
 
 async def _explain(name: str, admin: Endpoint, output: str) -> int:
     from dnsproxy.admin.explain import format_document, format_explanation, parse_explanation  # noqa: PLC0415
-    from sidecar.asking import ask  # noqa: PLC0415
+    from sidecar.admin.asking import ask  # noqa: PLC0415
 
     octets = await ask(admin, f"/explain?name={quote(name, safe='')}", program=_PROGRAM)
     try:

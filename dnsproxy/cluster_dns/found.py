@@ -1,7 +1,7 @@
 """Found: what serves a cluster's DNS and what could be changed about it, as one frozen value.
 
 The law: it holds what was read and nothing that was decided; choice.py decides. Names of ConfigMaps, keys and files are
-the cluster's own: show them through sidecar.text.
+the cluster's own: show them through sidecar.values.text.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ from dnsproxy.corefile.forward import parse_forward
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.placing import find_root_block
 from dnsproxy.corefile.zones import ROOT
-from sidecar.endpoints import is_address
 from sidecar.kubernetes.structs.network import Service
 from sidecar.kubernetes.structs.workload import Container, Workload
+from sidecar.values.endpoints import is_address
 
 LABELS: Final = frozenset(["node-local-dns", "nodelocaldns"])
 """Values of `k8s-app` of such a cache."""

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 import click
 from click.core import ParameterSource
 
-from sidecar.checked_type import CheckedType
-from sidecar.options import Decorated, EndpointType, add_options, kubeconfig_options
+from sidecar.cli.checked_type import CheckedType
+from sidecar.cli.options import Decorated, EndpointType, add_options, kubeconfig_options
 
 if TYPE_CHECKING:
     from dnsproxy.cluster_dns.found import ServiceRef

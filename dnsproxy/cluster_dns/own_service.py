@@ -25,10 +25,10 @@ from dnsproxy.cluster_dns.requests import (
 )
 from dnsproxy.cluster_dns.servers import labels_of, pod_of
 from dnsproxy.corefile.zones import DNS_PORT
-from sidecar.endpoints import Endpoint, parse_address
 from sidecar.kubernetes.endpoint_slices import SERVICE_NAME, EndpointSlice
 from sidecar.kubernetes.structs.network import Service
 from sidecar.kubernetes.structs.workload import Container, PodSpec
+from sidecar.values.endpoints import Endpoint, parse_address
 
 _FLAG: Final = "--upstream"
 _VARIABLE: Final = "DNSPROXY_UPSTREAM"

@@ -15,7 +15,7 @@ from dnsproxy.cluster_dns.found import Found
 from dnsproxy.cluster_dns.traces import Trace
 from dnsproxy.corefile.zones import DNS_PORT, ROOT
 from dnsproxy.dns.wire import Rcode
-from sidecar.endpoints import Endpoint, parse_endpoint
+from sidecar.values.endpoints import Endpoint, parse_endpoint
 
 MOST_ZONES: Final = 5
 """Zones that are probed; what is installed for one is loaded with the others."""

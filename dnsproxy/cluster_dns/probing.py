@@ -18,8 +18,8 @@ import trio
 from dnsproxy.cluster_dns.probe_results import Outcome, ProbeResult
 from dnsproxy.dns import probe
 from dnsproxy.dns.wire import rcode_of
-from sidecar.endpoints import Endpoint
-from sidecar.socket_address import family_of, socket_address
+from sidecar.sockets.socket_address import family_of, socket_address
+from sidecar.values.endpoints import Endpoint
 
 
 @dataclass(frozen=True, slots=True)

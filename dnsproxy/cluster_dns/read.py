@@ -15,7 +15,6 @@ from dnsproxy.cluster_dns.find import find
 from dnsproxy.cluster_dns.found import Found, ServiceRef
 from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef, find_own
 from dnsproxy.cluster_dns.requests import Answer, Denied, Request, Unreadable
-from sidecar.errors import ExitStatus, StartError
 from sidecar.kubernetes import objects
 from sidecar.kubernetes.config import find_cluster
 from sidecar.kubernetes.errors import ApiError, Forbidden, Garbled, NotFound
@@ -23,6 +22,7 @@ from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection
 from sidecar.kubernetes.one_shot import get_object, list_all
 from sidecar.kubernetes.watch_policy import Pace
+from sidecar.values.errors import ExitStatus, StartError
 
 REQUEST_SECONDS: Final = 10.0
 """For one answer of the API server."""

@@ -19,7 +19,7 @@ from dnsproxy.corefile.markers import find_region, is_marked, without_region
 from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Scope, ServerBlock
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.zones import DNS_PORT, ROOT, normalize_zone
-from sidecar.endpoints import Endpoint, parse_endpoint
+from sidecar.values.endpoints import Endpoint, parse_endpoint
 
 ANNOTATION: Final = "switchback.dev/stub-domains"
 """On a ConfigMap with stubDomains: the zones in it that are ours, with blanks between them."""

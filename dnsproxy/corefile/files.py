@@ -11,7 +11,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from sidecar.atomic_file import copy_owner_and_mode, replace_file
+from sidecar.files.replace import copy_owner_and_mode, replace_file
 
 MAXIMUM_OCTETS = 1 << 20
 """The largest ConfigMap (Kubernetes' limit for an object); a Corefile has a few kilobytes."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from dnsproxy.corefile.lexer import Token
 from dnsproxy.corefile.model import CorefileError, Directive, shown
 from dnsproxy.corefile.zones import DNS_PORT, is_at_or_below, normalize_zone, parse_origin
-from sidecar.endpoints import Endpoint, parse_endpoint
+from sidecar.values.endpoints import Endpoint, parse_endpoint
 
 MAXIMUM_UPSTREAMS = 15
 """CoreDNS refuses more upstreams (`max` in plugin/forward/setup.go)."""

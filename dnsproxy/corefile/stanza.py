@@ -15,7 +15,7 @@ from dnsproxy.corefile.forward import MAXIMUM_UPSTREAMS, Forward, Option
 from dnsproxy.corefile.markers import BEGIN, END
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.zones import DNS_PORT
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 
 SEVERAL_FORWARDS = (1, 9, 4)
 """The first CoreDNS that takes several `forward` in one server block (notes/coredns-1.9.4.md)."""

@@ -13,8 +13,8 @@ from typing import Final
 
 import trio
 
-from sidecar.endpoints import Endpoint
-from sidecar.errors import ExitStatus, StartError
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.errors import ExitStatus, StartError
 
 PATIENCE: Final = 15
 _LOOK_EVERY: Final = 0.02

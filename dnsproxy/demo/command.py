@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from sidecar.errors import ExitStatus
-from sidecar.options import Command, run_program
+from sidecar.cli.options import Command, run_program
+from sidecar.values.errors import ExitStatus
 
 EPILOG = """\b
 Examples:
@@ -26,7 +26,7 @@ def demo(*, keep: bool, output: str) -> None:
 
     Exit status 0 only if each step really happened, 1 if one did not, 3 if the stage could not be set.
     """
-    from sidecar.logs import configure_logging  # noqa: PLC0415  # --help must not cost what the story needs
+    from sidecar.cli.logs import configure_logging  # noqa: PLC0415  # --help must not cost what the story needs
 
     configure_logging(level="error")
     run_program(_run, keep, output == "json")

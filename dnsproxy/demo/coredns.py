@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dnsproxy.corefile.plan import plan_install
 from dnsproxy.demo.children import run_child, wait_for_listener
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 
 # kubeadm's (kubernetes cmd/kubeadm/app/phases/addons/dns/manifests.go), without the `kubernetes` plugin, which needs
 # an API server, and `loop`, which would see the two servers of the story on one host.

@@ -27,8 +27,8 @@ from dnsproxy.hostnames.targets import Targets
 from dnsproxy.serve.program import serve
 from dnsproxy.serve.settings import ServeSettings
 from dnsproxy.sources.static_names import parse_host_flag
-from sidecar.endpoints import Endpoint
-from sidecar.listeners import bound_endpoint, listen_tcp
+from sidecar.sockets.listeners import bound_endpoint, listen_tcp
+from sidecar.values.endpoints import Endpoint
 
 HOSTNAME: Final = "app.example.org"
 ELSEWHERE: Final = "www.example.net"

@@ -16,7 +16,7 @@ import trio
 
 from dnsproxy.dns import names, wire
 from dnsproxy.dns.wire import random_ids
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 
 ADDRESS: Final = "127.0.0.30"
 _PATIENCE: Final = 5

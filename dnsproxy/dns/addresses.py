@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from dnsproxy.dns import names, wire
 from dnsproxy.dns.wire import Rcode, Type
-from sidecar.text import quoted
+from sidecar.values.text import quoted
 
 _MOST: Final = 64
 _CNAME: Final = 5

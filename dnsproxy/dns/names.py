@@ -12,8 +12,8 @@ from enum import Enum
 
 import idna
 
-from sidecar.endpoints import is_address
-from sidecar.text import quoted
+from sidecar.values.endpoints import is_address
+from sidecar.values.text import quoted
 
 MAXIMUM_LABEL = 63
 """Octets in one label (RFC 1035 section 2.3.4)."""

@@ -20,10 +20,19 @@ from dnsproxy.cluster_dns.options import (
     service_option,
 )
 from dnsproxy.dns.names import parse_hostname
-from sidecar.checked_type import CheckedType
-from sidecar.options import BadUsage, Command, Decorated, Endpoint, EndpointType, StartError, add_options, run_program
+from sidecar.cli.checked_type import CheckedType
+from sidecar.cli.options import (
+    BadUsage,
+    Command,
+    Decorated,
+    Endpoint,
+    EndpointType,
+    StartError,
+    add_options,
+    run_program,
+)
 from sidecar.progress_line import ProgressLine
-from sidecar.text import one_line
+from sidecar.values.text import one_line
 
 if TYPE_CHECKING:
     from dnsproxy.cluster_dns.own_service import ObjectRef
@@ -218,7 +227,7 @@ def _save(facts: Facts, name: str) -> None:
 def _print(diagnosis: Diagnosis, facts: Facts, output: str) -> None:
     if output == "json":
         from dnsproxy.doctor.judge.findings import format_document  # noqa: PLC0415  # as above
-        from sidecar.text import escaped_json  # noqa: PLC0415
+        from sidecar.values.text import escaped_json  # noqa: PLC0415
 
         click.echo(escaped_json(format_document(diagnosis), indent=2))
     else:

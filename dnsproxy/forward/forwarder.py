@@ -32,7 +32,7 @@ from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.forward.stream_forwarder import StreamForwarder
 from dnsproxy.forward.upstream_socket import UpstreamSocket
 from dnsproxy.forward.upstreams import Upstreams
-from sidecar.poller import Poller
+from sidecar.loop.poller import Poller
 
 _STRAYS: Final = 8  # datagrams that answer nothing, after which the queries of a port try TCP: it may be an attack
 _SLICE: Final = 32  # flights that take a step before the other tasks get their turn

@@ -19,7 +19,7 @@ from dnsproxy.dns.wire import Query, random_ids
 from dnsproxy.forward import replies
 from dnsproxy.forward.deadlines import CONNECT, IDLE, SEND
 from dnsproxy.forward.settings import TlsEndpoint
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 
 _QUEUED: Final = 256  # messages in the outbox; when it is full, further queries wait
 

@@ -13,9 +13,9 @@ from typing import Final
 import structlog
 
 from dnsproxy.forward.settings import ForwardSettings, parse_forwarding, refuse_loop
-from sidecar.endpoints import Endpoint
-from sidecar.errors import StartError
-from sidecar.file_follower import follow_file, read_regular_file
+from sidecar.files.follow import follow_file, read_regular_file
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.errors import StartError
 
 LARGEST: Final = 1 << 20
 """Octets; a larger file is not a resolv.conf."""

@@ -15,8 +15,8 @@ from typing import Final
 from dnsproxy.dns.names import is_wildcard, parse_hostname
 from dnsproxy.dns.wire import DNS_PORT
 from dnsproxy.forward.resolv_conf import parse_nameservers, parse_options
-from sidecar.endpoints import Endpoint, parse_endpoint
-from sidecar.text import quoted
+from sidecar.values.endpoints import Endpoint, parse_endpoint
+from sidecar.values.text import quoted
 
 _TLS_PORT: Final = 853
 _SCHEME: Final = "tls://"

@@ -15,9 +15,9 @@ from dnsproxy.datagrams.connected import Batches
 from dnsproxy.datagrams.port import ignore_path_mtu
 from dnsproxy.forward.flight import Flight, Health
 from dnsproxy.forward.upstream_socket import Receiver, UpstreamSocket
-from sidecar.endpoints import Endpoint
-from sidecar.poller import Poller
-from sidecar.socket_address import family_of, socket_address
+from sidecar.loop.poller import Poller
+from sidecar.sockets.socket_address import family_of, socket_address
+from sidecar.values.endpoints import Endpoint
 
 SOCKETS: Final = 64
 """Ports in use at one time."""

@@ -24,9 +24,9 @@ from dnsproxy.forward.pipeline import Pipeline
 from dnsproxy.forward.settings import TlsEndpoint
 from dnsproxy.forward.source_ports import SourcePorts
 from dnsproxy.forward.upstream_socket import Receiver
-from sidecar.endpoints import Endpoint
-from sidecar.poller import Poller
-from sidecar.socket_address import family_of, socket_address
+from sidecar.loop.poller import Poller
+from sidecar.sockets.socket_address import family_of, socket_address
+from sidecar.values.endpoints import Endpoint
 
 _LARGEST: Final = 65535
 _PROBE: Final = wire.plain_query(b"\0", 2)  # `. IN NS`, as CoreDNS asks

@@ -15,7 +15,7 @@ from typing import Protocol
 from dnsproxy.datagrams.connected import Batches
 from dnsproxy.datagrams.port import BATCH
 from dnsproxy.forward.flight import Flight, Health
-from sidecar.poller import BROKEN
+from sidecar.loop.poller import BROKEN
 
 
 class Receiver(Protocol):

@@ -23,8 +23,8 @@ from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.forward.upstream import Upstream
 from dnsproxy.forward.upstream_socket import Receiver
-from sidecar.endpoints import Endpoint
-from sidecar.poller import Poller
+from sidecar.loop.poller import Poller
+from sidecar.values.endpoints import Endpoint
 
 Ask = Callable[[], Awaitable[bytes | None]]
 """One way to ask: returns the reply, or None."""

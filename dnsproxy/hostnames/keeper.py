@@ -16,7 +16,7 @@ import trio
 from dnsproxy.answers.table import HostTable
 from dnsproxy.answers.table_writer import TableWriter
 from dnsproxy.hostnames.registry import Registry
-from sidecar.slices import in_slices
+from sidecar.loop.slices import in_slices
 
 _GATHER: Final = 0.01
 """Seconds after a swap in which further changes are gathered, so that a burst of events becomes one swap."""

@@ -19,7 +19,7 @@ from dnsproxy.dns.addresses import is_address
 from dnsproxy.dns.names import BadName, is_within_any, parse_zone
 from dnsproxy.hostnames.claims import Claim
 from dnsproxy.hostnames.ownership_schedule import DEFAULT_PACE, OwnershipPace
-from sidecar.text import quoted
+from sidecar.values.text import quoted
 
 Network = IPv4Network | IPv6Network
 

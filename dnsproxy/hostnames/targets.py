@@ -12,7 +12,7 @@ from typing import Final
 
 from dnsproxy.dns.addresses import is_address, parse_addresses
 from dnsproxy.hostnames.claims import Claim
-from sidecar.text import quoted
+from sidecar.values.text import quoted
 
 _SERVICE: Final = re.compile(r"service:[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?/[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 

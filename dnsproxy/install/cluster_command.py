@@ -29,10 +29,10 @@ from dnsproxy.install.run import applying
 from dnsproxy.install.run.applying import Planned, Settled
 from dnsproxy.install.run.survey import Order
 from dnsproxy.install.run.wait_loaded import GONE, LOADED, is_reachable, prove
-from sidecar.endpoints import Endpoint
-from sidecar.errors import ExitStatus, StartError
 from sidecar.kubernetes.http import ApiClient
-from sidecar.text import escape_controls, escaped_json, one_line
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.errors import ExitStatus, StartError
+from sidecar.values.text import escape_controls, escaped_json, one_line
 
 _COLOURS: Final = {0: "green", 1: "red"}
 

@@ -26,8 +26,8 @@ from dnsproxy.corefile.zones import ROOT
 from dnsproxy.dns.names import is_wildcard, parse_hostname
 from dnsproxy.install.file_command import Source, install_file, parse_source, uninstall_file
 from dnsproxy.install.watch_options import ON_WATCHES, check_watch, run_watching, watch_options
-from sidecar.checked_type import CheckedType
-from sidecar.options import (
+from sidecar.cli.checked_type import CheckedType
+from sidecar.cli.options import (
     BadUsage,
     Command,
     Decorated,

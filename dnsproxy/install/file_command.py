@@ -18,11 +18,11 @@ from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.plan import Change, plan_install, plan_uninstall
 from dnsproxy.corefile.stanza import Version
-from sidecar.diffs import format_diff
-from sidecar.endpoints import Endpoint
-from sidecar.errors import ExitStatus, StartError
-from sidecar.text import escape_controls, one_line
-from sidecar.usage import BadUsage
+from sidecar.cli.usage import BadUsage
+from sidecar.values.diffs import format_diff
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.errors import ExitStatus, StartError
+from sidecar.values.text import escape_controls, one_line
 
 
 @dataclass(frozen=True, slots=True)

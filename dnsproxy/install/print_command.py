@@ -18,8 +18,8 @@ from dnsproxy.install.cluster_command import Asking
 from dnsproxy.install.report.printing import Printed, print_for
 from dnsproxy.install.run.applying import check_seen
 from dnsproxy.install.run.survey import Order, Survey, survey
-from sidecar.errors import ExitStatus, StartError
-from sidecar.text import escape_controls, escaped_json, one_line
+from sidecar.values.errors import ExitStatus, StartError
+from sidecar.values.text import escape_controls, escaped_json, one_line
 
 
 async def print_stanza(order: Order, asking: Asking) -> int:

@@ -13,7 +13,7 @@ import click
 from dnsproxy.cluster_dns.probe_results import ProbeResult
 from dnsproxy.corefile.stanza import format_address
 from sidecar.progress_line import ProgressLine
-from sidecar.text import one_line
+from sidecar.values.text import one_line
 
 _EVERY: Final = 15.0
 """Seconds between two lines without a terminal."""

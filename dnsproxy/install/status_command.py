@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from dnsproxy.cluster_dns.options import DNS_PORT, cluster_options, make_service_ref, output_option, service_option
-from sidecar.options import Command, Endpoint, EndpointType, run_program
-from sidecar.text import one_line
+from sidecar.cli.options import Command, Endpoint, EndpointType, run_program
+from sidecar.values.text import one_line
 
 if TYPE_CHECKING:
     from dnsproxy.cluster_dns.found import Found, ServiceRef
@@ -110,7 +110,7 @@ async def _ask(found: Found, dns: Endpoint | None, addresses: tuple[Endpoint, ..
 
 def _print_document(report: Report, verdict: Verdict) -> None:
     from dnsproxy.install.report.status_report import format_document  # noqa: PLC0415  # as above
-    from sidecar.text import escaped_json  # noqa: PLC0415
+    from sidecar.values.text import escaped_json  # noqa: PLC0415
 
     click.echo(escaped_json(format_document(report, verdict), indent=2))
 

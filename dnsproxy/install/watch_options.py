@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import click
 
 from dnsproxy.cluster_dns.options import is_given
-from sidecar.options import BadUsage, Decorated, admin_option, log_options, run_program
+from sidecar.cli.options import BadUsage, Decorated, admin_option, log_options, run_program
 
 if TYPE_CHECKING:
     from dnsproxy.install.run.survey import Order
@@ -53,7 +53,7 @@ def check_watch(ctx: click.Context, *, watch: bool, dry_run: bool, method: str) 
 def run_watching(order: Order, values: dict[str, Any]) -> NoReturn:
     """Watch until a signal, by the values of the flags."""
     from dnsproxy.install.watch.program import WatchSettings, run_watch  # noqa: PLC0415  # --help must not cost what a cluster needs
-    from sidecar.logs import configure_logging  # noqa: PLC0415
+    from sidecar.cli.logs import configure_logging  # noqa: PLC0415
 
     configure_logging(format=values["log_format"], level=values["log_level"])
     where = values["kubeconfig"], values["context"], values["dns"]

@@ -20,12 +20,12 @@ from dnsproxy.publish.following import PublishError, Target, follow, publish_onc
 from dnsproxy.publish.publisher_status import PublishCollector, PublishStatus, format_page
 from dnsproxy.publish.settings import Mode, PublisherSettings
 from dnsproxy.publish.source import FileSource, ServerSource, Source, SourceError
-from sidecar.admin import Readiness
-from sidecar.admin_port import AdminPort, open_admin_port
-from sidecar.endpoints import Endpoint
-from sidecar.errors import ExitStatus, StartError
-from sidecar.signals import run_until_signal
-from sidecar.text import escape_controls
+from sidecar.admin.port import AdminPort, open_admin_port
+from sidecar.admin.server import Readiness
+from sidecar.cli.signals import run_until_signal
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.errors import ExitStatus, StartError
+from sidecar.values.text import escape_controls
 
 GRACE: Final = 20.0
 """Seconds after a signal, to remove what is published."""

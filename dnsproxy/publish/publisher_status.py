@@ -12,8 +12,8 @@ from typing import Final
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from sidecar.page.document import Fact, Frame, Level, document, facts, notes, section
-from sidecar.page.markup import joined
+from sidecar.admin.page.document import Fact, Frame, Level, document, facts, notes, section
+from sidecar.admin.page.markup import joined
 
 CHANGED: Final = "changed"
 UNCHANGED: Final = "unchanged"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from dnsproxy.publish.configmaps.manifests import MapName
 from dnsproxy.publish.externaldns.manifests import PREFIX, Kind
-from sidecar.endpoints import Endpoint
-from sidecar.host_port import HostPort
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.host_port import HostPort
 
 
 class Mode(Enum):

@@ -17,10 +17,10 @@ import trio
 from dnsproxy.admin.publication import Publication, parse_document
 from dnsproxy.admin.publication_route import PATH
 from dnsproxy.publish.parts import MOST_PARTS, Part, is_part, join_parts
-from sidecar.asking import CONNECT_SECONDS, NoAnswer, Reply, get
-from sidecar.endpoints import Endpoint
-from sidecar.file_follower import Mark, file_mark, open_regular_file, reason_of
-from sidecar.host_port import HostPort
+from sidecar.admin.asking import CONNECT_SECONDS, NoAnswer, Reply, get
+from sidecar.files.follow import Mark, file_mark, open_regular_file, reason_of
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.host_port import HostPort
 
 LARGEST: Final = 32 << 20
 """Octets of a compressed document; 100,000 names are 1 MB."""

@@ -16,9 +16,8 @@ from dnsproxy.forward.settings import parse_upstream
 from dnsproxy.hostnames.ownership import Mode, parse_trust
 from dnsproxy.hostnames.targets import parse_target
 from dnsproxy.sources.static_names import parse_host_flag
-from sidecar.checked_type import CheckedType
-from sidecar.inherited import SYSTEMD
-from sidecar.options import (
+from sidecar.cli.checked_type import CheckedType
+from sidecar.cli.options import (
     Command,
     Endpoint,
     Seconds,
@@ -28,6 +27,7 @@ from sidecar.options import (
     parse_endpoint,
     run_program,
 )
+from sidecar.sockets.inherited import SYSTEMD
 
 _TTL = (1, 3600)
 _WAITING = (1, 1_000_000)
@@ -170,7 +170,7 @@ def serve(log_format: str | None, log_level: str, **values: Any) -> None:
     """Answer the hostnames of a table and forward all other queries."""
     from dnsproxy.serve.program import run_serve  # noqa: PLC0415  # --help must not cost what a server needs
     from dnsproxy.serve.settings import make_settings  # noqa: PLC0415
-    from sidecar.logs import configure_logging  # noqa: PLC0415
+    from sidecar.cli.logs import configure_logging  # noqa: PLC0415
 
     settings = make_settings(**values)
     configure_logging(format=log_format, level=log_level)

@@ -23,7 +23,7 @@ from dnsproxy.hostnames.claims import Claim
 from dnsproxy.hostnames.ownership import ADVICE, Finding, Mode, OwnershipSettings, Standing
 from dnsproxy.hostnames.ownership_schedule import OwnershipSchedule
 from dnsproxy.hostnames.registry import Registry
-from sidecar.slices import in_slices
+from sidecar.loop.slices import in_slices
 
 Ask = Callable[[Query], Awaitable[bytes | None]]
 """Ask upstream: a reply that belongs to the query, whole; None where there is none."""

@@ -35,15 +35,15 @@ from dnsproxy.sources.cluster_sources import ClusterSources
 from dnsproxy.sources.hosts_file import follow_hosts_file, read_hosts_file
 from dnsproxy.sources.settings import ClusterSettings
 from dnsproxy.sources.static_names import HostsFile, HostsSource
-from sidecar.admin_port import open_admin_port
-from sidecar.endpoints import Endpoint
-from sidecar.file_follower import Mark, file_mark
-from sidecar.inherited import Inherited, take_inherited
+from sidecar.admin.port import open_admin_port
+from sidecar.cli.signals import run_until_signal
+from sidecar.files.follow import Mark, file_mark
 from sidecar.kubernetes.cluster import Cluster
 from sidecar.kubernetes.config import find_cluster
-from sidecar.listeners import bound_endpoint, listen_tcp, listen_udp
-from sidecar.signals import run_until_signal
-from sidecar.slices import in_slices
+from sidecar.loop.slices import in_slices
+from sidecar.sockets.inherited import Inherited, take_inherited
+from sidecar.sockets.listeners import bound_endpoint, listen_tcp, listen_udp
+from sidecar.values.endpoints import Endpoint
 
 STATIC = "static"
 

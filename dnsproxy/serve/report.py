@@ -22,11 +22,11 @@ from dnsproxy.server.dns_server import DnsServer
 from dnsproxy.snapshot.file import SnapshotStatus
 from dnsproxy.snapshot.format import format_restored
 from dnsproxy.sources.cluster_sources import ClusterSources
-from sidecar.admin import Readiness
-from sidecar.admin_port import AdminPort
+from sidecar.admin.page.document import Fact, Level
+from sidecar.admin.page.history import History
+from sidecar.admin.port import AdminPort
+from sidecar.admin.server import Readiness
 from sidecar.kubernetes.follower_status import Status
-from sidecar.page.document import Fact, Level
-from sidecar.page.history import History
 
 _TIDY_SECONDS: Final = 5
 """For so long, and a minute if nothing changes, is memory kept that a search took."""

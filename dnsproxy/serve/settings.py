@@ -15,9 +15,9 @@ from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.sources.settings import ClusterSettings, GatewayOptions, IngressOptions
-from sidecar.endpoints import Endpoint
-from sidecar.errors import StartError
-from sidecar.inherited import SYSTEMD
+from sidecar.sockets.inherited import SYSTEMD
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.errors import StartError
 
 
 @dataclass(frozen=True, slots=True)

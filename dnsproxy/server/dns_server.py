@@ -21,7 +21,7 @@ from dnsproxy.forward.forwarder import Forwarder
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.server.stream_connection import StreamLimits
 from dnsproxy.server.stream_server import StreamServer
-from sidecar.poller import Poller
+from sidecar.loop.poller import Poller
 
 _ROUNDS = 16  # batches from one socket before the other tasks get their turn
 # In the time that so many take, others come: to look costs a system call, and to be woken for them ten times that.

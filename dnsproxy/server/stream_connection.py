@@ -16,7 +16,7 @@ import trio
 
 from dnsproxy.answers.decide import Forward
 from dnsproxy.dns import stream_frames
-from sidecar.slices import SLICE
+from sidecar.loop.slices import SLICE
 
 TURNS: Final = 16
 """Connections that work in one turn of the loop; together they keep it for a slice."""

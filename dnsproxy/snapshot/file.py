@@ -31,7 +31,7 @@ from dnsproxy.snapshot.format import (
     walk_objects,
 )
 from dnsproxy.snapshot.schedule import DEFAULT_PACE, SnapshotPace, SnapshotSchedule
-from sidecar.atomic_file import replace_file
+from sidecar.files.replace import replace_file
 
 Services = Mapping[str, tuple[str, ...]]
 """Addresses by `NAMESPACE/NAME`; never changed, but replaced."""

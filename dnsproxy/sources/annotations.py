@@ -16,7 +16,7 @@ from dnsproxy.dns.names import BadName, parse_hostname
 from dnsproxy.hostnames.claims import Origin, Rejection
 from dnsproxy.hostnames.targets import BadTarget, parse_target
 from sidecar.kubernetes.objects import ObjectMeta
-from sidecar.text import quoted
+from sidecar.values.text import quoted
 
 IGNORE: Final = "switchback.dev/ignore"
 """`true`: the object is excluded; it claims nothing."""

@@ -23,7 +23,7 @@ from dnsproxy.sources.target_service import ServiceUses, service_keys
 from sidecar.kubernetes.cluster import Cluster
 from sidecar.kubernetes.follower_status import Status
 from sidecar.kubernetes.http import ApiClient
-from sidecar.slices import in_slices
+from sidecar.loop.slices import in_slices
 
 GATEWAY = "Gateway API"
 TARGETS = "target Services"

@@ -31,7 +31,7 @@ from sidecar.kubernetes.follower_status import Status
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import follow
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace, backoff
-from sidecar.slices import in_slices
+from sidecar.loop.slices import in_slices
 
 DISCOVER_EVERY: Final = 10.0
 """Seconds between two discoveries of the served kinds; watches report everything else."""

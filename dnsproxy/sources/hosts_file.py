@@ -15,9 +15,9 @@ from typing import Final, TextIO
 import structlog
 
 from dnsproxy.sources.static_names import HostsFile, parse_hosts_file
-from sidecar.errors import StartError
-from sidecar.file_follower import Mark, follow_file, open_regular_file, reason_of
-from sidecar.slices import in_slices
+from sidecar.files.follow import Mark, follow_file, open_regular_file, reason_of
+from sidecar.loop.slices import in_slices
+from sidecar.values.errors import StartError
 
 LARGEST: Final = 64 << 20
 """Octets; a larger file is refused."""

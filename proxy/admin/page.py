@@ -12,10 +12,10 @@ from typing import Final
 from markupsafe import Markup
 
 from proxy.relay.counters import Counters
-from sidecar.page.charts import format_charts
-from sidecar.page.document import Fact, Frame, Level, document, facts, section, table, text, value
-from sidecar.page.history import Chart, History, level, rate
-from sidecar.page.markup import html, joined
+from sidecar.admin.page.charts import format_charts
+from sidecar.admin.page.document import Fact, Frame, Level, document, facts, section, table, text, value
+from sidecar.admin.page.history import Chart, History, level, rate
+from sidecar.admin.page.markup import html, joined
 
 _KILOBYTES: Final = 1_024
 

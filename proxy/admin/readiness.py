@@ -17,7 +17,7 @@ import trio
 
 from proxy.backends.backend import Address, Backend
 from proxy.backends.health import Cause, Failure, cause_of_connect, describe
-from sidecar.answers import Readiness
+from sidecar.admin.answers import Readiness
 
 PROBE_SECONDS: Final = 2.0
 FRESH_SECONDS: Final = 5.0

@@ -20,11 +20,11 @@ from proxy.header.addresses import LOCAL
 from proxy.header.protocol import formatter
 from proxy.relay.counters import Counters
 from proxy.settings import Settings
-from sidecar.admin import Readiness
-from sidecar.admin_port import AdminPort
-from sidecar.endpoints import Endpoint
-from sidecar.page.history import History
-from sidecar.page.live import live_route
+from sidecar.admin.page.history import History
+from sidecar.admin.page.live import live_route
+from sidecar.admin.port import AdminPort
+from sidecar.admin.server import Readiness
+from sidecar.values.endpoints import Endpoint
 
 
 @dataclass(frozen=True, slots=True)

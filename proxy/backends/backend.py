@@ -18,10 +18,10 @@ import trio
 from proxy.backends.balancing import Pool
 from proxy.backends.health import Cause, Failure, Health, Transition
 from proxy.routes import ServicePort, reaches
-from sidecar.endpoints import Endpoint
-from sidecar.errors import StartError
-from sidecar.host_port import HostPort
-from sidecar.socket_address import SocketAddress, socket_address
+from sidecar.sockets.socket_address import SocketAddress, socket_address
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.errors import StartError
+from sidecar.values.host_port import HostPort
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 

@@ -17,7 +17,7 @@ from proxy.backends.health import Failure
 from proxy.backends.name_resolver import Found, LookUp, NameResolver
 from proxy.routes import ServicePort
 from proxy.settings import Settings
-from sidecar.host_port import HostPort
+from sidecar.values.host_port import HostPort
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Final
 
-from sidecar.endpoints import is_address
+from sidecar.values.endpoints import is_address
 
 _LOOPBACK: Final = ["::1", "127.0.0.1"]
 _LOCALHOST: Final = "localhost"

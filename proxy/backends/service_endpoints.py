@@ -13,7 +13,6 @@ from typing import Final
 import msgspec
 
 from proxy.routes import ServicePort
-from sidecar.endpoints import MAXIMUM_PORT, Endpoint, is_address, parse_address
 from sidecar.kubernetes.endpoint_slices import (
     FAMILIES,
     SERVICE_NAME,
@@ -23,6 +22,7 @@ from sidecar.kubernetes.endpoint_slices import (
     condition_of,
 )
 from sidecar.kubernetes.objects import Collection, ObjectMeta
+from sidecar.values.endpoints import MAXIMUM_PORT, Endpoint, is_address, parse_address
 
 _TCP: Final = "TCP"
 

@@ -10,7 +10,7 @@ import ipaddress
 from dataclasses import dataclass
 from typing import Final
 
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 
 
 class BadHeader(ValueError):

@@ -12,7 +12,7 @@ from functools import partial
 from proxy.header.addresses import Header, Parsed
 from proxy.header.v1 import format_v1, parse_v1, write_v1
 from proxy.header.v2 import SIGNATURE_V2, format_v2, parse_v2
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 
 Writer = Callable[[str, int, Endpoint], bytes]
 """Returns the bytes of a header for the client's address, its port, and its destination."""

@@ -10,7 +10,7 @@ import ipaddress
 from typing import Final
 
 from proxy.header.addresses import LOCAL, BadHeader, Header, Parsed, one_family
-from sidecar.endpoints import Endpoint, parse_port
+from sidecar.values.endpoints import Endpoint, parse_port
 
 MAXIMUM_V1: Final = 107
 """Length of the longest line in bytes, with CRLF (section 2.1)."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from proxy.header.addresses import LOCAL, BadHeader, Header, Parsed, one_family
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 
 SIGNATURE_V2: Final = b"\r\n\r\n\0\r\nQUIT\n"
 

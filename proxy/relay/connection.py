@@ -12,7 +12,7 @@ from typing import Final
 
 from proxy.relay.ends import Ends
 from proxy.relay.side import Side
-from sidecar.poller import BROKEN, READABLE, WRITABLE
+from sidecar.loop.poller import BROKEN, READABLE, WRITABLE
 
 _UNSURE: Final = select.EPOLLERR | select.EPOLLPRI
 """With these, the end may be RST, or more data than a short read returns may precede it."""

@@ -17,8 +17,8 @@ from proxy.header.protocol import Writer
 from proxy.relay.core import EXHAUSTED, Core
 from proxy.relay.dialling import Dialling
 from proxy.relay.side import reset_on_close, send_at_once
-from sidecar.endpoints import Endpoint
-from sidecar.listeners import bound_endpoint
+from sidecar.sockets.listeners import bound_endpoint
+from sidecar.values.endpoints import Endpoint
 
 # The number without its enum, which would cost a look-up per use. For the same reason socket.SocketType: socket.socket
 # adds only the time to create and close it.

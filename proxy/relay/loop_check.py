@@ -16,8 +16,8 @@ from proxy.header.addresses import BadHeader
 from proxy.header.protocol import parse_header
 from proxy.header.v1 import MAXIMUM_V1
 from proxy.header.v2 import SIGNATURE_V2
-from sidecar.endpoints import Endpoint
-from sidecar.poller import BROKEN, READABLE
+from sidecar.loop.poller import BROKEN, READABLE
+from sidecar.values.endpoints import Endpoint
 
 if TYPE_CHECKING:
     from proxy.backends.backend import Backend

@@ -1,6 +1,6 @@
 """The relay: listeners, connections and deadlines, from start to drain.
 
-The law: one trio task moves every byte. It waits for one descriptor (sidecar.poller) that stands for all sockets. Two
+The law: one trio task moves every byte. It waits for one descriptor (loop/poller.py) that stands for all sockets. Two
 more tasks run the deadlines and keep the addresses of backends current; no connection has a task, timer or pipe of
 its own. Sockets, connections, pipes and tasks exist only within Relay.serve.
 """
@@ -24,10 +24,10 @@ from proxy.relay.listener import Listener
 from proxy.relay.splice import Pipes
 from proxy.routes import ROUTE_FLAG
 from proxy.settings import Settings
-from sidecar.deadlines import TICK
-from sidecar.endpoints import Endpoint
-from sidecar.errors import StartError
-from sidecar.listeners import bound_endpoint, listen_tcp
+from sidecar.loop.deadlines import TICK
+from sidecar.sockets.listeners import bound_endpoint, listen_tcp
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.errors import StartError
 
 _LINGER: Final = 0.001
 """Seconds; within it comes the answer of a backend nearby, or the next event of many clients."""

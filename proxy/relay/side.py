@@ -18,7 +18,7 @@ import structlog
 
 if TYPE_CHECKING:
     from proxy.relay.splice import Pipe
-    from sidecar.poller import Poller
+    from sidecar.loop.poller import Poller
 
 Arguments = TypeVarTuple("Arguments")
 

@@ -15,9 +15,9 @@ import trio
 from proxy.admin.server import View, serve_relay_admin
 from proxy.relay.relay import Relay, open_listeners
 from proxy.settings import Settings
-from sidecar.admin_port import AdminPort, open_admin_port
-from sidecar.endpoints import Endpoint
-from sidecar.signals import run_until_signal
+from sidecar.admin.port import AdminPort, open_admin_port
+from sidecar.cli.signals import run_until_signal
+from sidecar.values.endpoints import Endpoint
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 

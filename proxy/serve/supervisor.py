@@ -30,11 +30,11 @@ from proxy.serve.program import log_routes
 from proxy.serve.worker_reports import Report, add_up, backoff, keep_totals, parse_report, share_of
 from proxy.serve.worker_settings import WorkerSettings, format_worker_settings
 from proxy.settings import Settings
-from sidecar.admin_port import AdminPort, open_admin_port
-from sidecar.endpoints import Endpoint
-from sidecar.errors import StartError
-from sidecar.listeners import bound_endpoint, claim_tcp
-from sidecar.signals import run_until_signal
+from sidecar.admin.port import AdminPort, open_admin_port
+from sidecar.cli.signals import run_until_signal
+from sidecar.sockets.listeners import bound_endpoint, claim_tcp
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.errors import StartError
 
 LONG_LIFE: Final = 10.0
 """A worker that has lived for so many seconds ends for the first time again."""

@@ -23,9 +23,9 @@ from proxy.relay.relay import Relay, open_listeners
 from proxy.serve.program import freeze_loaded_objects
 from proxy.serve.worker_reports import Report, format_report
 from proxy.serve.worker_settings import WorkerSettings, receive_worker_settings
-from sidecar.logs import configure_logging
-from sidecar.program import run_program
-from sidecar.signals import run_until_signal
+from sidecar.cli.logs import configure_logging
+from sidecar.cli.program import run_program
+from sidecar.cli.signals import run_until_signal
 
 REPORT_SECONDS: Final = 1.0
 """Between two reports, and so the greatest age of the supervisor's figures."""

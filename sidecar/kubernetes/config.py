@@ -15,8 +15,8 @@ from typing import Final
 
 import trio
 
-from sidecar.errors import StartError
 from sidecar.kubernetes.cluster import Cluster, ClusterConfigError, Tls, check_tls
+from sidecar.values.errors import StartError
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where the kubelet puts `token`, `ca.crt` and `namespace` into every pod."""

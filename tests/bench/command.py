@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import click
 
-from sidecar.options import StartError
+from sidecar.cli.options import StartError
 from tests.kit.programs import find_program
 
 COULD_NOT: Final = 3

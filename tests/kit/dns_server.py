@@ -17,9 +17,9 @@ from dnsproxy.forward.forwarder import Forwarder
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.server.dns_server import DnsServer
 from dnsproxy.server.stream_connection import StreamLimits
-from sidecar.endpoints import Endpoint
-from sidecar.errors import StartError
-from sidecar.listeners import bound_endpoint, listen_tcp, listen_udp
+from sidecar.sockets.listeners import bound_endpoint, listen_tcp, listen_udp
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.errors import StartError
 from tests.kit.messages import table_of
 from tests.kit.upstream_replies import framed
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import trio
 import trio.testing
 
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from tests.kit import upstream_replies
 
 

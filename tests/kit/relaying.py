@@ -20,8 +20,8 @@ from proxy.relay.side import NO_OWNER, Side
 from proxy.relay.splice import Pipes
 from proxy.routes import Route, ServicePort
 from proxy.settings import Settings
-from sidecar.endpoints import Endpoint
-from sidecar.host_port import HostPort
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.host_port import HostPort
 
 Socket = trio.socket.SocketType
 

@@ -17,7 +17,7 @@ from dnsproxy.hostnames.targets import Targets
 from dnsproxy.serve.program import Bound, serve
 from dnsproxy.serve.settings import ServeSettings
 from dnsproxy.sources.static_names import parse_host_flag
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from tests.kit import messages
 from tests.kit.dns_server import read_message
 from tests.kit.upstream_replies import framed

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from sidecar.endpoints import Endpoint, parse_endpoint
+from sidecar.values.endpoints import Endpoint, parse_endpoint
 from tests.kit.launched import ROOT
 from tests.kit.ports import free_port, free_ports
 from tests.kit.processes import end_process, wait_for

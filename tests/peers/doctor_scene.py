@@ -20,7 +20,7 @@ from click.testing import CliRunner
 
 from dnsproxy.cli import main
 from dnsproxy.corefile.plan import plan_install
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from tests.kit.apiserver import ApiServer, running_apiserver
 from tests.kit.coredns import answering, running_coredns
 from tests.kit.manifest_cluster import manifests, pick

@@ -19,7 +19,7 @@ import pytest
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import find_root_block, root_port
 from dnsproxy.corefile.plan import Change, plan_install, plan_uninstall
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.corefile.corpus import Shape, load_corpus
 from tests.kit.apiserver import ApiServer, running_apiserver
 from tests.kit.coredns import coredns_version

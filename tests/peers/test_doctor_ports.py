@@ -21,7 +21,7 @@ from dnsproxy.doctor.facts.file import format_facts, parse_facts
 from dnsproxy.doctor.facts.model import VERSION, BalancerAddress, Component, Facts, Host, Port, Service
 from dnsproxy.doctor.facts.probes import Header, Outcome, Role
 from dnsproxy.doctor.judge.header_mode import HeaderMode, header_mode_of, versions_of
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from tests.kit.coredns import answering, running_coredns
 from tests.kit.ports import free_ports
 from tests.kit.processes import end_process, is_listening, wait_for

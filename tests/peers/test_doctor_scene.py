@@ -14,7 +14,7 @@ import yaml
 
 from dnsproxy.corefile.plan import plan_install
 from dnsproxy.doctor.judge import dns_findings
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from tests.kit.apiserver import ApiServer
 from tests.kit.manifest_cluster import manifests, pick
 from tests.peers.doctor_scene import (

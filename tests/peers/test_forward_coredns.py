@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from tests.kit import upstream_replies
 from tests.kit.coredns import running_coredns
 from tests.kit.dns_server import OURS, OURS_AT, running, wait_until

@@ -9,7 +9,7 @@ import dns.rcode
 import pytest
 import trio
 
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from tests.kit import messages
 from tests.kit.coredns import CoreDns, running_coredns
 from tests.kit.dns_server import OURS, OURS_AT, TRUSTING, Running, running, wait_until

@@ -17,7 +17,7 @@ from dnsproxy.hostnames.targets import Targets
 from dnsproxy.serve.program import Bound
 from dnsproxy.sources.annotations import HOSTNAME, IGNORE, TARGET
 from dnsproxy.sources.settings import ClusterSettings, IngressOptions
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from tests.kit.apiserver import ApiServer, collection_path, running_apiserver
 from tests.kit.nsd import running_nsd
 from tests.kit.serve_inside import addresses_in, ask, get, serving, settings

@@ -12,7 +12,7 @@ from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import find_root_block, root_port
 from dnsproxy.install.change.edits import Wanted
 from dnsproxy.install.report.printing import print_for
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.install.report.rendered import RENDERERS
 from tests.kit.manifest_cluster import discover, manifests
 from tests.kit.networks import NODE_ADDRESS, root

@@ -12,7 +12,7 @@ import pytest
 
 from proxy.header.addresses import Header
 from proxy.header.v2 import format_v2
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from tests.kit.ports import free_ports
 from tests.kit.processes import end_process, is_listening, wait_for
 from tests.kit.programs import program

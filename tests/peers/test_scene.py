@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from dnsproxy.corefile.plan import plan_install, plan_uninstall
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from tests.conftest import refuse
 from tests.kit.apiserver import ApiServer, apiserver
 from tests.kit.coredns import CoreDns, running_coredns

@@ -21,9 +21,9 @@ from proxy.backends.service_watch import follow_services
 from proxy.relay.relay import Relay, open_listeners
 from proxy.routes import Route, ServicePort
 from proxy.settings import Settings
-from sidecar.endpoints import Endpoint
-from sidecar.errors import StartError
 from sidecar.kubernetes.watch_policy import Pace
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.errors import StartError
 from tests.kit.apiserver import ApiServer, apiserver, running_apiserver
 from tests.kit.relaying import read_header, until
 

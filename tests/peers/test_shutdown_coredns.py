@@ -16,7 +16,7 @@ from typing import TypeVar
 import pytest
 import trio
 
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.corefile.shapes import NEWEST, installed
 from tests.kit.coredns import CoreDns, answering, running_coredns
 from tests.kit.ports import free_port

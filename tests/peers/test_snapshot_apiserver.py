@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from sidecar.endpoints import Endpoint, parse_endpoint
+from sidecar.values.endpoints import Endpoint, parse_endpoint
 from tests.kit.apiserver import ApiServer, running_apiserver
 from tests.kit.dns_server import wait_until
 from tests.kit.serve_inside import addresses_in, ask, get

@@ -19,8 +19,8 @@ from proxy.routes import (
     parse_service,
     reaches,
 )
-from sidecar.endpoints import Endpoint
-from sidecar.host_port import HostPort
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.host_port import HostPort
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import trio
 
-from sidecar.options import Command, StartError, run_program
+from sidecar.cli.options import Command, StartError, run_program
 from tests.bench.command import COULD_NOT, look_around, write_json
 from tests.kit.progress import Progress
 from tests.soak.figures import judge_samples

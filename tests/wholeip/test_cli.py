@@ -14,7 +14,7 @@ import pytest
 import trio
 from click.testing import CliRunner, Result
 
-from sidecar.errors import StartError
+from sidecar.values.errors import StartError
 from tests.kit.faulty_api import failure
 from tests.kit.live_api import LiveApi
 from tests.kit.ports import free_ports

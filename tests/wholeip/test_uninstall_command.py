@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sidecar.errors import StartError
+from sidecar.values.errors import StartError
 from tests.kit.wholeip_kernel import FakeKernel
 from tests.kit.wholeip_objects import ip
 from wholeip.mappings.mapping import Mapping

@@ -12,13 +12,13 @@ from typing import TypeVar
 import structlog
 import trio
 
-from sidecar.errors import ExitStatus
 from sidecar.kubernetes.config import find_cluster
 from sidecar.kubernetes.follower_status import Status
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import Changes, follow
 from sidecar.kubernetes.objects import Collection, Resource, Unreadable
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
+from sidecar.values.errors import ExitStatus
 from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.endpoints import slice_collection
 from wholeip.mappings.nodes import NODES

@@ -10,10 +10,10 @@ from typing import Final
 
 from markupsafe import Markup
 
-from sidecar.page.charts import format_charts
-from sidecar.page.document import Fact, Frame, Level, document, facts, notes, section, table, text
-from sidecar.page.history import Chart, History, level, mean, rate
-from sidecar.page.markup import html, joined
+from sidecar.admin.page.charts import format_charts
+from sidecar.admin.page.document import Fact, Frame, Level, document, facts, notes, section, table, text
+from sidecar.admin.page.history import Chart, History, level, mean, rate
+from sidecar.admin.page.markup import html, joined
 from wholeip.agent.status import APPLIED, FAILED, AgentStatus, describe_opened, show_mapping
 from wholeip.mappings.mapping import Mapping as PodMapping
 from wholeip.mappings.reports import NOTES, skipped

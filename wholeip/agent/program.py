@@ -12,15 +12,15 @@ from typing import Final
 import structlog
 import trio
 
-from sidecar.admin import Readiness
-from sidecar.admin_port import AdminPort, open_admin_port
-from sidecar.answers import JSON, Answer
-from sidecar.endpoints import Endpoint
+from sidecar.admin.answers import JSON, Answer
+from sidecar.admin.page.history import History
+from sidecar.admin.page.live import live_route
+from sidecar.admin.port import AdminPort, open_admin_port
+from sidecar.admin.server import Readiness
+from sidecar.cli.signals import run_until_signal
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
-from sidecar.page.history import History
-from sidecar.page.live import live_route
-from sidecar.signals import run_until_signal
+from sidecar.values.endpoints import Endpoint
 from wholeip.agent.flow_ender import EndFlows, FlowEnder
 from wholeip.agent.following import ClusterFollower, open_client
 from wholeip.agent.metrics import AgentCollector

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import structlog
 import trio
 
-from sidecar.errors import ExitStatus, StartError
+from sidecar.values.errors import ExitStatus, StartError
 from wholeip.agent.present import address_count, in_use_of
 from wholeip.agent.status import APPLIED, FAILED, AgentStatus
 from wholeip.agent.update import Step, Target, step_from, whole_step

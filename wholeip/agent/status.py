@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from sidecar.kubernetes.follower_status import Status
-from sidecar.text import escaped_json
+from sidecar.values.text import escaped_json
 from wholeip.mappings.mapping import Mapping
 from wholeip.mappings.plan import Plan
 from wholeip.mappings.reports import Report

@@ -12,8 +12,8 @@ from typing import Final, cast
 
 import msgspec
 
-from sidecar.endpoints import MAXIMUM_PORT
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable, key_of
+from sidecar.values.endpoints import MAXIMUM_PORT
 from wholeip.mappings.addresses import Address, parse_mappable
 from wholeip.mappings.mapping import OpenPort, Protocol
 from wholeip.mappings.reports import Reason, Report

@@ -13,8 +13,8 @@ from dnsproxy.admin.explain import LONGEST, Explanation
 from dnsproxy.admin.listing import Row
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.ownership import ADVICE
-from sidecar.page.document import Fact, Level, facts, notes, search_form, section, table, text
-from sidecar.page.markup import NOTHING, html, joined
+from sidecar.admin.page.document import Fact, Level, facts, notes, search_form, section, table, text
+from sidecar.admin.page.markup import NOTHING, html, joined
 
 
 def format_question(asked: str) -> Markup:

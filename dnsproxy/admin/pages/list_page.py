@@ -14,10 +14,10 @@ from markupsafe import Markup
 
 from dnsproxy.admin.pages.overview import LONGEST_SEARCH
 from dnsproxy.hostnames.registry import Registry
-from sidecar.page.document import search_form, table_row, whole_table
-from sidecar.page.index import Index, Rows
-from sidecar.page.markup import NOTHING, html, joined
-from sidecar.page.window import Place, Window, Words
+from sidecar.admin.page.document import search_form, table_row, whole_table
+from sidecar.admin.page.index import Index, Rows
+from sidecar.admin.page.markup import NOTHING, html, joined
+from sidecar.admin.page.window import Place, Window, Words
 
 SIZE: Final = 50
 LONGEST_PLACE: Final = 1_000

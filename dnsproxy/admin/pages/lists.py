@@ -16,8 +16,8 @@ from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.wildcards import reaches
-from sidecar.page.document import Level, text
-from sidecar.page.markup import NOTHING, html, joined
+from sidecar.admin.page.document import Level, text
+from sidecar.admin.page.markup import NOTHING, html, joined
 
 _CLAIMS: Final = 5
 """Of one name that are shown; the page of the name has more."""

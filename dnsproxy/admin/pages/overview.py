@@ -12,11 +12,11 @@ from typing import Final
 from markupsafe import Markup
 
 from dnsproxy.answers.counters import Counters
+from sidecar.admin.page.charts import format_charts, format_number
+from sidecar.admin.page.document import Fact, Level, facts, notes, search_form, section, table, text, value
+from sidecar.admin.page.history import EVERY, History
+from sidecar.admin.page.markup import html, joined
 from sidecar.kubernetes.follower_status import State, Status
-from sidecar.page.charts import format_charts, format_number
-from sidecar.page.document import Fact, Level, facts, notes, search_form, section, table, text, value
-from sidecar.page.history import EVERY, History
-from sidecar.page.markup import html, joined
 
 LONGEST_SEARCH: Final = 255
 _STANZA: Final = (

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from dnsproxy.answers.counters import Counters
-from sidecar.page.history import Chart, level, mean, rate
+from sidecar.admin.page.history import Chart, level, mean, rate
 
 _MILLISECONDS: Final = 1_000
 

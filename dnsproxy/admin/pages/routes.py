@@ -18,10 +18,10 @@ from dnsproxy.admin.pages.list_page import List, format_list, index_of, parse_se
 from dnsproxy.admin.pages.lists import LISTS
 from dnsproxy.admin.pages.overview import Overview, format_overview, overview_facts
 from dnsproxy.hostnames.registry import Registry
-from sidecar.answers import JSON, Answer, Route, page_answer
-from sidecar.page.document import Frame, document
-from sidecar.page.live import live_route
-from sidecar.page.shared import Shared
+from sidecar.admin.answers import JSON, Answer, Route, page_answer
+from sidecar.admin.page.document import Frame, document
+from sidecar.admin.page.live import live_route
+from sidecar.admin.page.shared import Shared
 
 _PAGES: Final = (
     ("./", "Overview"),

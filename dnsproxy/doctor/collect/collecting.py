@@ -43,9 +43,9 @@ from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.facts.model import VERSION, Admin, Facts, Service
 from dnsproxy.doctor.facts.probes import DnsCheck
 from dnsproxy.doctor.judge.paths import CONTROLLERS, Paths, find_paths
-from sidecar.endpoints import Endpoint, parse_endpoint
-from sidecar.errors import StartError
 from sidecar.kubernetes.http import ApiClient
+from sidecar.values.endpoints import Endpoint, parse_endpoint
+from sidecar.values.errors import StartError
 
 _LABELS: Final = frozenset(name for names in CONTROLLERS.values() for name in names)
 _DNS_PORT: Final = 53

@@ -13,7 +13,7 @@ from dnsproxy.dns.addresses import is_address
 from dnsproxy.doctor.facts.model import Facts, OwnService, Port, Service
 from dnsproxy.doctor.facts.probes import Header, Lookup, Role
 from dnsproxy.doctor.judge.paths import Path, Paths, name_to_ask
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 
 MOST_LOOKUPS: Final = 300
 """Hostnames to look up; the hosts of one controller share one diagnosis."""

@@ -19,8 +19,8 @@ import trio
 
 from dnsproxy.doctor.collect.dial_targets import DialTarget
 from dnsproxy.doctor.facts.probes import Header, Outcome, Probe
-from sidecar.socket_address import family_of, socket_address
-from sidecar.text import one_line
+from sidecar.sockets.socket_address import family_of, socket_address
+from sidecar.values.text import one_line
 
 CONNECT_SECONDS: Final = 3.0
 ANSWER_SECONDS: Final = 4.0

@@ -20,7 +20,7 @@ import trio
 from dnsproxy.doctor.facts.probes import Lookup
 from dnsproxy.doctor.judge.paths import name_to_ask
 from dnsproxy.forward.resolv_conf import parse_nameservers
-from sidecar.endpoints import Endpoint, parse_endpoint
+from sidecar.values.endpoints import Endpoint, parse_endpoint
 
 SECONDS: Final = 5.0
 ALL_SECONDS: Final = 30.0

@@ -23,12 +23,12 @@ from dnsproxy.doctor.collect.read_hosts import make_service
 from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.collect.structs import PodSlice
 from dnsproxy.doctor.facts.model import Admin, ClusterDns, OwnService, Port, Stanza
-from sidecar.asking import NoAnswer, get
-from sidecar.endpoints import Endpoint
+from sidecar.admin.asking import NoAnswer, get
 from sidecar.kubernetes.endpoint_slices import SERVICE_NAME
 from sidecar.kubernetes.errors import ApiError
 from sidecar.kubernetes.structs.network import Service as RawService
 from sidecar.kubernetes.structs.workload import Workload
+from sidecar.values.endpoints import Endpoint
 
 DNSPROXY_ADMIN_PORT: Final = 8081
 RELAY_ADMIN_PORT: Final = 8082

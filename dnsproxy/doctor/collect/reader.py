@@ -13,13 +13,13 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from dnsproxy.doctor.facts.model import ReadFailure
-from sidecar.errors import ExitStatus, StartError
 from sidecar.kubernetes.errors import ApiError, Forbidden, Garbled, NotFound, Unauthorized
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection, Resource, Unreadable
 from sidecar.kubernetes.one_shot import get_object, list_all
 from sidecar.kubernetes.structs.workload import ConfigMap
 from sidecar.kubernetes.watch_policy import Pace
+from sidecar.values.errors import ExitStatus, StartError
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Resource)

@@ -13,7 +13,7 @@ from typing import Final
 from dnsproxy.doctor.facts.model import Admin, ClusterDns, Facts, OwnService, Stanza
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity, Unseen
 from dnsproxy.doctor.judge.remedies import deploy_line, look_from_inside, quoted
-from sidecar.endpoints import parse_endpoint
+from sidecar.values.endpoints import parse_endpoint
 
 STALE_SECONDS: Final = 300.0
 """A watch is asked anew every 45 seconds, so a source that was silent for so long is not heard any more."""

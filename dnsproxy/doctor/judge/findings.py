@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sidecar.errors import ExitStatus
+from sidecar.values.errors import ExitStatus
 
 
 class Severity(StrEnum):

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from dnsproxy.cluster_dns.found import Source
 from dnsproxy.cluster_dns.owner import OUR_MANAGER
-from sidecar.diffs import format_diff
+from sidecar.values.diffs import format_diff
 
 MADE: Final = "switchback.dev/made"
 """The annotation with what was not there before: words of the two below."""

@@ -12,7 +12,7 @@ from itertools import chain
 
 from dnsproxy.cluster_dns.choice import Method
 from dnsproxy.install.change.config_map import ConfigMapChange, Entry, format_change
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from dnsproxy.install.change.edits import Edits
 from dnsproxy.install.report.rights import WATCH_NAME, Grant, make_roles
 from dnsproxy.install.report.status_report import format_asked
 from dnsproxy.install.report.verdict import Report, Verdict, judge
-from sidecar.endpoints import Endpoint
-from sidecar.errors import ExitStatus
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.errors import ExitStatus
 
 _WORDS: Final = {"patch": "changes", "create": "creates", "delete": "deletes"}
 _PRINT: Final = "give it to the owner instead: dnsproxy install --method print"

@@ -17,7 +17,7 @@ from dnsproxy.cluster_dns.traces import Trace
 from dnsproxy.corefile.model import Scope
 from dnsproxy.corefile.stanza import format_address
 from dnsproxy.install.report.verdict import Report, Verdict
-from sidecar.text import one_line
+from sidecar.values.text import one_line
 
 _MOST_FAULTS: Final = 20
 _SCOPES: Final = {

@@ -29,8 +29,8 @@ from dnsproxy.install.change.trial_corefile import after, make_trial
 from dnsproxy.install.run.local_coredns import try_change
 from dnsproxy.install.run.survey import Order, Survey, survey
 from dnsproxy.install.run.writing import Changed, write
-from sidecar.errors import ExitStatus, StartError
 from sidecar.kubernetes.http import ApiClient
+from sidecar.values.errors import ExitStatus, StartError
 
 TRIES: Final = 8
 """Looks at the cluster; a quiet one takes two, before and after the write."""

@@ -17,11 +17,11 @@ from dnsproxy.cluster_dns.owner import Form
 from dnsproxy.cluster_dns.read import discover, gather, read_own
 from dnsproxy.cluster_dns.requests import INGRESS, Denied, Request
 from dnsproxy.install.change.registrable import hosts_of, registrable_zones
-from sidecar.asking import ask
-from sidecar.endpoints import Endpoint
-from sidecar.errors import ExitStatus, StartError
+from sidecar.admin.asking import ask
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.structs.network import Ingress
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.errors import ExitStatus, StartError
 
 _ALL_INGRESSES: Final = Request(INGRESS, "")
 

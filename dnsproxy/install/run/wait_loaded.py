@@ -13,7 +13,7 @@ import trio
 
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult
 from dnsproxy.cluster_dns.probing import Patience, ask_all
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 
 PAUSE_SECONDS: Final = 1.0
 LOADED: Final = frozenset([Presence.YES])

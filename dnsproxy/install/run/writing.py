@@ -11,9 +11,9 @@ from typing import Final
 from dnsproxy.install.change.config_map import ConfigMapChange, make_write
 from dnsproxy.install.change.edits import Edits
 from dnsproxy.install.change.refusal import Refusal
-from sidecar.errors import ExitStatus, StartError
 from sidecar.kubernetes.errors import ApiError, Conflict, Forbidden, NotFound, Refused
 from sidecar.kubernetes.http import ApiClient
+from sidecar.values.errors import ExitStatus, StartError
 
 REQUEST_SECONDS: Final = 15.0
 """For one answer of the API server; webhooks may take ten of them."""

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
 
-from sidecar.text import one_line
+from sidecar.values.text import one_line
 
 GROUP: Final = "events.k8s.io"
 PLURAL: Final = "events"

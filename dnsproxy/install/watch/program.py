@@ -17,10 +17,10 @@ from dnsproxy.cluster_dns.read import load_client
 from dnsproxy.install.run.survey import Order
 from dnsproxy.install.watch.watcher import Watcher
 from dnsproxy.install.watch.watcher_status import WatchCollector, WatchStatus, format_page
-from sidecar.admin import Readiness
-from sidecar.admin_port import AdminPort, open_admin_port
-from sidecar.endpoints import Endpoint
-from sidecar.signals import run_until_signal
+from sidecar.admin.port import AdminPort, open_admin_port
+from sidecar.admin.server import Readiness
+from sidecar.cli.signals import run_until_signal
+from sidecar.values.endpoints import Endpoint
 
 GRACE: Final = 1.0
 """Seconds after a signal: there is nothing to finish, for a write is whole or not at all."""

@@ -44,10 +44,10 @@ from dnsproxy.install.watch.state_machine import (
     watch_step,
 )
 from dnsproxy.install.watch.watcher_status import WatchStatus
-from sidecar.endpoints import Endpoint
-from sidecar.errors import StartError
 from sidecar.kubernetes.http import ApiClient
-from sidecar.text import one_line
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.errors import StartError
+from sidecar.values.text import one_line
 
 _FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 15.0

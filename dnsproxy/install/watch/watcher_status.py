@@ -12,7 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from dnsproxy.install.watch.state_machine import Standing, WatchState
-from sidecar.page.document import Fact, Frame, Level, document, facts, section
+from sidecar.admin.page.document import Fact, Frame, Level, document, facts, section
 
 
 @dataclass(slots=True)

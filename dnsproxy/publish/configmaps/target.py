@@ -30,9 +30,9 @@ from dnsproxy.publish.guarded_writes import ATTEMPTS, REQUEST_SECONDS
 from dnsproxy.publish.parts import Part
 from dnsproxy.publish.publisher_status import DONE, PublishStatus
 from dnsproxy.publish.selection import describe_loss, is_sudden_loss, select_names
-from sidecar.errors import ExitStatus
 from sidecar.kubernetes.errors import ApiError, Conflict, NotFound
 from sidecar.kubernetes.http import ApiClient
+from sidecar.values.errors import ExitStatus
 
 
 class ConfigMapTarget:

@@ -17,8 +17,8 @@ from dnsproxy.publish.externaldns.options import (
     refuse_reserved,
 )
 from dnsproxy.publish.options import make_common, publisher_options
-from sidecar.checked_type import CheckedType
-from sidecar.options import BadUsage, Command, run_program
+from sidecar.cli.checked_type import CheckedType
+from sidecar.cli.options import BadUsage, Command, run_program
 
 _TTL: Final = (1, 86_400)
 
@@ -78,7 +78,7 @@ def publish_external_dns(log_format: str | None, log_level: str, **values: Any) 
     """
     from dnsproxy.publish.externaldns.program import run_publish_external_dns  # noqa: PLC0415  # --help must not cost it
     from dnsproxy.publish.settings import ExternalDnsSettings  # noqa: PLC0415
-    from sidecar.logs import configure_logging  # noqa: PLC0415
+    from sidecar.cli.logs import configure_logging  # noqa: PLC0415
 
     common = make_common(values)
     labels, annotations = dict(values["label"]), dict(values["annotation"])

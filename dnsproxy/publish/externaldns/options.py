@@ -13,7 +13,7 @@ from typing import Final
 
 from dnsproxy.publish.configmaps.manifests import MANAGED_BY
 from dnsproxy.publish.externaldns.manifests import reserved_annotations
-from sidecar.text import quoted
+from sidecar.values.text import quoted
 
 MOST: Final = 32
 """The limit of additional labels, and of additional annotations."""

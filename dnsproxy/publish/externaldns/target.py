@@ -22,11 +22,11 @@ from dnsproxy.publish.following import PublishError
 from dnsproxy.publish.guarded_writes import ATTEMPTS
 from dnsproxy.publish.publisher_status import CONFLICT, DONE, FAILED, REFUSED, PublishStatus
 from dnsproxy.publish.selection import describe_loss, is_sudden_loss, select_names
-from sidecar.errors import ExitStatus
 from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import ObjectMeta
-from sidecar.text import escape_controls
+from sidecar.values.errors import ExitStatus
+from sidecar.values.text import escape_controls
 
 RESYNC: Final = 300.0
 """Seconds until the objects are read again although the table is the same: another writer may have changed them."""

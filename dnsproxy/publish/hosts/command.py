@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dnsproxy.publish.options import make_common, publisher_options
-from sidecar.checked_type import CheckedType
-from sidecar.options import BadUsage, Command, run_program
+from sidecar.cli.checked_type import CheckedType
+from sidecar.cli.options import BadUsage, Command, run_program
 
 if TYPE_CHECKING:
     from dnsproxy.publish.configmaps.manifests import MapName
@@ -55,7 +55,7 @@ def publish_hosts(log_format: str | None, log_level: str, **values: Any) -> None
     """
     from dnsproxy.publish.hosts.program import run_publish_hosts  # noqa: PLC0415  # --help must not cost its imports
     from dnsproxy.publish.settings import HostsSettings  # noqa: PLC0415
-    from sidecar.logs import configure_logging  # noqa: PLC0415
+    from sidecar.cli.logs import configure_logging  # noqa: PLC0415
 
     common = make_common(values)
     if common.dry_run and values["to_configmap"]:

@@ -18,8 +18,8 @@ from typing import Final
 
 from dnsproxy.publish.hosts.block import Change, first_difference
 from dnsproxy.publish.hosts.mounts import Mount, find_mount
-from sidecar.atomic_file import copy_owner_and_mode, replace_file
-from sidecar.file_follower import Mark, file_mark, open_regular_file
+from sidecar.files.follow import Mark, file_mark, open_regular_file
+from sidecar.files.replace import copy_owner_and_mode, replace_file
 
 LARGEST: Final = 64 << 20
 """Octets; a larger file is not a hosts file."""

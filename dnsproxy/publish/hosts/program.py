@@ -16,7 +16,7 @@ from dnsproxy.publish.hosts.target import HostsTarget, check_name
 from dnsproxy.publish.program import run_publisher
 from dnsproxy.publish.publisher_status import PublishStatus
 from dnsproxy.publish.settings import HostsSettings, Mode
-from sidecar.errors import StartError
+from sidecar.values.errors import StartError
 
 log = structlog.get_logger("dnsproxy.publish")
 

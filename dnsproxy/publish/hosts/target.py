@@ -22,9 +22,9 @@ from dnsproxy.publish.hosts.file import Applied, FileError, FileReplaced, FileSt
 from dnsproxy.publish.hosts.lines import HostsLines, count_names, make_lines, without_taken
 from dnsproxy.publish.publisher_status import DONE, PublishStatus
 from dnsproxy.publish.selection import describe_loss, is_sudden_loss
-from sidecar.diffs import format_diff
-from sidecar.errors import ExitStatus, StartError
-from sidecar.text import escape_controls
+from sidecar.values.diffs import format_diff
+from sidecar.values.errors import ExitStatus, StartError
+from sidecar.values.text import escape_controls
 
 NAME: Final = "hosts"
 """The name of a hosts file; another name is more likely a mistake than a hosts file."""

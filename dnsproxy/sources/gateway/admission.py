@@ -12,7 +12,7 @@ from typing import Final
 
 from dnsproxy.sources.gateway import structs
 from dnsproxy.sources.gateway.selectors import Selector, parse_selector
-from sidecar.text import quoted
+from sidecar.values.text import quoted
 
 _SCOPES: Final = ("All", "Same", "Selector", "None")
 

@@ -15,7 +15,7 @@ from dnsproxy.sources.gateway.facts import Facts, GatewayFacts, ListenerSetFacts
 from dnsproxy.sources.gateway.kinds import Ref
 from dnsproxy.sources.gateway.listeners import Listener
 from dnsproxy.sources.gateway.object_graph import ObjectGraph
-from sidecar.text import quoted
+from sidecar.values.text import quoted
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from dnsproxy.sources.gateway import structs
 from dnsproxy.sources.gateway.admission import NOBODY, Admission, BadScope, parse_admission
 from dnsproxy.sources.gateway.kinds import GROUP, GROUPS, ROUTES, ROUTES_OF_PROTOCOL
 from dnsproxy.sources.gateway.selectors import BadSelector
-from sidecar.text import quoted
+from sidecar.values.text import quoted
 
 _Distinction = tuple[str, int, str | None]
 """Protocol, port and hostname, which distinguish the listeners of a Gateway."""

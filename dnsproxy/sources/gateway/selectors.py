@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dnsproxy.sources.gateway import structs
-from sidecar.text import quoted
+from sidecar.values.text import quoted
 
 _WITH_VALUES: Final = ("In", "NotIn")
 _WITHOUT_VALUES: Final = ("Exists", "DoesNotExist")

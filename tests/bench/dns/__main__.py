@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 import click
 
-from sidecar.options import Command, StartError
-from sidecar.program import INTERRUPTED
+from sidecar.cli.options import Command, StartError
+from sidecar.cli.program import INTERRUPTED
 from tests.bench.command import COULD_NOT, ending_on_sigterm, look_around, write_json
 from tests.bench.dns.disturbing import DISTURBANCES, Disturbance
 from tests.bench.dns.peers import missing_programs

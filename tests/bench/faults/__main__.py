@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import click
 
-from sidecar.options import Command, StartError
-from sidecar.program import INTERRUPTED
+from sidecar.cli.options import Command, StartError
+from sidecar.cli.program import INTERRUPTED
 from tests.bench.command import COULD_NOT, demand, ending_on_sigterm, look_around, write_json
 from tests.bench.faults.measuring import FAULTS
 from tests.bench.faults.report import format_table, to_json

@@ -17,7 +17,7 @@ from typing import Final
 
 from dnsproxy.corefile.plan import plan_install
 from dnsproxy.corefile.zones import DNS_PORT
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from tests.bench.faults.asking import OUTSIDE_SUFFIX, TABLE_SUFFIX
 from tests.kit.coredns import CoreDns, coredns_version, running_coredns
 from tests.kit.networks import POD_ADDRESS, Networks, joined_networks

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from sidecar.options import Command
+from sidecar.cli.options import Command
 from tests.bench.command import ending_on_sigterm, look_around
 from tests.bench.readers.run import Figure, Options, run
 

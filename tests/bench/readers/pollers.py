@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass, field
 import trio
 
 from dnsproxy.admin.publication_route import PATH
-from sidecar.asking import NoAnswer, get
-from sidecar.endpoints import Endpoint
+from sidecar.admin.asking import NoAnswer, get
+from sidecar.values.endpoints import Endpoint
 from tests.bench.figures import percentile
 
 

@@ -11,8 +11,8 @@ import random
 
 import trio
 
-from sidecar.asking import NoAnswer, get
-from sidecar.endpoints import Endpoint
+from sidecar.admin.asking import NoAnswer, get
+from sidecar.values.endpoints import Endpoint
 from tests.bench.readers.pollers import Polled, run_process
 
 

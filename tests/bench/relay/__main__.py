@@ -12,8 +12,8 @@ from pathlib import Path
 
 import click
 
-from sidecar.options import Command, StartError
-from sidecar.program import INTERRUPTED
+from sidecar.cli.options import Command, StartError
+from sidecar.cli.program import INTERRUPTED
 from tests.bench.command import COULD_NOT, ending_on_sigterm, look_around, write_json
 from tests.bench.cpus import split_cpus
 from tests.bench.relay.interpreters import CannotUse, describe, find_optimised, prepare

@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 
-from sidecar.options import Command, StartError
-from sidecar.program import INTERRUPTED
+from sidecar.cli.options import Command, StartError
+from sidecar.cli.program import INTERRUPTED
 from tests.bench.command import COULD_NOT, demand, ending_on_sigterm, look_around, write_json
 from tests.bench.sync.filling import MOST
 from tests.bench.sync.measuring import MEASUREMENTS

@@ -10,8 +10,8 @@ from typing import Final
 
 import click
 
-from sidecar.options import Command
-from sidecar.program import INTERRUPTED
+from sidecar.cli.options import Command
+from sidecar.cli.program import INTERRUPTED
 from tests.bench.command import demand, ending_on_sigterm, look_around, write_json
 from tests.bench.wholeip.applying import Applied, Ended, measure_applying, measure_ending
 from tests.bench.wholeip.report import format_applied, format_ended, format_traffic, to_json

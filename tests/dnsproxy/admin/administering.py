@@ -11,9 +11,9 @@ from prometheus_client import CollectorRegistry
 
 from dnsproxy.admin.pages.routes import table_routes
 from dnsproxy.hostnames.registry import Registry
-from sidecar.admin import Readiness, serve_admin
-from sidecar.endpoints import Endpoint
-from sidecar.listeners import bound_endpoint, listen_tcp
+from sidecar.admin.server import Readiness, serve_admin
+from sidecar.sockets.listeners import bound_endpoint, listen_tcp
+from sidecar.values.endpoints import Endpoint
 
 
 async def _ready() -> Readiness:

@@ -20,7 +20,7 @@ from dnsproxy.hostnames.claims import Claim, Origin, Rejection
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.admin.administering import administered
 from tests.kit.stepping import parse_hosts
 

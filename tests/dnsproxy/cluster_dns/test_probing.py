@@ -11,7 +11,7 @@ from dnsproxy.answers.table import HostTable
 from dnsproxy.cluster_dns.probe_results import Presence
 from dnsproxy.cluster_dns.probing import Patience, ask, ask_all
 from dnsproxy.dns import probe
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from tests.kit import upstream_replies
 from tests.kit.faulty_upstream import (
     Close,

@@ -13,8 +13,8 @@ from dnsproxy.cluster_dns import read as discovering
 from dnsproxy.cluster_dns.found import ServiceRef
 from dnsproxy.cluster_dns.read import discover, gather, load_client
 from dnsproxy.cluster_dns.requests import INGRESS, Request
-from sidecar.errors import StartError
 from sidecar.kubernetes.http import ApiClient
+from sidecar.values.errors import StartError
 from tests.kit.faulty_api import cluster_at
 from tests.kit.manifest_api import FakeApi, respond
 from tests.kit.manifest_cluster import NAMES, Manifest, faults_of, manifests

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dnsproxy.corefile.plan import Change, plan_install
 from dnsproxy.corefile.stanza import Version
-from sidecar.endpoints import Endpoint, parse_endpoint
+from sidecar.values.endpoints import Endpoint, parse_endpoint
 
 FOLDER = Path(__file__).parent / "corefiles"
 SHAPES = sorted(path.stem for path in (FOLDER / "stock").glob("*.Corefile"))

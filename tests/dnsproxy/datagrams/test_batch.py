@@ -15,8 +15,8 @@ import pytest
 from dnsproxy.datagrams import batch, headers
 from dnsproxy.datagrams.batch import BatchPort
 from dnsproxy.datagrams.port import BATCH
-from sidecar.endpoints import Endpoint
-from sidecar.listeners import listen_udp
+from sidecar.sockets.listeners import listen_udp
+from sidecar.values.endpoints import Endpoint
 
 _C = """
 #define _GNU_SOURCE

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from dnsproxy.datagrams.batch import BatchPort
 from dnsproxy.datagrams.late_replies import LateReplies
 from dnsproxy.datagrams.port import BATCH, Sender
-from sidecar.endpoints import Endpoint
-from sidecar.listeners import listen_udp
+from sidecar.sockets.listeners import listen_udp
+from sidecar.values.endpoints import Endpoint
 
 TOO_LARGE = bytes(65_530)
 """More than a datagram holds: the kernel refuses it with EMSGSIZE."""

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from dnsproxy.datagrams.batch import BatchPort
 from dnsproxy.datagrams.open import SinglePort, open_port
 from dnsproxy.datagrams.port import BATCH, ID, MESSAGE, DatagramPort, Sender
-from sidecar.endpoints import Endpoint
-from sidecar.listeners import listen_udp
+from sidecar.sockets.listeners import listen_udp
+from sidecar.values.endpoints import Endpoint
 
 Port = Callable[[socket.socket], DatagramPort]
 

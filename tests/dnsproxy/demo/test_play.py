@@ -15,7 +15,7 @@ import pytest
 
 from dnsproxy.demo.play import Stage, play, set_stage
 from dnsproxy.demo.story import Step, format_step, format_verdict, succeeded
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from tests.kit.programs import program
 
 DEMO = [sys.executable, "-m", "dnsproxy", "demo"]

@@ -12,7 +12,7 @@ from dnsproxy.dns.wire import Rcode
 from dnsproxy.forward import replies, source_ports
 from dnsproxy.forward.deadlines import GIVE_UP, RETRY
 from dnsproxy.forward.flight import Flight
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from tests.kit import upstream_replies as upstream
 from tests.kit.dns_server import Running, running, wait_until
 from tests.kit.faulty_upstream import (

@@ -21,7 +21,7 @@ from dnsproxy.forward.admission import REMEMBER
 from dnsproxy.forward.deadlines import GIVE_UP, IMPATIENT, PROBE_GIVE_UP, RETRY, TICK
 from dnsproxy.forward.forwarder import Forwarder
 from dnsproxy.forward.settings import ForwardSettings
-from sidecar.poller import Poller
+from sidecar.loop.poller import Poller
 from tests.dnsproxy.forward.flights import NotedPort
 from tests.kit import upstream_replies as upstream
 from tests.kit.dns_server import OURS, TRUSTING, Running, running, wait_until

@@ -18,7 +18,7 @@ from trio.testing import MockClock
 from dnsproxy.forward.deadlines import GIVE_UP, RETRY, TICK
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.settings import ForwardSettings, TlsEndpoint
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.forward import certificates
 from tests.dnsproxy.forward.certificates import NAME
 from tests.kit import upstream_replies as upstream

@@ -19,7 +19,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from dnsproxy.forward.deadlines import CONNECT, GIVE_UP, IDLE
 from dnsproxy.forward.pipeline import Pipeline, default_context
 from dnsproxy.forward.settings import TlsEndpoint
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.forward import certificates
 from tests.dnsproxy.forward.certificates import NAME, trusting_context
 from tests.kit import upstream_replies as upstream

@@ -13,9 +13,9 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from dnsproxy.forward.resolv_conf_follower import LARGEST, follow_resolv_conf, read_forwarding
 from dnsproxy.forward.settings import ForwardSettings
-from sidecar.endpoints import Endpoint
-from sidecar.errors import StartError
-from sidecar.file_follower import LOOK_EVERY
+from sidecar.files.follow import LOOK_EVERY
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.errors import StartError
 
 PLAIN = ForwardSettings((), outstanding=7, per_client=3)
 OURS = Endpoint("127.0.0.1", 53)

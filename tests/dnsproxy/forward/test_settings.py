@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnsproxy.forward.settings import ForwardSettings, TlsEndpoint, parse_forwarding, parse_upstream, refuse_loop
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from dnsproxy.forward import source_ports
 from dnsproxy.forward.flight import Flight
 from dnsproxy.forward.source_ports import SOCKETS, SourcePorts
 from dnsproxy.forward.upstream import Upstream
-from sidecar.endpoints import Endpoint
-from sidecar.listeners import bound_endpoint, listen_udp
-from sidecar.poller import Poller
+from sidecar.loop.poller import Poller
+from sidecar.sockets.listeners import bound_endpoint, listen_udp
+from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.forward.flights import Noted, flight, large_flight
 
 

@@ -21,8 +21,8 @@ from dnsproxy.forward.deadlines import LOOP_EVERY, LOOPING_EVERY, PROBE_EVERY
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.settings import TlsEndpoint
 from dnsproxy.forward.upstream import Upstream
-from sidecar.endpoints import Endpoint
-from sidecar.poller import Poller
+from sidecar.loop.poller import Poller
+from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.forward.flights import Noted
 from tests.kit import messages, upstream_replies
 from tests.kit.faulty_upstream import Elsewhere, Script, Step, answer, faulty_upstream, refusing_upstream, silence

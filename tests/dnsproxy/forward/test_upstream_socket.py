@@ -14,9 +14,9 @@ from dnsproxy.datagrams.port import BATCH
 from dnsproxy.dns.wire import random_ids
 from dnsproxy.forward.flight import Flight, Health
 from dnsproxy.forward.upstream_socket import UpstreamSocket
-from sidecar.endpoints import Endpoint
-from sidecar.listeners import bound_endpoint, listen_udp
-from sidecar.poller import BROKEN, READABLE, Poller
+from sidecar.loop.poller import BROKEN, READABLE, Poller
+from sidecar.sockets.listeners import bound_endpoint, listen_udp
+from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.forward.flights import Noted, flight, large_flight
 from tests.kit import messages, upstream_replies
 from tests.kit.faulty_upstream import refusing_upstream

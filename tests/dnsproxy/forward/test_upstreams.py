@@ -20,8 +20,8 @@ from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.settings import ForwardSettings, TlsEndpoint
 from dnsproxy.forward.upstream import Upstream
 from dnsproxy.forward.upstreams import Ask, Upstreams, ask_streams, first_answer
-from sidecar.endpoints import Endpoint
-from sidecar.poller import Poller
+from sidecar.loop.poller import Poller
+from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.forward.flights import Noted, flight
 from tests.kit import messages, upstream_replies
 from tests.kit.dns_server import TRUSTING

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dnsproxy.install.command import install, uninstall
-from sidecar.usage import Group
+from sidecar.cli.usage import Group
 from tests.dnsproxy.corefile.shapes import stock
 
 group = Group("dnsproxy", context_settings={"auto_envvar_prefix": "DNSPROXY"})

@@ -14,7 +14,7 @@ from dnsproxy.admin.publication import Publication
 from dnsproxy.publish.following import PublishError, follow, publish_once
 from dnsproxy.publish.publisher_status import PublishStatus
 from dnsproxy.publish.settings import Pace
-from sidecar.errors import StartError
+from sidecar.values.errors import StartError
 from tests.kit.publications import ScriptedSource, publication
 
 ONE = publication("app.example.org 192.0.2.10")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dnsproxy.publish.options import parse_server_name
-from sidecar.host_port import HostPort
+from sidecar.values.host_port import HostPort
 
 
 @pytest.mark.parametrize(

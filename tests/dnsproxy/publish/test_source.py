@@ -19,11 +19,11 @@ from dnsproxy.publish import parts
 from dnsproxy.publish.options import parse_server_name
 from dnsproxy.publish.parts import split_document
 from dnsproxy.publish.source import FileSource, ServerSource, SourceError
-from sidecar.admin import Readiness, serve_admin
-from sidecar.answers import Answer
-from sidecar.endpoints import Endpoint
-from sidecar.host_port import HostPort
-from sidecar.listeners import bound_endpoint, listen_tcp
+from sidecar.admin.answers import Answer
+from sidecar.admin.server import Readiness, serve_admin
+from sidecar.sockets.listeners import bound_endpoint, listen_tcp
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.host_port import HostPort
 from tests.kit.messages import table_of
 from tests.kit.publications import many, publication
 

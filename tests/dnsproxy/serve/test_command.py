@@ -15,7 +15,7 @@ from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
 from dnsproxy.serve import command as serve_command
 from dnsproxy.serve.settings import ServeSettings
 from dnsproxy.sources.settings import IngressOptions
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 
 UPSTREAM = ("--upstream", "192.0.2.53")
 

@@ -13,7 +13,7 @@ from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.serve.metrics import ServerCollector
-from sidecar.admin_port import make_registry
+from sidecar.admin.port import make_registry
 from tests.kit import messages
 from tests.kit.dns_server import Running, running
 from tests.kit.faulty_upstream import faulty_upstream, refusing_upstream

@@ -14,8 +14,8 @@ import trio
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.serve.program import serve
 from dnsproxy.sources.settings import ClusterSettings, IngressOptions
-from sidecar.endpoints import Endpoint
-from sidecar.errors import StartError
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.errors import StartError
 from tests.kit import messages
 from tests.kit.serve_inside import addresses_in, ask, get, serving, settings
 

@@ -19,7 +19,7 @@ from dnsproxy.serve.program import Bound
 from dnsproxy.snapshot.file import write_file
 from dnsproxy.snapshot.format import ObjectClaims, format_snapshot
 from dnsproxy.sources.settings import ClusterSettings, GatewayOptions, IngressOptions
-from sidecar.asking import ask as ask_admin
+from sidecar.admin.asking import ask as ask_admin
 from tests.dnsproxy.sources.test_cluster_sources import RELAY, RELAYS, claim_of, make_api
 from tests.kit.faulty_api import failure
 from tests.kit.live_api import LiveApi

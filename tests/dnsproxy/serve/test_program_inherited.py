@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import pytest
 import trio
 
-from sidecar.endpoints import Endpoint
-from sidecar.listeners import bound_endpoint, listen_tcp, listen_udp
+from sidecar.sockets.listeners import bound_endpoint, listen_tcp, listen_udp
+from sidecar.values.endpoints import Endpoint
 from tests.kit.dig import dig
 from tests.kit.handing_over import started_with
 from tests.kit.serve_inside import addresses_in, ask, ask_stream

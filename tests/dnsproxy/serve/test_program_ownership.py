@@ -18,7 +18,7 @@ from dnsproxy.hostnames.targets import Targets
 from dnsproxy.serve.program import Bound
 from dnsproxy.serve.settings import ServeSettings
 from dnsproxy.sources.settings import ClusterSettings, IngressOptions
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.serve.test_ownership_watch import reply_to
 from tests.kit.faulty_upstream import FaultyUpstream, Step, faulty_upstream
 from tests.kit.live_api import LiveApi

@@ -14,8 +14,8 @@ from structlog.testing import capture_logs
 from dnsproxy.forward.resolv_conf_follower import read_forwarding
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.serve.program import Bound, serve
-from sidecar.endpoints import Endpoint
-from sidecar.errors import StartError
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.errors import StartError
 from tests.kit.dns_server import running, wait_until
 from tests.kit.messages import table_of
 from tests.kit.ports import free_port

@@ -13,8 +13,8 @@ from structlog.testing import capture_logs
 from dnsproxy.sources import hosts_file as hosts_follower
 from dnsproxy.sources.hosts_file import LARGEST, follow_hosts_file, read_hosts_file
 from dnsproxy.sources.static_names import HostsFile, parse_hosts_file
-from sidecar.errors import StartError
-from sidecar.file_follower import file_mark
+from sidecar.files.follow import file_mark
+from sidecar.values.errors import StartError
 from tests.kit.dns_server import wait_until
 
 

@@ -11,7 +11,7 @@ import pytest
 from proxy.admin.page import CHARTS, RelayStatus, RouteStatus, read_counters, relay_facts, render_page
 from proxy.backends.health import Cause
 from proxy.relay.counters import Counters
-from sidecar.page.history import History
+from sidecar.admin.page.history import History
 
 EVIL = "<script>alert(1)</script>\"'&\u202e"
 ROUTE = RouteStatus(listen="[::]:8080", backend="example.org:80", protocol="v2", addresses=["192.0.2.1:80"])

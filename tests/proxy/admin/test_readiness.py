@@ -14,8 +14,8 @@ from proxy.backends.backend import Address, Backend, address_of
 from proxy.backends.health import Failure
 from proxy.header.addresses import LOCAL
 from proxy.header.protocol import ProxyProtocol, formatter
-from sidecar.answers import Readiness
-from sidecar.host_port import HostPort
+from sidecar.admin.answers import Readiness
+from sidecar.values.host_port import HostPort
 from tests.kit.relaying import V4, read_to_end
 from tests.proxy.backends.resolving import NO_SUCH_NAME, SILENCE, TRY_AGAIN
 

@@ -11,9 +11,9 @@ from structlog.testing import capture_logs
 from proxy.backends.backend import OWN_LISTENER, Address, Backend, address_of
 from proxy.backends.health import Cause, Failure
 from proxy.routes import ServicePort
-from sidecar.endpoints import Endpoint
-from sidecar.errors import StartError
-from sidecar.host_port import HostPort
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.errors import StartError
+from sidecar.values.host_port import HostPort
 from tests.proxy.backends.resolving import NO_SUCH_NAME, SILENCE, TRY_AGAIN
 
 NAMED = HostPort("backend.example.org", 80)

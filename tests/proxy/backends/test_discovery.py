@@ -16,7 +16,7 @@ from proxy.backends.backend import Address, Backend
 from proxy.backends.discovery import follow_backends, keep_resolved, watch_for_dnsproxy
 from proxy.backends.health import Cause
 from proxy.settings import Settings
-from sidecar.host_port import HostPort
+from sidecar.values.host_port import HostPort
 from tests.kit.relaying import until
 from tests.proxy.backends.nameserver import played_nameserver
 from tests.proxy.backends.resolving import NO_SUCH_NAME, TRY_AGAIN, PlayedResolver

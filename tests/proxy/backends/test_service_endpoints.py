@@ -18,8 +18,8 @@ from proxy.backends.service_endpoints import (
     slice_collection,
 )
 from proxy.routes import ServicePort
-from sidecar.endpoints import Endpoint
 from sidecar.kubernetes.endpoint_slices import EndpointSlice
+from sidecar.values.endpoints import Endpoint
 
 HTTPS = {"name": "https", "port": 8443, "protocol": "TCP"}
 HTTP = {"name": "http", "port": 8080, "protocol": "TCP"}

@@ -15,7 +15,7 @@ from proxy.header.addresses import LOCAL, BadHeader, Header, Parsed
 from proxy.header.protocol import ProxyProtocol, formatter, parse_header, writer
 from proxy.header.v1 import MAXIMUM_V1, format_v1, parse_v1
 from proxy.header.v2 import SIGNATURE_V2, crc32c, format_v2, parse_v2
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 
 V4 = Header(Endpoint("192.0.2.1", 56_324), Endpoint("192.0.2.80", 443))
 V6 = Header(Endpoint("2001:db8::1", 56_324), Endpoint("2001:db8::80", 443))

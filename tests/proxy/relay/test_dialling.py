@@ -15,8 +15,8 @@ from proxy.backends.health import Cause, Failure
 from proxy.header.addresses import Header
 from proxy.header.protocol import ProxyProtocol
 from proxy.relay.core import BUFFER
-from sidecar.endpoints import Endpoint
-from sidecar.host_port import HostPort
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.host_port import HostPort
 from tests.kit.relaying import V4, V6, World, read_header, read_to_end, relaying, relaying_to, reset, until
 from tests.proxy.backends.resolving import NO_SUCH_NAME, SILENCE, TRY_AGAIN, PlayedResolver
 

@@ -18,8 +18,8 @@ from proxy.relay.limits import LOG_SECONDS, MOST_PIPES, Clients, connections_wit
 from proxy.relay.relay import Relay, open_listeners
 from proxy.routes import Route
 from proxy.settings import Settings
-from sidecar.endpoints import Endpoint
-from sidecar.host_port import HostPort
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.host_port import HostPort
 from tests.kit.relaying import V4, read_to_end, relaying, until
 
 

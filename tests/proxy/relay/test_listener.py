@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from proxy.relay.listener import original_destination
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from tests.conftest import refuse
 
 

@@ -19,7 +19,7 @@ from proxy.header.v2 import SIGNATURE_V2, format_v2
 from proxy.relay.limits import Clients
 from proxy.relay.listener import _ACCEPTS
 from proxy.relay.loop_check import Verdict, judge
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from tests.kit.relaying import V4, World, read_to_end, relaying, until
 
 PROTOCOLS = pytest.mark.parametrize("protocol", [ProxyProtocol.V1, ProxyProtocol.V2])

@@ -14,9 +14,9 @@ from proxy.relay.listener import Listener
 from proxy.relay.relay import Relay, open_listeners
 from proxy.routes import Route
 from proxy.settings import Settings
-from sidecar.endpoints import Endpoint
-from sidecar.errors import StartError
-from sidecar.host_port import HostPort
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.errors import StartError
+from sidecar.values.host_port import HostPort
 from tests.kit.relaying import V4, read_to_end, relaying, until
 
 

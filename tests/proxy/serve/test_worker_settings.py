@@ -12,8 +12,8 @@ from proxy.header.protocol import ProxyProtocol
 from proxy.routes import Route, ServicePort
 from proxy.serve.worker_settings import WorkerSettings, format_worker_settings, receive_worker_settings
 from proxy.settings import Settings
-from sidecar.endpoints import Endpoint
-from sidecar.host_port import HostPort
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.host_port import HostPort
 
 SETTINGS = Settings(
     routes=(

@@ -17,10 +17,10 @@ import pytest
 import trio
 import yaml
 
-from sidecar.errors import StartError
 from sidecar.kubernetes import config
 from sidecar.kubernetes.cluster import Cluster, ClusterConfigError, Tls
 from sidecar.kubernetes.config import find_cluster, load_cluster
+from sidecar.values.errors import StartError
 from tests.kit.faulty_api import AUTHORITY
 from tests.sidecar.kubernetes.test_http import write_service_account
 

@@ -7,7 +7,7 @@ from collections import Counter
 from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from sidecar.admin_port import make_registry
+from sidecar.admin.port import make_registry
 from sidecar.kubernetes.follower_status import Status
 from tests.wholeip.agent.test_status import MAPPING, status
 from wholeip.agent.metrics import AgentCollector

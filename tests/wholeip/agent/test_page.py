@@ -7,10 +7,10 @@ from html.parser import HTMLParser
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sidecar.admin.page.document import Level, as_levels
+from sidecar.admin.page.history import History
 from sidecar.kubernetes.errors import ServerTrouble
 from sidecar.kubernetes.follower_status import State, Status
-from sidecar.page.document import Level, as_levels
-from sidecar.page.history import History
 from tests.wholeip.agent.test_status import MAPPING, status
 from wholeip.agent.page import CHARTS, SHOWN, agent_facts, read_counters, render_page
 from wholeip.agent.status import AgentStatus

@@ -9,9 +9,9 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from sidecar.asking import ask
-from sidecar.endpoints import Endpoint
-from sidecar.errors import StartError
+from sidecar.admin.asking import ask
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.errors import StartError
 from tests.kit.faulty_api import client_in_memory
 from tests.kit.wholeip_kernel import FakeKernel
 from tests.wholeip.agent.test_reconciler import LB, POD, make_api, put_service, put_slice

@@ -13,7 +13,7 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock
 
-from sidecar.errors import StartError
+from sidecar.values.errors import StartError
 from tests.kit.faulty_api import client_in_memory, failure
 from tests.kit.live_api import LiveApi
 from tests.kit.wholeip_kernel import FakeKernel

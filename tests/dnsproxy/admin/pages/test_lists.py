@@ -21,7 +21,7 @@ from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.ownership import Finding
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
-from sidecar.page.shared import Shared
+from sidecar.admin.page.shared import Shared
 
 KINDS = {which.path: which for which in LISTS}
 EVIL = "<script>alert(1)</script>\u202e"

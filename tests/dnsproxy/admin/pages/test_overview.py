@@ -12,10 +12,10 @@ import pytest
 from dnsproxy.admin.pages.overview import Overview, UpstreamState, format_age, format_overview, overview_facts
 from dnsproxy.admin.pages.rates import CHARTS, read_counters
 from dnsproxy.answers.counters import Counters
+from sidecar.admin.page.document import Fact, Level
+from sidecar.admin.page.history import History
 from sidecar.kubernetes.errors import Forbidden, ServerTrouble
 from sidecar.kubernetes.follower_status import State, Status
-from sidecar.page.document import Fact, Level
-from sidecar.page.history import History
 
 EVIL = "<script>alert(1)</script>\u202e"
 

@@ -15,8 +15,8 @@ from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.sources.static_names import parse_host_flag
-from sidecar.asking import ask
-from sidecar.errors import StartError
+from sidecar.admin.asking import ask
+from sidecar.values.errors import StartError
 from tests.dnsproxy.admin.administering import administered
 from tests.kit.serve_inside import get, serving, settings
 

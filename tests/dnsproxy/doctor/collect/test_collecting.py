@@ -18,9 +18,9 @@ from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.facts.file import format_facts
 from dnsproxy.doctor.facts.model import Admin, Facts, Host
 from dnsproxy.doctor.judge.paths import find_paths
-from sidecar.errors import StartError
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.structs.network import Service
+from sidecar.values.errors import StartError
 from tests.kit.faulty_api import cluster_at
 from tests.kit.manifest_api import respond
 

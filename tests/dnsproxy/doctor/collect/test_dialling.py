@@ -17,7 +17,7 @@ from dnsproxy.doctor.facts.probes import Header, Outcome, Role
 from proxy.header.addresses import LOCAL
 from proxy.header.v1 import format_v1
 from proxy.header.v2 import format_v2
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 
 Handler = Callable[[trio.SocketStream], Awaitable[None]]
 

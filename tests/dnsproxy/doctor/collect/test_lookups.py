@@ -13,7 +13,7 @@ import trio
 
 from dnsproxy.doctor.collect import lookups
 from dnsproxy.doctor.collect.lookups import look_up, look_up_all, public_server
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 
 Answering = Callable[[dnslib.DNSRecord], bytes]
 

@@ -12,7 +12,7 @@ from dnsproxy.cluster_dns.probe_results import MOST_ZONES, Outcome, Presence, Pr
 from dnsproxy.cluster_dns.requests import Denied
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.install.report.verdict import Report, judge
-from sidecar.endpoints import Endpoint
+from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.cluster_dns.test_traces import custom, marked
 from tests.dnsproxy.corefile.shapes import installed
 from tests.kit.manifest_cluster import Manifest, discover, manifests, pick

@@ -22,9 +22,9 @@ from dnsproxy.install.change.refusal import Refusal
 from dnsproxy.install.run import applying
 from dnsproxy.install.run.applying import TRIES, WRITES, Settled
 from dnsproxy.install.run.survey import Order
-from sidecar.errors import StartError
 from sidecar.kubernetes.cluster import Tls
 from sidecar.kubernetes.http import ApiClient
+from sidecar.values.errors import StartError
 from tests.dnsproxy.cluster_dns.test_own_service import deployment, pods, service
 from tests.dnsproxy.corefile.shapes import address
 from tests.kit.faulty_api import AUTHORITY, cluster_at

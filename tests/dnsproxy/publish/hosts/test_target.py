@@ -13,7 +13,7 @@ from dnsproxy.publish.hosts.block import find_block
 from dnsproxy.publish.hosts.mounts import Mount
 from dnsproxy.publish.hosts.target import HostsTarget, check_name
 from dnsproxy.publish.publisher_status import PublishStatus
-from sidecar.errors import StartError
+from sidecar.values.errors import StartError
 from tests.kit.publications import many, publication
 
 FOREIGN = b"127.0.0.1 localhost"

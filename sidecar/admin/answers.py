@@ -1,0 +1,131 @@
+"""What the admin server answers: requests to resources to answers, as values.
+
+The law: pure. This module decides which path and method gives which answer; sockets, deadlines and framing are in
+server.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import parse_qsl
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+
+METHODS = ("GET", "HEAD")
+MAXIMUM_FIELDS = 16
+"""In the query of a request target."""
+
+TEXT = "text/plain; charset=utf-8"
+HTML = "text/html; charset=utf-8"
+JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One response, without the framing."""
+
+    status: int
+    body: bytes | Iterator[bytes]
+    """An iterator is sent piece by piece: what is too large to be made at once. An empty piece lets others run."""
+    content_type: str = TEXT
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Route = Callable[[Mapping[str, str]], Answer | Awaitable[Answer]]
+"""Gives the answer of a resource from the fields of the request's query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """Whether the program can do its work now, and if not why; the reason is a line of text."""
+
+    ready: bool
+    reason: str
+
+
+def path_of(target: bytes) -> str:
+    """The path of a request target in origin or absolute form (RFC 9112 section 3.2), the query left out."""
+    path = target.partition(b"?")[0]
+    if path.startswith((b"http://", b"https://")):
+        path = b"/" + path.split(b"/", 3)[3] if path.count(b"/") > 2 else b"/"  # noqa: PLR2004  # the two of the scheme
+    return path.decode("ascii", "replace")
+
+
+def query_of(target: bytes) -> dict[str, str]:
+    """The fields of a request target's query, the last of each name; none where there are more than anybody needs."""
+    try:
+        fields = parse_qsl(
+            target.partition(b"?")[2].decode("ascii", "replace"),
+            keep_blank_values=True,
+            max_num_fields=MAXIMUM_FIELDS,
+        )
+    except ValueError:
+        return {}
+    return dict(fields)
+
+
+def refusal(method: str, path: str, paths: frozenset[str]) -> Answer | None:
+    """404 for a path that is none of ours, 405 for a method that none of them has, else None."""
+    if path not in paths:
+        return Answer(404, f"There is nothing here; try {' '.join(sorted(paths))}\n".encode())
+    if method not in METHODS:
+        return Answer(405, b"Only GET and HEAD are known here.\n", headers={"Allow": ", ".join(METHODS)})
+    return None
+
+
+def not_modified(answer: Answer, if_none_match: str) -> Answer:
+    """The answer, or 304 in its place where the client has it already (RFC 9110 sections 13.1.2 and 15.4.5).
+
+    `if_none_match` is the field's value, empty without one; the tags are compared weakly.
+    """
+    tag = answer.headers.get("ETag", "")
+    given = [one.strip().removeprefix("W/") for one in if_none_match.split(",")]
+    if answer.status != 200 or not tag or not ("*" in given or tag.removeprefix("W/") in given):  # noqa: PLR2004  # OK
+        return answer
+    return Answer(304, b"", headers={"ETag": tag})
+
+
+def readiness_answer(readiness: Readiness) -> Answer:
+    """200 or 503, the reason as text: what a kubelet reads and shows to people."""
+    return Answer(200 if readiness.ready else 503, f"{readiness.reason}\n".encode())
+
+
+def metrics_answer(registry: CollectorRegistry, accept: str) -> Answer:
+    """The metrics in the format that the Accept header wants, Prometheus text or OpenMetrics."""
+    encode, content_type = choose_encoder(accept)
+    return Answer(200, encode(registry), content_type)
+
+
+_PAGE_POLICY: Final = "; ".join(
+    (
+        "default-src 'none'",
+        *(f"{kind}-src 'self'" for kind in ("style", "script", "img", "connect")),
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+
+
+def page_answer(page: str | Generator[None, None, str]) -> Answer:
+    """A page that may show names from a cluster, made already or in steps between which others have their turn.
+
+    Whatever it holds, it runs and loads nothing but this port's own style and script.
+    """
+    body = page.encode(errors="replace") if isinstance(page, str) else _pieces(page)
+    return Answer(200, body, HTML, {"Content-Security-Policy": _PAGE_POLICY, "Referrer-Policy": "no-referrer"})
+
+
+def _pieces(steps: Generator[None, None, str]) -> Iterator[bytes]:
+    page = ""
+
+    def work() -> Generator[None, None, None]:
+        nonlocal page
+        page = yield from steps
+
+    for _ in work():
+        yield b""
+    yield page.encode(errors="replace")

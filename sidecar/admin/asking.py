@@ -1,0 +1,142 @@
+"""Asking the admin port of a running server: one GET, one answer, both within limits.
+
+The law: whoever listens there, a stranger or a server that fell ill, costs a bounded time and memory, and ends in an
+answer or in one line that says what to do.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+import h11
+import trio
+
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.errors import ExitStatus, StartError
+from sidecar.values.text import one_line
+
+LARGEST: Final = 128 << 20
+"""Octets of an answer; 100,000 names are 20 MB."""
+CONNECT_SECONDS: Final = 5
+ANSWER_SECONDS: Final = 70
+"""For the whole answer; a little more than a server gives itself."""
+
+_CHUNK: Final = 65_536
+_SHOWN: Final = 200
+_OK: Final = 200
+_NOT_MODIFIED: Final = 304
+_NOT_FOUND: Final = 404
+_ACCEPT: Final = MappingProxyType({"Accept": "application/json"})
+
+
+class NoAnswer(Exception):
+    """What asking came to, on one line."""
+
+    def __init__(self, message: str, *, status: int = 0, said: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        """The HTTP status of the answer; 0 where there was none."""
+        self.said = said
+        """The beginning of its body, on one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A good answer."""
+
+    body: bytes
+    tag: str = ""
+    """Its entity tag, as it came; empty without one."""
+    modified: bool = True
+    """False where the tag that was sent along still holds: the body is empty then."""
+
+
+async def ask(endpoint: Endpoint, target: str, *, program: str, largest: int = LARGEST) -> bytes:
+    """The body of the answer to `GET target`; `program` is what should be there, in words.
+
+    Raises StartError with status 3, which names --admin.
+    """
+    try:
+        return (await get(endpoint, target, program=program, largest=largest)).body
+    except NoAnswer as error:
+        raise StartError(f"--admin {endpoint}: {error}", status=ExitStatus.UNKNOWN) from None
+
+
+async def get(
+    endpoint: Endpoint,
+    target: str,
+    *,
+    program: str,
+    largest: int = LARGEST,
+    headers: Mapping[str, str] = _ACCEPT,
+) -> Reply:
+    """The answer to `GET target`; `program` is what should be there, in words. Raises NoAnswer."""
+    try:
+        with trio.fail_after(CONNECT_SECONDS):
+            stream = await _connect(endpoint)
+    except (OSError, trio.TooSlowError) as error:
+        raise NoAnswer(
+            f"no server answers there ({_cause(error)}); is `{program}` running, and is this its --admin?"
+        ) from None
+    try:
+        with trio.fail_after(ANSWER_SECONDS):
+            async with stream:
+                status, reply = await _exchange(stream, endpoint, target, largest, headers)
+    except trio.TooSlowError:
+        raise NoAnswer(f"no whole answer came within {ANSWER_SECONDS} s") from None
+    except (trio.BrokenResourceError, h11.ProtocolError) as error:
+        raise NoAnswer(f"what came is no whole HTTP answer ({_cause(error)}); is this its --admin?") from None
+    if status == _NOT_FOUND:
+        path = target.partition("?")[0]
+        raise NoAnswer(f"the server there has no {path}; it is no `{program}`, or an older one")
+    if status != _OK and (status != _NOT_MODIFIED or "If-None-Match" not in headers):
+        said = one_line(reply.body[:_SHOWN].decode(errors="replace"))
+        raise NoAnswer(f"the server there answers {status}: {said}", status=status, said=said)
+    return reply
+
+
+async def _connect(endpoint: Endpoint) -> trio.SocketStream:
+    """Not open_tcp_stream: what it raises for an address literal no longer says why."""
+    connecting = trio.socket.socket(socket.AF_INET6 if ":" in endpoint.host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        await connecting.connect((endpoint.host, endpoint.port))
+    except BaseException:
+        connecting.close()
+        raise
+    return trio.SocketStream(connecting)
+
+
+async def _exchange(
+    stream: trio.SocketStream, endpoint: Endpoint, target: str, largest: int, headers: Mapping[str, str]
+) -> tuple[int, Reply]:
+    http = h11.Connection(h11.CLIENT)
+    fields = [("Host", str(endpoint)), ("Connection", "close"), *headers.items()]
+    request = http.send(h11.Request(method="GET", target=target, headers=fields)) or b""
+    await stream.send_all(request + (http.send(h11.EndOfMessage()) or b""))
+    status, tag = 0, ""
+    body = bytearray()
+    while True:
+        event = http.next_event()
+        if event is h11.NEED_DATA:
+            http.receive_data(bytes(await stream.receive_some(_CHUNK)))
+        elif isinstance(event, h11.Response):
+            status = event.status_code
+            tag = next((value.decode("latin-1") for name, value in event.headers if name == b"etag"), "")
+        elif isinstance(event, h11.Data):
+            body += event.data
+            if len(body) > largest:
+                raise NoAnswer(f"the answer is larger than {largest >> 20} MiB; is this its --admin?")
+        elif isinstance(event, h11.EndOfMessage):
+            return status, Reply(bytes(body), tag, modified=status != _NOT_MODIFIED)
+
+
+def _cause(error: BaseException) -> str:
+    if isinstance(error, trio.TooSlowError):
+        return f"not within {CONNECT_SECONDS} s"
+    text = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+    return one_line(text) or type(error).__name__

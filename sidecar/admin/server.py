@@ -1,0 +1,255 @@
+"""The admin port: health, readiness, metrics and a status page over HTTP/1.1 (h11 on trio streams).
+
+The law: whoever connects can cost neither memory nor time without a bound: deadlines for the head and for each answer,
+a maximum head, no request body, one request a connection, and a cap on connections where the newest is served and the
+oldest gives way, so that a probe gets through any number of idle clients. Large answers are made a piece at a time for
+all who want one together: what else runs on the loop waits for one piece, however many clients there are.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from time import perf_counter
+from types import MappingProxyType
+from typing import Final
+
+import h11
+import structlog
+import trio
+from prometheus_client import CollectorRegistry
+
+from sidecar.admin.answers import (
+    Answer,
+    Readiness,
+    Route,
+    metrics_answer,
+    not_modified,
+    page_answer,
+    path_of,
+    query_of,
+    readiness_answer,
+    refusal,
+)
+from sidecar.admin.page.assets import asset_routes
+from sidecar.loop.slices import SLICE
+
+__all__ = ["Readiness", "serve_admin"]
+
+HEAD_SECONDS: Final = 5
+ANSWER_SECONDS: Final = 5
+SEND_SECONDS: Final = 10
+STREAM_SECONDS: Final = 60
+"""For a whole answer that is sent in pieces; SEND_SECONDS is for each of them."""
+LINGER_SECONDS: Final = 1
+MAXIMUM_HEAD: Final = 16_384
+MAXIMUM_CONNECTIONS: Final = 256
+"""Hundreds of nodes that begin together are all answered; each costs some kilobytes."""
+MAXIMUM_STREAMS: Final = 64
+"""Answers in pieces at a time: each may hold on to what it walks through. Here too the oldest gives way."""
+_CHUNK: Final = 4_096
+
+_NO_ROUTES: Final[Mapping[str, Route]] = MappingProxyType({})
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger()
+
+
+async def serve_admin(
+    listeners: Sequence[socket.socket],
+    *,
+    readiness: Callable[[], Readiness | Awaitable[Readiness]],
+    registry: CollectorRegistry,
+    page: Callable[[], str],
+    routes: Mapping[str, Route] = _NO_ROUTES,
+    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve until cancelled; closes the listeners (of listen_tcp) at its end.
+
+    `page` gives the HTML at `/`, with everything from outside already escaped. `routes` maps more paths to functions.
+    """
+    resources = _Resources(readiness=readiness, registry=registry, page=page, routes=routes)
+    connections = _Newest(MAXIMUM_CONNECTIONS)
+
+    async def serve_one(stream: trio.SocketStream) -> None:
+        with connections.one():
+            try:
+                await _serve_connection(stream, resources)
+            except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
+                pass
+            except Exception:
+                # One connection's fault, whatever it is, must not end the program that is being asked for its health.
+                log.exception("admin request failed")
+
+    streams = [trio.SocketListener(trio.socket.from_stdlib_socket(listener)) for listener in listeners]
+    async with trio.open_nursery() as nursery:
+        await nursery.start(trio.serve_listeners, serve_one, streams)
+        task_status.started()
+
+
+class _Newest:
+    """So many at a time: where there are more, the oldest is cancelled."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._scopes: dict[int, trio.CancelScope] = {}
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        with trio.CancelScope() as scope:
+            self._scopes[id(scope)] = scope
+            if len(self._scopes) > self._most:
+                self._scopes.pop(next(iter(self._scopes))).cancel()
+            try:
+                yield
+            finally:
+                self._scopes.pop(id(scope), None)
+
+
+class _Resources:
+    def __init__(
+        self,
+        *,
+        readiness: Callable[[], Readiness | Awaitable[Readiness]],
+        registry: CollectorRegistry,
+        page: Callable[[], str],
+        routes: Mapping[str, Route],
+    ) -> None:
+        self._readiness = readiness
+        self._registry = registry
+        self._page = page
+        self._routes = {**asset_routes(), **routes}
+        self.streams = _Newest(MAXIMUM_STREAMS)
+        self.turn = trio.Lock()
+        """Held while a piece of a large answer is made."""
+        self.paths = frozenset({"/", "/healthz", "/readyz", "/metrics", *self._routes})
+
+    async def answer(self, path: str, query: Mapping[str, str], accept: str) -> Answer:
+        """The answer of a path that is in `paths`."""
+        if path in self._routes:
+            answer = self._routes[path](query)
+            if isinstance(answer, Answer):
+                return answer
+            with trio.fail_after(STREAM_SECONDS):
+                return await answer
+        if path == "/readyz":
+            return readiness_answer(await self._ask_readiness())
+        if path == "/metrics":
+            return metrics_answer(self._registry, accept)
+        return page_answer(self._page()) if path == "/" else Answer(200, b"ok\n")
+
+    async def _ask_readiness(self) -> Readiness:
+        with trio.move_on_after(ANSWER_SECONDS):
+            readiness = self._readiness()
+            return readiness if isinstance(readiness, Readiness) else await readiness
+        return Readiness(ready=False, reason=f"the readiness check took longer than {ANSWER_SECONDS} s")
+
+
+async def _serve_connection(stream: trio.SocketStream, resources: _Resources) -> None:
+    async with stream:
+        http = h11.Connection(h11.SERVER, max_incomplete_event_size=MAXIMUM_HEAD)
+        try:
+            with trio.fail_after(HEAD_SECONDS):
+                request = await _receive_request(stream, http)
+        except h11.RemoteProtocolError as error:
+            await _send(stream, http, Answer(error.error_status_hint, b"This is not an HTTP request.\n"), resources)
+            return
+        if request is not None:
+            answer = await _answer(request, resources)
+            await _send(stream, http, answer, resources, with_body=request.method != b"HEAD")
+
+
+async def _receive_request(stream: trio.SocketStream, http: h11.Connection) -> h11.Request | None:
+    """The head of a request, or None where the client left before it was whole."""
+    while True:
+        event = http.next_event()
+        if isinstance(event, h11.Request):
+            return event
+        if event is not h11.NEED_DATA:
+            return None
+        http.receive_data(bytes(await stream.receive_some(_CHUNK)))
+
+
+async def _answer(request: h11.Request, resources: _Resources) -> Answer:
+    headers = {name: value.decode("latin-1") for name, value in request.headers}
+    if headers.get(b"content-length", "0") != "0" or b"transfer-encoding" in headers:
+        return Answer(413, b"A request here has no body.\n")
+    path = path_of(request.target)
+    refused = refusal(request.method.decode("ascii"), path, resources.paths)
+    if refused is not None:
+        return refused
+    try:
+        answer = await resources.answer(path, query_of(request.target), headers.get(b"accept", ""))
+    except Exception:
+        # A fault in a page or a collector is that page's alone; the client hears of it, the log has it.
+        log.exception("admin resource failed", path=path)
+        return Answer(500, b"This failed; the log says why.\n")
+    return not_modified(answer, headers.get(b"if-none-match", ""))
+
+
+async def _send(
+    stream: trio.SocketStream, http: h11.Connection, answer: Answer, resources: _Resources, *, with_body: bool = True
+) -> None:
+    head = http.send(h11.Response(status_code=answer.status, headers=list(_headers_of(answer).items()))) or b""
+    if isinstance(answer.body, bytes):
+        body = http.send(h11.Data(data=answer.body)) or b"" if with_body else b""
+        with trio.fail_after(SEND_SECONDS):
+            await stream.send_all(head + body + (http.send(h11.EndOfMessage()) or b""))
+            await stream.send_eof()
+    else:
+        with resources.streams.one(), trio.fail_after(STREAM_SECONDS):
+            await _send_pieces(stream, http, head, answer.body if with_body else iter(()), resources.turn)
+    await _linger(stream)
+
+
+def _headers_of(answer: Answer) -> dict[str, str]:
+    has_content = answer.status != 304  # noqa: PLR2004  # Not Modified, which has neither content nor its length
+    headers = {
+        **({"Content-Type": answer.content_type} if has_content else {}),
+        # To be asked for anew each time; what has a tag may be kept for that.
+        "Cache-Control": "no-cache" if "ETag" in answer.headers else "no-store",
+        "X-Content-Type-Options": "nosniff",
+        "Connection": "close",
+        **answer.headers,
+    }
+    # Without a length h11 sends chunks, so that a client can tell a whole answer from a cut one.
+    return headers | (
+        {"Content-Length": str(len(answer.body))} if isinstance(answer.body, bytes) and has_content else {}
+    )
+
+
+async def _send_pieces(
+    stream: trio.SocketStream, http: h11.Connection, head: bytes, pieces: Iterator[bytes], turn: trio.Lock
+) -> None:
+    octets = head
+    while True:
+        # The lock goes from one to the next in the order in which they ask, and each time past whatever else is due.
+        async with turn:
+            piece = _next_piece(pieces)
+        if piece is None:
+            break
+        octets += http.send(h11.Data(data=piece)) or b""
+        if piece:
+            with trio.fail_after(SEND_SECONDS):
+                await stream.send_all(octets)
+            octets = b""
+    with trio.fail_after(SEND_SECONDS):
+        await stream.send_all(octets + (http.send(h11.EndOfMessage()) or b""))
+        await stream.send_eof()
+
+
+def _next_piece(pieces: Iterator[bytes]) -> bytes | None:
+    """The next piece that holds anything, or an empty one where a slice is over before; None at the end."""
+    end = perf_counter() + SLICE
+    piece = next(pieces, None)
+    while piece == b"" and perf_counter() < end:
+        piece = next(pieces, None)
+    return piece
+
+
+async def _linger(stream: trio.SocketStream) -> None:
+    """Read what the client still sends: closing on unread octets resets the connection, and the answer with it."""
+    with trio.move_on_after(LINGER_SECONDS):
+        for _ in range(MAXIMUM_HEAD // _CHUNK):
+            if not await stream.receive_some(_CHUNK):
+                return

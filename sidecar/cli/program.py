@@ -1,0 +1,77 @@
+"""From a command to a running trio program, and from its end to an exit status.
+
+The law: an expected failure is one line on stderr and a status; a traceback is left for bugs alone.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Final, NoReturn, TypeVarTuple
+
+import click
+import trio
+
+from sidecar.values.errors import StartError
+from sidecar.values.text import one_line
+
+Arguments = TypeVarTuple("Arguments")
+
+INTERRUPTED: Final = 130
+"""The status after Ctrl-C: 128 and the number of SIGINT, as shells have it."""
+
+
+def run_program(async_fn: Callable[[*Arguments], Awaitable[int | None]], *args: *Arguments) -> NoReturn:
+    """Run a program under trio and exit with the status that it gives; None is 0.
+
+    A StartError, alone or in nested groups, is one line on stderr and its status. Ctrl-C exits 130. A reader of stdout
+    that went away ends the program quietly. Anything else is a bug and keeps its traceback.
+    """
+    try:
+        status = trio.run(async_fn, *args)
+    except (StartError, KeyboardInterrupt, BrokenPipeError, BaseExceptionGroup) as error:
+        known = _status_of(list(_leaves(error)))
+        if known is None:
+            raise
+        raise SystemExit(known) from None
+    raise SystemExit(status or 0)
+
+
+def _status_of(causes: list[BaseException]) -> int | None:
+    if all(isinstance(cause, KeyboardInterrupt) for cause in causes):
+        return INTERRUPTED
+    if all(isinstance(cause, BrokenPipeError) for cause in causes) and _stdout_has_no_reader():
+        return 0
+    starts = [cause for cause in causes if isinstance(cause, StartError)]
+    if len(starts) < sum(not isinstance(cause, KeyboardInterrupt) for cause in causes):
+        return None
+    for start in starts:
+        click.echo(f"Error: {one_line(str(start))}", err=True)
+    return starts[0].status
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error
+
+
+def _stdout_has_no_reader() -> bool:
+    """Asked of the descriptor itself: a broken socket raises the same exception and must not end a server quietly."""
+    try:
+        descriptor = sys.stdout.fileno()
+    except (AttributeError, ValueError, OSError):
+        return False
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    if not any(events & select.POLLERR for _, events in poll.poll(0)):
+        return False
+    # The interpreter flushes stdout once more at its end; that must not complain either.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+    return True

@@ -1,0 +1,185 @@
+"""Commands that report every fault of their command line at once. The rules that all programs share, on click.
+
+The law: every flag has an environment variable PREFIX_FLAG, an empty variable counts as unset, and all bad values are
+reported together, one line each that names flag and variable, with exit status 2. The prefix is said once, at the root
+command (`context_settings={"auto_envvar_prefix": "DNSPROXY"}`); the commands below it inherit it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import click
+from click.core import ParameterSource
+
+from sidecar.values.colour import colour_choice
+from sidecar.values.errors import StartError
+from sidecar.values.text import one_line
+
+_FAULTS: Final = f"{__name__}.faults"
+
+
+class BadUsage(click.UsageError):
+    """One or more faults of a command line, each shown as a line of its own and nothing else."""
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        super().__init__("\n".join(faults))
+        self.faults = tuple(map(one_line, faults))
+
+    def show(self, file: Any = None) -> None:
+        """Write the lines; click calls this on its way out."""
+        for fault in self.faults:
+            click.echo(f"Error: {fault}", file=file, err=file is None)
+
+
+class _Reporting(click.Command):
+    """What Command and Group share: options that collect, an inherited prefix, errors as plain lines."""
+
+    def __init__(self, *args: Any, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        defaults = {"show_default": True, "help_option_names": ["-h", "--help"], "max_content_width": 110}
+        self.context_settings = {**defaults, **self.context_settings}
+        for param in self.params:
+            _make_collecting(param)
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Parse the arguments. Raises BadUsage with every fault."""
+        if parent is None:
+            extra.setdefault("color", colour_choice(os.environ))
+        elif parent.auto_envvar_prefix and "auto_envvar_prefix" not in self.context_settings:
+            # click would add the command's own name: DNSPROXY_SERVE_TTL.
+            extra.setdefault("auto_envvar_prefix", parent.auto_envvar_prefix)
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except click.exceptions.NoArgsIsHelpError:
+            raise
+        except click.UsageError as error:
+            raise _as_bad_usage(error) from None
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse everything there is before complaining about any of it."""
+        if ctx.resilient_parsing:
+            return super().parse_args(ctx, args)
+        faults: list[str] = []
+        args = self._without_unknown_flags(ctx, args, faults)
+        ctx.meta[_FAULTS] = faults
+        rest = super().parse_args(ctx, args)
+        if faults:
+            raise BadUsage(faults)
+        return rest
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; usage and start errors that it raises become plain lines too."""
+        try:
+            return super().invoke(ctx)
+        except StartError as error:
+            click.echo(f"Error: {one_line(str(error))}", err=True)
+            ctx.exit(error.status)
+        except click.UsageError as error:
+            raise _as_bad_usage(error) from None
+
+    def _without_unknown_flags(self, ctx: click.Context, args: list[str], faults: list[str]) -> list[str]:
+        """The parser stops at the first unknown flag; without it the values beside it are looked at as well."""
+        args = list(args)
+        while True:
+            try:
+                self.make_parser(ctx).parse_args(list(args))
+            except click.NoSuchOption as error:
+                faults.append(_line(error))
+                kept = [arg for arg in args if arg.split("=", 1)[0] != error.option_name]
+                if len(kept) == len(args):  # one letter of a cluster such as -xq
+                    raise BadUsage(faults) from None
+                # What followed an unknown flag may have been its value: no fault of its own.
+                ctx.allow_extra_args = True
+                args = kept
+            else:
+                return args
+
+
+class Command(_Reporting):
+    """A command whose bad values are reported together."""
+
+
+class Group(_Reporting, click.Group):
+    """A group of such commands; `@group.command()` makes them."""
+
+    command_class = Command
+    group_class = type
+
+
+class _Collecting(click.Parameter):
+    def handle_parse_result(
+        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
+    ) -> tuple[Any, list[str]]:
+        try:
+            return super().handle_parse_result(ctx, opts, args)
+        except click.UsageError as error:
+            if ctx.resilient_parsing:
+                raise
+            named = _name(self, ctx)
+            lines = error.faults if isinstance(error, BadUsage) else [_fault(error)]
+            ctx.meta[_FAULTS].extend(f"{named}: {line}" for line in lines)
+            return None, args
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        if not (self.multiple and self.nargs == 1 and isinstance(value, (list, tuple))):
+            return super().type_cast_value(ctx, value)
+        faults: list[str] = []
+        values: list[Any] = []
+        for item in value:
+            try:
+                values.append(self.type(item, param=self, ctx=ctx))
+            except click.BadParameter as error:
+                faults.append(error.message)
+        if faults:
+            raise BadUsage(faults)
+        return tuple(values)
+
+
+class _Option(_Collecting, click.Option):
+    pass
+
+
+class _Argument(_Collecting, click.Argument):
+    pass
+
+
+def _make_collecting(param: click.Parameter) -> None:
+    """Parameters are declared with plain click.option and click.argument; only the plain ones are changed."""
+    if type(param) is click.Option:
+        param.__class__ = _Option
+        param.show_envvar = True
+    elif type(param) is click.Argument:
+        param.__class__ = _Argument
+
+
+def _name(param: click.Parameter, ctx: click.Context) -> str:
+    if not isinstance(param, click.Option):
+        return param.make_metavar(ctx)
+    flag = max(param.opts, key=len)
+    from_environment = ctx.get_parameter_source(param.name or "") is ParameterSource.ENVIRONMENT
+    return f"{flag} (from {_variable(param, ctx)})" if from_environment else flag
+
+
+def _variable(param: click.Option, ctx: click.Context) -> str:
+    if isinstance(param.envvar, str):
+        return param.envvar
+    return f"{ctx.auto_envvar_prefix}_{(param.name or '').upper()}"
+
+
+def _fault(error: click.UsageError) -> str:
+    return "is required" if isinstance(error, click.MissingParameter) else error.message
+
+
+def _line(error: click.UsageError) -> str:
+    if isinstance(error, click.BadParameter) and error.param is not None and error.ctx is not None:
+        return f"{_name(error.param, error.ctx)}: {_fault(error)}"
+    return error.format_message()
+
+
+def _as_bad_usage(error: click.UsageError) -> BadUsage:
+    return error if isinstance(error, BadUsage) else BadUsage([_line(error)])

@@ -1,0 +1,1 @@
+"""Files that others read or write meanwhile: replaced whole, and followed."""

@@ -1,0 +1,1 @@
+"""Sockets that listen, made from endpoints or inherited."""

@@ -1,0 +1,90 @@
+"""Sockets to listen on, made from endpoints. What goes wrong here is a StartError that says what to do.
+
+The law: this is the only place that binds; a socket that was opened is handed over non-blocking, or closed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from typing import Final
+
+from sidecar.sockets.socket_address import endpoint_of, family_of, socket_address
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.errors import StartError
+
+_ADVICE: Final = {
+    errno.EADDRINUSE: "the address is in use; stop the program that has it, or choose another port",
+    errno.EACCES: "not permitted; ports below 1024 need CAP_NET_BIND_SERVICE, so choose a port from 1024 up",
+    errno.EADDRNOTAVAIL: "no network interface here has this address",
+    errno.EAFNOSUPPORT: "there is no IPv6 here",
+    errno.EMFILE: "no file descriptor is left; raise the limit (ulimit -n)",
+}
+
+
+def listen_tcp(endpoint: Endpoint, *, flag: str, backlog: int = 4096, shared: bool = False) -> socket.socket:
+    """A non-blocking TCP socket that listens. Raises StartError naming flag and address.
+
+    `[::]` is every address, the IPv4 ones included, also where the kernel has no IPv6. `shared` lets other processes of
+    this user listen there too; the kernel deals what comes out among them (SO_REUSEPORT, socket(7)).
+    """
+    bound = _bind(endpoint, socket.SOCK_STREAM, flag, shared)
+    try:
+        bound.listen(backlog)
+    except OSError as error:
+        # Two sockets may be bound alike with SO_REUSEADDR; the second is refused only here.
+        bound.close()
+        raise _start_error(endpoint, flag, error) from error
+    return bound
+
+
+def claim_tcp(endpoint: Endpoint, *, flag: str) -> socket.socket:
+    """A socket that is bound and listens to nothing: it says which port others of this user are to share (listen_tcp).
+
+    Raises StartError naming flag and address, also where somebody has the port to himself.
+    """
+    return _bind(endpoint, socket.SOCK_STREAM, flag, shared=True)
+
+
+def listen_udp(endpoint: Endpoint, *, flag: str, shared: bool = False) -> socket.socket:
+    """A non-blocking UDP socket that is bound. Raises StartError naming flag and address; the rest as in listen_tcp."""
+    return _bind(endpoint, socket.SOCK_DGRAM, flag, shared)
+
+
+def bound_endpoint(bound: socket.socket) -> Endpoint:
+    """Where a socket is bound: the port that the operating system chose for port 0 included."""
+    return endpoint_of(bound.getsockname())
+
+
+def _bind(endpoint: Endpoint, kind: socket.SocketKind, flag: str, shared: bool) -> socket.socket:
+    try:
+        return _bind_one(endpoint, kind, shared)
+    except OSError as error:
+        if endpoint.host == "::" and error.errno in {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL}:
+            return _bind(Endpoint("0.0.0.0", endpoint.port), kind, flag, shared)
+        raise _start_error(endpoint, flag, error) from error
+
+
+def _bind_one(endpoint: Endpoint, kind: socket.SocketKind, shared: bool) -> socket.socket:
+    family = family_of(endpoint)
+    opened = socket.socket(family, kind | socket.SOCK_NONBLOCK)
+    try:
+        if kind == socket.SOCK_STREAM:
+            # A restart must not wait for connections in TIME-WAIT.
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if family == socket.AF_INET6:
+            # The sysctl net.ipv6.bindv6only must not decide what [::] means.
+            opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, endpoint.host != "::")
+        opened.bind(socket_address(endpoint))
+    except BaseException:
+        opened.close()
+        raise
+    return opened
+
+
+def _start_error(endpoint: Endpoint, flag: str, error: OSError) -> StartError:
+    number = error.errno or 0
+    return StartError(f"{flag} {endpoint}: {_ADVICE.get(number) or os.strerror(number)}")

@@ -1,0 +1,66 @@
+"""The admin port of a program; each program's tests ask its own, and test_admin.py has the server itself."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+import trio
+from prometheus_client import CollectorRegistry
+
+from sidecar.admin.asking import ask
+from sidecar.admin.page.history import History
+from sidecar.admin.port import make_registry, open_admin_port
+from sidecar.admin.server import Readiness
+from sidecar.values.endpoints import Endpoint
+from sidecar.values.errors import StartError
+
+LOCAL = Endpoint("127.0.0.1", 0)
+
+
+def ready() -> Readiness:
+    return Readiness(True, "ready, all of it")
+
+
+async def test_a_port_answers_while_it_is_served_and_is_closed_after() -> None:
+    with open_admin_port(LOCAL) as port:
+        endpoint = port.endpoint
+        assert endpoint is not None
+        assert str(port) == str(endpoint)
+        async with trio.open_nursery() as nursery:
+            await nursery.start(functools.partial(port.serve, readiness=ready, page=str))
+            assert await ask(endpoint, "/readyz", program="a test") == b"ready, all of it\n"
+            assert b"python_info" in await ask(endpoint, "/metrics", program="a test")
+            nursery.cancel_scope.cancel()
+    with pytest.raises(StartError, match="no server answers there"):
+        await ask(endpoint, "/readyz", program="a test")
+
+
+async def test_without_an_endpoint_nothing_is_served() -> None:
+    with open_admin_port(None) as port:
+        assert (port.endpoint, str(port)) == (None, "off")
+        async with trio.open_nursery() as nursery:
+            await nursery.start(functools.partial(port.serve, readiness=ready, page=str))
+        assert not nursery.child_tasks
+
+
+async def test_counters_are_read_from_the_start() -> None:
+    history, read = History(()), trio.Event()
+
+    def read_counters() -> dict[str, float]:
+        read.set()
+        return {}
+
+    with open_admin_port(LOCAL) as port:
+        async with trio.open_nursery() as nursery:
+            serve = functools.partial(port.serve, readiness=ready, page=str, samples=(history, read_counters))
+            await nursery.start(serve)
+            await read.wait()
+            nursery.cancel_scope.cancel()
+    assert history.since(0) == []
+
+
+def test_each_registry_is_one_of_its_own() -> None:
+    first, second = make_registry(), make_registry()
+    assert first is not second
+    assert isinstance(first, CollectorRegistry)

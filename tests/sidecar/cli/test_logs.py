@@ -1,0 +1,162 @@
+"""What a log line looks like, and what it cannot do."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from sidecar.cli.logs import configure_logging
+
+EVIL = "name\nERROR forged\x1b[2J\u202e\x7f"
+
+
+@pytest.fixture(autouse=True)
+def restored() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    configuration = structlog.get_config()
+    yield
+    structlog.configure(**configuration)
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def lines(stream: io.StringIO) -> list[str]:
+    return stream.getvalue().splitlines()
+
+
+def test_elsewhere_than_on_a_terminal_an_event_is_a_line_of_json() -> None:
+    stream = io.StringIO()
+    configure_logging(stream=stream)
+    structlog.get_logger().info("started", port=53, hosts=["a"], nothing=None)
+    (line,) = lines(stream)
+    event = json.loads(line)
+    assert event.pop("timestamp").endswith("Z")
+    assert event == {"event": "started", "level": "info", "port": 53, "hosts": ["a"], "nothing": None}
+
+
+@pytest.mark.parametrize("form", ["json", "console"])
+def test_no_value_can_forge_a_line_or_drive_a_terminal(form: str) -> None:
+    stream = io.StringIO()
+    configure_logging(format=form, stream=stream)
+    structlog.get_logger().warning(EVIL, name=EVIL, names=[EVIL], error=ValueError(EVIL))
+    logging.getLogger("library").warning("%s", EVIL)
+    assert len(lines(stream)) == 2
+    assert stream.getvalue().isascii()
+    assert not set(stream.getvalue()) & {"\x1b", "\x7f", "\r"}
+
+
+def test_json_gives_back_what_was_logged() -> None:
+    stream = io.StringIO()
+    configure_logging(format="json", stream=stream)
+    structlog.get_logger().info("x", name=EVIL)
+    assert json.loads(stream.getvalue())["name"] == EVIL
+
+
+def test_a_traceback_keeps_its_lines_and_loses_its_controls() -> None:
+    stream = io.StringIO()
+    configure_logging(format="console", stream=stream)
+    structlog.get_logger().error("failed", exc_info=ValueError("\x1b[2J"))
+    assert len(lines(stream)) > 1
+    assert "ValueError: \\x1b[2J" in stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("stream", "environment", "coloured"),
+    [
+        pytest.param(Terminal(), {}, True, id="terminal"),
+        pytest.param(Terminal(), {"NO_COLOR": "1"}, False, id="terminal, NO_COLOR"),
+        pytest.param(Terminal(), {"TERM": "dumb"}, False, id="dumb terminal"),
+        pytest.param(io.StringIO(), {}, False, id="elsewhere"),
+        pytest.param(io.StringIO(), {"FORCE_COLOR": "1"}, True, id="elsewhere, FORCE_COLOR"),
+    ],
+)
+def test_colours_are_for_terminals_that_want_them(
+    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, environment: dict[str, str], coloured: bool
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    configure_logging(format="console", stream=stream)
+    structlog.get_logger().info("x")
+    assert ("\x1b[" in stream.getvalue()) is coloured
+
+
+def test_on_a_terminal_the_form_is_for_people() -> None:
+    stream = Terminal()
+    configure_logging(stream=stream)
+    structlog.get_logger().info("x")
+    assert not stream.getvalue().startswith("{")
+
+
+@pytest.mark.parametrize(
+    ("level", "kept"),
+    [
+        ("debug", ["debug", "info", "warning", "error"]),
+        ("info", ["info", "warning", "error"]),
+        ("warning", ["warning", "error"]),
+        ("error", ["error"]),
+    ],
+)
+def test_what_is_below_the_level_is_left_out_for_both_kinds_of_loggers(level: str, kept: list[str]) -> None:
+    stream = io.StringIO()
+    configure_logging(format="json", level=level, stream=stream)
+    for logger in (structlog.get_logger(), logging.getLogger("library")):
+        for name in ("debug", "info", "warning", "error"):
+            getattr(logger, name)("x")
+    assert [json.loads(line)["level"] for line in lines(stream)] == kept * 2
+
+
+def test_a_request_that_httpx_made_is_for_debugging() -> None:
+    stream = io.StringIO()
+    configure_logging(format="json", level="info", stream=stream)
+    logging.getLogger("httpx2").info("HTTP Request: GET https://example.org")
+    assert stream.getvalue() == ""
+    configure_logging(format="json", level="debug", stream=stream)
+    logging.getLogger("httpx2").info("HTTP Request: GET https://example.org")
+    assert json.loads(stream.getvalue())["logger"] == "httpx2"
+
+
+CHATTER = """
+import logging, structlog
+from sidecar.cli.logs import configure_logging
+configure_logging(format="json", level="info")
+for _ in range(1000):
+    structlog.get_logger().info("x" * 1000)
+    logging.getLogger("library").warning("x" * 1000)
+print("survived")
+"""
+
+
+@pytest.mark.parametrize("stderr", ["closed", "without a reader", "full"])
+def test_a_program_survives_any_stderr(stderr: str) -> None:
+    read_end, write_end = os.pipe()
+    if stderr == "without a reader":
+        os.close(read_end)
+    redirect = "2>&-" if stderr == "closed" else ""
+    result = subprocess.run(
+        ["bash", "-c", f'exec "$@" {redirect}', "-", sys.executable, "-c", CHATTER],
+        stdout=subprocess.PIPE,
+        stderr=write_end,
+        timeout=30,
+        check=False,
+    )
+    os.close(write_end)
+    if stderr != "without a reader":
+        os.close(read_end)
+    assert (result.stdout, result.returncode) == (b"survived\n", 0)
