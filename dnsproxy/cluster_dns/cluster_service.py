@@ -11,7 +11,7 @@ from typing import Final
 
 from dnsproxy.cluster_dns.found import FoundService, ServiceRef
 from dnsproxy.cluster_dns.requests import SERVICE, Blame, Fault, Missing, Requests
-from dnsproxy.corefile.zones import DNS_PORT
+from dnsproxy.dns.wire import DNS_PORT
 from sidecar.kubernetes.structs.network import Service
 
 CLUSTER_DNS: Final = "k8s-app in (kube-dns,coredns)"

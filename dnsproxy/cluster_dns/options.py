@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 from click.core import ParameterSource
 
+from dnsproxy.dns.wire import DNS_PORT
 from sidecar.cli.checked_type import CheckedType
 from sidecar.cli.options import Decorated, EndpointType, add_options, kubeconfig_options
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from dnsproxy.cluster_dns.found import ServiceRef
     from dnsproxy.cluster_dns.own_service import ObjectRef
 
-DNS_PORT: Final = 53
 OWN_SERVICE: Final = "switchback/dnsproxy"
 DNS_SERVICE: Final = "kube-system/kube-dns"
 # RFC 1123 subdomain: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/

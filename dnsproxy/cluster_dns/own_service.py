@@ -24,7 +24,7 @@ from dnsproxy.cluster_dns.requests import (
     Requests,
 )
 from dnsproxy.cluster_dns.servers import labels_of, pod_of
-from dnsproxy.corefile.zones import DNS_PORT
+from dnsproxy.dns.wire import DNS_PORT
 from sidecar.kubernetes.endpoint_slices import SERVICE_NAME, EndpointSlice
 from sidecar.kubernetes.structs.network import Service
 from sidecar.kubernetes.structs.workload import Container, PodSpec

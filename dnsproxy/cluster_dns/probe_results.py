@@ -13,8 +13,8 @@ from typing import Final
 
 from dnsproxy.cluster_dns.found import Found
 from dnsproxy.cluster_dns.traces import Trace
-from dnsproxy.corefile.zones import DNS_PORT, ROOT
-from dnsproxy.dns.wire import Rcode
+from dnsproxy.corefile.zones import ROOT
+from dnsproxy.dns.wire import DNS_PORT, Rcode
 from sidecar.values.endpoints import Endpoint, parse_endpoint
 
 MOST_ZONES: Final = 5

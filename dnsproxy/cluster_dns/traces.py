@@ -18,7 +18,8 @@ from dnsproxy.corefile.forward import Forward, parse_forward
 from dnsproxy.corefile.markers import find_region, is_marked, without_region
 from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Scope, ServerBlock
 from dnsproxy.corefile.parser import parse_corefile
-from dnsproxy.corefile.zones import DNS_PORT, ROOT, normalize_zone
+from dnsproxy.corefile.zones import ROOT, normalize_zone
+from dnsproxy.dns.wire import DNS_PORT
 from sidecar.values.endpoints import Endpoint, parse_endpoint
 
 ANNOTATION: Final = "switchback.dev/stub-domains"

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from dnsproxy.corefile.lexer import Token
 from dnsproxy.corefile.model import CorefileError, Directive, shown
-from dnsproxy.corefile.zones import DNS_PORT, is_at_or_below, normalize_zone, parse_origin
+from dnsproxy.corefile.zones import is_at_or_below, normalize_zone, parse_origin
+from dnsproxy.dns.wire import DNS_PORT
 from sidecar.values.endpoints import Endpoint, parse_endpoint
 
 MAXIMUM_UPSTREAMS = 15

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from dnsproxy.corefile.forward import Forward, parse_forward
 from dnsproxy.corefile.model import Corefile, CorefileError, Key, ServerBlock, listed, shown
 from dnsproxy.corefile.stanza import Layout
-from dnsproxy.corefile.zones import DNS_PORT, DNS_SCHEME, ROOT, is_at_or_below, normalize_zone
+from dnsproxy.corefile.zones import DNS_SCHEME, ROOT, is_at_or_below, normalize_zone
+from dnsproxy.dns.wire import DNS_PORT
 
 _DEFAULT_STEP = "    "
 

@@ -17,7 +17,8 @@ from dnsproxy.corefile.model import Corefile, CorefileError, format_corefile, li
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import Site, find_layout, find_site, other_keys, root_port
 from dnsproxy.corefile.stanza import SEVERAL_FORWARDS, StanzaForward, Version, format_stanza, make_forward
-from dnsproxy.corefile.zones import DNS_PORT, ROOT, is_at_or_below, normalize_zone
+from dnsproxy.corefile.zones import ROOT, is_at_or_below, normalize_zone
+from dnsproxy.dns.wire import DNS_PORT
 from sidecar.values.endpoints import Endpoint
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from dnsproxy.corefile.forward import MAXIMUM_UPSTREAMS, Forward, Option
 from dnsproxy.corefile.markers import BEGIN, END
 from dnsproxy.corefile.model import CorefileError
-from dnsproxy.corefile.zones import DNS_PORT
+from dnsproxy.dns.wire import DNS_PORT
 from sidecar.values.endpoints import Endpoint
 
 SEVERAL_FORWARDS = (1, 9, 4)

@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass
 
 from dnsproxy.dns.names import MAXIMUM_LABEL, MAXIMUM_NAME
+from dnsproxy.dns.wire import DNS_PORT
 
 ROOT = "."
-DNS_PORT = 53
 DNS_SCHEME = "dns"
 
 # CoreDNS plugin/pkg/transport: the schemes and their default ports.

@@ -11,15 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from dnsproxy.cluster_dns.options import (
-    DNS_PORT,
-    OBJECT_REF,
-    cluster_options,
-    make_service_ref,
-    output_option,
-    service_option,
-)
+from dnsproxy.cluster_dns.options import OBJECT_REF, cluster_options, make_service_ref, output_option, service_option
 from dnsproxy.dns.names import parse_hostname
+from dnsproxy.dns.wire import DNS_PORT
 from sidecar.cli.checked_type import CheckedType
 from sidecar.cli.options import (
     BadUsage,

@@ -13,17 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from dnsproxy.cluster_dns.options import (
-    DNS_PORT,
-    cluster_options,
-    is_given,
-    make_service_ref,
-    output_option,
-    service_option,
-)
+from dnsproxy.cluster_dns.options import cluster_options, is_given, make_service_ref, output_option, service_option
 from dnsproxy.corefile.stanza import Version
 from dnsproxy.corefile.zones import ROOT
 from dnsproxy.dns.names import is_wildcard, parse_hostname
+from dnsproxy.dns.wire import DNS_PORT
 from dnsproxy.install.file_command import Source, install_file, parse_source, uninstall_file
 from dnsproxy.install.watch_options import ON_WATCHES, check_watch, run_watching, watch_options
 from sidecar.cli.checked_type import CheckedType

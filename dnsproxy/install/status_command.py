@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from dnsproxy.cluster_dns.options import DNS_PORT, cluster_options, make_service_ref, output_option, service_option
+from dnsproxy.cluster_dns.options import cluster_options, make_service_ref, output_option, service_option
+from dnsproxy.dns.wire import DNS_PORT
 from sidecar.cli.options import Command, Endpoint, EndpointType, run_program
 from sidecar.values.text import one_line
 

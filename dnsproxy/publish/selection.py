@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from dnsproxy.admin.publication import Name
-from dnsproxy.dns.names import is_within
+from dnsproxy.dns.names import is_within_any
 
 _FEW: Final = 20
 """Below this many names, losing most of them is normal. Losing all of them never is."""
@@ -19,7 +19,7 @@ _LITTLE_LEFT: Final = 10
 
 def select_names(names: Iterable[Name], *, zones: Sequence[str]) -> list[Name]:
     """The names at or below one of the zones; all names if there are no zones."""
-    return [name for name in names if not zones or _is_within_any(name.hostname.removeprefix("*."), zones)]
+    return [name for name in names if not zones or is_within_any(name.hostname.removeprefix("*."), zones)]
 
 
 def is_sudden_loss(*, before: int, after: int) -> bool:
@@ -30,7 +30,3 @@ def is_sudden_loss(*, before: int, after: int) -> bool:
 def describe_loss(*, before: int, after: int) -> str:
     """Why a table is held back, on one line."""
     return f"the table has {after} names and {before} are published; a second read decides"
-
-
-def _is_within_any(name: str, zones: Sequence[str]) -> bool:
-    return any(is_within(name, zone) for zone in zones)

@@ -20,6 +20,7 @@ from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.cluster_dns.probe_results import ProbeResult
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.read import discover, read_own
+from dnsproxy.dns.wire import DNS_PORT
 from dnsproxy.doctor.collect.dial_targets import dial_targets, names_to_look_up
 from dnsproxy.doctor.collect.dialling import dial_all
 from dnsproxy.doctor.collect.lookups import look_up_all, public_server
@@ -48,7 +49,6 @@ from sidecar.values.endpoints import Endpoint, parse_endpoint
 from sidecar.values.errors import StartError
 
 _LABELS: Final = frozenset(name for names in CONTROLLERS.values() for name in names)
-_DNS_PORT: Final = 53
 _MOST_ZONES: Final = 3
 _MOST_OUTSIDE: Final = 40
 _TARGET: Final = "service:"
@@ -192,6 +192,6 @@ def _dns_check(asked: ProbeResult) -> DnsCheck:
 def _endpoints(texts: Iterable[str]) -> Iterable[Endpoint]:
     for text in texts:
         try:
-            yield parse_endpoint(text, default_port=_DNS_PORT)
+            yield parse_endpoint(text, default_port=DNS_PORT)
         except ValueError:
             continue

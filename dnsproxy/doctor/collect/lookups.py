@@ -17,6 +17,7 @@ import dns.rcode
 import dns.rdatatype
 import trio
 
+from dnsproxy.dns.wire import DNS_PORT
 from dnsproxy.doctor.facts.probes import Lookup
 from dnsproxy.doctor.judge.paths import name_to_ask
 from dnsproxy.forward.resolv_conf import parse_nameservers
@@ -26,7 +27,6 @@ SECONDS: Final = 5.0
 ALL_SECONDS: Final = 30.0
 """Seconds for all look-ups: a dead server must not delay the user once for each of 300 names."""
 _TOGETHER: Final = 16
-_DNS_PORT: Final = 53
 _RESOLV_CONF: Final = Path("/etc/resolv.conf")
 _FAULTS: Final = (dns.exception.DNSException, OSError, ValueError, EOFError)
 
@@ -100,7 +100,7 @@ def public_server(cluster: Sequence[str], resolv_conf: Path = _RESOLV_CONF) -> E
         return None
     for text in parse_nameservers(content):
         try:
-            endpoint = parse_endpoint(text, default_port=_DNS_PORT)
+            endpoint = parse_endpoint(text, default_port=DNS_PORT)
         except ValueError:
             continue
         if endpoint.host not in cluster:

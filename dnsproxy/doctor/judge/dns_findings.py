@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from shlex import quote
 from typing import Final
 
+from dnsproxy.dns.wire import DNS_PORT
 from dnsproxy.doctor.facts.model import Admin, ClusterDns, Facts, OwnService, Stanza
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity, Unseen
 from dnsproxy.doctor.judge.remedies import deploy_line, look_from_inside, quoted
@@ -18,7 +19,6 @@ from sidecar.values.endpoints import parse_endpoint
 STALE_SECONDS: Final = 300.0
 """A watch is asked anew every 45 seconds, so a source that was silent for so long is not heard any more."""
 _INSTALL: Final = ("dnsproxy install", "dnsproxy status")
-_DNS_PORT: Final = 53
 
 
 def judge_dns(facts: Facts, *, needed: bool) -> Iterator[Finding | Unseen]:
@@ -181,6 +181,6 @@ def _finding(
 
 def _host(address: str) -> str:
     try:
-        return parse_endpoint(address, default_port=_DNS_PORT).host
+        return parse_endpoint(address, default_port=DNS_PORT).host
     except ValueError:
         return address

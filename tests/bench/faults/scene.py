@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from dnsproxy.corefile.plan import plan_install
-from dnsproxy.corefile.zones import DNS_PORT
+from dnsproxy.dns.wire import DNS_PORT
 from sidecar.values.endpoints import Endpoint
 from tests.bench.faults.asking import OUTSIDE_SUFFIX, TABLE_SUFFIX
 from tests.kit.coredns import CoreDns, coredns_version, running_coredns
