@@ -16,9 +16,9 @@ import click
 from proxy.header.protocol import ProxyProtocol
 from proxy.routes import Route, check_routes, parse_advertise, parse_route
 from proxy.settings import Settings
-from sidecar.cli.checked_type import CheckedType
 from sidecar.cli.options import (
     BadUsage,
+    CheckedType,
     Command,
     Endpoint,
     Seconds,

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 import click
 
-from sidecar.cli.checked_type import CheckedType
-from sidecar.cli.options import Decorated, add_options, kubeconfig_options
+from sidecar.cli.options import CheckedType, Decorated, add_options, kubeconfig_options
 from wholeip.mappings.addresses import parse_network
 from wholeip.mappings.services import DEFAULT_PROXY_NAME, LABEL
 from wholeip.settings import ClusterSettings

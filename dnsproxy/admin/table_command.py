@@ -12,8 +12,7 @@ from urllib.parse import quote
 import click
 
 from dnsproxy.dns.names import parse_zone
-from sidecar.cli.checked_type import CheckedType
-from sidecar.cli.options import Command, Decorated, Endpoint, EndpointType, StartError, run_program
+from sidecar.cli.options import CheckedType, Command, Decorated, Endpoint, EndpointType, StartError, run_program
 from sidecar.values.errors import ExitStatus
 from sidecar.values.text import escape_controls
 

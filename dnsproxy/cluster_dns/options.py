@@ -12,8 +12,7 @@ import click
 from click.core import ParameterSource
 
 from dnsproxy.dns.wire import DNS_PORT
-from sidecar.cli.checked_type import CheckedType
-from sidecar.cli.options import Decorated, EndpointType, add_options, kubeconfig_options
+from sidecar.cli.options import CheckedType, Decorated, EndpointType, add_options, kubeconfig_options
 
 if TYPE_CHECKING:
     from dnsproxy.cluster_dns.found import ServiceRef

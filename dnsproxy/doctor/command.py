@@ -14,9 +14,9 @@ import click
 from dnsproxy.cluster_dns.options import OBJECT_REF, cluster_options, make_service_ref, output_option, service_option
 from dnsproxy.dns.names import parse_hostname
 from dnsproxy.dns.wire import DNS_PORT
-from sidecar.cli.checked_type import CheckedType
 from sidecar.cli.options import (
     BadUsage,
+    CheckedType,
     Command,
     Decorated,
     Endpoint,
@@ -25,7 +25,7 @@ from sidecar.cli.options import (
     add_options,
     run_program,
 )
-from sidecar.progress_line import ProgressLine
+from sidecar.cli.progress_line import ProgressLine
 from sidecar.values.text import one_line
 
 if TYPE_CHECKING:

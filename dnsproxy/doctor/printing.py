@@ -15,9 +15,8 @@ from typing import Final, TextIO
 
 from dnsproxy.doctor.facts.model import Facts
 from dnsproxy.doctor.judge.findings import Diagnosis, Finding, Remedy, Severity, Unseen
-from sidecar.values.colour import colour_choice
 from sidecar.values.errors import ExitStatus
-from sidecar.values.text import one_line
+from sidecar.values.text import colour_choice, one_line
 
 _MARKS: Final = {Severity.PROBLEM: "✗", Severity.WARNING: "!", Severity.INFO: "i", Severity.OK: "✓"}
 _ASCII_MARKS: Final = {Severity.PROBLEM: "x", Severity.WARNING: "!", Severity.INFO: "i", Severity.OK: "+"}
@@ -57,7 +56,7 @@ class Style:
 
 
 def style_of(file: TextIO, environment: Mapping[str, str]) -> Style:
-    """The style for a stream: colour by sidecar.values.colour, the terminal's width within what is easy to read."""
+    """The style for a stream: colour by sidecar.values.text, the terminal's width within what is easy to read."""
     choice = colour_choice(environment)
     width = max(_NARROWEST, min(_terminal_width(environment), _WIDEST))
     return Style(width, file.isatty() if choice is None else choice, not _can_show("✗✓", file))

@@ -20,9 +20,9 @@ from dnsproxy.dns.names import is_wildcard, parse_hostname
 from dnsproxy.dns.wire import DNS_PORT
 from dnsproxy.install.file_command import Source, install_file, parse_source, uninstall_file
 from dnsproxy.install.watch_options import ON_WATCHES, check_watch, run_watching, watch_options
-from sidecar.cli.checked_type import CheckedType
 from sidecar.cli.options import (
     BadUsage,
+    CheckedType,
     Command,
     Decorated,
     Endpoint,

@@ -12,7 +12,7 @@ import click
 
 from dnsproxy.cluster_dns.probe_results import ProbeResult
 from dnsproxy.corefile.stanza import format_address
-from sidecar.progress_line import ProgressLine
+from sidecar.cli.progress_line import ProgressLine
 from sidecar.values.text import one_line
 
 _EVERY: Final = 15.0

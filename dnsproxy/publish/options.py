@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from dnsproxy.dns.names import is_wildcard, parse_hostname, parse_zone
-from sidecar.cli.checked_type import CheckedType
-from sidecar.cli.options import BadUsage, Decorated, Seconds, add_options, admin_option, kubeconfig_options, log_options
+from sidecar.cli.options import (
+    BadUsage,
+    CheckedType,
+    Decorated,
+    Seconds,
+    add_options,
+    admin_option,
+    kubeconfig_options,
+    log_options,
+)
 from sidecar.values.host_port import HostPort, parse_host_port
 from sidecar.values.text import quoted
 

@@ -16,8 +16,8 @@ from dnsproxy.forward.settings import parse_upstream
 from dnsproxy.hostnames.ownership import Mode, parse_trust
 from dnsproxy.hostnames.targets import parse_target
 from dnsproxy.sources.static_names import parse_host_flag
-from sidecar.cli.checked_type import CheckedType
 from sidecar.cli.options import (
+    CheckedType,
     Command,
     Endpoint,
     Seconds,

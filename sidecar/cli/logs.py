@@ -16,8 +16,7 @@ import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from sidecar.cli.stderr import Stderr
-from sidecar.values.colour import colour_choice
-from sidecar.values.text import escape_controls
+from sidecar.values.text import colour_choice, escape_controls
 
 # These say at level info what every request was; for us that is a debugging matter.
 _CHATTY = ("httpx2", "httpcore2", "kubernetes", "urllib3")

@@ -8,19 +8,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sidecar.cli.checked_type import CheckedType
 from sidecar.cli.program import run_program
 from sidecar.cli.usage import BadUsage, Command, Group
 from sidecar.sockets.listeners import bound_endpoint, listen_tcp, listen_udp
 from sidecar.values.endpoints import Endpoint, parse_endpoint
 from sidecar.values.errors import StartError
+from sidecar.values.text import one_line
 
 __all__ = [
     "BadUsage",
+    "CheckedType",
     "Command",
     "Endpoint",
     "EndpointType",
@@ -39,6 +40,30 @@ __all__ = [
 ]
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+if TYPE_CHECKING:
+    ParamType = click.ParamType[Any]
+else:
+    # Generic in the annotations of click alone.
+    ParamType = click.ParamType
+
+
+class CheckedType(ParamType):
+    """The value that `parse` makes of the text, once; a default may be such a value already."""
+
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The checked value; a bad text is click's BadParameter."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._parse(value)
+        except ValueError as error:
+            self.fail(one_line(str(error)), param, ctx)
 
 
 class EndpointType(CheckedType):

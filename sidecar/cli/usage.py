@@ -14,9 +14,8 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from sidecar.values.colour import colour_choice
 from sidecar.values.errors import StartError
-from sidecar.values.text import one_line
+from sidecar.values.text import colour_choice, one_line
 
 _FAULTS: Final = f"{__name__}.faults"
 

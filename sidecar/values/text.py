@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 # Cc: C0, DEL and C1. Cf: among others the bidirectional overrides. Zl, Zp: line separators. Cs: half characters, which
@@ -44,6 +44,16 @@ def escaped_json(value: object, *, indent: int | None = None) -> str:
 
     # The one control character that JSON lets through.
     return json.dumps(value, indent=indent, default=msgspec.to_builtins).replace("\x7f", "\\u007f")
+
+
+def colour_choice(environment: Mapping[str, str]) -> bool | None:
+    """False for never, True for always, None for "on a terminal only".
+
+    A non-empty NO_COLOR (no-color.org) or TERM=dumb means never; a non-empty FORCE_COLOR means always.
+    """
+    if environment.get("NO_COLOR") or environment.get("TERM") == "dumb":
+        return False
+    return True if environment.get("FORCE_COLOR") else None
 
 
 def _escaped(character: str) -> str:

@@ -17,8 +17,7 @@ from dnsproxy.publish.externaldns.options import (
     refuse_reserved,
 )
 from dnsproxy.publish.options import make_common, publisher_options
-from sidecar.cli.checked_type import CheckedType
-from sidecar.cli.options import BadUsage, Command, run_program
+from sidecar.cli.options import BadUsage, CheckedType, Command, run_program
 
 _TTL: Final = (1, 86_400)
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dnsproxy.publish.options import make_common, publisher_options
-from sidecar.cli.checked_type import CheckedType
-from sidecar.cli.options import BadUsage, Command, run_program
+from sidecar.cli.options import BadUsage, CheckedType, Command, run_program
 
 if TYPE_CHECKING:
     from dnsproxy.publish.configmaps.manifests import MapName

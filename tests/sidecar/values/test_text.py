@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.values.colour import colour_choice
-from sidecar.values.text import align_columns, escape_controls, one_line
+from sidecar.values.text import align_columns, colour_choice, escape_controls, one_line
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from sidecar.cli.checked_type import CheckedType
+from sidecar.cli.options import CheckedType
 
 
 def parse_even(text: str) -> int:

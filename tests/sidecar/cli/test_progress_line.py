@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sidecar.progress_line import ProgressLine
+from sidecar.cli.progress_line import ProgressLine
 
 
 def test_without_a_terminal_nothing_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
