@@ -1,7 +1,8 @@
-"""Sites: one controller's Service, all that is known of it, and whether pods fail at it.
+"""A controller: one Service with everything that is known about it, and whether pods fail there.
 
-The law: a connection that was tried beats what was worked out. A pod fails where its connection is short-circuited and
-the controller wants the header; each of the two that is not known makes the whole not known. Pure.
+The law: a connection that was tried overrides what was derived from settings. A pod fails if its connection is
+short-circuited and the controller requires the PROXY header; if one of the two is unknown, the result is unknown.
+Tested in tests/dnsproxy/doctor/judge/test_controller_findings.py.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _BETA: Final = "service.beta.kubernetes.io/aws-load-balancer-"
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """A controller's Service, judged."""
+    """A controller's Service with everything that is known about it."""
 
     path: Path
     provider: Provider
@@ -32,23 +33,23 @@ class Controller:
     sends: Sends
     header_mode: HeaderMode
     declared: bool
-    """Whether the header_mode is what the controller's settings say, because nothing was dialled."""
+    """Whether `header_mode` comes from the controller's settings, because probes did not show it."""
     controller_probes: tuple[Probe, ...]
     balancer_probes: tuple[Probe, ...]
 
     @property
     def about(self) -> str:
-        """The object, for people."""
+        """The object, for display."""
         return f"Service {self.path.service.key}"
 
     @property
     def needs_header(self) -> Answer:
-        """Whether the controller refuses a bare connection."""
+        """Whether the controller requires the PROXY header."""
         if self.header_mode is HeaderMode.REQUIRES:
             return Answer.YES
         if self.header_mode in (HeaderMode.ACCEPTS, HeaderMode.REJECTS):
             return Answer.NO
-        # A load balancer that sends none shows that the controller wants none, or nothing would work at all.
+        # With a load balancer that sends no header, a controller that requires one would serve no client at all.
         return Answer.NO if self.sends is Sends.NO and not self.provider.never_sends else Answer.UNKNOWN
 
     @property
@@ -60,7 +61,7 @@ class Controller:
 
     @property
     def broken(self) -> bool:
-        """Whether a bare connection there was made and then not answered: the mark of a missing header."""
+        """Whether a bare connection to it was opened and then not answered, as without a required header."""
         return any(probe.outcome in _BROKEN for probe in self.balancer_probes)
 
     @property
@@ -78,12 +79,12 @@ class Controller:
 
     @property
     def loops_back(self) -> bool:
-        """Whether it is an AWS NLB that may lead a connection back to the node that it came from."""
+        """Whether it is an AWS NLB that may return a connection to the node that it came from."""
         return self.provider is AWS and _is_nlb(self) and _keeps_client(self)
 
 
 def make_controller(path: Path, facts: Facts) -> Controller:
-    """All that the facts say of one Service."""
+    """The controller of one path."""
     service = path.service
     plane = data_plane(facts)
     provider = provider_of(service, facts.provider)
@@ -119,7 +120,7 @@ def _is_nlb(controller: Controller) -> bool:
 
 
 def _keeps_client(controller: Controller) -> bool:
-    """Whether targets see the client's own address: on for instance targets, off for IP targets of TCP.
+    """Whether targets see the client's own address: yes by default for instance targets, no for IP targets of TCP.
 
     https://docs.aws.amazon.com/elasticloadbalancing/latest/network/edit-target-group-attributes.html
     """

@@ -1,8 +1,8 @@
 """Judging: from facts to a diagnosis.
 
-The law: a pure function, so that the same file gives the same diagnosis on every machine, and it never raises, whatever
-is in the facts. Hosts with one cause are one finding. What pods really get (an answer, a connection) beats what was
-worked out from settings.
+The law: a pure function, so that one file gives the same diagnosis on every machine; it never raises, whatever the
+facts hold. Hosts with one cause are one finding. An observation (a DNS answer, a connection) overrides what was derived
+from settings.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from dnsproxy.doctor.judge.header_mode import HeaderMode, that_reached
 from dnsproxy.doctor.judge.path_report import report_path
 from dnsproxy.doctor.judge.paths import Paths, find_paths, near_names, normalize_address
 from dnsproxy.doctor.judge.providers import AWS
-from dnsproxy.doctor.judge.relay_findings import judge_relay, leads_to
+from dnsproxy.doctor.judge.relay_findings import judge_relay, routes_to
 from dnsproxy.doctor.judge.remedies import look_from_inside
 from dnsproxy.doctor.judge.short_circuit import Answer
 
 _SHOWN: Final = 5
 _ALL_OF_THEM: Final = frozenset(["list services", "list ingresses", "list gateways", "list httproutes"])
-"""Without one of these, nobody knows of which hosts nothing was said."""
+"""Without one of these lists, unknown hosts may be missing from the diagnosis."""
 
 
 def judge(facts: Facts, paths: Paths | None = None) -> Diagnosis:
@@ -39,7 +39,7 @@ def judge(facts: Facts, paths: Paths | None = None) -> Diagnosis:
         *(
             one
             for controller in controllers
-            for one in judge_controller(controller, facts, cured=is_cured(controller, facts))
+            for one in judge_controller(controller, facts, answered=is_answered(controller, facts))
         ),
         *_judge_own(facts, controllers),
         *(one for controller in controllers for one in _judge_answers(controller, facts)),
@@ -50,10 +50,10 @@ def judge(facts: Facts, paths: Paths | None = None) -> Diagnosis:
     return Diagnosis(findings, unseen, _verdict(facts, findings, unseen), report_path(facts, paths))
 
 
-def is_cured(controller: Controller, facts: Facts) -> bool:
-    """Whether the hosts of a controller lead to our relay, or past the load balancer to the controller itself.
+def is_answered(controller: Controller, facts: Facts) -> bool:
+    """Whether the hosts of a controller resolve to our relay, or to the controller itself past the load balancer.
 
-    Where nothing could be asked, a whole installation is taken at its word, and dns_findings says that it was not seen.
+    Without any look-up, a complete installation counts as working; dns_findings reports that this was not seen.
     """
     past = {*(facts.relay.addresses if facts.relay else ()), *controller.path.service.cluster_ips}
     lookups = _lookups(controller, facts, "cluster")
@@ -90,9 +90,9 @@ def _judge_paths(facts: Facts, paths: Paths) -> Iterator[Finding | Unseen]:
         hostnames = tuple(sorted({host.hostname for host in paths.unmatched}))
         status = any(host.status for host in paths.unmatched)
         text = (
-            "the address in their objects' status belongs to no Service of this cluster"
+            "the address in the status of their objects belongs to no Service of this cluster"
             if status
-            else "their objects have no address in the status: no controller has taken them up"
+            else "their objects have no address in the status: no controller handles them"
         )
         origins = tuple(
             f"{host.origin}, class {host.ingress_class or 'none'}{_shown(host.status)}"
@@ -101,7 +101,7 @@ def _judge_paths(facts: Facts, paths: Paths) -> Iterator[Finding | Unseen]:
         steps = (
             ()
             if status
-            else (Remedy("see which controller should have", ("kubectl get ingressclasses,gatewayclasses",)),)
+            else (Remedy("see which controller should handle them", ("kubectl get ingressclasses,gatewayclasses",)),)
         )
         severity = Severity.INFO if status else Severity.WARNING
         yield Finding("no-road", severity, text, "", origins, steps, hostnames)
@@ -122,46 +122,46 @@ def _judge_own(facts: Facts, controllers: Sequence[Controller]) -> Iterator[Find
 
 
 def _judge_answers(controller: Controller, facts: Facts) -> Iterator[Finding]:
-    """What the names are answered with, against where they should lead."""
+    """The addresses in answers, compared with those that pods need."""
     relay = set(facts.relay.addresses) if facts.relay else set()
     lookups = _lookups(controller, facts, "cluster")
-    led = tuple(sorted({one.hostname for one in lookups if relay.intersection(one.addresses)}))
-    if led and facts.relay is not None:
+    to_relay = tuple(sorted({one.hostname for one in lookups if relay.intersection(one.addresses)}))
+    if to_relay and facts.relay is not None:
         settings = facts.relay.settings.get("PROXY_ROUTE", "")
-        other = bool(settings) and not leads_to(facts.relay, controller.path.service)
+        other = bool(settings) and not routes_to(facts.relay, controller.path.service)
         if controller.header_mode is HeaderMode.REJECTS or (
             other and controller.header_mode is not HeaderMode.REQUIRES
         ):
-            yield _wrong_class(controller, led)
+            yield _wrong_class(controller, to_relay)
     loaded = bool(facts.loaded) and {asked.state for asked in facts.loaded} == {"yes"}
     past = {*relay, *controller.path.service.cluster_ips}
-    left = tuple(sorted({one.hostname for one in lookups if one.addresses and past.isdisjoint(one.addresses)}))
-    if loaded and left and controller.affected is Answer.YES:
-        yield _left_alone(controller, left, lookups)
+    to_balancer = tuple(sorted({one.hostname for one in lookups if one.addresses and past.isdisjoint(one.addresses)}))
+    if loaded and to_balancer and controller.affected is Answer.YES:
+        yield _not_answered(controller, to_balancer, lookups)
     yield from _judge_public(controller, facts)
 
 
 def _wrong_class(controller: Controller, hostnames: tuple[str, ...]) -> Finding:
     ingress_class = controller.path.ingress_class
-    why = "their controller takes no PROXY header"
+    why = "their controller rejects the PROXY header"
     if controller.header_mode is not HeaderMode.REJECTS:
-        why = "the relay leads to another controller than theirs"
-    text = f"hosts of class {ingress_class} are led to the relay, and {why}"
+        why = "the relay routes to another controller"
+    text = f"the cluster's DNS answers with the relay for hosts of class {ingress_class}, but {why}"
     evidence = (f"{controller.about}: the controller {controller.header_mode.value}",)
     line = f"DNSPROXY_TARGET_FOR={ingress_class}=service:{controller.path.service.key}"
     steps = (Remedy("answer this class with its own controller", (line,)),)
     return Finding("wrong-class", Severity.PROBLEM, text, controller.about, evidence, steps, hostnames)
 
 
-def _left_alone(controller: Controller, hostnames: tuple[str, ...], lookups: Sequence[Lookup]) -> Finding:
-    text = "the cluster's DNS asks dnsproxy, and yet leads these hosts to the load balancer"
+def _not_answered(controller: Controller, hostnames: tuple[str, ...], lookups: Sequence[Lookup]) -> Finding:
+    text = "the cluster's DNS asks dnsproxy, but answers with the load balancer's address for these hosts"
     evidence = tuple(f"{one.hostname}: {', '.join(one.addresses)}" for one in lookups if one.hostname in hostnames)
     step = Remedy("see why", (f"kubectl -n switchback exec deploy/dnsproxy -- dnsproxy explain {quote(hostnames[0])}",))
     return Finding("not-answered", Severity.PROBLEM, text, controller.about, evidence[:_SHOWN], (step,), hostnames)
 
 
 def _judge_public(controller: Controller, facts: Facts) -> Iterator[Finding]:
-    """Public DNS against the status: a record that leads elsewhere is a CDN, or somebody else's name."""
+    """Public DNS compared with the status: another address belongs to a CDN, or the name to somebody else."""
     points = {
         normalize_address(text)
         for point in controller.path.service.points
@@ -172,51 +172,53 @@ def _judge_public(controller: Controller, facts: Facts) -> Iterator[Finding]:
     bare = tuple(sorted({one.hostname for one in lookups if not one.addresses and not one.aliases}))
     elsewhere = [one for one in lookups if one.addresses and points.isdisjoint((*one.addresses, *one.aliases))]
     if bare:
-        text = "public DNS has no record of these hosts: nobody outside reaches them"
+        text = "public DNS has no record of these hosts: no client outside reaches them"
         yield Finding("no-public-record", Severity.INFO, text, controller.about, hosts=bare)
-    # A hostname in the status has addresses of its own, which nobody looked up.
+    # The addresses of a hostname in the status were not looked up.
     if elsewhere and any(point.ip for point in controller.path.service.points):
-        text = "public DNS leads these hosts elsewhere than to the load balancer: a CDN, or another's name"
+        text = "public DNS resolves these hosts to other addresses than the load balancer's: a CDN, or a foreign name"
         evidence = tuple(f"{one.hostname}: {', '.join(one.addresses)}" for one in elsewhere[:_SHOWN])
         hosts = tuple(sorted({one.hostname for one in elsewhere}))
         yield Finding("public-elsewhere", Severity.INFO, text, controller.about, evidence, hosts=hosts)
 
 
 def _judge_need(facts: Facts, controllers: Sequence[Controller], paths: Paths) -> Iterator[Finding]:
-    """Whether what is installed is still needed: told only where all of it is known, and of all hosts."""
+    """Whether Switchback is needed: reported only if everything is known, and for all hosts together."""
     written = facts.dns is not None and bool(facts.dns.stanzas)
     known = bool(controllers) and not paths.unmatched and not facts.refusals and not facts.hostname
-    idle = all(_is_fine_without(controller) for controller in controllers)
+    idle = all(_works_without(controller) for controller in controllers)
     if not known or not idle:
         return
     if written:
-        text = "Switchback is installed, and no host of this cluster needs it any more"
+        text = "Switchback is installed, but no host of this cluster needs it any more"
         lines = ("dnsproxy uninstall", "kubectl delete namespace switchback")
-        steps = (Remedy("take it out, the stanza first; deploy/README.md has the rest", lines),)
+        steps = (Remedy("uninstall it, the stanza first; deploy/README.md has the rest", lines),)
         yield Finding("no-longer-needed", Severity.INFO, text, "Switchback", steps=steps)
     else:
         yield Finding("not-needed", Severity.OK, "no host of this cluster needs Switchback", "Switchback")
 
 
-def _is_fine_without(controller: Controller) -> bool:
-    """AWS has a failure of its own, which only a look at the target group could rule out."""
+def _works_without(controller: Controller) -> bool:
+    """Whether pods reach a controller without Switchback; on AWS only an answered connection can show it."""
     aws = controller.provider is AWS and controller.reached is not Answer.YES
     return controller.affected is Answer.NO and not controller.short.empty and not controller.loops_back and not aws
 
 
 def _refusals(facts: Facts, controllers: Sequence[Controller]) -> Iterator[Unseen]:
     for fault in facts.dns.faults if facts.dns else ():
-        # Where pods fail, that is told; where they do not, who serves their DNS makes no difference.
+        # A failure of pods is a finding already; if they do not fail, their DNS server does not matter.
         yield Unseen("something about the cluster's DNS", fault, matters=False)
     if facts.probes and not that_reached(facts.probes):
-        why = "no connection came about from here: this is no pod, or a network policy is in the way"
+        why = "no connection from this machine succeeded: it is not a pod, or a network policy blocks it"
         unknown = any(controller.affected is Answer.UNKNOWN for controller in controllers)
         yield Unseen("the ports of the cluster", why, (look_from_inside(facts),), matters=unknown)
     if facts.probed and facts.hostname and not any(one.server == "public" for one in facts.lookups):
-        step = Remedy("name a server to ask", (f"dnsproxy doctor {quote(facts.hostname)} --public-dns 192.0.2.53",))
-        yield Unseen("what public DNS says", "only the cluster's own DNS is known here", (step,), matters=False)
+        step = Remedy("name a public DNS server", (f"dnsproxy doctor {quote(facts.hostname)} --public-dns 192.0.2.53",))
+        yield Unseen("the answer of public DNS", "only the cluster's own DNS is known here", (step,), matters=False)
     for refusal in facts.refusals:
-        steps = (Remedy("grant it for the time of the look: reading is enough"),) if "forbidden" in refusal.why else ()
+        steps = (
+            (Remedy("grant this right while the doctor runs: reading is enough"),) if "forbidden" in refusal.why else ()
+        )
         yield Unseen(refusal.what, refusal.why, steps, matters=not controllers or refusal.what in _ALL_OF_THEM)
 
 
@@ -227,7 +229,7 @@ def _verdict(facts: Facts, findings: Sequence[Finding], unseen: Sequence[Unseen]
         more = f", and {len(bad) - 1} more" if len(bad) > 1 else ""
         return f"{subject}: {bad[0].text}{more}"
     if any(one.matters for one in unseen):
-        return f"{subject}: could not look at everything; nothing wrong was seen"
+        return f"{subject}: could not look at everything; no fault was seen"
     named = {one.id: one for one in findings}
     for ident in ("no-longer-needed", "not-needed", "no-hosts"):
         if ident in named:

@@ -1,7 +1,7 @@
-"""Judging our DNS side: the stanza, whether it is loaded, dnsproxy and its table.
+"""The findings about the stanza, dnsproxy and its table.
 
-The law: written, loaded and answering are three things; the first that is wrong is told with its remedy, and what
-follows from it is left out. Pure.
+The law: written, loaded and answering are three states; the first that is wrong is reported with its remedy, and its
+consequences are not. Tested in tests/dnsproxy/doctor/judge/test_diagnose.py.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from dnsproxy.doctor.judge.remedies import deploy_line, look_from_inside, quoted
 from sidecar.values.endpoints import parse_endpoint
 
 STALE_SECONDS: Final = 300.0
-"""A watch is asked anew every 45 seconds, so a source that was silent for so long is not heard any more."""
+"""A watch is renewed every 45 seconds, so a source without contact for this long is lost."""
 _INSTALL: Final = ("dnsproxy install", "dnsproxy status")
 
 
 def judge_dns(facts: Facts, *, needed: bool) -> Iterator[Finding | Unseen]:
-    """All that is to say about stanza and dnsproxy; `needed`: pods fail without them."""
+    """The findings about stanza and dnsproxy; `needed`: pods fail without them."""
     dns = facts.dns or ClusterDns()
     part = facts.dnsproxy or OwnService("switchback/dnsproxy")
     for stanza in dns.stanzas:
@@ -50,23 +50,23 @@ def judge_dns(facts: Facts, *, needed: bool) -> Iterator[Finding | Unseen]:
 
 def _damaged(stanza: Stanza) -> Finding:
     text = f"the stanza in {stanza.target} is damaged: {stanza.fault}"
-    steps = (Remedy("take out what is left of it, and put it in again", ("dnsproxy uninstall", *_INSTALL)),)
+    steps = (Remedy("remove what is left of it, and install it again", ("dnsproxy uninstall", *_INSTALL)),)
     return Finding("stanza-damaged", Severity.PROBLEM, text, "Switchback", steps=steps)
 
 
 def _missing(facts: Facts, part: OwnService) -> Finding:
     where = facts.dns.where if facts.dns and facts.dns.where else "the cluster's DNS"
-    text = f"dnsproxy is deployed, and {where} does not ask it: there is no stanza"
+    text = f"dnsproxy is deployed, but {where} does not ask it: there is no stanza"
     evidence = (f"Service {part.key} at {', '.join(part.addresses) or 'no address'}",)
     steps = (
-        Remedy("put the stanza in", _INSTALL),
-        Remedy("where an owner takes it out again, have a watcher put it back", ("dnsproxy install --watch",)),
+        Remedy("install the stanza", _INSTALL),
+        Remedy("if another controller removes it again, let a watcher restore it", ("dnsproxy install --watch",)),
     )
     return Finding("stanza-missing", Severity.PROBLEM, text, "Switchback", evidence, steps)
 
 
 def _judge_part(part: OwnService, stanzas: tuple[Stanza, ...], answers: set[str], deploy: str) -> Iterator[Finding]:
-    """What keeps dnsproxy from being asked, the first cause alone."""
+    """The first cause that keeps dnsproxy from being asked."""
     asked = tuple(dict.fromkeys(address for stanza in stanzas for address in stanza.addresses))
     hosts = {_host(address) for address in asked}
     namespace, name = quoted(part.key)
@@ -81,27 +81,27 @@ def _judge_part(part: OwnService, stanzas: tuple[Stanza, ...], answers: set[str]
         )
         yield _finding("dns-loop", text, steps=steps)
     elif part.found is False and asked and "yes" not in answers:
-        text = f"the stanza leads to {', '.join(asked)}, and there is no Service {part.key}"
+        text = f"the stanza forwards to {', '.join(asked)}, but Service {part.key} does not exist"
         steps = (
             Remedy("deploy dnsproxy again", (deploy,)),
-            Remedy("or take the stanza out", ("dnsproxy uninstall",)),
+            Remedy("or uninstall the stanza", ("dnsproxy uninstall",)),
         )
         yield _finding("dnsproxy-missing", text, steps=steps)
     elif part.found and part.ready == 0:
-        text = f"no pod of Service {part.key} is ready, so names are answered as if nothing were installed"
+        text = f"no pod of Service {part.key} is ready, so names are answered as without Switchback"
         lines = (f"kubectl -n {namespace} get pods", f"kubectl -n {namespace} logs deploy/{name} --tail=50")
         yield _finding("dnsproxy-down", text, steps=(Remedy("see why", lines),))
     elif part.found and asked and part.addresses and hosts.isdisjoint(part.addresses) and "yes" not in answers:
-        text = f"the stanza asks {', '.join(asked)}, and dnsproxy is at {', '.join(part.addresses)}"
-        yield _finding("stanza-address", text, steps=(Remedy("write the address anew", _INSTALL),))
+        text = f"the stanza forwards to {', '.join(asked)}, but dnsproxy is at {', '.join(part.addresses)}"
+        yield _finding("stanza-address", text, steps=(Remedy("write the new address", _INSTALL),))
     elif answers and answers <= {"no", "silent"}:
-        text = "dnsproxy does not answer where the stanza asks it"
+        text = "dnsproxy does not answer at the address in the stanza"
         lines = (f"kubectl -n {namespace} get pods,endpointslices", f"kubectl -n {namespace} get networkpolicies")
-        yield _finding("dnsproxy-silent", text, (", ".join(asked),), (Remedy("see what is in the way", lines),))
+        yield _finding("dnsproxy-silent", text, (", ".join(asked),), (Remedy("see what blocks it", lines),))
 
 
 def _is_bypassed(dns: ClusterDns, stanzas: tuple[Stanza, ...]) -> bool:
-    """Whether pods ask a cache that never passes public names on to where our stanza stands."""
+    """Whether pods ask a cache that does not forward public names to the server with our stanza."""
     if not dns.node_local or dns.node_local_passes_on:
         return False
     return not any(stanza.target.endswith(config_map) for stanza in stanzas for config_map in dns.decides)
@@ -110,11 +110,14 @@ def _is_bypassed(dns: ClusterDns, stanzas: tuple[Stanza, ...]) -> bool:
 def _bypassed(dns: ClusterDns, stanzas: tuple[Stanza, ...]) -> Finding:
     text = (
         f"pods ask {dns.node_local} at {', '.join(dns.node_local_addresses) or 'an address of the node'}, which does "
-        "not pass public names on to where the stanza stands"
+        "not forward public names to the server with the stanza"
     )
-    evidence = tuple(f"the stanza stands in {stanza.target}" for stanza in stanzas)
+    evidence = tuple(f"the stanza is in {stanza.target}" for stanza in stanzas)
     steps = (
-        Remedy("install where that cache reads: it takes stubDomains", ("dnsproxy install --method stub-domains",)),
+        Remedy(
+            "install into the configuration of that cache: it takes stubDomains",
+            ("dnsproxy install --method stub-domains",),
+        ),
     )
     return _finding("node-local-bypass", text, evidence, steps)
 
@@ -123,49 +126,53 @@ def _judge_loaded(facts: Facts, loaded: set[str], stanzas: tuple[Stanza, ...]) -
     evidence = tuple(f"{asked.endpoint} for {asked.zone}: {asked.said}" for asked in facts.loaded)
     written = ", ".join(stanza.target for stanza in stanzas)
     if loaded & {"no", "partly"}:
-        text = f"the stanza is written into {written}, and the cluster's DNS does not use it"
+        text = f"the stanza is written into {written}, but the cluster's DNS does not use it"
         server = facts.dns.where if facts.dns else ""
         kind, _, key = server.partition(" ")
         namespace, name = quoted(key)
         lines = (f"kubectl -n {namespace} rollout restart {quote(kind.lower())} {name}",) if "/" in key else ()
         steps = (
-            Remedy("a ConfigMap takes up to two minutes; then see why", ("dnsproxy status",)),
-            *([Remedy("a Corefile that is not reloaded takes a restart", lines)] if lines else []),
+            Remedy("a ConfigMap takes up to two minutes to reach pods; then see why", ("dnsproxy status",)),
+            *([Remedy("without the plugin reload, a Corefile takes a restart", lines)] if lines else []),
         )
         yield Finding("stanza-not-loaded", Severity.PROBLEM, text, "Switchback", evidence, steps)
     else:
-        why = "nothing was asked from here" if not facts.probed else "the cluster's DNS does not answer here"
+        why = (
+            "nothing was asked from this machine"
+            if not facts.probed
+            else "the cluster's DNS does not answer this machine"
+        )
         steps = (
             look_from_inside(facts),
-            Remedy("or", ("kubectl -n switchback exec deploy/dnsproxy -- dnsproxy status",)),
+            Remedy("or ask in the cluster", ("kubectl -n switchback exec deploy/dnsproxy -- dnsproxy status",)),
         )
         yield Unseen(f"whether the stanza in {written} is loaded", why, steps)
 
 
 def _loaded(facts: Facts, stanzas: tuple[Stanza, ...]) -> Finding:
     evidence = tuple(f"{asked.endpoint} for {asked.zone}: {asked.said}" for asked in facts.loaded)
-    written = ", ".join(stanza.target for stanza in stanzas) or "a configuration without our marks"
+    written = ", ".join(stanza.target for stanza in stanzas) or "a configuration without our markers"
     return Finding("loaded", Severity.OK, f"the cluster's DNS asks dnsproxy ({written})", "Switchback", evidence)
 
 
 def _judge_page(page: Admin) -> Iterator[Finding]:
-    """What a pod of dnsproxy says of itself."""
+    """The findings about one pod of dnsproxy."""
     stale = {source: age for source, age in page.ages.items() if age > STALE_SECONDS}
     if page.ready is False:
         text = f"dnsproxy at {page.where} is not ready: {page.text}"
         yield _finding("dnsproxy-not-ready", text, severity=Severity.WARNING)
     if stale:
         said = ", ".join(f"{source} for {age:.0f} s" for source, age in sorted(stale.items()))
-        text = f"the table of dnsproxy at {page.where} is stale: nothing was heard of {said}"
+        text = f"the table of dnsproxy at {page.where} is stale: no contact with {said}"
         lines = ("kubectl -n switchback logs deploy/dnsproxy --tail=50", "kubectl -n switchback get networkpolicies")
         steps = (Remedy("see why it does not reach the API server", lines),)
         yield _finding("table-stale", text, steps=steps, severity=Severity.WARNING)
     if page.waiting_names:
-        text = f"{page.waiting_names} names are forwarded although they are claimed, for their target has no address"
+        text = f"{page.waiting_names} names are claimed, but forwarded, because their target has no address"
         steps = (Remedy("see which target", ("kubectl -n switchback exec deploy/dnsproxy -- dnsproxy table",)),)
         yield _finding("target-without-address", text, steps=steps)
     if page.unhealthy_upstreams:
-        text = f"dnsproxy at {page.where} finds upstreams unwell: {', '.join(page.unhealthy_upstreams)}"
+        text = f"dnsproxy at {page.where} reports unhealthy upstreams: {', '.join(page.unhealthy_upstreams)}"
         yield _finding("upstream-unwell", text, severity=Severity.WARNING)
 
 

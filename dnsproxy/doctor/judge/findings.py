@@ -1,7 +1,8 @@
-"""Findings: what a diagnosis says, as values that are printed or become JSON.
+"""What a doctor's finding can be: the form of findings, and every id with its meaning.
 
-The law: a finding has a stable id, says what was seen, and what to type next. One cause is one finding, however many
-hosts it has. What could not be looked at is no finding: it is neither good nor bad. Pure.
+The law: an id never changes its meaning, because scripts compare it, and every id is in MEANINGS. A finding holds what
+was seen and what to type next. One cause is one finding, however many hosts it has. What could not be seen is an
+Unseen, not a finding: it is neither good nor bad.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from sidecar.values.errors import ExitStatus
 
 
 class Severity(StrEnum):
-    """How bad it is."""
+    """How bad a finding is."""
 
     OK = "ok"
     INFO = "info"
-    """Worth to know; nothing has to be done."""
+    """Good to know; nothing to do."""
     WARNING = "warning"
-    """It may fail, or fails for some."""
+    """It may fail, or fails for some clients."""
     PROBLEM = "problem"
     """It fails."""
 
@@ -36,45 +37,45 @@ class Remedy(msgspec.Struct, frozen=True, omit_defaults=True):
     """One thing to do."""
 
     text: str
-    """Why, and what comes of it."""
+    """What to do, why, and with which effect."""
     lines: tuple[str, ...] = ()
-    """Commands to type, or YAML to put somewhere, as they are."""
+    """Commands or YAML, verbatim."""
 
 
 class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that a diagnosis says."""
+    """One statement of a diagnosis."""
 
     id: str
     severity: Severity
     text: str
-    """One sentence without its end."""
+    """One sentence without the final stop."""
     about: str = ""
     """The object that it is about: `Service ingress-nginx/controller`."""
     evidence: tuple[str, ...] = ()
     steps: tuple[Remedy, ...] = ()
-    """What to do, the best first; a later one is for whom the earlier ones do not suit."""
+    """Remedies, the best first; a later one is an alternative to the earlier ones."""
     hosts: tuple[str, ...] = ()
 
 
 class Unseen(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something that would have to be known and could not be looked at."""
+    """Something that the diagnosis needs and that could not be seen."""
 
     what: str
     why: str = ""
     steps: tuple[Remedy, ...] = ()
     matters: bool = True
-    """Whether the diagnosis would be another one if it were known."""
+    """Whether knowing it could change the diagnosis."""
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
-    """All that there is to say."""
+    """The result of a run."""
 
     findings: tuple[Finding, ...]
     unseen: tuple[Unseen, ...]
     verdict: str
-    """One sentence without its end."""
+    """One sentence without the final stop."""
     path: tuple[str, ...] = ()
-    """Through what the connections of the asked host go, a line each; empty where all hosts were meant."""
+    """The stations of the requested host's connections, one line each; empty for a diagnosis of all hosts."""
 
     @property
     def status(self) -> int:
@@ -85,12 +86,12 @@ class Diagnosis(msgspec.Struct, frozen=True):
 
 
 def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The findings, the worst first; within a severity in the order in which they came."""
+    """The findings, the worst first, each once; within a severity in the given order."""
     return tuple(sorted(dict.fromkeys(findings), key=lambda finding: ORDER.index(finding.severity)))
 
 
 def format_document(diagnosis: Diagnosis) -> dict[str, Any]:
-    """The diagnosis as JSON values; texts as the cluster has them."""
+    """The diagnosis as JSON values; texts are not escaped."""
     return {
         "status": diagnosis.status,
         "verdict": diagnosis.verdict,
@@ -102,62 +103,62 @@ def format_document(diagnosis: Diagnosis) -> dict[str, Any]:
 
 MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        # Where a host comes in.
-        "host-unknown": "no Ingress or Gateway serves the host that was asked about",
-        "no-hosts": "the cluster has no host at all",
+        # The path of a host.
+        "host-unknown": "no Ingress or Gateway serves the requested host",
+        "no-hosts": "no Ingress or Gateway of the cluster has a hostname",
         "no-road": "no Service of the cluster has the address in the status of the host's object",
         "no-public-record": "public DNS has no record of the host",
-        "public-elsewhere": "public DNS leads the host elsewhere than to the load balancer",
+        "public-elsewhere": "public DNS resolves the host to another address than the load balancer's",
         # The short circuit.
-        "short-circuited": "pods never reach the load balancer, and the controller wants its header",
-        "short-circuit-likely": "the same, as far as the load balancer's settings tell",
-        "short-circuit-answered": "the same, and Switchback leads pods past it",
-        "short-circuit-harmless": "pods never reach the load balancer, and are served all the same",
-        "no-short-circuit": "pods reach the load balancer as everybody does",
-        "ip-mode-ignored": "ipMode says Proxy, and kube-proxy or the CNI does not look at it",
+        "short-circuited": "pods never reach the load balancer, and the controller requires its PROXY header",
+        "short-circuit-likely": "the same, judged by the load balancer's settings alone",
+        "short-circuit-answered": "the same, but Switchback gives pods an address that works",
+        "short-circuit-harmless": "pods never reach the load balancer, but the controller serves them",
+        "no-short-circuit": "pods reach the load balancer like all other clients",
+        "ip-mode-ignored": "ipMode is Proxy, but kube-proxy or the CNI ignores it",
         "reached": "a connection from a pod to the load balancer was answered",
         "balancer-unserved": "a connection from a pod to the load balancer fails, and no short circuit explains it",
-        "nlb-loopback": "an AWS NLB that keeps the client's address drops connections back to their own node",
-        "nlb-loopback-answered": "the same, and Switchback leads pods past it",
+        "nlb-loopback": "an AWS NLB that preserves the client's address drops connections back to their own node",
+        "nlb-loopback-answered": "the same, but Switchback gives pods an address that works",
         "no-load-balancer": "the controller's Service has no load balancer",
         "no-loopback": "pods cannot reach the public address: no NAT loopback",
-        "header-lost": "pods reach the controller by the public address, and without the header that it wants",
+        "header-lost": "pods reach the controller by the public address, but without the PROXY header that it requires",
         # The PROXY header.
-        "header-required": "the controller wants the PROXY header",
-        "header-missing": "the controller wants the PROXY header, and the load balancer is not set to send it",
-        "header-unwanted": "the load balancer sends the PROXY header, and the controller takes none",
-        "header-from-outside": "the controller wants the PROXY header, which a proxy before the load balancer sends",
-        "takes-both": "the controller takes connections with and without the PROXY header",
-        "controller-dead": "nothing takes connections at the controller's Service",
+        "header-required": "the controller requires the PROXY header",
+        "header-missing": "the controller requires the PROXY header, and the load balancer is not set to send it",
+        "header-unwanted": "the load balancer sends the PROXY header, and the controller rejects it",
+        "header-from-outside": "the controller requires the PROXY header; a proxy before the load balancer sends it",
+        "takes-both": "the controller accepts connections with and without the PROXY header",
+        "controller-dead": "the controller's Service accepts no connection",
         # The stanza and dnsproxy.
-        "stanza-missing": "dnsproxy is deployed, and the cluster's DNS does not ask it",
-        "stanza-damaged": "the stanza is not as it was written",
-        "stanza-not-loaded": "the stanza is written, and the cluster's DNS does not use it",
-        "stanza-address": "the stanza asks an address that is not dnsproxy's",
+        "stanza-missing": "dnsproxy is deployed, but the cluster's DNS does not ask it",
+        "stanza-damaged": "the stanza is damaged: its markers or its contents were changed",
+        "stanza-not-loaded": "the stanza is written, but the cluster's DNS does not use it",
+        "stanza-address": "the stanza forwards to an address that is not dnsproxy's",
         "loaded": "the cluster's DNS asks dnsproxy",
-        "node-local-bypass": "pods ask a cache on their node that never asks where the stanza stands",
+        "node-local-bypass": "pods ask a cache on their node that bypasses the server with the stanza",
         "dns-loop": "dnsproxy asks the cluster's DNS, which asks dnsproxy",
-        "dnsproxy-missing": "the stanza leads to a Service that is not there",
+        "dnsproxy-missing": "the stanza forwards to a Service that does not exist",
         "dnsproxy-down": "no pod of dnsproxy is ready",
-        "dnsproxy-silent": "dnsproxy does not answer where the stanza asks it",
-        "dnsproxy-not-ready": "dnsproxy says that it is not ready",
-        "table-stale": "dnsproxy has not heard of a source for minutes",
+        "dnsproxy-silent": "dnsproxy does not answer at the address in the stanza",
+        "dnsproxy-not-ready": "dnsproxy reports that it is not ready",
+        "table-stale": "dnsproxy had no contact with a source for minutes",
         "target-without-address": "names are forwarded because their target has no address",
-        "upstream-unwell": "dnsproxy finds an upstream unwell",
-        "not-answered": "the cluster's DNS asks dnsproxy, and still leads the host to the load balancer",
+        "upstream-unwell": "dnsproxy reports an unhealthy upstream",
+        "not-answered": "the cluster's DNS asks dnsproxy, but still answers with the load balancer's address",
         # The relay.
         "relayed": "a connection through the relay was answered",
-        "relay-missing": "there is no relay to lead pods to",
+        "relay-missing": "the relay's Service does not exist",
         "relay-down": "no pod of the relay is ready",
-        "relay-unreachable": "the relay's Service takes no connection",
-        "relay-unanswered": "connections through the relay are made and not answered",
-        "relay-backend": "the relay says that it does not reach its backend",
-        "relay-backend-other": "the relay leads to another controller than the one of the hosts",
-        "relay-header-unwanted": "the controller behind the relay does not expect the PROXY header",
-        "relay-not-trusted": "the controller does not believe the relay's header",
-        "wrong-class": "hosts of a class that does not want the relay are led to it",
+        "relay-unreachable": "the relay's Service accepts no connection",
+        "relay-unanswered": "connections through the relay open, but are not answered",
+        "relay-backend": "the relay reports that it does not reach its backend",
+        "relay-backend-other": "the relay routes to another controller than that of the hosts",
+        "relay-header-unwanted": "the controller behind the relay rejects the PROXY header",
+        "relay-not-trusted": "the controller does not trust the relay's PROXY header",
+        "wrong-class": "the cluster's DNS answers with the relay for hosts of a class that must not use it",
         # Whether any of it is needed.
         "not-needed": "no host needs Switchback",
-        "no-longer-needed": "Switchback is installed, and no host needs it",
+        "no-longer-needed": "Switchback is installed, but no host needs it",
     }
 )

@@ -1,6 +1,7 @@
-"""Switches: the annotations that turn the PROXY header on at a load balancer, and what their values say.
+"""The annotations that turn the PROXY header on at a load balancer, and the meaning of their values.
 
-The law: a value is read as its provider's controller reads it, and what that would not take is off. Pure.
+The law: a value is read as its provider's controller reads it, and a value that the controller rejects means off.
+Tested in tests/dnsproxy/doctor/judge/test_providers.py.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ class Sends(Enum):
     YES = "is set to send the PROXY header"
     SOME = "is set to send the PROXY header on some of its ports"
     NO = "is not set to send the PROXY header"
-    UNKNOWN = "does not tell whether it sends the PROXY header"
+    UNKNOWN = "does not show whether it sends the PROXY header"
 
 
-class Value(Enum):
-    """How the value of a switch is read."""
+class SwitchFormat(Enum):
+    """The format of an annotation's value."""
 
     FLAG = "true or false"
     VERSION = "v1 or v2, or true"
@@ -38,14 +39,14 @@ class Value(Enum):
 
 @dataclass(frozen=True, slots=True)
 class HeaderSwitch:
-    """An annotation that turns the header on."""
+    """An annotation that turns the PROXY header on."""
 
     key: str
-    value: Value = Value.FLAG
+    value: SwitchFormat = SwitchFormat.FLAG
 
 
 def read_switches(switches: Sequence[HeaderSwitch], annotations: Mapping[str, str]) -> Sends | None:
-    """What those of the switches say that are set; None where none is."""
+    """What the present annotations say; None if none is present."""
     states = [_state(switch, annotations[switch.key]) for switch in switches if switch.key in annotations]
     for state in (Sends.YES, Sends.SOME):
         if state in states:
@@ -56,17 +57,17 @@ def read_switches(switches: Sequence[HeaderSwitch], annotations: Mapping[str, st
 def _state(switch: HeaderSwitch, value: str) -> Sends:
     text = value.strip().lower()
     match switch.value:
-        case Value.FLAG:
+        case SwitchFormat.FLAG:
             on = text in _TRUE
-        case Value.VERSION:
+        case SwitchFormat.VERSION:
             on = text in _VERSIONS
-        case Value.ATTRIBUTE:
+        case SwitchFormat.ATTRIBUTE:
             on = "proxy_protocol_v2.enabled=true" in text.replace(" ", "")
-        case Value.CONFIG:
+        case SwitchFormat.CONFIG:
             on = _UPCLOUD_ON.search(text) is not None
-        case Value.MODE:
+        case SwitchFormat.MODE:
             on = text not in ("", "false", "none", "off")
-        case Value.PORTS:
+        case SwitchFormat.PORTS:
             if text not in ("", "false", "*", *_TRUE):
                 return Sends.SOME
             on = text == "*" or text in _TRUE

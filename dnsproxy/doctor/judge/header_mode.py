@@ -1,8 +1,8 @@
-"""HeaderMode: whether a port wants the PROXY header, from what three probes came to.
+"""The header mode of a port: whether it requires, accepts or rejects the PROXY header, from three probes.
 
-The law: a port that answers the bare request and not the one with a header takes none, and the other way round; what
-answers neither says nothing about the header. nginx with `proxy_protocol` closes a bare connection; one without it
-answers 400 to a header. Pure.
+The law: a port that answers the bare request, but not the one with a header, rejects the header; the other way round,
+it requires the header. A port that answers neither shows nothing. nginx with `proxy_protocol` closes a bare connection;
+nginx without it answers 400 to a header.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from dnsproxy.doctor.facts.model import Service
 from dnsproxy.doctor.facts.probes import Header, Outcome, Probe
 
 _SPOKEN: Final = frozenset([Outcome.ANSWERED, Outcome.ALERT])
-"""The server understood what came: a TLS alert is an answer to a handshake that it read."""
+"""The server understood the bytes: a TLS alert is an answer to a handshake that it read."""
 _CONNECTED: Final = frozenset(
     [*_SPOKEN, Outcome.BAD_REQUEST, Outcome.GARBAGE, Outcome.CLOSED, Outcome.RESET, Outcome.SILENT]
 )
 
 
 class HeaderMode(Enum):
-    """What a port wants to hear first."""
+    """Whether a port requires, accepts or rejects the PROXY header."""
 
     REQUIRES = "requires the PROXY header"
-    ACCEPTS = "takes connections with and without the PROXY header"
-    REJECTS = "takes no PROXY header"
-    DEAD = "takes no connection"
-    UNKNOWN = "does not tell whether it wants the PROXY header"
+    ACCEPTS = "accepts connections with and without the PROXY header"
+    REJECTS = "rejects the PROXY header"
+    DEAD = "accepts no connection"
+    UNKNOWN = "does not show whether it requires the PROXY header"
 
 
 def header_mode_of(probes: Iterable[Probe]) -> HeaderMode:
-    """What the probes of one port, one for each header, come to."""
+    """The mode of one port, from one probe for each header."""
     outcomes = {probe.header: probe.outcome for probe in probes}
     if not outcomes:
         return HeaderMode.UNKNOWN
     if not any(outcome in _CONNECTED for outcome in outcomes.values()):
-        # Silence may be a network policy's, or this is no pod; a refusal is somebody's.
+        # No answer may come from a network policy, or from dialling outside a pod; a refusal comes from a host.
         return HeaderMode.DEAD if Outcome.REFUSED in outcomes.values() else HeaderMode.UNKNOWN
     plain = outcomes.get(Header.PLAIN) in _SPOKEN
     headed = [outcomes.get(header) in _SPOKEN for header in (Header.V1, Header.V2)]
-    # An alert to a bare handshake and to one behind a header alike: TLS cannot read one of them as well as the other.
+    # ANSWERED or ALERT with and without a header: the server can parse both, so it accepts both.
     if plain and any(headed):
         return HeaderMode.ACCEPTS
     if plain:
@@ -50,14 +50,14 @@ def header_mode_of(probes: Iterable[Probe]) -> HeaderMode:
 
 
 def versions_of(probes: Iterable[Probe]) -> tuple[str, ...]:
-    """The versions of the header that were understood."""
+    """The versions of the header that the port understood."""
     return tuple(
         probe.header.value for probe in probes if probe.header is not Header.PLAIN and probe.outcome in _SPOKEN
     )
 
 
 def overall(modes: Sequence[HeaderMode]) -> HeaderMode:
-    """Of several ports of one controller: the one that makes pods fail counts; a port that is dead says nothing."""
+    """The mode of a controller: the mode of the port that makes pods fail; a dead port does not count."""
     for wanted in (HeaderMode.REQUIRES, HeaderMode.REJECTS, HeaderMode.ACCEPTS):
         if wanted in modes:
             return wanted
@@ -65,7 +65,7 @@ def overall(modes: Sequence[HeaderMode]) -> HeaderMode:
 
 
 def declared(service: Service) -> HeaderMode:
-    """What the controller's own settings say; for where nothing could be dialled."""
+    """The mode by the controller's own settings, for a controller that could not be dialled."""
     flag = service.settings.get("use-proxy-protocol", "").lower()
     if flag in ("true", "false"):
         return HeaderMode.REQUIRES if flag == "true" else HeaderMode.REJECTS
@@ -75,12 +75,12 @@ def declared(service: Service) -> HeaderMode:
 
 
 def is_understood(probe: Probe) -> bool:
-    """Whether a client that dials so is served."""
+    """Whether a client that connects like this probe is served."""
     return probe.outcome in _SPOKEN
 
 
 def that_reached(probes: Sequence[Probe]) -> tuple[Probe, ...]:
-    """The probes; none where not one of them reached anything, for then it is here that something is in the way."""
+    """The probes; empty if none reached an address, because then this machine is blocked."""
     return tuple(probes) if any(probe.outcome is not Outcome.UNREACHABLE for probe in probes) else ()
 
 

@@ -1,7 +1,7 @@
-"""The path told: through what the asked host's connections go, from object to address, as one line each.
+"""The path report: the stations of the requested host's connections, from object to address, one line each.
 
-The law: only what was seen; an address is said with whose it is. For one host alone, for the paths of all would be a
-list of the cluster. Pure.
+The law: only what was seen; the owner of an address is shown beside it. Only for one host: for all hosts it would list
+the whole cluster.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ _MOST: Final = 5
 
 
 def report_path(facts: Facts, paths: Paths) -> tuple[str, ...]:
-    """The lines; none where no host was asked about."""
+    """The lines; none for a diagnosis of all hosts."""
     if not facts.hostname:
         return ()
     lines = [line for path in paths.paths for line in _of_path(path, facts)]
-    lines += [f"{_object(host, facts)}, whose Service was not found" for host in paths.unmatched[:_MOST]]
+    lines += [f"{_object(host, facts)}, but no Service of the cluster matches it" for host in paths.unmatched[:_MOST]]
     return (*lines, *_of_names(facts, paths))
 
 
 def _of_path(path: Path, facts: Facts) -> Iterator[str]:
     service = path.service
     for host in path.hosts[:_MOST]:
-        yield f"{_object(host, facts)}, comes in through Service {service.key}"
+        yield f"{_object(host, facts)}, enters through Service {service.key}"
     provider = provider_of(service, facts.provider)
     by = "" if provider is UNKNOWN else f" of {provider.name}"
     at = ", ".join(service.cluster_ips) or "no ClusterIP"
@@ -56,28 +56,28 @@ def _of_names(facts: Facts, paths: Paths) -> Iterator[str]:
     for lookup in facts.lookups:
         if lookup.hostname == facts.hostname:
             who = "the cluster's DNS" if lookup.server == "cluster" else "public DNS"
-            yield f"{who} at {lookup.endpoint} answers {_answer(lookup, owners)}"
+            yield f"{who} at {lookup.endpoint}: {_answer(lookup, owners)}"
     dns = facts.dns
     if dns is not None and dns.node_local:
-        does = "passes public names on to" if dns.node_local_passes_on else "does not ask"
-        yield f"between them stands {dns.node_local}, which {does} the cluster's DNS"
+        does = "forwards public names to" if dns.node_local_passes_on else "does not forward public names to"
+        yield f"pods ask {dns.node_local} first, which {does} the cluster's DNS"
     elif dns is not None and dns.service:
         yield f"pods ask Service {dns.service} at {', '.join(dns.addresses) or 'no address'}, with no cache in between"
 
 
 def _answer(lookup: Lookup, owners: dict[str, str]) -> str:
     if lookup.fault:
-        return f"nothing ({lookup.fault})"
+        return f"no answer ({lookup.fault})"
     named = [
         f"{address} ({owners[normalize_address(address)]})" if normalize_address(address) in owners else address
         for address in lookup.addresses
     ]
     by = f", by way of {', '.join(lookup.aliases)}" if lookup.aliases else ""
-    return (", ".join(named) or "that there is no address") + by
+    return (", ".join(named) or "no address") + by
 
 
 def _owners(facts: Facts, paths: Paths) -> dict[str, str]:
-    """Whose an address is."""
+    """The owner of each known address."""
     found: dict[str, str] = {}
     services: Sequence[Service] = [path.service for path in paths.paths]
     for service in services:

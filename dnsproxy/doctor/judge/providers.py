@@ -1,8 +1,8 @@
-"""Providers: who made a load balancer, whether it sends the PROXY header, and what takes its address out of the status.
+"""Providers: the vendor of a load balancer, whether it sends the PROXY header, and how its address leaves the status.
 
-The law: a table, one row for each provider, read from the sources of their controllers; what a source did not tell is
-not known here either (`Sends.UNKNOWN`, no remedy). Recognised by annotation, then by the class of the load
-balancer, then by the nodes' providerID. Pure.
+The law: a table with one row for each provider, read from the sources of their controllers; a fact that the sources do
+not show is unknown here too (`Sends.UNKNOWN`, no remedy). A provider is recognised by annotations, then by the class of
+the load balancer, then by the nodes' providerID.
 """
 
 from __future__ import annotations
@@ -13,38 +13,38 @@ from types import MappingProxyType
 from typing import Final
 
 from dnsproxy.doctor.facts.model import Service
-from dnsproxy.doctor.judge.header_annotations import HeaderSwitch, Sends, Value, read_switches
+from dnsproxy.doctor.judge.header_annotations import HeaderSwitch, Sends, SwitchFormat, read_switches
 
 _BETA: Final = "service.beta.kubernetes.io/"
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """One row."""
+    """One provider."""
 
     name: str
     marks: tuple[str, ...] = ()
-    """Beginnings of annotation keys."""
+    """Prefixes of annotation keys."""
     classes: tuple[str, ...] = ()
-    """Beginnings of spec.loadBalancerClass."""
+    """Prefixes of spec.loadBalancerClass."""
     schemes: tuple[str, ...] = ()
     """Of the nodes' spec.providerID."""
     switches: tuple[HeaderSwitch, ...] = ()
     elsewhere: str = ""
-    """What else turns the header on, where no annotation of the Service shows it."""
+    """What else turns the header on, invisible in the annotations of the Service."""
     never_sends: bool = False
-    """Whether it has no such header at all."""
+    """Whether its load balancers cannot send the header."""
     ip_mode_key: str = ""
     ip_mode_value: str = ""
-    """The annotation that has the provider say `ipMode: Proxy`."""
+    """The annotation that makes the provider set `ipMode: Proxy`."""
     ip_mode_auto: str = ""
-    """What makes its controller say so by itself."""
+    """When its controller sets `ipMode: Proxy` by itself."""
     hostname_key: str = ""
     hostname_value: str = ""
     """Empty: any name that resolves to the load balancer."""
     hostname_note: str = ""
     note: str = ""
-    """What else to know, as a sentence without its end."""
+    """A remark, as a sentence without the final stop."""
 
 
 HETZNER: Final = Provider(
@@ -53,7 +53,7 @@ HETZNER: Final = Provider(
     schemes=("hcloud", "hrobot"),
     switches=(HeaderSwitch("load-balancer.hetzner.cloud/uses-proxyprotocol"),),
     elsewhere="HCLOUD_LOAD_BALANCERS_USES_PROXYPROTOCOL of the hcloud-cloud-controller-manager",
-    ip_mode_auto="hcloud-cloud-controller-manager v1.21.0 or newer says `ipMode: Proxy` itself where PROXY is on",
+    ip_mode_auto="hcloud-cloud-controller-manager v1.21.0 or newer sets `ipMode: Proxy` itself if PROXY is on",
     hostname_key="load-balancer.hetzner.cloud/hostname",
 )
 DIGITAL_OCEAN: Final = Provider(
@@ -62,31 +62,31 @@ DIGITAL_OCEAN: Final = Provider(
     schemes=("digitalocean",),
     switches=(HeaderSwitch(f"{_BETA}do-loadbalancer-enable-proxy-protocol"),),
     hostname_key=f"{_BETA}do-loadbalancer-hostname",
-    hostname_note="make the DNS record first",
+    hostname_note="create the DNS record first",
 )
 SCALEWAY: Final = Provider(
     "Scaleway",
     marks=(f"{_BETA}scw-loadbalancer-",),
     schemes=("scaleway",),
     switches=(
-        HeaderSwitch(f"{_BETA}scw-loadbalancer-proxy-protocol-v1", Value.PORTS),
-        HeaderSwitch(f"{_BETA}scw-loadbalancer-proxy-protocol-v2", Value.PORTS),
+        HeaderSwitch(f"{_BETA}scw-loadbalancer-proxy-protocol-v1", SwitchFormat.PORTS),
+        HeaderSwitch(f"{_BETA}scw-loadbalancer-proxy-protocol-v2", SwitchFormat.PORTS),
     ),
     ip_mode_key=f"{_BETA}scw-loadbalancer-ip-mode",
     ip_mode_value="Proxy",
     hostname_key=f"{_BETA}scw-loadbalancer-use-hostname",
     hostname_value="true",
     hostname_note="the name is the reverse name of the load balancer's address",
-    note="it says `ipMode: Proxy` by itself only where all ports have PROXY on",
+    note="it sets `ipMode: Proxy` by itself only if PROXY is on for all ports",
 )
 LINODE: Final = Provider(
     "Linode",
     marks=(f"{_BETA}linode-loadbalancer-",),
     schemes=("linode",),
-    switches=(HeaderSwitch(f"{_BETA}linode-loadbalancer-default-proxy-protocol", Value.VERSION),),
+    switches=(HeaderSwitch(f"{_BETA}linode-loadbalancer-default-proxy-protocol", SwitchFormat.VERSION),),
     hostname_key=f"{_BETA}linode-loadbalancer-hostname-only-ingress",
     hostname_value="true",
-    hostname_note="it takes no DNS record of your own",
+    hostname_note="a DNS record of your own is not needed",
 )
 VULTR: Final = Provider(
     "Vultr",
@@ -99,14 +99,14 @@ CIVO: Final = Provider(
     "Civo",
     marks=("kubernetes.civo.com/",),
     schemes=("civo",),
-    switches=(HeaderSwitch("kubernetes.civo.com/loadbalancer-enable-proxy-protocol", Value.MODE),),
-    note="it takes the ip out of the status by itself where PROXY is on",
+    switches=(HeaderSwitch("kubernetes.civo.com/loadbalancer-enable-proxy-protocol", SwitchFormat.MODE),),
+    note="it removes the ip from the status by itself if PROXY is on",
 )
 UPCLOUD: Final = Provider(
     "UpCloud",
     marks=(f"{_BETA}upcloud-load-balancer-",),
     schemes=("upcloud",),
-    switches=(HeaderSwitch(f"{_BETA}upcloud-load-balancer-config", Value.CONFIG),),
+    switches=(HeaderSwitch(f"{_BETA}upcloud-load-balancer-config", SwitchFormat.CONFIG),),
     note="its status has a hostname by itself",
 )
 STACKIT: Final = Provider(
@@ -121,7 +121,7 @@ ORACLE: Final = Provider(
     "Oracle",
     marks=(f"{_BETA}oci-load-balancer-", "oci.oraclecloud.com/", "oci-network-load-balancer.oraclecloud.com/"),
     schemes=("oci", "ocid1"),
-    switches=(HeaderSwitch(f"{_BETA}oci-load-balancer-connection-proxy-protocol-version", Value.VERSION),),
+    switches=(HeaderSwitch(f"{_BETA}oci-load-balancer-connection-proxy-protocol-version", SwitchFormat.VERSION),),
     ip_mode_key="oci.oraclecloud.com/ingress-ip-mode",
     ip_mode_value="proxy",
 )
@@ -129,18 +129,18 @@ OVH: Final = Provider(
     "OVH",
     marks=(f"{_BETA}ovh-loadbalancer-", "loadbalancer.ovhcloud.com/"),
     switches=(
-        HeaderSwitch(f"{_BETA}ovh-loadbalancer-proxy-protocol", Value.VERSION),
-        HeaderSwitch("loadbalancer.openstack.org/proxy-protocol", Value.VERSION),
+        HeaderSwitch(f"{_BETA}ovh-loadbalancer-proxy-protocol", SwitchFormat.VERSION),
+        HeaderSwitch("loadbalancer.openstack.org/proxy-protocol", SwitchFormat.VERSION),
     ),
     hostname_key="loadbalancer.openstack.org/hostname",
-    hostname_note="on load balancers of Octavia; the older ones have none",
+    hostname_note="on load balancers of Octavia; older ones have no hostname",
 )
 OPENSTACK: Final = Provider(
     "OpenStack",
     marks=("loadbalancer.openstack.org/",),
     schemes=("openstack",),
-    switches=(HeaderSwitch("loadbalancer.openstack.org/proxy-protocol", Value.VERSION),),
-    ip_mode_auto="a recent openstack-cloud-controller-manager says `ipMode: Proxy` itself where PROXY is on and "
+    switches=(HeaderSwitch("loadbalancer.openstack.org/proxy-protocol", SwitchFormat.VERSION),),
+    ip_mode_auto="a recent openstack-cloud-controller-manager sets `ipMode: Proxy` itself if PROXY is on and "
     "enable-ingress-hostname is off",
     hostname_key="loadbalancer.openstack.org/hostname",
 )
@@ -149,7 +149,7 @@ EXOSCALE: Final = Provider(
     marks=(f"{_BETA}exoscale-loadbalancer-",),
     schemes=("exoscale",),
     never_sends=True,
-    note="its load balancers keep the client's address with externalTrafficPolicy: Local, and have no PROXY header",
+    note="its load balancers preserve the client's address with externalTrafficPolicy: Local, and have no PROXY header",
 )
 ALIBABA: Final = Provider(
     "Alibaba",
@@ -171,7 +171,7 @@ OUTSCALE: Final = Provider(
     "Outscale",
     marks=(f"{_BETA}osc-load-balancer-",),
     schemes=("osc",),
-    switches=(HeaderSwitch(f"{_BETA}osc-load-balancer-proxy-protocol", Value.PORTS),),
+    switches=(HeaderSwitch(f"{_BETA}osc-load-balancer-proxy-protocol", SwitchFormat.PORTS),),
     elsewhere="its documentation",
     hostname_key=f"{_BETA}osc-load-balancer-ingress-address",
     hostname_value="hostname",
@@ -182,17 +182,17 @@ AWS: Final = Provider(
     classes=("service.k8s.aws/", "eks.amazonaws.com/"),
     schemes=("aws",),
     switches=(
-        HeaderSwitch(f"{_BETA}aws-load-balancer-proxy-protocol", Value.PORTS),
-        HeaderSwitch(f"{_BETA}aws-load-balancer-target-group-attributes", Value.ATTRIBUTE),
+        HeaderSwitch(f"{_BETA}aws-load-balancer-proxy-protocol", SwitchFormat.PORTS),
+        HeaderSwitch(f"{_BETA}aws-load-balancer-target-group-attributes", SwitchFormat.ATTRIBUTE),
     ),
-    note="its status has a hostname alone, so nothing is short-circuited",
+    note="its status has only a hostname, so nothing is short-circuited",
 )
 AZURE: Final = Provider(
     "Azure",
     marks=(f"{_BETA}azure-",),
     schemes=("azure",),
     never_sends=True,
-    note="its load balancers keep the client's address and have no PROXY header",
+    note="its load balancers preserve the client's address and have no PROXY header",
 )
 GOOGLE: Final = Provider(
     "Google Cloud",
@@ -206,7 +206,7 @@ METALLB: Final = Provider(
     marks=("metallb.universe.tf/", "metallb.io/"),
     classes=("metallb",),
     never_sends=True,
-    note="it has no PROXY header by itself, and no way to say ipMode: the header comes from a proxy before it",
+    note="it cannot send the PROXY header or set ipMode: the header comes from a proxy in front of it",
 )
 KUBE_VIP: Final = Provider(
     "kube-vip",
@@ -220,25 +220,25 @@ CILIUM_LB: Final = Provider(
     marks=("io.cilium/lb-ipam", "lbipam.cilium.io/"),
     classes=("io.cilium/",),
     never_sends=True,
-    note=f"{METALLB.note}; where Cilium itself announces the address, `ipMode: Proxy` would take it away altogether",
+    note=f"{METALLB.note}; if Cilium itself announces the address, `ipMode: Proxy` would make it unreachable",
 )
-UNKNOWN: Final = Provider("a provider that is not known")
+UNKNOWN: Final = Provider("an unknown provider")
 
 PROVIDERS: Final = (
     HETZNER, DIGITAL_OCEAN, SCALEWAY, LINODE, VULTR, CIVO, UPCLOUD, STACKIT, ORACLE, OVH, OPENSTACK, EXOSCALE, ALIBABA,
     CLOUD_STACK, OUTSCALE, AWS, AZURE, GOOGLE, METALLB, KUBE_VIP, CILIUM_LB,
 )  # fmt: skip
-"""OVH and STACKIT run OpenStack's controllers, so their own marks are looked for first."""
+"""OVH and STACKIT run OpenStack's controllers, so their own marks are checked first."""
 
 ANNOTATION_MARKS: Final = tuple(mark for provider in PROVIDERS for mark in provider.marks)
-"""What an annotation begins with that says something of a load balancer; others never come into the facts."""
+"""Prefixes of annotations about load balancers; other annotations never enter the facts."""
 
 _BY_CLASS: Final = MappingProxyType({name: one for one in PROVIDERS for name in one.classes})
 _BY_SCHEME: Final = MappingProxyType({scheme: one for one in PROVIDERS for scheme in one.schemes})
 
 
 def provider_of(service: Service, scheme: str = "") -> Provider:
-    """Who made a Service's load balancer; `scheme` is that of the nodes' providerID."""
+    """The provider of a Service's load balancer; `scheme` is that of the nodes' providerID."""
     for provider in PROVIDERS:
         if any(key.startswith(mark) for key in service.annotations for mark in provider.marks):
             return provider
@@ -253,5 +253,5 @@ def sends(provider: Provider, annotations: Mapping[str, str]) -> Sends:
     if provider.never_sends:
         return Sends.NO
     said = read_switches(provider.switches, annotations)
-    # Where none is set, most are off, and some are set for the whole cluster elsewhere.
+    # Without an annotation most providers do not send it; some have a setting for the whole cluster elsewhere.
     return said or (Sends.UNKNOWN if provider.elsewhere or not provider.switches else Sends.NO)

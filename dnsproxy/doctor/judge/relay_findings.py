@@ -1,7 +1,7 @@
-"""Judging the relay: whether it is there, reaches its controller, the right one, and is believed by it.
+"""The findings about the relay: whether it runs, reaches the right controller, and is trusted by it.
 
-The law: a connection through the relay that was answered settles all but who is believed; without one, what is written
-down is compared. Pure.
+The law: an answered connection through the relay proves everything but the trust; without one, settings are compared.
+Tested in tests/dnsproxy/doctor/judge/test_diagnose.py.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from dnsproxy.doctor.judge.header_mode import HeaderMode, describe, is_understoo
 from dnsproxy.doctor.judge.remedies import deploy_line, quoted
 
 TRUST_KEYS: Final = ("proxy-real-ip-cidr", "proxy-protocol", "trusted-ips")
-"""Settings of controllers that list whose headers are believed."""
+"""Settings of controllers that list the networks whose headers they trust."""
 _ROUTES: Final = "PROXY_ROUTE"
 
 
 def judge_relay(facts: Facts, controllers: Sequence[Controller], *, used: bool) -> Iterator[Finding]:
-    """All that is to say about the relay; `used`: the stanza is written, so pods are led to it."""
+    """The findings about the relay; `used`: the stanza is written, so that pods connect to it."""
     part = facts.relay
     if part is None or part.found is None:
         return
@@ -31,7 +31,7 @@ def judge_relay(facts: Facts, controllers: Sequence[Controller], *, used: bool) 
         if used:
             yield _missing(part, deploy_line(facts))
         return
-    behind = [controller for controller in controllers if leads_to(part, controller.path.service)]
+    routed = [controller for controller in controllers if routes_to(part, controller.path.service)]
     wanting = [controller for controller in controllers if controller.header_mode is HeaderMode.REQUIRES]
     probes = tuple(probe for probe in that_reached(facts.probes) if probe.role is Role.RELAY)
     namespace, name = quoted(part.key)
@@ -42,11 +42,11 @@ def judge_relay(facts: Facts, controllers: Sequence[Controller], *, used: bool) 
     elif bad := [page for page in facts.admin if page.program == "relay" and page.ready is False]:
         text = f"the relay does not reach its backend: {bad[0].text}"
         yield _finding("relay-backend", text, _routes(part), (_name_backend(part, wanting),))
-    elif part.settings.get(_ROUTES) and wanting and not behind:
-        text = "the relay leads to a controller that is not the one of the hosts that need it"
+    elif part.settings.get(_ROUTES) and wanting and not routed:
+        text = "the relay routes to another controller than that of the hosts that need it"
         evidence = (
             *_routes(part),
-            f"the hosts come in through {', '.join(controller.about for controller in wanting)}",
+            f"the hosts enter through {', '.join(controller.about for controller in wanting)}",
         )
         yield _finding("relay-backend-other", text, evidence, (_name_backend(part, wanting),))
     elif any(not is_understood(probe) for probe in probes):
@@ -54,12 +54,12 @@ def judge_relay(facts: Facts, controllers: Sequence[Controller], *, used: bool) 
     elif probes:
         text = "a connection through the relay is answered by the controller"
         yield Finding("relayed", Severity.OK, text, f"Service {part.key}", describe(probes))
-    for controller in behind or wanting:
+    for controller in routed or wanting:
         yield from _judge_trust(part, controller.path.service)
 
 
-def leads_to(part: OwnService, service: Service) -> bool:
-    """Whether a route of the relay has this Service, or one of its addresses, for a backend."""
+def routes_to(part: OwnService, service: Service) -> bool:
+    """Whether this Service, or one of its addresses, is the backend of one of the relay's routes."""
     namespace, _, name = service.key.partition("/")
     wanted = {f"service:{service.key}", f"{name}.{namespace}", *service.cluster_ips}
     return any(
@@ -75,11 +75,11 @@ def _backends(routes: str) -> Iterator[str]:
 
 
 def _missing(part: OwnService, deploy: str) -> Finding:
-    text = f"the stanza is written, and there is no Service {part.key} to lead pods to"
+    text = f"the stanza is written, but the relay's Service {part.key} does not exist"
     steps = (
         Remedy("deploy the relay", (deploy,)),
-        Remedy("or, where it has another name, say so", ("dnsproxy doctor --relay NAMESPACE/NAME",)),
-        Remedy("or take the stanza out", ("dnsproxy uninstall",)),
+        Remedy("or name it, if it has another name", ("dnsproxy doctor --relay NAMESPACE/NAME",)),
+        Remedy("or uninstall the stanza", ("dnsproxy uninstall",)),
     )
     return _finding("relay-missing", text, (), steps, severity=Severity.WARNING)
 
@@ -87,46 +87,44 @@ def _missing(part: OwnService, deploy: str) -> Finding:
 def _refused(part: OwnService, probes: Sequence[Probe]) -> Finding:
     outcomes = {probe.outcome for probe in probes if not is_understood(probe)}
     if outcomes <= {Outcome.UNREACHABLE, Outcome.REFUSED}:
-        text = "the relay's Service takes no connection"
+        text = "the relay's Service accepts no connection"
         lines = (f"kubectl -n {quoted(part.key)[0]} get endpointslices,networkpolicies",)
-        return _finding("relay-unreachable", text, describe(probes), (Remedy("see what is in the way", lines),))
-    # Behind TLS a 400 comes as plain text in place of a handshake.
+        return _finding("relay-unreachable", text, describe(probes), (Remedy("see what blocks it", lines),))
+    # A TLS client gets the 400 as plain text instead of a handshake.
     if outcomes <= {Outcome.BAD_REQUEST, Outcome.GARBAGE}:
         text = "the controller behind the relay answers 400: it does not expect the PROXY header that the relay sends"
         steps = (
-            Remedy("have it expect the header; ingress-nginx", ('use-proxy-protocol: "true"',)),
-            Remedy("or, where no load balancer sends it either, take Switchback out", ("dnsproxy uninstall",)),
+            Remedy("turn the header on at the controller; ingress-nginx", ('use-proxy-protocol: "true"',)),
+            Remedy("or uninstall Switchback, if no load balancer sends the header either", ("dnsproxy uninstall",)),
         )
         return _finding("relay-header-unwanted", text, describe(probes), steps)
-    text = "connections through the relay are made and then not answered: its backend refuses them, or their header"
+    text = "connections through the relay open, but are not answered: the backend refuses them or their header"
     namespace, name = quoted(part.key)
     lines = (f"kubectl -n {namespace} logs deploy/{name} --tail=50",)
-    return _finding("relay-unanswered", text, describe(probes), (Remedy("see what it says of its backend", lines),))
+    return _finding("relay-unanswered", text, describe(probes), (Remedy("see what it logs about its backend", lines),))
 
 
 def _judge_trust(part: OwnService, service: Service) -> Iterator[Finding]:
-    """Whether the controller takes the client's address from a header that a pod of the relay sent."""
+    """Whether the controller trusts headers from the pods of the relay."""
     for key in TRUST_KEYS:
         text = service.settings.get(key, "")
         networks = parse_networks(text)
         if not networks:
             continue
-        strangers = tuple(pod for pod in part.pods if not is_within(pod, networks))
-        if strangers:
-            told = (
-                f"the controller does not believe the relay's header: {key} of {service.settings_from} lacks the "
-                "network of its pods, so every client has the relay's address in logs and limits"
+        untrusted = tuple(pod for pod in part.pods if not is_within(pod, networks))
+        if untrusted:
+            message = (
+                f"the controller does not trust the relay's header: {key} of {service.settings_from} lacks the "
+                "network of the relay's pods, so logs and limits show the relay's address for every client"
             )
-            evidence = (f"{key}: {text}", f"pods of the relay: {', '.join(strangers)}")
-            line = f'{key}: "{text.strip()},{network_of(strangers[0])}"'
-            step = Remedy(
-                "add the network that your cluster takes pod addresses from; of these pods it may be", (line,)
-            )
-            yield _finding("relay-not-trusted", told, evidence, (step,), severity=Severity.WARNING)
+            evidence = (f"{key}: {text}", f"pods of the relay: {', '.join(untrusted)}")
+            line = f'{key}: "{text.strip()},{network_of(untrusted[0])}"'
+            step = Remedy("add the pod network of your cluster; for these pods it may be", (line,))
+            yield _finding("relay-not-trusted", message, evidence, (step,), severity=Severity.WARNING)
 
 
 def parse_networks(text: str) -> tuple[str, ...]:
-    """The networks in a list with commas or blanks between them; what is none is left out."""
+    """The networks in a list with commas or blanks; other words are skipped."""
     found = []
     for part in text.replace(",", " ").split():
         try:
@@ -137,7 +135,7 @@ def parse_networks(text: str) -> tuple[str, ...]:
 
 
 def is_within(address: str, networks: Sequence[str]) -> bool:
-    """Whether an address lies in one of the networks; what is no address lies in none."""
+    """Whether an address is in one of the networks; an invalid address is in none."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -146,7 +144,7 @@ def is_within(address: str, networks: Sequence[str]) -> bool:
 
 
 def network_of(address: str) -> str:
-    """A network as clusters have for their pods: /16, or /56 of IPv6."""
+    """The usual pod network around an address: /16, or /56 of IPv6."""
     try:
         bits = 16 if ip_address(address).version == 4 else 56  # noqa: PLR2004  # as in IPv4
         return str(ip_network(f"{address}/{bits}", strict=False))

@@ -1,7 +1,8 @@
-"""Remedies: what to do about a short-circuited load balancer, in order, as lines to type.
+"""Remedies for a short-circuited load balancer, as lines to type, the best first.
 
-The law: what the provider does itself goes before what this software does; a side effect is told with its line. Where
-the provider can do nothing, only Switchback is left. Nothing here is done: a doctor only says. Pure.
+The law: the provider's own remedy goes before Switchback; a side effect is named with its line. If the provider has no
+remedy, only Switchback is left. Nothing here runs a command. Tested in tests/dnsproxy/doctor/judge/test_providers.py
+and test_controller_findings.py.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from dnsproxy.doctor.judge.providers import AWS, DIGITAL_OCEAN, HETZNER, UNKNOWN
 from dnsproxy.doctor.judge.short_circuit import IP_MODE_SINCE, Answer, DataPlane, parse_version
 
 LOAD_BALANCER_NAME: Final = "lb.example.org"
-"""Stands for any name that resolves to the load balancer."""
+"""A placeholder for a name that resolves to the load balancer."""
 IMAGE: Final = "localhost/switchback:0.1.0"
 _OVERLAYS: Final = {HETZNER.name: "hetzner", DIGITAL_OCEAN.name: "digitalocean", AWS.name: "eks"}
 _DISTRIBUTIONS: Final = {"+k3s": "k3s", "+rke2": "rke2", "-eks": "eks", "-gke": "gke"}
 _ANY_NAME: Final = (
-    f" One name that resolves to the load balancer ({LOAD_BALANCER_NAME} here) is enough for all hosts, and it need "
+    f" One name that resolves to the load balancer ({LOAD_BALANCER_NAME} here) is enough for all hosts; it need "
     "not be one of them."
 )
 _SIDE_EFFECTS: Final = (
-    " Side effects: `kubectl get service` shows no address any more, and external-dns makes CNAME records of what were "
-    "A records, which go neither beside TXT records of the same name nor at the top of a zone."
+    " Side effects: `kubectl get service` shows no address any more, and external-dns turns A records into CNAME "
+    "records, which are possible neither beside TXT records of the same name nor at the top of a zone."
 )
 
 
@@ -38,13 +39,13 @@ def annotate(service: Service, key: str, value: str) -> str:
 
 
 def quoted(key: str) -> tuple[str, str]:
-    """Namespace and name of an object as a shell takes them: what a file of facts holds is not to be trusted."""
+    """Namespace and name of an object, quoted for a shell: a file of facts is not trusted."""
     namespace, _, name = key.partition("/")
     return quote(namespace), quote(name)
 
 
 def remedies(service: Service, provider: Provider, plane: DataPlane, facts: Facts) -> tuple[Remedy, ...]:
-    """What helps, the best first."""
+    """The remedies, the best first."""
     return (*_ip_mode(service, provider, plane, facts), *_hostname(service, provider), install_step(facts, provider))
 
 
@@ -56,31 +57,27 @@ def _ip_mode(service: Service, provider: Provider, plane: DataPlane, facts: Fact
     elif plane.honours_ip_mode is Answer.NO:
         before.append(plane.remedy)
     first = f"; first {' and '.join(before)}" if before else ""
-    doubt = (
-        "" if plane.honours_ip_mode is not Answer.UNKNOWN else f"; whether {plane.name} looks at ipMode is not known"
-    )
+    unknown = "" if plane.honours_ip_mode is not Answer.UNKNOWN else f"; whether {plane.name} honours ipMode is unknown"
     if provider.ip_mode_key:
-        text = (
-            f"{provider.name} can say `ipMode: Proxy`, which ends the short circuit without side effects{first}{doubt}"
-        )
-        yield Remedy(text, (annotate(service, provider.ip_mode_key, provider.ip_mode_value),))
+        text = f"{provider.name} can set `ipMode: Proxy`, which ends the short circuit without side effects"
+        yield Remedy(text + first + unknown, (annotate(service, provider.ip_mode_key, provider.ip_mode_value),))
     elif provider.ip_mode_auto:
-        yield Remedy(f"{provider.ip_mode_auto}, which ends the short circuit without side effects{first}{doubt}")
+        yield Remedy(f"{provider.ip_mode_auto}, which ends the short circuit without side effects{first}{unknown}")
 
 
 def _hostname(service: Service, provider: Provider) -> Iterator[Remedy]:
     if provider.hostname_key:
         which = "" if provider.hostname_value else _ANY_NAME
         note = f" Note: {provider.hostname_note}." if provider.hostname_note else ""
-        text = f"have {provider.name} put a hostname in place of the ip into the status.{which}{note}{_SIDE_EFFECTS}"
+        text = f"let {provider.name} put a hostname instead of the ip into the status.{which}{note}{_SIDE_EFFECTS}"
         yield Remedy(text, (annotate(service, provider.hostname_key, provider.hostname_value or LOAD_BALANCER_NAME),))
 
 
 def install_step(facts: Facts, provider: Provider) -> Remedy:
-    """How Switchback is put in."""
+    """How to install Switchback."""
     if facts.relay is not None and facts.relay.found and facts.dnsproxy is not None and facts.dnsproxy.found:
-        return Remedy("Switchback is deployed; have the cluster's DNS ask it", ("dnsproxy install", "dnsproxy status"))
-    text = "answer the name with a relay that adds the header, which needs nothing of the provider"
+        return Remedy("Switchback is deployed; let the cluster's DNS ask it", ("dnsproxy install", "dnsproxy status"))
+    text = "answer the name with a relay that adds the header, which needs no support from the provider"
     return Remedy(text, (deploy_line(facts, provider), "dnsproxy install"))
 
 
@@ -90,7 +87,7 @@ def deploy_line(facts: Facts, provider: Provider = UNKNOWN) -> str:
 
 
 def overlay(facts: Facts, provider: Provider) -> str:
-    """The folder under deploy/overlays that fits: by the distribution, then by the provider."""
+    """The matching folder under deploy/overlays: by the distribution, then by the provider."""
     for mark, name in _DISTRIBUTIONS.items():
         if mark in facts.server_version:
             return name
@@ -98,10 +95,10 @@ def overlay(facts: Facts, provider: Provider) -> str:
 
 
 def look_from_inside(facts: Facts) -> Remedy:
-    """How to have a pod look at what cannot be dialled from here."""
+    """How to look from a pod at what cannot be dialled from this machine."""
     host = f" {quote(facts.hostname)}" if facts.hostname else ""
     return Remedy(
-        "let a pod look: it takes what was read from the file, and asks and dials from where it is",
+        "look from a pod: it reads these facts from the file, then asks DNS and dials from its place",
         (
             f"dnsproxy doctor{host} --save facts.json",
             f"kubectl run switchback-doctor --rm -i --restart=Never --image={IMAGE} -- "
@@ -111,7 +108,7 @@ def look_from_inside(facts: Facts) -> Remedy:
 
 
 def probe_by_hand(service: Service, hostname: str, header: Header) -> str:
-    """One probe with curl from a pod, for people who want to see for themselves."""
+    """One probe with curl from a pod, to check by hand."""
     address = service.cluster_ips[0] if service.cluster_ips else service.key
     proxy = " --haproxy-protocol" if header is Header.V1 else ""
     return (

@@ -1,8 +1,8 @@
 """The short circuit: whether a connection from a pod to a load balancer's address ever leaves the cluster.
 
-The law: what kube-proxy or the CNI does follows from the Service's status, from ipMode and from a version; where one of
-these does not tell, neither does this; a pre-release counts as before its release. Sources: KEP-1860 (kube-proxy: beta
-and on in 1.30); cilium #34780 (1.17.0), #40913 and #40915 (lost in 1.18.0, back in 1.18.1); antrea #6102 (2.0.0). Pure.
+The law: what kube-proxy or the CNI does follows from the Service's status, from ipMode and from versions; if one of
+these is unknown, so is the result; a pre-release counts as before its release. Sources: KEP-1860 (kube-proxy: beta and
+on in 1.30); cilium #34780 (1.17.0), #40913 and #40915 (lost in 1.18.0, back in 1.18.1); antrea #6102 (2.0.0).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KUBE_PROXY: Final = "kube-proxy"
 CILIUM: Final = "cilium"
 ANTREA: Final = "antrea"
 OTHERS: Final = ("calico", "ovn-kubernetes", "kube-router")
-"""Of which it is not known whether they look at ipMode."""
+"""Programs that may or may not honour ipMode."""
 
 IP_MODE_SINCE: Final = (1, 30, 0)
 """The first Kubernetes whose API server and kube-proxy know ipMode without a feature gate."""
@@ -36,7 +36,7 @@ _OFF: Final = frozenset(["false", "disabled", "off"])
 
 
 def parse_version(text: str) -> Version | None:
-    """`v1.34.4+k3s1`, `1.18.0`, `v1.30`; None for what is no version. A pre-release is the patch before: -1 for .0."""
+    """`v1.34.4+k3s1`, `1.18.0` or `v1.30` as numbers; None if invalid. A pre-release of .0 has the patch -1."""
     found = _VERSION.match(text.strip())
     if found is None:
         return None
@@ -50,7 +50,7 @@ def format_version(version: Version) -> str:
 
 
 class Answer(Enum):
-    """Yes, no, or not known."""
+    """Yes, no, or unknown."""
 
     YES = "yes"
     NO = "no"
@@ -59,20 +59,20 @@ class Answer(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DataPlane:
-    """What carries the connections of pods to Services."""
+    """The program that carries connections from pods to Services."""
 
     name: str
     takes_addresses: Answer
-    """Whether it takes over connections to load balancers' addresses at all."""
+    """Whether it intercepts connections to load balancers' addresses at all."""
     honours_ip_mode: Answer
     why: str
-    """What that was read from."""
+    """The source of these facts."""
     remedy: str = ""
-    """What makes it honour ipMode, where it does not."""
+    """How to make it honour ipMode, if it does not."""
 
 
 def data_plane(facts: Facts) -> DataPlane:
-    """Who carries connections to Services in this cluster."""
+    """The data plane of this cluster."""
     found = {component.name: component for component in facts.components}
     cilium, antrea = found.get(CILIUM), found.get(ANTREA)
     if cilium is not None and _replaces_kube_proxy(cilium, found):
@@ -94,7 +94,7 @@ def _replaces_kube_proxy(cilium: Component, found: dict[str, Component]) -> bool
 
 def _cilium(component: Component) -> DataPlane:
     version = parse_version(component.version)
-    name = f"Cilium {component.version or 'of an unknown version'} in place of kube-proxy"
+    name = f"Cilium {component.version or 'of an unknown version'} instead of kube-proxy"
     if version is None:
         return DataPlane(name, Answer.YES, Answer.UNKNOWN, _read_from(component))
     lost = version[:2] == _CILIUM_LOST[:2] and version <= _CILIUM_LOST
@@ -114,8 +114,8 @@ def _antrea(component: Component) -> DataPlane:
 
 def _other(component: Component) -> DataPlane:
     name = f"{component.name} {component.version}".strip()
-    remedy = f"whether {component.name} looks at ipMode is not known here: see what its own notes say"
-    return DataPlane(f"{name} in place of kube-proxy", Answer.YES, Answer.UNKNOWN, _read_from(component), remedy)
+    remedy = f"whether {component.name} honours ipMode is unknown: see its release notes"
+    return DataPlane(f"{name} instead of kube-proxy", Answer.YES, Answer.UNKNOWN, _read_from(component), remedy)
 
 
 def _kube_proxy(component: Component | None, server_version: str) -> DataPlane:
@@ -124,11 +124,17 @@ def _kube_proxy(component: Component | None, server_version: str) -> DataPlane:
     mode = component.settings.get("mode", "") if component else ""
     embedded = next((name for mark, name in _EMBEDDED.items() if mark in server_version), "")
     known = component is not None or embedded
-    told = version or (server if known else None)
-    # A field that the API server does not know is dropped before kube-proxy could see it.
-    oldest = min(filter(None, (told, server)), default=None) if known else None
+    known_version = version or (server if known else None)
+    # An API server drops a field that it does not know, so that kube-proxy never sees it.
+    oldest = min(filter(None, (known_version, server)), default=None) if known else None
     honours = Answer.UNKNOWN if oldest is None else _since(oldest, IP_MODE_SINCE)
-    name = f"kube-proxy {format_version(told)}" if told else "kube-proxy" if known else "a data plane that is not known"
+    name = (
+        f"kube-proxy {format_version(known_version)}"
+        if known_version
+        else "kube-proxy"
+        if known
+        else "an unknown data plane"
+    )
     name += f" in mode {mode}" if mode else ""
     if component is not None:
         why = _read_from(component)
@@ -136,7 +142,7 @@ def _kube_proxy(component: Component | None, server_version: str) -> DataPlane:
         why = (
             f"{embedded} {server_version} has it built in"
             if embedded
-            else "neither kube-proxy nor a CNI was recognised"
+            else "neither kube-proxy nor a known CNI was found"
         )
     return DataPlane(name, Answer.YES, honours, why, "upgrade Kubernetes to 1.30 or newer, nodes included")
 
@@ -152,16 +158,16 @@ def _read_from(component: Component) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ShortCircuit:
-    """What becomes of a pod's connection to one Service's load balancer."""
+    """The way of a pod's connection to one Service's load balancer."""
 
     state: Answer
     addresses: tuple[str, ...] = ()
-    """Those that are taken over, or may be."""
+    """The addresses that are intercepted, or may be."""
     evidence: tuple[str, ...] = ()
     ignored: bool = False
-    """ipMode says Proxy, and the data plane does not look."""
+    """Whether ipMode is Proxy and the data plane ignores it."""
     empty: bool = False
-    """There is no load balancer address at all."""
+    """Whether there is no load balancer address at all."""
 
 
 def short_circuit(service: Service, plane: DataPlane) -> ShortCircuit:
@@ -199,7 +205,7 @@ def _hostname(text: str) -> str:
 
 def _both(service: Service) -> Sequence[str]:
     both = any(point.hostname for point in service.points) and any(point.ip for point in service.points)
-    return ("the hostname helps nobody while an ip stands beside it",) if both else ()
+    return ("the hostname has no effect as long as there is an ip beside it",) if both else ()
 
 
 def _all_proxy(service: Service) -> bool:

@@ -13,34 +13,34 @@ from tests.dnsproxy.doctor.making import BALANCER, HOST, IP, installed, service
 HETZNER = {"load-balancer.hetzner.cloud/location": "fsn1"}
 
 
-def test_the_road_goes_from_object_to_address() -> None:
+def test_the_path_goes_from_object_to_address() -> None:
     seen = installed(service(HETZNER, points=IP), hostname=HOST, classes=(Class("nginx", "k8s.io/ingress-nginx"),))
     seen = replace(seen, lookups=(*seen.lookups, Lookup(HOST, "public", "192.0.2.53:53", (BALANCER,))))
     assert judge(seen).path == (
-        "Ingress web/shop, class nginx (k8s.io/ingress-nginx), comes in through Service "
+        "Ingress web/shop, class nginx (k8s.io/ingress-nginx), enters through Service "
         "ingress-nginx/ingress-nginx-controller",
         "Service ingress-nginx/ingress-nginx-controller: LoadBalancer of Hetzner, ClusterIP 10.96.0.80, load balancer "
         "203.0.113.10 (ipMode VIP)",
-        "the cluster's DNS at 10.96.0.10:53 answers 10.96.0.90 (the relay)",
-        "public DNS at 192.0.2.53:53 answers 203.0.113.10 (the load balancer)",
+        "the cluster's DNS at 10.96.0.10:53: 10.96.0.90 (the relay)",
+        "public DNS at 192.0.2.53:53: 203.0.113.10 (the load balancer)",
         "pods ask Service kube-system/kube-dns at 10.96.0.10, with no cache in between",
     )
     assert len(format_document(judge(seen))["road"]) == 5
 
 
-def test_what_is_not_there_is_said() -> None:
+def test_what_is_missing_is_reported() -> None:
     seen = installed(service(points=(), cluster_ips=()), hostname=HOST)
     assert seen.dns is not None
     dns = replace(seen.dns, node_local="DaemonSet kube-system/node-local-dns")
     hosts = (Host("*.example.org", "Ingress web/wild"),)
     lookups = (Lookup(HOST, "public", "x", (), ("cdn.example.net",)), Lookup(HOST, "cluster", "y", fault="SERVFAIL"))
     assert judge(replace(seen, dns=dns, hosts=hosts, lookups=lookups)).path == (
-        "Ingress web/wild for *.example.org, class none, whose Service was not found",
-        "public DNS at x answers that there is no address, by way of cdn.example.net",
-        "the cluster's DNS at y answers nothing (SERVFAIL)",
-        "between them stands DaemonSet kube-system/node-local-dns, which does not ask the cluster's DNS",
+        "Ingress web/wild for *.example.org, class none, but no Service of the cluster matches it",
+        "public DNS at x: no address, by way of cdn.example.net",
+        "the cluster's DNS at y: no answer (SERVFAIL)",
+        "pods ask DaemonSet kube-system/node-local-dns first, which does not forward public names to the cluster's DNS",
     )
 
 
-def test_for_all_hosts_there_is_no_road_to_tell() -> None:
+def test_for_all_hosts_there_is_no_path_report() -> None:
     assert judge(installed()).path == ()

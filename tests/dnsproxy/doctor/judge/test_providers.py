@@ -170,9 +170,9 @@ def test_what_the_provider_does_itself_is_told_before_anything_else(name: str, a
     if name in ("Hetzner", "OpenStack", "Scaleway", "STACKIT", "Oracle"):
         assert "ipMode: Proxy" in steps[0].text
     if name in ("Hetzner", "DigitalOcean", "Vultr", "OpenStack", "Alibaba"):
-        hostname = next(step for step in steps if "put a hostname in place" in step.text)
+        hostname = next(step for step in steps if "put a hostname instead" in step.text)
         assert "need not be one of them" in hostname.text
-        assert "external-dns makes CNAME records" in hostname.text
+        assert "external-dns turns A records into CNAME" in hostname.text
 
 
 @pytest.mark.parametrize("annotations", SWITCHED_ON.values(), ids=list(SWITCHED_ON))

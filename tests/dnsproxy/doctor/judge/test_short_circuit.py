@@ -146,7 +146,7 @@ def test_an_upgrade_goes_before_an_annotation_that_nothing_would_look_at() -> No
     ignoring = diagnose(one, components=(cilium("v1.18.0"),))
     assert "first upgrade Cilium to 1.18.1 or newer" in named(ignoring, "short-circuited").steps[0].text
     unknown = diagnose(one, components=(other("kube-router", **{"service-proxy": "true"}),))
-    assert "looks at ipMode is not known" in named(unknown, "short-circuited").steps[0].text
+    assert "honours ipMode is unknown" in named(unknown, "short-circuited").steps[0].text
 
 
 def test_the_mode_of_kube_proxy_is_evidence() -> None:
