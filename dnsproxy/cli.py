@@ -1,4 +1,4 @@
-"""The `dnsproxy` command: what there is, each in a module of its own that is imported when it is called."""
+"""The `dnsproxy` command: its subcommands, each in a module of its own that is imported when it is called."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COMMANDS: Final = MappingProxyType(
         "uninstall": "dnsproxy.install.command:uninstall",
     }
 )
-"""Where each is."""
+"""The module and the function of each subcommand."""
 
 EPILOG = """\b
 Examples:

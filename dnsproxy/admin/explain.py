@@ -1,6 +1,6 @@
-"""The explanation of one name: which claim answers it, by which rule, and who lost; or why nothing does.
+"""The explanation of one name: which claim answers it, by which rule, and which claims are excluded; or why none does.
 
-The law: it says what the table does. A name has an answer here exactly where the table finds one, and the same one.
+The law: it matches the table. A name has an answer here exactly if the table has one, and the same one.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from dnsproxy.hostnames.wildcards import wider
 from sidecar.values.text import escape_controls, escaped_json
 
 LONGEST: Final = 1_000
-"""Characters of a name that is asked about: enough to recognise one that is too long."""
+"""Characters of a requested name: enough to recognise a name that is too long."""
 
 _SLICE: Final = 500
-"""Rejections looked at for one piece: less than a millisecond."""
+"""Rejections searched in one step, in less than a millisecond."""
 _MOST: Final = 50
-"""Losers and rejections that are told; whoever has more of them has another problem."""
+"""Excluded claims and rejections that are listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExcludedClaim:
-    """A claim that might have answered the name, and why it does not."""
+    """A claim that could answer the name, and why it does not."""
 
     hostname: str
     reach: Reach
@@ -44,23 +44,23 @@ class ExcludedClaim:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """All that there is to say about one name."""
+    """Everything about one name. The field names are keys of the JSON document."""
 
     name: str
-    """In normal form where it is a hostname, else as it was asked."""
+    """In normal form if it is a hostname, else as requested."""
     answer: Row | None
     """The row of the table that answers; None: queries are forwarded."""
     target: str
-    """Where the addresses come from; empty where there is no answer."""
+    """Where the addresses come from; empty without an answer."""
     ttl: int
     """Seconds."""
     left_out: tuple[ExcludedClaim, ...]
     rejected: tuple[str, ...]
-    """Hosts of objects that mention the name and can't be served, with the reason."""
+    """Rejected hosts and lines that mention the name, with the reason."""
     reasons: tuple[str, ...]
-    """Why there is no answer, beyond what is left out or rejected."""
+    """Why there is no answer, apart from excluded claims and rejections."""
     notes: tuple[str, ...]
-    """What one should know of the data: a source that is not synced, an age."""
+    """Notes on the data: a source that is not synced, the age of a snapshot."""
 
 
 _WORD: Final = re.compile(r"[\w.*-]+")
@@ -71,13 +71,13 @@ class _Candidate(NamedTuple):
     hostname: str
     reach: Reach
     bar: str
-    """Why this row can't answer, whatever it holds; empty where it can."""
+    """Why this row can't answer, whatever it contains; empty if it can."""
 
 
 def explain(
     registry: Registry, text: str, *, ttl: int, notes: Sequence[str] = (), rejections: Iterable[Rejection] = ()
 ) -> Explanation:
-    """What becomes of queries for a name; `rejections` are those that mention it."""
+    """What happens to queries for a name; `rejections` are those that mention it."""
     rejected = tuple(f"{one.origin}: {one.reason}" for one in islice(rejections, _MOST))
     try:
         hostname = parse_hostname(text)
@@ -89,12 +89,12 @@ def explain(
         verdict = registry.verdict(candidate.hostname, candidate.reach)
         if verdict.winner is not None and (answer is not None or candidate.bar):
             before = f"{answer.hostname} of {answer.origin} comes first" if answer else ""
-            left_out.append(_left_out(verdict.winner, candidate.bar or before))
+            left_out.append(_excluded(verdict.winner, candidate.bar or before))
         elif verdict.winner is not None:
             answer = row_of(verdict.winner, verdict)
             target = _target_of(verdict.winner, registry.targets)
         if not candidate.bar:
-            left_out += [_left_out(excluded.claim, excluded.reason) for excluded in verdict.excluded]
+            left_out += [_excluded(excluded.claim, excluded.reason) for excluded in verdict.excluded]
     reasons = () if answer else tuple(_reasons(registry, hostname, left_out))
     return Explanation(hostname, answer, target, ttl, tuple(left_out[:_MOST]), rejected, reasons, tuple(notes))
 
@@ -102,18 +102,18 @@ def explain(
 def find_explanation(
     registry: Registry, text: str, *, ttl: int, notes: Sequence[str]
 ) -> Generator[None, None, Explanation]:
-    """The explanation, in steps: it may take a while to look through the rejections."""
-    speaks_of_it = _mention_of(text)
+    """The explanation, in steps, because there may be many rejections."""
+    mentions_it = _mention_of(text)
     found: list[Rejection] = []
     rejections = iter(list(registry.store.rejections()))
     while part := list(islice(rejections, _SLICE)):
-        found += [one for one in part if speaks_of_it(one)]
+        found += [one for one in part if mentions_it(one)]
         yield
     return explain(registry, text, ttl=ttl, notes=notes, rejections=found)
 
 
 def format_explanation_json(registry: Registry, text: str, *, ttl: int, notes: Sequence[str]) -> Iterator[bytes]:
-    """The explanation as JSON in pieces, most of them empty."""
+    """The explanation as JSON, in pieces; most of them are empty."""
     found: list[Explanation] = []
 
     def work() -> Generator[None, None, None]:
@@ -125,7 +125,7 @@ def format_explanation_json(registry: Registry, text: str, *, ttl: int, notes: S
 
 
 def parse_explanation(octets: bytes) -> Explanation:
-    """The explanation. Raises ValueError for what is none."""
+    """The explanation. Raises ValueError for any other document."""
     try:
         return _DECODER.decode(octets)
     except RecursionError as error:
@@ -133,7 +133,7 @@ def parse_explanation(octets: bytes) -> Explanation:
 
 
 def format_explanation(explanation: Explanation) -> Iterator[str]:
-    """Lines for people, the verdict first."""
+    """Lines of text, the verdict first."""
     answer = explanation.answer
     if answer is None:
         yield escape_controls(f"{explanation.name} is not in the table: queries for it are forwarded")
@@ -144,7 +144,7 @@ def format_explanation(explanation: Explanation) -> Iterator[str]:
         yield escape_controls(f"  because  {reason}")
     for one in explanation.left_out:
         shown = one.hostname if one.hostname != explanation.name else "it"
-        yield escape_controls(f"  left out  {one.origin} claims {shown}: {one.reason}")
+        yield escape_controls(f"  excluded  {one.origin} claims {shown}: {one.reason}")
     for rejected in explanation.rejected:
         yield escape_controls(f"  rejected  {rejected}")
     for note in explanation.notes:
@@ -167,12 +167,12 @@ def _format_answer(answer: Row, explanation: Explanation) -> Iterator[str]:
     yield escape_controls(f"  class   {answer.class_name or '-'}")
     yield escape_controls(f"  target  {explanation.target}")
     if answer.doubt:
-        yield escape_controls(f"  doubt   {answer.doubt}; {ADVICE}")
+        yield escape_controls(f"  unverified  {answer.doubt}; {ADVICE}")
     yield f"  TTL     {explanation.ttl} s"
 
 
 def _candidates(hostname: str, denied: Sequence[str]) -> Iterator[_Candidate]:
-    """The rows that could answer, in the order in which the table looks."""
+    """The rows that could answer, in the order in which the table looks them up."""
     if not is_wildcard(hostname):
         yield _Candidate(hostname, Reach.NAME, "")
     denial = "it is denied (--deny)" if hostname in denied and not is_wildcard(hostname) else ""
@@ -183,7 +183,7 @@ def _candidates(hostname: str, denied: Sequence[str]) -> Iterator[_Candidate]:
         deeper = "an Ingress wildcard covers one label only"
 
 
-def _left_out(claim: Claim, reason: str) -> ExcludedClaim:
+def _excluded(claim: Claim, reason: str) -> ExcludedClaim:
     return ExcludedClaim(claim.hostname, claim.reach, claim.origin, claim.ingress_class, reason)
 
 
@@ -207,7 +207,7 @@ def _target_of(claim: Claim, targets: Targets) -> str:
 
 
 def _mention_of(text: str) -> Callable[[Rejection], bool]:
-    """Tells whether a rejection speaks of a name or of a wildcard above it; `b.org` is no part of `a.b.org`."""
+    """A test whether a rejection mentions a name or a wildcard above it; `b.org` is not mentioned by `a.b.org`."""
     asked = text.strip().lower().removesuffix(".")
     try:
         hostname = parse_hostname(text)

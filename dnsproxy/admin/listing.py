@@ -1,6 +1,6 @@
-"""The listing: the rows of the table as people and other programs get them, and the octets they travel in.
+"""The listing: the rows of the table, as JSON on the admin port and as text, JSON or a hosts file for users.
 
-The law: what was received is a Listing or a ValueError, and no character of it reaches a terminal unescaped.
+The law: a received document is a Listing or a ValueError, and none of its characters reaches a terminal unescaped.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from dnsproxy.hostnames.wildcards import reaches
 from sidecar.values.text import align_columns, escape_controls, escaped_json
 
 _SLICE: Final = 50
-"""Hostnames looked at for one piece: less than a millisecond."""
+"""Hostnames encoded in one piece, in less than a millisecond."""
 _HEADINGS: Final = ("NAME", "ADDRESSES", "ORIGIN", "CLASS")
 _WIDEST: Final = 60
-"""Of a column; one long name must not push the others off the screen."""
+"""Characters of a column; one long name must not push the others off the screen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One hostname of the table, and who has it."""
+    """One hostname of the table, and the claim that has it. The field names are keys of the JSON document."""
 
     hostname: str
     reach: Reach
@@ -37,17 +37,17 @@ class Row:
     class_name: str | None = None
     """The ingress class whose target applied."""
     doubt: str = ""
-    """Why it might not be the claimant's own name; empty where nothing speaks against that."""
+    """Why the name is unverified; empty if its public record does not contradict the claim."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """All of them."""
+    """The whole table."""
 
     ttl: int
     """Seconds."""
     notes: tuple[str, ...]
-    """What one should know of the data: a source that is not synced, an age."""
+    """Notes on the data: a source that is not synced, the age of a snapshot."""
     names: tuple[Row, ...]
 
 
@@ -55,12 +55,12 @@ _DECODER: Final = msgspec.json.Decoder(Listing)
 
 
 def row_of(claim: Claim, verdict: Verdict) -> Row:
-    """The row of the claim that won."""
+    """The row of the winning claim."""
     return Row(claim.hostname, claim.reach, verdict.addresses, claim.origin, claim.ingress_class, verdict.doubt)
 
 
 def format_listing(registry: Registry, *, ttl: int, notes: Sequence[str]) -> Iterator[bytes]:
-    """The listing as JSON, in pieces; the registry may change in between: each row is as it is when it is reached."""
+    """The listing as JSON, in pieces. The registry may change in between: each row is as it is when it is reached."""
     encoder = msgspec.json.Encoder()
     yield b'{"ttl":%d,"notes":%b,"names":[' % (ttl, encoder.encode(list(notes)))
     separator = b"\n"
@@ -76,7 +76,7 @@ def format_listing(registry: Registry, *, ttl: int, notes: Sequence[str]) -> Ite
 
 
 def parse_listing(octets: bytes) -> Listing:
-    """The listing. Raises ValueError for what is none."""
+    """The listing. Raises ValueError for any other document."""
     try:
         return _DECODER.decode(octets)
     except RecursionError as error:
@@ -84,20 +84,20 @@ def parse_listing(octets: bytes) -> Listing:
 
 
 def select_rows(rows: Iterable[Row], *, zones: Sequence[str]) -> list[Row]:
-    """The rows at or below one of the zones, or all where none is given, sorted by name from the right."""
+    """The rows at or below one of the zones, or all without zones, sorted by labels from the right."""
     chosen = [row for row in rows if not zones or is_within_any(row.hostname.removeprefix("*."), zones)]
     return sorted(chosen, key=lambda row: (row.hostname.split(".")[::-1], row.reach.value, row.addresses))
 
 
 def format_columns(rows: Sequence[Row]) -> Iterator[str]:
     """Lines of text, the headings first."""
-    doubtful = any(row.doubt for row in rows)
-    headings = (*_HEADINGS, "DOUBT") if doubtful else _HEADINGS
+    unverified = any(row.doubt for row in rows)
+    headings = (*_HEADINGS, "UNVERIFIED") if unverified else _HEADINGS
     return align_columns([headings, *(_cells(row)[: len(headings)] for row in rows)], widest=_WIDEST)
 
 
 def format_json(listing: Listing, rows: Sequence[Row]) -> Iterator[str]:
-    """A document, one row a line, ASCII alone."""
+    """A document in ASCII, one row per line."""
     yield f'{{"ttl": {listing.ttl}, "notes": {escaped_json(list(listing.notes))}, "names": ['
     for number, row in enumerate(rows, 1):
         yield f"  {escaped_json(asdict(row))}{',' if number < len(rows) else ''}"
@@ -107,12 +107,12 @@ def format_json(listing: Listing, rows: Sequence[Row]) -> Iterator[str]:
 def format_hosts(rows: Iterable[Row]) -> Iterator[str]:
     """Lines of a hosts file that `--hosts-file` reads.
 
-    A wildcard there covers any number of labels; one that covers a single label would grow, so it becomes a comment.
+    A wildcard in a hosts file covers any number of labels; a wildcard for one label only becomes a comment.
     """
     for row in rows:
-        mark = "# covers one label only: " if row.reach is Reach.ONE_LABEL else ""
+        prefix = "# covers one label only: " if row.reach is Reach.ONE_LABEL else ""
         for address in row.addresses:
-            yield escape_controls(f"{mark}{address} {row.hostname}")
+            yield escape_controls(f"{prefix}{address} {row.hostname}")
 
 
 def _rows_of(registry: Registry, hostname: str) -> Iterator[Row]:

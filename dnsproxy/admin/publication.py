@@ -1,8 +1,7 @@
 """The publication: the names of a table and their addresses, as one small document for any number of readers.
 
-The law: the same names give the same tag, in whatever order and from whichever replica. What was received is a
-Publication or a ValueError, and each name and address in it is in normal form, because they go into files of a node.
-Pure.
+The law: pure; the same names give the same tag, in any order and from any replica. A received document is a Publication
+or a ValueError, and each name and address in it is in normal form, because they go into files of a node.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ LARGEST: Final = 64 << 20
 """Octets of a document, unpacked; 100,000 names are 5 MB."""
 
 _STEP: Final = 40
-"""Names written in a step: a tenth of a millisecond."""
+"""Names written in one step, in a tenth of a millisecond."""
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _SUMMANDS: Final = 1 << 256
 
@@ -40,7 +39,7 @@ class Name(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """All of them, sorted from the right."""
+    """All rows, sorted by labels from the right."""
 
     ttl: int
     """Seconds."""
@@ -49,10 +48,10 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A publication as it travels."""
+    """A publication as it is sent."""
 
     tag: str
-    """Tells whether the names are the same; the octets may differ in their order."""
+    """Equal for equal names; the octets may differ in their order."""
     octets: bytes
     """JSON, gzipped."""
     names: int
@@ -67,7 +66,7 @@ _DECODER: Final = msgspec.json.Decoder(_Parsed)
 
 
 def names_of(table: HostTable) -> Iterator[Name]:
-    """The rows of a table, in no order."""
+    """The rows of a table, in no particular order."""
     for wire, answers in table.exact.items():
         yield Name(_text_of(wire), answers.addresses)
     for wire, wildcard in table.wildcards.items():
@@ -77,7 +76,7 @@ def names_of(table: HostTable) -> Iterator[Name]:
 
 
 def write_document(names: Iterable[Name], *, ttl: int) -> Generator[None, None, Document]:
-    """The document in steps of a tenth of a millisecond, so that no query waits for it."""
+    """The document, in steps of a tenth of a millisecond, so that no query waits for it."""
     encoder, packer = msgspec.json.Encoder(), zlib.compressobj(wbits=_GZIP)
     head = b'{"ttl":%d,"names":[' % ttl
     packed, tags, count = [packer.compress(head)], 0, 0
@@ -88,13 +87,13 @@ def write_document(names: Iterable[Name], *, ttl: int) -> Generator[None, None, 
         count += len(part)
         yield
     packed += (packer.compress(b"\n]}\n"), packer.flush())
-    # A sum, because the replicas have the same rows in different orders, and to sort them would be one long step.
+    # A sum, because replicas have the same rows in different orders, and sorting them would be one long step.
     tag = hashlib.sha256(b"%b%d %d" % (head, count, tags % _SUMMANDS)).hexdigest()[:32]
     return Document(tag, b"".join(packed), count)
 
 
 def format_document(publication: Publication) -> Document:
-    """The document at once, always the same for the same names."""
+    """The document in one go, always the same for the same names."""
     steps = write_document(publication.names, ttl=publication.ttl)
     try:
         while True:
@@ -105,7 +104,7 @@ def format_document(publication: Publication) -> Document:
 
 
 def parse_document(octets: bytes) -> Publication:
-    """The publication. Raises ValueError for what is none, or is not whole."""
+    """The publication. Raises ValueError for any other or an incomplete document."""
     try:
         parsed = _DECODER.decode(_unpacked(octets))
     except (zlib.error, RecursionError) as error:
@@ -115,7 +114,7 @@ def parse_document(octets: bytes) -> Publication:
 
 
 def sort_key(name: Name) -> tuple[list[str], str]:
-    """From the right: a domain's names stand together."""
+    """By labels from the right, so that the names of a domain are adjacent."""
     return name.hostname.split(".")[::-1], name.reach.value
 
 
@@ -143,11 +142,11 @@ def _check(names: Iterable[Name]) -> None:
         addresses.update(name.addresses)
     for address in addresses:
         if "%" in address or str(ipaddress.ip_address(address)) != address:
-            raise ValueError(f"{address!a} is no address in normal form")
+            raise ValueError(f"{address!a} is not an address in normal form")
 
 
 def _text_of(wire: bytes) -> str:
-    """A name of the table as text: its labels hold letters, digits, dashes and underscores alone."""
+    """A name of the table as text: its labels consist of letters, digits, dashes and underscores."""
     labels, position = [], 0
     while wire[position]:
         end = position + 1 + wire[position]

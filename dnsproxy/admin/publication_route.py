@@ -1,8 +1,7 @@
-"""What a running server hands out of its table: `/names.json.gz` on its admin port.
+"""The route `/names.json.gz` of the admin port: the publication of the current table.
 
-The law: a document is made when somebody asks for one and the table is another, in slices, for all who ask at that
-time; with a table that keeps changing it is made now and then. Whoever has it already gets the word that it is the
-same and nothing else.
+The law: a document is built on request if the table has changed, in slices, and once for all concurrent requests. If
+the table keeps changing, it is built only now and then. A client that has the current document gets 304 and no body.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from sidecar.loop.slices import in_slices
 PATH: Final = "/names.json.gz"
 _TYPE: Final = "application/gzip"
 _REST: Final = 1.0
-"""Seconds for which a document counts as new, or"""
+"""Seconds for which a document counts as current, or"""
 _REST_FACTOR: Final = 20
-"""so many times as long as it took to make."""
+"""this multiple of the time that building it took, whichever is longer."""
 
 
 class PublicationRoute:
-    """Gives the document of a table that may be replaced at any time; `ttl` in seconds."""
+    """Serves the document of a table that may be replaced at any time; `ttl` in seconds."""
 
     def __init__(self, table: Callable[[], HostTable], *, ttl: int) -> None:
         self._table = table
@@ -37,7 +36,7 @@ class PublicationRoute:
         self._rests_until = 0.0
 
     async def document(self) -> Document:
-        """The document of now, or of a moment ago."""
+        """The document of the current table, or of one a moment ago."""
         async with self._making:
             table = self._table()
             if self._made is None or (self._made[0] is not table and trio.current_time() >= self._rests_until):
@@ -48,7 +47,7 @@ class PublicationRoute:
             return self._made[1]
 
     def routes(self, *, waiting_for: Callable[[], Sequence[str]]) -> Mapping[str, Route]:
-        """The page, for serve_admin; while the table waits for a source, nobody is to take it for whole."""
+        """The route, for serve_admin; while the table waits for a source, it answers 503: the table is incomplete."""
 
         async def show(_: Mapping[str, str]) -> Answer:
             waiting = waiting_for()

@@ -1,6 +1,6 @@
 """The command lines of `dnsproxy table` and `dnsproxy explain`: what a running server answers, and why or why not.
 
-The law: stdout is the answer, stderr what is said beside it; the exit status never depends on the form of the output.
+The law: stdout has the answer, stderr the notes; the exit status never depends on the format of the output.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def table(admin: Endpoint, output: str, zone: tuple[str, ...]) -> None:
 @_asking
 @click.option("--output", type=click.Choice(["text", "json"]), default="text", help="Lines for people, or JSON.")
 def explain(name: str, admin: Endpoint, output: str) -> None:
-    """Say which object, rule and target answer NAME, and who lost; or why nothing does.
+    """Show which object, rule and target answer NAME, and the excluded claims; or why nothing does.
 
     Exit status: 0 answered, 1 not in the table, 2 bad usage, 3 the server can't be asked.
     """
@@ -92,7 +92,7 @@ async def _table(admin: Endpoint, output: str, zones: tuple[str, ...]) -> int:
         raise _no_answer(admin, error) from None
     rows = select_rows(listing.names, zones=zones)
     _print(_lines(listing, rows, output))
-    _tell_beside(listing, rows, output)
+    _print_notes(listing, rows, output)
     return 0
 
 
@@ -125,7 +125,7 @@ def _lines(listing: Listing, rows: list[Row], output: str) -> Iterable[str]:
     return [click.style(headings, bold=True), *lines]
 
 
-def _tell_beside(listing: Listing, rows: list[Row], output: str) -> None:
+def _print_notes(listing: Listing, rows: list[Row], output: str) -> None:
     if output != "json":
         for note in listing.notes:
             click.echo(f"Note: {escape_controls(note)}", err=True)
@@ -134,7 +134,7 @@ def _tell_beside(listing: Listing, rows: list[Row], output: str) -> None:
 
 
 def _print(lines: Iterable[str]) -> None:
-    # In one piece: for each call click asks anew whether this is a terminal.
+    # In one call: click checks at each call whether this is a terminal.
     text = "\n".join(lines)
     if text:
         click.echo(text)
@@ -142,6 +142,6 @@ def _print(lines: Iterable[str]) -> None:
 
 def _no_answer(admin: Endpoint, error: ValueError) -> StartError:
     return StartError(
-        f"--admin {admin}: the answer is not what `dnsproxy serve` of this version gives ({error})",
+        f"--admin {admin}: the answer is not one of this version's `dnsproxy serve` ({error})",
         status=ExitStatus.UNKNOWN,
     )

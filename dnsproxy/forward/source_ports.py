@@ -53,6 +53,11 @@ class SourcePorts:
         """How many replies the sockets wait for."""
         return sum(len(sock.waiting) for sock in self._sockets + self._retired)
 
+    @property
+    def opened(self) -> bool:
+        """Whether a query was ever sent over UDP: the sockets stay open."""
+        return bool(self._sockets)
+
     def post(self, flight: Flight) -> None:
         """Put a query into the outbox. Raises OSError if no socket can be opened."""
         posting = self._posting

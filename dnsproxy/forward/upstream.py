@@ -64,6 +64,11 @@ class Upstream:
     def __str__(self) -> str:
         return str(self.endpoint)
 
+    @property
+    def asked(self) -> bool:
+        """Whether a query was ever sent to it; over TCP and TLS the loop probe is one."""
+        return self.stream_only or self.ports.opened
+
     async def run(self, loops: LoopProbes | None) -> None:
         """Keep its streams and probe its health until cancelled; without LoopProbes it is trusted not to loop."""
         with self.life:

@@ -1,7 +1,7 @@
 """The command line of `dnsproxy serve`: flags and variables to ServeSettings.
 
-The law: whatever a person can get wrong is said here and in serve_values.py, in a line that names the flag; nothing
-behind them sees text.
+The law: every mistake of a user is reported here or in settings.py, in one line that names the flag; no other module
+parses text.
 """
 
 from __future__ import annotations
@@ -74,18 +74,18 @@ TARGET = CheckedType("target", split_target)
     default=["127.0.0.1:1053"],
     help="Where to answer, UDP and TCP; `systemd`: on the sockets of a .socket unit.",
 )
-@click.option("--share-ports", is_flag=True, help="Let several processes share the ports of --listen, a core each.")
+@click.option("--share-ports", is_flag=True, help="Let several processes share the ports of --listen, one core each.")
 @click.option(
     "--upstream",
     type=CheckedType("addr[:port]", parse_upstream),
     multiple=True,
-    help="Where to forward what is not ours, in order; tls://ADDR[:PORT]#NAME over TLS.",
+    help="Where to forward all other queries, in order; tls://ADDR[:PORT]#NAME over TLS.",
 )
 @click.option(
     "--resolv-conf",
     type=click.Path(path_type=Path),
     default="/etc/resolv.conf",
-    help="Whose nameservers and options count where no --upstream is given; read again when it changes.",
+    help="The nameservers and options if no --upstream is given; read again when it changes.",
 )
 @click.option(
     "--outstanding",
@@ -125,8 +125,8 @@ TARGET = CheckedType("target", split_target)
     "--target",
     type=TARGET,
     metavar="IP[,IP]|service:NS/NAME|status",
-    help="What the cluster's hostnames are answered with: addresses, a Service's (the relay's), or those in each "
-    "object's own status.",
+    help="The addresses that the cluster's hostnames are answered with: literal ones, those of a Service (the relay), "
+    "or those in each object's own status.",
 )
 @click.option(
     "--target-for",
@@ -146,7 +146,7 @@ TARGET = CheckedType("target", split_target)
     "--ownership",
     type=click.Choice([mode.value for mode in Mode]),
     default=Mode.WARN.value,
-    help="What to do with a name of the cluster whose public record points elsewhere: nothing; say so; leave it out.",
+    help="What to do with a name of the cluster whose public record points elsewhere: nothing; log it; exclude it.",
 )
 @click.option(
     "--trust",
@@ -161,9 +161,9 @@ TARGET = CheckedType("target", split_target)
     "--lameduck",
     type=Seconds(),
     default=5.0,
-    help="Seconds after SIGTERM in which /readyz says no and all is still answered; 0 for none.",
+    help="Seconds after SIGTERM in which /readyz answers 503 and queries are still answered; 0 for none.",
 )
-@click.option("--drain", type=Seconds(), default=5.0, help="Seconds after those to answer what is under way.")
+@click.option("--drain", type=Seconds(), default=5.0, help="Seconds after those to answer pending queries.")
 @admin_option("127.0.0.1:8081")
 @log_options
 def serve(log_format: str | None, log_level: str, **values: Any) -> None:

@@ -1,7 +1,7 @@
-"""The metrics of a server: its plain counters, turned into families when somebody asks.
+"""The metrics of a server: its plain counters, turned into metric families at each scrape.
 
-The law: names follow the field (CoreDNS, Prometheus); no hostname and no client address is ever a label, because both
-come from outside and have no bound.
+The law: names follow CoreDNS and Prometheus; no hostname and no client address is ever a label, because both come from
+outside and are unbounded.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ class ServerCollector(Collector):
         yield _durations(counters)
         yield from _forwarding(counters, self._server.outstanding)
         yield _upstreams(self._server)
-        yield _counter("dnsproxy_dns_dropped", "Messages that got no reply, responses among them.", counters.dropped)
+        yield _counter("dnsproxy_dns_dropped", "Messages without a reply, responses among them.", counters.dropped)
         yield _counter(
-            "dnsproxy_dns_failures", "Queries and connections that met an unforeseen fault.", counters.failures
+            "dnsproxy_dns_failures", "Queries and connections that hit an internal error.", counters.failures
         )
         yield _counter("dnsproxy_tcp_connections", "TCP connections accepted.", counters.tcp_connections)
         yield _counter("dnsproxy_tcp_refused", "TCP connections beyond a limit.", counters.tcp_refused)
         tasks = trio.lowlevel.current_statistics().tasks_living
-        yield GaugeMetricFamily("dnsproxy_tasks", "Tasks of the event loop: one that leaks shows here.", value=tasks)
+        yield GaugeMetricFamily("dnsproxy_tasks", "Tasks of the event loop; a steady increase is a leak.", value=tasks)
         yield GaugeMetricFamily("dnsproxy_table_names", "Names in the table.", value=self._keeper.names)
         yield GaugeMetricFamily(
             "dnsproxy_table_names_without_address",
-            "Names that are claimed and yet forwarded, because their target has no address.",
+            "Claimed names that are forwarded because their target has no address.",
             value=self._keeper.registry.waiting,
         )
         if self._looks is not None:
@@ -70,7 +70,7 @@ class ServerCollector(Collector):
 
 
 def _ownership(looks: Mapping[str, int], *, doubted: int) -> Iterator[Metric]:
-    yield _labelled("dnsproxy_ownership_looks", "Looks at public records, by what they found.", "result", looks)
+    yield _labelled("dnsproxy_ownership_looks", "Lookups of public records, by result.", "result", looks)
     yield GaugeMetricFamily(
         "dnsproxy_ownership_doubted_names", "Names whose public record points elsewhere.", value=doubted
     )
@@ -107,7 +107,7 @@ def _rcode_name(rcode: int) -> str:
 def _durations(counters: Counters) -> HistogramMetricFamily:
     family = HistogramMetricFamily(
         "dnsproxy_dns_request_duration_seconds",
-        "From a query's arrival to its reply; a table answer counts the time of its whole batch.",
+        "From a query's arrival to its reply; an answer from the table counts the time of its whole batch.",
         labels=["source"],
     )
     for source, durations in (("table", counters.table_seconds), ("upstream", counters.forward_seconds)):
@@ -126,22 +126,24 @@ def _buckets(durations: Durations) -> list[tuple[str, float]]:
 def _forwarding(counters: Counters, outstanding: int) -> Iterator[Metric]:
     yield GaugeMetricFamily("dnsproxy_forward_outstanding", "Queries that wait for an upstream.", value=outstanding)
     yield _counter("dnsproxy_forward_sends", "Datagrams sent to upstreams.", counters.forward_sends)
-    yield _counter("dnsproxy_forward_retries", "Queries sent again after a silence.", counters.forward_retries)
+    yield _counter("dnsproxy_forward_retries", "Queries sent again because no reply came.", counters.forward_retries)
     yield _counter("dnsproxy_forward_timeouts", "Queries that no upstream answered in time.", counters.forward_timeouts)
-    yield _counter("dnsproxy_forward_errors", "Errors of the network towards an upstream.", counters.forward_errors)
+    yield _counter("dnsproxy_forward_errors", "Network errors towards an upstream.", counters.forward_errors)
     yield _counter(
-        "dnsproxy_forward_mismatches", "Datagrams that answer nothing we asked.", counters.forward_mismatches
+        "dnsproxy_forward_mismatches", "Datagrams that match no query of this server.", counters.forward_mismatches
     )
     yield _counter(
-        "dnsproxy_forward_joined", "Queries that waited for the reply to an equal one.", counters.forward_joined
+        "dnsproxy_forward_joined", "Queries that shared the reply to an equal query.", counters.forward_joined
     )
-    yield _counter("dnsproxy_forward_overload", "Queries refused over the cap.", counters.forward_overload)
+    yield _counter(
+        "dnsproxy_forward_overload", "Queries refused: too many were outstanding.", counters.forward_overload
+    )
 
 
 def _upstreams(server: DnsServer) -> GaugeMetricFamily:
     family = GaugeMetricFamily(
         "dnsproxy_forward_upstream_healthy",
-        "1: asked in its turn; 0: asked after the others, or left out because it leads back here.",
+        "1: asked in its turn; 0: failing and asked after the others, or looping back to this server and excluded.",
         labels=["upstream"],
     )
     if server.forwarder is not None:
@@ -153,13 +155,13 @@ def _upstreams(server: DnsServer) -> GaugeMetricFamily:
 def _freshness(keeper: TableKeeper, statuses: Iterable[Status]) -> Iterator[Metric]:
     synced = GaugeMetricFamily(
         "dnsproxy_table_synced_timestamp_seconds",
-        "When the data was last known to be that of its source, in seconds since the epoch.",
+        "When the data last matched its source, in seconds since the epoch.",
         labels=["source"],
     )
     if keeper.swapped_time is not None:
         synced.add_metric(["table"], keeper.swapped_time)
     age = GaugeMetricFamily(
-        "dnsproxy_source_contact_age_seconds", "Since the source last said anything.", labels=["source"]
+        "dnsproxy_source_contact_age_seconds", "Seconds since the last contact with the source.", labels=["source"]
     )
     errors = CounterMetricFamily(
         "dnsproxy_source_errors", "Failed requests to the API server.", labels=["source", "cause"]

@@ -1,7 +1,8 @@
-"""The ownership watch: looks at the public records of the hostnames that a cluster claims, at leisure.
+"""The ownership watch: looks up the public records of the hostnames that a cluster claims, in the background.
 
-The law: a thin shell over ownership.py and its schedule, never in the way of a query. It asks upstream, because we
-ourselves would say what we make of the name. What is not answered changes nothing, and a doubt is told once.
+The law: a thin shell over ownership.py and its schedule, which never delays a query. It asks the upstreams, because
+this server would answer from its own table. An unanswered lookup changes nothing, and an unverified name is logged
+once.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from dnsproxy.hostnames.registry import Registry
 from sidecar.loop.slices import in_slices
 
 Ask = Callable[[Query], Awaitable[bytes | None]]
-"""Ask upstream: a reply that belongs to the query, whole; None where there is none."""
+"""Ask the upstreams: the complete reply to the query; None if there is none."""
 
 _PASSED_OVER: Final = 500
-"""Hostnames that need no look and are passed over in one go, in a few milliseconds; then others have their turn."""
+"""Hostnames without need of a lookup that are skipped in one go, in a few milliseconds; then other tasks run."""
 _BALANCERS: Final = 16
-"""Hostnames of load balancers that are asked for in one look."""
+"""Hostnames of load balancers that are resolved in one lookup."""
 _LABEL: Final = "switchback-{:012x}"
 _LONGEST_WILDCARD: Final = names.MAXIMUM_NAME - 2 - len(_LABEL.format(0))
 _WARNINGS: Final = 20
-"""Doubts that are told one by one; whoever has more of them has one problem, and not many."""
+"""Unverified names that are logged one by one; more are probably one problem and not many."""
 
 
 class OwnershipWatch:
@@ -51,7 +52,7 @@ class OwnershipWatch:
         draw: Callable[[], float] = random.random,
     ) -> None:
         self.looks: Counter[str] = Counter({"record": 0, "none": 0, "unanswered": 0})
-        """How many looks found a record, found none, or got no answer."""
+        """How many lookups found a record, found none, or got no answer."""
         self._registry = registry
         self._settings = settings
         self._ask = ask
@@ -61,9 +62,9 @@ class OwnershipWatch:
         self._schedule = OwnershipSchedule(settings.pace)
         self._noted = trio.Event()
         self._suspected: dict[str, float] = {}
-        """Hostnames that were doubted once, and from when on a second doubt counts."""
-        self._told: dict[str, frozenset[str]] = {}
-        """Of which objects we told that they are doubted, by hostname."""
+        """Hostnames contradicted once, and the time from which a second contradiction counts."""
+        self._logged: dict[str, frozenset[str]] = {}
+        """The objects that were logged as unverified, by hostname."""
         self._log = structlog.get_logger("dnsproxy.ownership")
 
     def note(self, hostnames: Iterable[str]) -> None:
@@ -72,7 +73,7 @@ class OwnershipWatch:
         self._noted.set()
 
     async def run(self) -> NoReturn:
-        """Look at one hostname after the other until cancelled."""
+        """Look up one hostname after the other until cancelled."""
         while True:
             self._noted = trio.Event()
             hostname = await in_slices(self._seek(trio.current_time()))
@@ -83,30 +84,30 @@ class OwnershipWatch:
                 continue
             try:
                 await self._look(hostname)
-            except Exception:  # noqa: BLE001  # one look may fail alone: it must not take the DNS from every pod
-                self._log.exception("a look at a public record failed", hostname=hostname)
+            except Exception:  # noqa: BLE001  # one lookup may fail alone: it must not end the DNS of every pod
+                self._log.exception("the lookup of a public record failed", hostname=hostname)
             await trio.sleep(self._pace.gap)
 
     def _seek(self, now: float) -> Generator[None, None, str | None]:
-        """The next hostname that is worth a look, or None where the next few are not."""
+        """The next hostname that needs a lookup; None if the next few do not."""
         if self._schedule.round_is_due(now):
             self._schedule.begin_round(self._registry.store.names(), now=now, random=self._draw())
         for _ in range(_PASSED_OVER):
             hostname = self._schedule.take(now)
-            if hostname is None or self._is_worth_a_look(hostname):
+            if hostname is None or self._needs_lookup(hostname):
                 return hostname
             self._settle(hostname, None)
             yield
         return None
 
-    def _is_worth_a_look(self, hostname: str) -> bool:
+    def _needs_lookup(self, hostname: str) -> bool:
         too_long = names.is_wildcard(hostname) and len(hostname) > _LONGEST_WILDCARD
         if too_long or self._settings.trusts_name(hostname) or self._registry.refusal(hostname) is not None:
             return False
         return any(self._points(claim) for claim in self._claims(hostname))
 
     def _claims(self, hostname: str) -> list[Claim]:
-        """What objects of the cluster claim; static names are not doubted."""
+        """The claims of the cluster's objects; static names are never unverified."""
         return [claim for claim in self._registry.store.claims_for(hostname) if not claim.addresses]
 
     def _points(self, claim: Claim) -> tuple[str, ...]:
@@ -129,7 +130,7 @@ class OwnershipWatch:
         return self._registry.standing_of(claim, finding) is Standing.FOREIGN
 
     async def _find(self, hostname: str, record: PublicRecord) -> Finding:
-        """All that the claims to a hostname are judged by."""
+        """Everything that the claims to a hostname are judged by."""
         claims = self._claims(hostname)
         store = self._registry.store
         balancers = {claim.ingress_class: store.balancers(claim.ingress_class) for claim in claims}
@@ -143,27 +144,27 @@ class OwnershipWatch:
         return Finding(record.addresses, record.aliases, resolved, balancers, strict)
 
     def _settle(self, hostname: str, finding: Finding | None, doubted: Iterable[Claim] = ()) -> None:
-        """Take in what a look found; `finding` speaks against the claims `doubted`, None against nobody."""
+        """Apply the result of a lookup; `finding` contradicts the claims `doubted`; None contradicts no claim."""
         now = trio.current_time()
         if finding is None:
             self._suspected.pop(hostname, None)
-            self._tell_settled(hostname)
+            self._log_settled(hostname)
         elif now < self._suspected.setdefault(hostname, now + self._pace.confirm):
             self._schedule.again(hostname, at=self._suspected[hostname])
             return
         else:
             self._schedule.again(hostname, at=now + self._pace.doubted)
-            self._tell(hostname, finding, doubted)
+            self._log_unverified(hostname, finding, doubted)
         if self._registry.set_finding(hostname, finding):
             self._on_change()
 
-    def _tell(self, hostname: str, finding: Finding, doubted: Iterable[Claim]) -> None:
-        told = self._told.get(hostname, frozenset())
-        self._told[hostname] = frozenset(str(claim.origin) for claim in doubted)
+    def _log_unverified(self, hostname: str, finding: Finding, doubted: Iterable[Claim]) -> None:
+        logged = self._logged.get(hostname, frozenset())
+        self._logged[hostname] = frozenset(str(claim.origin) for claim in doubted)
         for claim in doubted:
-            if str(claim.origin) not in told:
+            if str(claim.origin) not in logged:
                 self._log.log(
-                    logging.WARNING if len(self._told) <= _WARNINGS else logging.DEBUG,
+                    logging.WARNING if len(self._logged) <= _WARNINGS else logging.DEBUG,
                     "public record points elsewhere",
                     hostname=hostname,
                     origin=str(claim.origin),
@@ -172,15 +173,15 @@ class OwnershipWatch:
                     left_out=self._settings.mode is Mode.ENFORCE,
                     advice=ADVICE,
                 )
-        if len(self._told) == _WARNINGS + 1 and not told:
-            self._log.warning("more names are in doubt; the status page has them all", told=_WARNINGS)
+        if len(self._logged) == _WARNINGS + 1 and not logged:
+            self._log.warning("more names are unverified; the status page lists all", logged=_WARNINGS)
 
-    def _tell_settled(self, hostname: str) -> None:
-        if self._told.pop(hostname, None) is not None:
-            self._log.info("nothing speaks against this name any more", hostname=hostname)
+    def _log_settled(self, hostname: str) -> None:
+        if self._logged.pop(hostname, None) is not None:
+            self._log.info("no public record contradicts this name any more", hostname=hostname)
 
     async def _resolve(self, hostname: str) -> PublicRecord | None:
-        """Where a hostname leads in public; None where that is not answered."""
+        """The public record of a hostname; None without an answer."""
         replies: dict[Type, AddressReply | None] = {Type.A: None, Type.AAAA: None}
 
         async def ask(rtype: Type) -> None:
@@ -195,5 +196,5 @@ class OwnershipWatch:
 
 
 def _name_to_ask(hostname: str, random: float) -> str:
-    """The hostname, or some name that its wildcard covers and nobody has."""
+    """The hostname, or a random name that its wildcard covers."""
     return hostname if not names.is_wildcard(hostname) else _LABEL.format(int(random * 2**48)) + hostname[1:]

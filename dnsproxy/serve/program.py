@@ -1,7 +1,7 @@
 """`dnsproxy serve`: opens the sockets and runs server, sources and admin port until a signal.
 
-The law: everything that is started lives and dies inside one nursery; whatever cannot start says so before the first
-query is taken.
+The law: every task runs inside one nursery and ends with it; a part that cannot start is reported before the first
+query is accepted. The end: not ready, then the lame duck's time, then pending queries, then the tasks are cancelled.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ log = structlog.get_logger("dnsproxy")
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Where a started server can be reached."""
+    """The addresses of a started server."""
 
     dns: tuple[Endpoint, ...]
     admin: Endpoint | None = None
@@ -69,7 +69,7 @@ async def serve(
     *,
     task_status: trio.TaskStatus[Bound] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Serve until `stopping` is set and for the lame duck's time, then answer what is under way. Raises StartError."""
+    """Serve until `stopping` is set and for the lame duck's time, then answer pending queries. Raises StartError."""
     cluster = await _load_cluster(settings.cluster) if settings.cluster else None
     async with trio.open_nursery() as nursery:
         service = _Service(settings)
@@ -78,7 +78,7 @@ async def serve(
         log.info("serving", **where, cluster_domain=settings.guards.cluster_domain)
         task_status.started(bound)
         await stopping.wait()
-        # Not ready first, but answering as before: whoever sends queries here needs some time to learn of it.
+        # First not ready, but answering as before: clients need some time to notice.
         service.report.stopping = True
         if settings.lameduck:
             log.info("not ready any more, still answering", seconds=settings.lameduck)
@@ -109,8 +109,8 @@ class _Service:
             self.server, self.keeper, ttl=settings.ttl, cluster=self.cluster, ownership=self.ownership
         )
         self._hosts = HostsSource(registry)
-        self._told: set[Rejection] = set()
-        self._to_tell = trio.Event()
+        self._logged: set[Rejection] = set()
+        self._to_log = trio.Event()
 
     async def run(self, cluster: Cluster | None, *, task_status: trio.TaskStatus[Bound]) -> None:
         settings = self.settings
@@ -120,21 +120,21 @@ class _Service:
             made_with = settings.cluster.snapshot_settings(cluster.server)
             self.report.snapshot = restore_snapshot(settings.snapshot, self.keeper.registry, settings=made_with)
         await self.keeper.swap()
-        # What is loaded now, modules above all, lives to the end: a search for garbage among it takes 20 ms and more.
+        # Objects loaded by now, mainly modules, live to the end: a garbage collection of them takes 20 ms and more.
         gc.collect()
         gc.freeze()
         with ExitStack() as sockets:
             streams, datagrams = _listen(settings, sockets)
-            # One kind of socket alone may have been inherited.
+            # Only one kind of socket may have been inherited.
             listening = tuple(dict.fromkeys(map(bound_endpoint, (*streams, *datagrams))))
-            # Again, because only now is it known which sockets were inherited.
+            # Checked again, because the inherited sockets are known only now.
             settings.refuse_loop(listening)
             port = sockets.enter_context(open_admin_port(settings.admin))
             async with trio.open_nursery() as nursery:
                 listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(stream)) for stream in streams]
                 nursery.start_soon(self.server.run, [open_port(bound) for bound in datagrams], listeners)
                 nursery.start_soon(self.keeper.run)
-                nursery.start_soon(self._tell_when_synced)
+                nursery.start_soon(self._log_when_synced)
                 if settings.hosts_file:
                     nursery.start_soon(self._follow_hosts_file, settings.hosts_file, mark)
                 if cluster is not None and self.cluster is not None:
@@ -155,40 +155,40 @@ class _Service:
             self.ownership.note(hostnames)
 
     def _note_synced(self) -> None:
-        self._to_tell.set()
+        self._to_log.set()
 
-    async def _tell_when_synced(self) -> None:
+    async def _log_when_synced(self) -> None:
         while True:
-            await self._to_tell.wait()
-            self._to_tell = trio.Event()
-            await in_slices(self._tell_rejections())
+            await self._to_log.wait()
+            self._to_log = trio.Event()
+            await in_slices(self._log_rejections())
 
     async def _load_static(self) -> None:
         for claim in self.settings.hosts:
             self.keeper.registry.replace("flag", claim.origin.name, [claim])
         if self.settings.hosts_file:
-            await self._tell_hosts(await read_hosts_file(self.settings.hosts_file))
+            await self._apply_hosts(await read_hosts_file(self.settings.hosts_file))
         self.keeper.synced(STATIC)
 
-    async def _tell_hosts(self, found: HostsFile) -> None:
+    async def _apply_hosts(self, found: HostsFile) -> None:
         await in_slices(self._hosts.replace(found))
         self.keeper.wake()
-        await in_slices(self._tell_rejections())
+        await in_slices(self._log_rejections())
 
-    def _tell_rejections(self) -> Generator[None, None, None]:
-        """Each fault is told once, however often its source is read again; a step a fault."""
+    def _log_rejections(self) -> Generator[None, None, None]:
+        """Log each rejection once, however often its source is read again; one step per rejection."""
         current = set()
         for rejection in list(self.keeper.registry.store.rejections()):
             current.add(rejection)
-            if rejection not in self._told:
-                self._told.add(rejection)
+            if rejection not in self._logged:
+                self._logged.add(rejection)
                 level = logging.DEBUG if rejection.deliberate else logging.WARNING
-                log.log(level, "left out", origin=str(rejection.origin), reason=rejection.reason)
+                log.log(level, "rejected", origin=str(rejection.origin), reason=rejection.reason)
             yield
-        self._told &= current
+        self._logged &= current
 
     async def _follow_hosts_file(self, path: Path, mark: Mark) -> None:
-        await follow_hosts_file(path, seen=mark, tell=self._tell_hosts)
+        await follow_hosts_file(path, seen=mark, tell=self._apply_hosts)
 
     async def _follow_resolv_conf(self, path: Path, listening: Sequence[Endpoint]) -> None:
         used = self.settings.forwarding
@@ -212,7 +212,7 @@ async def _load_cluster(settings: ClusterSettings) -> Cluster:
 
 
 def _listen(settings: ServeSettings, sockets: ExitStack) -> tuple[list[socket.socket], list[socket.socket]]:
-    """TCP and UDP on each endpoint, with port 0 UDP on the port that TCP got; and what is inherited, whatever it is."""
+    """TCP and UDP sockets of each endpoint, with port 0 UDP on the port of TCP; and all inherited sockets."""
     inherited = take_inherited(flag="--listen") if settings.inherit else Inherited([], [])
     for one in (*inherited.streams, *inherited.datagrams):
         sockets.enter_context(one)

@@ -1,6 +1,6 @@
-"""What a running server says of itself: readiness, the status page, metrics, and what one should know of the data.
+"""The report of a running server: readiness, the status page, metrics, and notes on the data.
 
-The law: it looks and changes nothing; every answer is of this moment.
+The law: it reads and changes nothing; every answer shows the current state.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from sidecar.admin.server import Readiness
 from sidecar.kubernetes.follower_status import Status
 
 _TIDY_SECONDS: Final = 5
-"""For so long, and a minute if nothing changes, is memory kept that a search took."""
+"""Between two releases of unused search indexes."""
 _STOPPING: Final = Readiness(False, "stopping")
 
 
 class SelfReport:
-    """Reports of one server and what fills its table."""
+    """The reports of one server and of the sources of its table."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class SelfReport:
         ownership: OwnershipWatch | None = None,
     ) -> None:
         self.stopping = False
-        """Whether it is not to be asked any more."""
+        """Whether the server is shutting down and not ready any more."""
         self.snapshot = SnapshotStatus()
         self._server = server
         self._keeper = keeper
@@ -105,7 +105,7 @@ class SelfReport:
         if self._server.forwarder is None:
             return []
         return [
-            UpstreamState(str(one), one.health.failing, one.looping, one.health.misses, one.stream_only)
+            UpstreamState(str(one), one.asked, one.health.failing, one.looping, one.health.misses, one.stream_only)
             for one in self._server.forwarder.upstreams.used
         ]
 
@@ -122,7 +122,7 @@ class SelfReport:
 
     @property
     def _restored(self) -> str:
-        """Where the names are from that the cluster has not confirmed yet; empty where there are none."""
+        """The note about names from a snapshot that the cluster has not confirmed yet; empty if there are none."""
         taken = self.snapshot.restored
         return "" if taken is None else format_restored(taken, now=time.time())
 

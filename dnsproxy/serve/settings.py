@@ -1,4 +1,7 @@
-"""The settings of `dnsproxy serve`: frozen, checked, complete. The command line makes them, nothing changes them."""
+"""The settings of `dnsproxy serve`: made from the values of its flags, checked, and never changed.
+
+The law: faults of several flags together are reported here, in one line that names the flags.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,10 @@ from sidecar.values.errors import StartError
 
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
-    """All that a server is told."""
+    """The settings of a server."""
 
     listen: tuple[Endpoint, ...]
-    """May be empty where sockets are inherited."""
+    """May be empty if sockets are inherited."""
     forwarding: ForwardSettings
     targets: Targets
     guards: Guards
@@ -34,23 +37,23 @@ class ServeSettings:
     hosts: tuple[Claim, ...] = ()
     hosts_file: Path | None = None
     cluster: ClusterSettings | None = None
-    """None: no source in a cluster."""
+    """None: no cluster is watched."""
     admin: Endpoint | None = None
     shared: bool = False
-    """Let other processes listen on the same ports."""
+    """Whether other processes may listen on the same ports."""
     inherit: bool = False
-    """Answer on the sockets that systemd opened, too."""
+    """Whether to answer on the sockets that systemd opened, too."""
     snapshot: Path | None = None
-    """Where to keep what the cluster claims, for a start without its API server."""
+    """The file for the cluster's claims, for a start without the API server."""
     resolv_conf: Path | None = None
-    """The file that `forwarding` was read from and that is followed; None: upstreams were named otherwise."""
+    """The file that `forwarding` was read from, which is followed; None if --upstream was given."""
     lameduck: float = 5.0
-    """Seconds after the first signal in which all is answered as before, while /readyz says no."""
+    """Seconds after the first signal in which queries are answered as before, while /readyz answers 503."""
     drain: float = 5.0
-    """Seconds after those for what is under way."""
+    """Seconds after those for pending queries."""
 
     def refuse_loop(self, listening: Iterable[Endpoint]) -> None:
-        """Raises StartError, naming the flag, for an upstream that is one of the endpoints that we listen at."""
+        """Raises StartError, which names the flag, for an upstream that is one of the endpoints listened at."""
         try:
             refuse_loop(self.forwarding.upstreams, listening=listening)
         except ValueError as error:
@@ -120,7 +123,7 @@ def _cluster_settings(values: dict[str, Any]) -> ClusterSettings:
 
 def _refuse_without_target(values: dict[str, Any]) -> None:
     if values["source"] and not values["target"] and not values["target_for"]:
-        raise StartError("--source needs --target: what the cluster's hostnames are answered with")
+        raise StartError("--source needs --target: the addresses that the cluster's hostnames are answered with")
 
 
 def _cluster_domain(path: Path) -> str:

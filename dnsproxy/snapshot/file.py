@@ -1,7 +1,7 @@
-"""The snapshot's file: read once at the start, written again whenever the claims of a source in step have changed.
+"""The snapshot's file: read once at the start, and written again after the claims of the cluster have changed.
 
-The law: nothing that happens to the file keeps the server from starting or from answering: it is a warning, once. The
-file is whole at every moment, the old one or the new one.
+The law: no fault of the file keeps the server from starting or answering; a fault is logged once, as a warning. The
+file is complete at every moment: either the old one or the new one.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ from dnsproxy.snapshot.schedule import DEFAULT_PACE, SnapshotPace, SnapshotSched
 from sidecar.files.replace import replace_file
 
 Services = Mapping[str, tuple[str, ...]]
-"""Addresses by `NAMESPACE/NAME`; never changed, but replaced."""
+"""Addresses by `NAMESPACE/NAME`; the mapping is replaced, never changed in place."""
 
 _ABANDONED: Final = 3600
-"""Seconds after which a temporary file belongs to a process that died."""
+"""Seconds after which a temporary file counts as left by a killed process."""
 
 
 @dataclass(slots=True)
 class SnapshotStatus:
-    """How the snapshot is doing; times in seconds since the epoch."""
+    """The status of the snapshot; times in seconds since the epoch."""
 
     restored: float | None = None
-    """When the claims were taken that we started with."""
+    """When the claims that this process started with were taken."""
     written: float | None = None
     """When the file was last written by this process."""
     failures: int = 0
 
 
 def load_snapshot(path: Path, *, settings: Settings) -> Snapshot | None:
-    """The snapshot in a file, or None, with a line in the log that says why."""
+    """The snapshot in a file; None, with the reason in the log, if it is not usable."""
     log = structlog.get_logger("dnsproxy.snapshot")
     try:
         snapshot = parse_snapshot(_read(path), settings=settings)
@@ -68,7 +68,7 @@ def load_snapshot(path: Path, *, settings: Settings) -> Snapshot | None:
 
 
 def restore_snapshot(path: Path, registry: Registry, *, settings: Settings) -> SnapshotStatus:
-    """Claim what the file says, until the sources speak for themselves. `restored` is None where there is nothing."""
+    """Restore the claims of the file until the sources report. `restored` is None without a usable snapshot."""
     snapshot = load_snapshot(path, settings=settings)
     if snapshot is None:
         return SnapshotStatus()
@@ -89,10 +89,11 @@ async def keep_snapshot(
     status: SnapshotStatus | None = None,
     pace: SnapshotPace = DEFAULT_PACE,
 ) -> NoReturn:
-    """Write the claims of `sources` whenever they changed, until cancelled.
+    """Write the claims of `sources` after they changed, until cancelled; schedule.py decides when.
 
-    `in_step` says whether the claims are those of the cluster: every source has told all that it has, and none is in
-    doubt. While it gives False, nothing is written. `services` gives the addresses of the Services that targets name.
+    `in_step` tells whether the claims match the cluster: every source has reported all its objects, and none is
+    unconfirmed. While it returns False, nothing is written. `services` returns the addresses of the Services that
+    targets name.
     """
     await _Keeper(path, store, sources, settings, in_step, services, status or SnapshotStatus(), pace).run()
 
@@ -118,7 +119,7 @@ class _Keeper:
         self.status = status
         self.pace = pace
         self.schedule = SnapshotSchedule(pace)
-        self.told = False
+        self.warned = False
         self.log = structlog.get_logger("dnsproxy.snapshot")
 
     async def run(self) -> NoReturn:
@@ -138,7 +139,7 @@ class _Keeper:
         return self.store.version, self.services()
 
     async def write(self) -> bool:
-        """Write the claims as they are; whether that worked."""
+        """Write the current claims. Returns whether that worked."""
         version, taken = self.version(), time.time()
         objects, services = walk_objects(self.store, self.sources), self.services()
         pieces = []
@@ -146,17 +147,17 @@ class _Keeper:
             pieces.append(piece)
             await trio.lowlevel.checkpoint()
         try:
-            # A disk may take its time; the thread has all it needs and is left behind at the end of the program.
+            # A disk may be slow; the thread has all its data and is abandoned at the end of the program.
             await trio.to_thread.run_sync(write_file, self.path, pieces, abandon_on_cancel=True)
         except OSError as error:
             self.status.failures += 1
-            if not self.told:
+            if not self.warned:
                 self.log.warning("cannot write the snapshot", path=str(self.path), cause=_reason(error))
-            self.told = True
+            self.warned = True
             return False
-        if self.told:
+        if self.warned:
             self.log.info("snapshot written again", path=str(self.path))
-        self.told = False
+        self.warned = False
         self.schedule.written(version=version, now=trio.current_time())
         self.status.written = taken
         return True
@@ -169,7 +170,7 @@ def write_file(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 def _sweep(path: Path) -> None:
-    """Remove temporary files of processes that were killed while they wrote."""
+    """Remove temporary files of processes that were killed while writing."""
     path = path.resolve()
     before = time.time() - _ABANDONED
     with suppress(OSError):
@@ -183,12 +184,12 @@ def _prefix(path: Path) -> str:
 
 
 def _read(path: Path) -> bytes:
-    # Without waiting: nobody may ever write into a FIFO.
+    # Non-blocking: a FIFO may never have a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise SnapshotRefused("it is no regular file")
+            raise SnapshotRefused("it is not a regular file")
         if status.st_size > LARGEST:
             raise SnapshotRefused(f"it is larger than {LARGEST >> 20} MiB")
         return file.read(LARGEST)

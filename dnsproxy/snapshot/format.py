@@ -1,11 +1,9 @@
-"""The snapshot: what was known of a cluster when its sources were last in step with it, as octets for a file.
+"""The format of a snapshot: the claims of a cluster's objects and the addresses of the Services that targets name.
 
-That is what its objects claim, and the addresses of the Services that targets name.
+The law: octets are accepted only if they are exactly as written, with the same settings, by a program with the same
+fields in a claim. Otherwise they are refused as a whole, with the reason.
 
-The law: octets that are not exactly what was written, for just these settings and by a program that means the same by
-a claim, are refused with the reason, and nothing is taken from them in part.
-
-The octets are lines: a head (JSON), one object a line (JSON), and the SHA-256 of all before it.
+The octets are lines: a head (JSON), one object per line (JSON), and the SHA-256 of everything before it.
 """
 
 from __future__ import annotations
@@ -22,30 +20,30 @@ from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim
 
 VERSION: Final = 1
-"""Of the form of the octets. What a claim consists of is compared by itself."""
+"""The version of the format. The fields of a claim are compared separately."""
 LARGEST: Final = 1 << 30
 """Octets; 100,000 names are 26 MB."""
 
 _FORMAT: Final = "switchback-snapshot"
 _LONGEST_HEAD: Final = 16 << 20
-"""With the addresses of 100,000 Services."""
+"""Octets; enough for the addresses of 100,000 Services."""
 _TRAILER: Final = len(b"sha256 \n") + 64
 _SLICE: Final = 200
-"""Claims made into octets at once, in a third of a millisecond."""
+"""Claims encoded in one piece, in a third of a millisecond."""
 _YEAR_10000: Final = 253_402_300_800
 
 T = TypeVar("T")
 
 Settings = Mapping[str, str]
-"""What a snapshot depends on: the API server, the sources and their filters, each by a name for people."""
+"""What a snapshot depends on: the API server, the sources and their filters, each by a readable name."""
 
 
 class SnapshotRefused(ValueError):
-    """Octets that are no snapshot to be used here; the message is the reason, as part of a sentence."""
+    """Octets that are not a usable snapshot; the message is the reason, as part of a sentence."""
 
 
 class ObjectClaims(msgspec.Struct, frozen=True, gc=False):
-    """What one object of one source claims; a large object is several of these, in a row."""
+    """The claims of one object of one source; a large object takes several of these in a row."""
 
     source: str
     key: str
@@ -54,7 +52,7 @@ class ObjectClaims(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A snapshot that was read and believed."""
+    """A snapshot that was read and checked."""
 
     taken: float
     """Seconds since the epoch."""
@@ -82,7 +80,7 @@ _OBJECT_DECODER: Final = msgspec.json.Decoder(ObjectClaims)
 
 
 def walk_objects(store: ClaimStore, sources: Iterable[str]) -> Iterator[ObjectClaims]:
-    """What the store holds of some sources. It may change in between: each object is as it is when it is reached."""
+    """The claims of some sources. The store may change in between: each object is as it is when it is reached."""
     for source in sorted(set(sources)):
         for key in store.keys(source):
             claims = store.claims_at(source, key)
@@ -93,7 +91,7 @@ def walk_objects(store: ClaimStore, sources: Iterable[str]) -> Iterator[ObjectCl
 def format_snapshot(
     objects: Iterable[ObjectClaims], *, taken: float, settings: Settings, services: Mapping[str, tuple[str, ...]]
 ) -> Iterator[bytes]:
-    """The octets, in pieces that each take less than a millisecond to make. `taken` in seconds since the epoch."""
+    """The octets, in pieces that each take less than a millisecond to encode. `taken` in seconds since the epoch."""
     head = _Head(_FORMAT, VERSION, taken, dict(settings), claim_shape(), dict(services))
     piece = msgspec.json.encode(head) + b"\n"
     digest = hashlib.sha256(piece)
@@ -114,17 +112,17 @@ def format_snapshot(
 
 
 def parse_snapshot(octets: bytes, *, settings: Settings) -> Snapshot:
-    """The snapshot, if it was taken with just these settings. Raises SnapshotRefused."""
+    """The snapshot, if it was taken with exactly these settings. Raises SnapshotRefused."""
     first_line = octets[: octets.find(b"\n", 0, _LONGEST_HEAD) + 1]
     _check_format(first_line)
     body, trailer = octets[:-_TRAILER], octets[-_TRAILER:]
     if not trailer.startswith(b"sha256 ") or not trailer.endswith(b"\n"):
         raise SnapshotRefused("it is cut short")
     if trailer != _format_trailer(hashlib.sha256(body).hexdigest()):
-        raise SnapshotRefused("it is damaged: its checksum does not fit its contents")
+        raise SnapshotRefused("it is damaged: its checksum does not match its content")
     head = _decode(_HEAD_DECODER.decode, first_line)
     if head.shape != claim_shape():
-        raise SnapshotRefused("another version of this program wrote it, which kept other things of a claim")
+        raise SnapshotRefused("another version of this program wrote it, with other fields in a claim")
     if head.settings != dict(settings):
         raise SnapshotRefused(_difference(head.settings, settings))
     objects = _decode(_OBJECT_DECODER.decode_lines, memoryview(body)[len(first_line) :])
@@ -132,18 +130,18 @@ def parse_snapshot(octets: bytes, *, settings: Settings) -> Snapshot:
 
 
 def claim_shape() -> tuple[str, ...]:
-    """The fields of a claim and of what it consists of: where they differ, a stored claim means something else."""
+    """The fields of a claim and of its parts; if they differ, a stored claim means something else."""
     return tuple(sorted(_walk_fields(Claim)))
 
 
 def format_restored(taken: float, *, now: float) -> str:
-    """What people should know of names that a snapshot gave; both times in seconds since the epoch."""
+    """The note about names from a snapshot; both times in seconds since the epoch."""
     when = datetime.fromtimestamp(taken, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return f"the cluster's names are from a snapshot, {format_age(now - taken)} old (taken {when})"
 
 
 def format_age(seconds: float) -> str:
-    """An age in one unit, for people: `40 s`, `5 min`, `3 h`, `12 days`."""
+    """An age in one unit: `40 s`, `5 min`, `3 h`, `12 days`."""
     for size, unit in ((86_400, "days"), (3_600, "h"), (60, "min")):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
@@ -151,20 +149,20 @@ def format_age(seconds: float) -> str:
 
 
 def _check_format(first_line: bytes) -> None:
-    """Before the checksum: where another version keeps its own is unknown."""
+    """Checked before the checksum, because another version may keep its checksum elsewhere."""
     head = _decode(_FORMAT_DECODER.decode, first_line)
     if head.format != _FORMAT:
-        raise SnapshotRefused("it is no snapshot")
+        raise SnapshotRefused("it is not a snapshot")
     if head.version != VERSION:
         age = "newer" if head.version > VERSION else "older"
-        raise SnapshotRefused(f"it has the {age} form {head.version}, and this program reads {VERSION}")
+        raise SnapshotRefused(f"it has the {age} format {head.version}, and this program reads {VERSION}")
 
 
 def _decode(decode: Callable[[bytes | memoryview], T], octets: bytes | memoryview) -> T:
     try:
         return decode(octets)
     except (ValueError, RecursionError) as error:
-        raise SnapshotRefused(f"it is damaged, or no snapshot at all: {error}") from None
+        raise SnapshotRefused(f"it is damaged, or not a snapshot: {error}") from None
 
 
 def _encode_lines(lines: list[ObjectClaims]) -> bytes:

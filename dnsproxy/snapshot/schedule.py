@@ -1,6 +1,6 @@
-"""When to write a snapshot: from what is known of the claims and the clock, whether it is due, and when to look again.
+"""When to write a snapshot: whether it is due, and when to check again.
 
-The law: decisions only. Claims that may be wrong are never written, and writing takes a small share of the time.
+The law: decisions only. Claims that may be wrong are never written, and writing takes at most 2 % of the time.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ class SnapshotPace:
 
     interval: float = 5.0
     share: float = 0.02
-    """At most this share of the time goes into writing, however large the table is."""
+    """At most this share of the time is spent on writing, however large the table is."""
     empty: float = 60.0
-    """Claims that are all gone must stay gone for so long: longer than any watch lasts unconfirmed."""
+    """If all claims are gone, they must stay gone for this long: longer than a list waits for its confirmation."""
     retry: float = 60.0
     """After a failure."""
     refresh: float = 3600.0
-    """Unchanged claims are written again after this, so that their age is told to the hour."""
+    """Unchanged claims are written again after this, so that their age is known to the hour."""
 
 
 DEFAULT_PACE = SnapshotPace()
 
 
 class SnapshotSchedule:
-    """What was written when; times in seconds on any clock that only goes forward."""
+    """The last write; times in seconds on any monotonic clock."""
 
     def __init__(self, pace: SnapshotPace) -> None:
         self._pace = pace
@@ -37,10 +37,10 @@ class SnapshotSchedule:
         self._empty_since: float | None = None
 
     def is_due(self, *, version: object, in_step: bool, empty: bool, now: float) -> bool:
-        """Whether to write the claims as they are.
+        """Whether to write the current claims.
 
-        `version` differs after every change. `in_step` says whether the claims are the cluster's, and `empty` that
-        there are none: a list that was wrongly empty must not cost the snapshot.
+        `version` differs after every change. `in_step` tells whether the claims match the cluster, and `empty` whether
+        there are none: a wrongly empty list must not overwrite the snapshot.
         """
         if not (in_step and empty):
             self._empty_since = None
@@ -55,5 +55,5 @@ class SnapshotSchedule:
         self._version, self._written = version, now
 
     def pause(self, *, lasted: float, failed: bool) -> float:
-        """How long to wait after a try that took so long."""
+        """Seconds to wait after an attempt that took `lasted` seconds."""
         return max(self._pace.interval, lasted / self._pace.share, self._pace.retry if failed else 0)

@@ -115,7 +115,7 @@ async def test_only_the_names_whose_records_lead_elsewhere_are_left_out(cluster:
     hosts = [f"{name}.example.org" for name in ("own", "login", "alias", "unknown", "*.wild", "*.open")]
     await call(put, cluster, "all", *hosts, point={"ip": BALANCER})
     async with served(cluster, public_dns, Mode.ENFORCE) as bound:
-        await until(bound, "/left-out", "Left out, 1 to 2 of 2")
+        await until(bound, "/left-out", "Excluded, 1 to 2 of 2")
         assert "public record points elsewhere" in (await get(bound.admin, "/in-doubt"))[1]
         expected = {
             "own": [RELAY], "alias": [RELAY], "unknown": [RELAY], "x.open": [RELAY],
@@ -129,9 +129,9 @@ async def test_a_status_that_the_controller_writes_later_gives_the_name_back(
 ) -> None:
     await call(put, cluster, "moved", "cdn.example.org", point={"hostname": "lb.example.org"})
     async with served(cluster, public_dns, Mode.ENFORCE) as bound:
-        await until(bound, "/left-out", "Left out, 1 to 1 of 1")
+        await until(bound, "/left-out", "Excluded, 1 to 1 of 1")
         await call(set_status, cluster, f"{collection_path('default')}/moved", {"ip": ELSEWHERE})
-        await until(bound, "/left-out", "Every claim to a name is answered")
+        await until(bound, "/left-out", "every claim to a name is answered")
         assert await addresses(bound, "cdn") == [RELAY]
 
 

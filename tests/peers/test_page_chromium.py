@@ -107,7 +107,7 @@ def test_typing_narrows_the_names_and_says_how_many_there_are(browser: Browser, 
         expect(field).to_be_focused()
         assert page.url.endswith("/names?q=app-19999")
         field.fill("nowhere")
-        expect(page.locator(".empty")).to_have_text("Nothing has nowhere in it.")
+        expect(page.locator(".empty")).to_have_text("Nothing contains nowhere.")
 
 
 def test_the_keyboard_alone_reaches_every_page_and_name(browser: Browser, server: Serving) -> None:
@@ -245,10 +245,10 @@ def test_hostile_names_stay_text(browser: Browser, server: Serving) -> None:
     with opened(browser, base_of(server), "skipped") as page:
         expect(page.get_by_text("document.title")).to_have_count(1)
         expect(page.get_by_text("\\u202ea..b")).to_have_count(1)
-        assert page.title() == "Skipped · dnsproxy"
+        assert page.title() == "Rejected · dnsproxy"
         page.get_by_role("searchbox").fill(EVIL)
         expect(page.locator("#results caption")).to_contain_text("1 to 1 of 1")
-        assert page.title() == "Skipped · dnsproxy"
+        assert page.title() == "Rejected · dnsproxy"
 
 
 def test_a_server_that_is_gone_is_told_of_and_one_that_is_back_too(browser: Browser, tmp_path: Path) -> None:

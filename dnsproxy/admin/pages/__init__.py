@@ -1,1 +1,1 @@
-"""The pages of a DNS server for people, on its admin port. Pure."""
+"""The pages of a DNS server for users, on its admin port. Pure."""

@@ -1,6 +1,6 @@
-"""The page of one name: what a query for it gets, and why; or why it gets nothing from the table.
+"""The page of one name: the answer to a query and the reason for it, or why the table has no answer.
 
-The law: pure; it says what `dnsproxy explain` says.
+The law: pure; it has the content of `dnsproxy explain`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sidecar.admin.page.markup import NOTHING, html, joined
 
 
 def format_question(asked: str) -> Markup:
-    """The form that asks for a name."""
+    """The form with the field for a name."""
     return search_form("why", label="Explain a name", field="name", asked=asked, longest=LONGEST, button="Explain")
 
 
@@ -44,17 +44,21 @@ def _parts(explanation: Explanation, answer: Row | None) -> Iterator[Markup]:
         yield section("The answer", facts(_answer_facts(answer, explanation)), key="answer")
     if explanation.reasons:
         reasons = joined(html("<li>{}</li>", text(reason)) for reason in explanation.reasons)
-        yield section("Why not", html("<ul>{}</ul>", reasons), key="reasons")
+        yield section("Why there is no answer", html("<ul>{}</ul>", reasons), key="reasons")
     if explanation.left_out:
         rows = [
             [html("{}", one.hostname), text(str(one.origin)), text(one.class_name or "-"), text(one.reason)]
             for one in explanation.left_out
         ]
-        headings = ("Name", "Claimed by", "Class", "Left out because")
-        yield section("Left out", table("Claims that do not answer it", headings, rows, empty=""), key="left-out")
+        headings = ("Name", "Claimed by", "Class", "Reason")
+        yield section("Excluded", table("Claims that do not answer it", headings, rows, empty=""), key="left-out")
     if explanation.rejected:
         rows = [[text(line)] for line in explanation.rejected]
-        yield section("Skipped", table("Objects that speak of it", ("What, and why",), rows, empty=""), key="skipped")
+        yield section(
+            "Rejected",
+            table("Hosts and lines that mention it", ("Object or line, and reason",), rows, empty=""),
+            key="skipped",
+        )
     yield NOTHING
 
 
@@ -64,9 +68,9 @@ def _answer_facts(answer: Row, explanation: Explanation) -> Iterator[Fact]:
         rule = f"the wildcard {answer.hostname}, which covers {answer.reach.value}"
     yield Fact("Rule", rule)
     created = f", created {answer.origin.created}" if answer.origin.created else ""
-    yield Fact("From", f"{answer.origin}{created}")
+    yield Fact("Claimed by", f"{answer.origin}{created}")
     yield Fact("Class", answer.class_name or "-")
     yield Fact("Target", explanation.target)
     if answer.doubt:
-        yield Fact("Doubt", f"{answer.doubt}; {ADVICE}", Level.WARN)
+        yield Fact("Unverified", f"{answer.doubt}; {ADVICE}", Level.WARN)
     yield Fact("TTL", f"{explanation.ttl} s")

@@ -1,6 +1,6 @@
-"""A long list on a page: a part of it at a time, searched here.
+"""The page of a long list: one window of rows at a time, with a search on the server.
 
-The law: pure; a page is made in steps, however long the list is, and each row shows what is true when it is made.
+The law: pure; a page is rendered in steps, however long the list is, and each row shows the state when it is rendered.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Steps = Generator[None, None, Markup]
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What is asked of a list."""
+    """The search in a request."""
 
     words: str
     place: Place
@@ -41,26 +41,25 @@ class List:
     title: str
     headings: Sequence[str]
     nothing: str
-    """What is said where there are no rows at all."""
+    """The text for an empty list."""
     live: Callable[[Registry], Iterable[Any]]
-    """What has rows; a change while it is walked through is a RuntimeError."""
+    """The places that have rows; a change during the iteration raises RuntimeError."""
     copy: Callable[[Registry], Collection[Any]]
-    """The same, made at once, to walk through while it changes: 100,000 take some milliseconds."""
+    """A copy of them, to iterate while they change: 100,000 take some milliseconds."""
     keys: Callable[[Registry, Any], Iterable[str]]
-    """What the rows of one of them are sorted by, and no other has."""
+    """The keys of the rows of one place, by which rows are sorted; unique."""
     version: Callable[[Registry], int]
-    """Stays as it is as long as the rows do, and what they are found by."""
+    """A number that changes whenever the rows or their searchable texts change."""
     changes: Callable[[Registry, int], Mapping[str, bool] | None]
-    """The keys that have changed since a version, and whether they are there now; None where that is not known."""
+    """The keys that have changed since a version, and whether each exists now; None if that is unknown."""
     texts: Callable[[Registry, str, bool], Iterable[str]]
-    """What the row of a key is found by, in lower case: by any part of any of them. True: by words that are meant to be
-    found in the whole of an origin, `ingress shop/web`."""
+    """The texts of a row that are searched, in lower case. True: with whole origins, such as `ingress shop/web`."""
     cells: Callable[[Registry, str], Sequence[Markup]]
-    """The row of a key; none where it has gone meanwhile."""
+    """The row of a key; empty if it no longer exists."""
 
 
 def parse_search(query: Mapping[str, str]) -> Search | None:
-    """The search in the fields of a request, or None where it is longer than any that finds something."""
+    """The search in the fields of a request; None if it is longer than anything it could find."""
     words, after, before = (query.get(name, "") for name in ("q", "after", "before"))
     if len(words) > LONGEST_SEARCH or max(len(after), len(before)) > LONGEST_PLACE:
         return None
@@ -68,7 +67,7 @@ def parse_search(query: Mapping[str, str]) -> Search | None:
 
 
 def index_of(registry: Registry, which: List) -> Index:
-    """What finds the rows of a list."""
+    """The search index of a list."""
 
     def keys(rows: Iterable[Any]) -> Iterable[str]:
         return (key for row in rows for key in which.keys(registry, row))
@@ -83,7 +82,7 @@ def index_of(registry: Registry, which: List) -> Index:
 
 
 def format_list(registry: Registry, which: List, search: Search, index: Index) -> Steps:
-    """The content of the page; the index is that of the list."""
+    """The content of the page; `index` is that of the list."""
     words = search.words.lower()
     window = yield from index.find(Words(words, whole=" " in words or "/" in words), search.place, size=SIZE)
     shown: list[Markup] = []
@@ -103,7 +102,7 @@ def _format(which: List, search: Search, window: Window, rows: Markup) -> Markup
         longest=LONGEST_SEARCH,
         button="Find",
     )
-    nothing = html("Nothing has <q>{}</q> in it.", search.words) if search.words else html("{}", which.nothing)
+    nothing = html("Nothing contains <q>{}</q>.", search.words) if search.words else html("{}", which.nothing)
     found = (
         joined((whole_table(_count(which, search, window), which.headings, rows), _turning(which, search, window)))
         if rows

@@ -1,6 +1,7 @@
-"""The lists there are: names, what was left out, what is in doubt, what was skipped.
+"""The lists: names, excluded claims, unverified names, rejected hosts and lines.
 
-The law: pure; a row is what the registry says when it is written, and a row that has gone meanwhile is none.
+The law: pure; a row shows the registry's state when it is rendered, and a row that no longer exists is omitted. Tested
+in test_lists.py, through list_page.py.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from sidecar.admin.page.document import Level, text
 from sidecar.admin.page.markup import NOTHING, html, joined
 
 _CLAIMS: Final = 5
-"""Of one name that are shown; the page of the name has more."""
+"""Claims to one name that are shown; the page of the name shows more."""
 
 
 def explain_link(hostname: str) -> Markup:
-    """A name that leads to the page that explains it."""
+    """A name as a link to its explanation."""
     return html('<a href="why?{}">{}</a>', urlencode({"name": hostname}), hostname)
 
 
@@ -34,7 +35,7 @@ def _changed_names(registry: Registry, version: int) -> Mapping[str, bool] | Non
 
 
 def _name_texts(registry: Registry, hostname: str, whole: bool) -> Iterable[str]:
-    # No generator: there can be 100,000 names.
+    # Not a generator: there can be 100,000 names.
     texts = [hostname]
     for claim in registry.store.claims_for(hostname):
         texts += _origin_texts(claim, whole)
@@ -42,11 +43,11 @@ def _name_texts(registry: Registry, hostname: str, whole: bool) -> Iterable[str]
 
 
 def _origin_texts(claim: Claim, whole: bool) -> tuple[str, ...]:
-    """By what the object that claims is found: by its name or its namespace, or as a whole: `ingress shop/web`."""
+    """The texts of the claiming object: its name and namespace, or the whole origin: `ingress shop/web`."""
     origin = claim.origin
     if whole or not origin.namespace:
         return (str(origin).lower(),)
-    # The names of objects are in lower case (RFC 1123), and there can be 100,000: no text is made of each.
+    # The names of objects are in lower case (RFC 1123), and there can be 100,000: no string is built for each.
     return origin.name, origin.namespace
 
 
@@ -69,7 +70,7 @@ def _name_cells(registry: Registry, hostname: str) -> Sequence[Markup]:
     reach = "" if won[0][0] is Reach.NAME else f" ({' and '.join(reach.value for reach, _, _ in won)})"
     return (
         html("{}{}", explain_link(hostname), reach),
-        text(f"in doubt: {doubt}", Level.WARN) if doubt else text("answered", Level.OK),
+        text(f"unverified: {doubt}", Level.WARN) if doubt else text("answered", Level.OK),
         _lines(address for _, verdict, _ in won for address in verdict.addresses),
         joined((_origin(claim) for _, _, claim in won), "<br>"),
         text(won[0][2].ingress_class or "-"),
@@ -84,7 +85,7 @@ def _lines(texts: Iterable[str]) -> Markup:
     return joined((html("<code>{}</code>", one) for one in dict.fromkeys(texts)), "<br>")
 
 
-# The keys of rows that somebody excluded, or that are in doubt, are `HOSTNAME REACH`.
+# The keys of rows with excluded or unverified claims are `HOSTNAME REACH`.
 
 
 def _format_row(row: tuple[str, Reach]) -> str:
@@ -119,47 +120,47 @@ def _lost_cells(registry: Registry, key: str) -> Sequence[Markup]:
 
 def _doubt_texts(registry: Registry, key: str, whole: bool) -> Iterator[str]:
     yield key
-    doubted = registry.unverified_at(*_parse_row(key))
-    if doubted is not None:
-        yield from _origin_texts(doubted.claim, whole)
-        yield doubted.reason.lower()
+    unverified = registry.unverified_at(*_parse_row(key))
+    if unverified is not None:
+        yield from _origin_texts(unverified.claim, whole)
+        yield unverified.reason.lower()
 
 
 def _doubt_cells(registry: Registry, key: str) -> Sequence[Markup]:
     hostname, reach = _parse_row(key)
-    doubted = registry.unverified_at(hostname, reach)
-    return () if doubted is None else (explain_link(hostname), _origin(doubted.claim), text(doubted.reason))
+    unverified = registry.unverified_at(hostname, reach)
+    return () if unverified is None else (explain_link(hostname), _origin(unverified.claim), text(unverified.reason))
 
 
-# What is skipped has keys of the form `SOURCE\0OBJECT\0NUMBER`: a hosts file can have many lines of that sort.
+# The keys of rejections are `SOURCE\0OBJECT\0NUMBER`: one hosts file can have many rejected lines.
 
 
-def _skipped_keys(registry: Registry, place: tuple[str, str]) -> Iterable[str]:
-    # As wide as numbers of lines get, so that they sort as they stand.
+def _rejected_keys(registry: Registry, place: tuple[str, str]) -> Iterable[str]:
+    # Padded, so that they sort as text.
     return (f"{place[0]}\0{place[1]}\0{number:08}" for number in range(len(registry.store.rejections_at(place))))
 
 
-def _skipped(registry: Registry, key: str) -> Rejection | None:
+def _rejected(registry: Registry, key: str) -> Rejection | None:
     source, _, rest = key.partition("\0")
     place, _, number = rest.rpartition("\0")
     rejections = registry.store.rejections_at((source, place))
     return rejections[int(number)] if int(number) < len(rejections) else None
 
 
-def _skipped_texts(registry: Registry, key: str, _: bool) -> Iterator[str]:
-    one = _skipped(registry, key)
+def _rejected_texts(registry: Registry, key: str, _: bool) -> Iterator[str]:
+    one = _rejected(registry, key)
     if one is not None:
         yield f"{one.origin} {one.reason}".lower()
 
 
-def _skipped_cells(registry: Registry, key: str) -> Sequence[Markup]:
-    one = _skipped(registry, key)
+def _rejected_cells(registry: Registry, key: str) -> Sequence[Markup]:
+    one = _rejected(registry, key)
     if one is None:
         return ()
     return (
         text(str(one.origin)),
         text(one.reason),
-        text("yes, it was asked for") if one.deliberate else text("no", Level.WARN),
+        text("yes, it was configured") if one.deliberate else text("no", Level.WARN),
     )
 
 
@@ -167,8 +168,8 @@ LISTS: Final = (
     List(
         "names",
         "Names",
-        ("Name", "What becomes of it", "Addresses", "From", "Class"),
-        "No object and no flag names any host.",
+        ("Name", "Result", "Addresses", "Claimed by", "Class"),
+        "No object, file or flag claims any name.",
         lambda registry: registry.store.names_now(),
         lambda registry: registry.store.names(),
         lambda _, hostname: (hostname,),
@@ -179,9 +180,9 @@ LISTS: Final = (
     ),
     List(
         "left-out",
-        "Left out",
-        ("Name", "Claimed by", "Left out because"),
-        "Every claim to a name is answered.",
+        "Excluded",
+        ("Name", "Claimed by", "Reason"),
+        "No claim is excluded: every claim to a name is answered.",
         Registry.excluded_rows_now,
         Registry.excluded_rows,
         lambda _, row: (_format_row(row),),
@@ -192,9 +193,9 @@ LISTS: Final = (
     ),
     List(
         "in-doubt",
-        "In doubt",
-        ("Name", "Claimed by", "Answered, though"),
-        "No name's public record points elsewhere, as far as that was looked up.",
+        "Unverified",
+        ("Name", "Claimed by", "Answered, although"),
+        "No name is unverified: no public record that was looked up points elsewhere.",
         Registry.unverified_rows_now,
         Registry.unverified_rows,
         lambda _, row: (_format_row(row),),
@@ -205,15 +206,15 @@ LISTS: Final = (
     ),
     List(
         "skipped",
-        "Skipped",
-        ("Object or line", "Skipped because", "Meant so"),
-        "Nothing of any object or file had to be skipped.",
+        "Rejected",
+        ("Object or line", "Reason", "Intended"),
+        "No host or line of any object or file is rejected.",
         lambda registry: registry.store.rejected_now(),
         lambda registry: registry.store.rejected(),
-        _skipped_keys,
+        _rejected_keys,
         lambda registry: registry.store.rejections_version,
         lambda *_: None,
-        _skipped_texts,
-        _skipped_cells,
+        _rejected_texts,
+        _rejected_cells,
     ),
 )

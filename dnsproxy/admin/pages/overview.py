@@ -1,6 +1,6 @@
-"""The overview at `/`: whether the server does its work, and what a person looks at next.
+"""The overview at `/`: whether the server works, and links to what a user checks next.
 
-The law: pure; what changes by itself is a Fact with a name, in one list that the page and its script both read.
+The law: pure; every value that changes is a Fact with a key, in one list that both the page and its script read.
 """
 
 from __future__ import annotations
@@ -20,26 +20,27 @@ from sidecar.kubernetes.follower_status import State, Status
 
 LONGEST_SEARCH: Final = 255
 _STANZA: Final = (
-    "<p>Whether the cluster's DNS sends its queries here is known to <code>dnsproxy status</code> and to the admin "
-    "port of <code>dnsproxy install --watch</code>, which is a process of its own. What is seen here:</p>"
+    "<p>Whether the cluster's DNS forwards queries to this server is shown by <code>dnsproxy status</code> and on the "
+    "admin port of <code>dnsproxy install --watch</code>, a separate process. Queries received here:</p>"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class UpstreamState:
-    """What is known of one upstream."""
+    """The state of one upstream."""
 
     name: str
-    unwell: bool
+    asked: bool
+    failing: bool
     looping: bool
     misses: int
-    """Queries in a row that it left unanswered."""
+    """Consecutive queries without an answer."""
     stream_only: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """All that the page shows, as of now."""
+    """Everything that the page shows, at this moment."""
 
     state: Fact
     names: int
@@ -49,11 +50,11 @@ class Overview:
     unverified: int
     rejected: int
     swapped: float | None
-    """Seconds since the table last changed; None before it first did."""
+    """Seconds since the table last changed; None before the first change."""
     waiting_for: Sequence[str]
     sources: Sequence[Status]
     now: float
-    """On trio's clock, as the sources have it."""
+    """On trio's clock, like the times of the sources."""
     outstanding: int
     upstreams: Sequence[UpstreamState]
     counters: Counters
@@ -62,7 +63,7 @@ class Overview:
 
 
 def overview_facts(overview: Overview) -> Iterator[Fact]:
-    """Everything on the page that changes by itself."""
+    """All values on the page that change."""
     yield overview.state
     yield from _tiles(overview)
     yield from _stanza_facts(overview)
@@ -109,9 +110,9 @@ def format_age(seconds: float | None) -> str:
 def _tiles(overview: Overview) -> Iterator[Fact]:
     tiles = (
         ("Names", overview.names, "names", "names", Level.PLAIN),
-        ("Left out", overview.excluded, "lost", "left-out", Level.WARN),
-        ("In doubt", overview.unverified, "doubted", "in-doubt", Level.WARN),
-        ("Skipped", overview.rejected, "rejected", "skipped", Level.WARN),
+        ("Excluded", overview.excluded, "lost", "left-out", Level.WARN),
+        ("Unverified", overview.unverified, "doubted", "in-doubt", Level.WARN),
+        ("Rejected", overview.rejected, "rejected", "skipped", Level.WARN),
         ("Without an address", overview.waiting, "without-address", "left-out?q=no+address", Level.BAD),
     )
     for name, number, live, to, worst in tiles:
@@ -122,17 +123,18 @@ def _stanza_facts(overview: Overview) -> Iterator[Fact]:
     seen = sum(sum(overview.history.line(key)) for key in ("table", "upstream", "own")) * EVERY
     counters = overview.counters
     quiet = seen == 0 and overview.history.number > 0
-    recent = "none: does anybody send them here?" if quiet else f"about {format_number(round(seen))}"
+    recent = "none: does the cluster's DNS forward queries here?" if quiet else f"about {format_number(round(seen))}"
     yield Fact("Queries, last five minutes", recent, Level.WARN if quiet else Level.PLAIN, "recent")
     since = f"{counters.requests_udp:,} over UDP, {counters.requests_tcp:,} over TCP"
     yield Fact("Queries since the start", since, live="requests")
     level = Level.BAD if counters.failures else Level.PLAIN
-    yield Fact("Queries that met a fault of this program", f"{counters.failures:,}", level, "failures")
+    yield Fact("Queries that hit an internal error", f"{counters.failures:,}", level, "failures")
 
 
 def _table_facts(overview: Overview) -> Iterator[Fact]:
     waits = ", ".join(overview.waiting_for)
-    yield Fact("Waiting for a first report of", waits or "nobody", Level.BAD if waits else Level.OK, "waiting-for")
+    synced = f"waiting for {waits}" if waits else "all"
+    yield Fact("Sources synced", synced, Level.BAD if waits else Level.OK, "waiting-for")
     yield Fact("Last change", format_age(overview.swapped), live="swapped")
 
 
@@ -146,19 +148,19 @@ def _upstreams(upstreams: Sequence[UpstreamState]) -> Markup:
         for number, upstream in enumerate(upstreams)
     ]
     return table(
-        "Where other names are forwarded to, in the order in which they are asked",
-        ("Server", "By", "Health", "Unanswered in a row"),
+        "Servers for all other names, in the order in which they are asked",
+        ("Server", "Protocols", "Health", "Unanswered in a row"),
         rows,
         empty="None.",
     )
 
 
 def _upstream_facts(number: int, upstream: UpstreamState) -> tuple[Fact, Fact]:
-    health = Fact("", "well", Level.OK)
-    if upstream.unwell:
-        health = Fact("", "does not answer: asked after the others", Level.BAD)
+    health = Fact("", "healthy", Level.OK) if upstream.asked else Fact("", "not asked yet")
+    if upstream.failing:
+        health = Fact("", "failing: asked after the others", Level.BAD)
     if upstream.looping:
-        health = Fact("", "leads back here: left out", Level.BAD)
+        health = Fact("", "loops back to this server: excluded", Level.BAD)
     return (
         Fact("Health", health.text, health.level, f"upstream-{number}"),
         Fact("Unanswered", f"{upstream.misses:,}", live=f"upstream-{number}-misses"),
@@ -171,22 +173,20 @@ def _sources(overview: Overview) -> Markup:
         for number, source in enumerate(overview.sources)
     ]
     return table(
-        "What is watched in the cluster",
-        ("Kind", "State", "Objects", "Heard from", "Errors"),
+        "Watches in the cluster",
+        ("Kind", "State", "Objects", "Last contact", "Errors"),
         rows,
         empty="None: this server watches no cluster. Its names are from --host and --hosts-file.",
     )
 
 
 def _source_facts(number: int, source: Status, now: float) -> Iterator[Fact]:
-    said = (
-        f"{source.describe()}; a list that lost nearly everything is in doubt" if source.doubted else source.describe()
-    )
+    unconfirmed = "; a list that lost nearly all objects is unconfirmed" if source.doubted else ""
     level = Level.OK if source.state is State.WATCHING else Level.WARN
     if (source.error is not None and not source.absent) or source.doubted:
         level = Level.BAD
-    yield Fact("State", said, level, f"source-{number}")
+    yield Fact("State", f"{source.describe()}{unconfirmed}", level, f"source-{number}")
     yield Fact("Objects", f"{source.objects:,}", live=f"source-{number}-objects")
-    yield Fact("Heard from", format_age(source.age(now)), live=f"source-{number}-heard")
+    yield Fact("Last contact", format_age(source.age(now)), live=f"source-{number}-heard")
     errors = ", ".join(f"{count:,} {cause}" for cause, count in source.errors.items())
     yield Fact("Errors", errors or "none", live=f"source-{number}-errors")

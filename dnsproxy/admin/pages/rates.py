@@ -1,6 +1,6 @@
-"""What the charts of a DNS server show, and the counters they are made of.
+"""The charts of a DNS server, and the counters that they read.
 
-The law: pure; a reading is a dozen numbers, made in microseconds whether anybody looks or not.
+The law: pure; a reading is ten numbers and takes microseconds, because it is taken whether or not a page is open.
 """
 
 from __future__ import annotations

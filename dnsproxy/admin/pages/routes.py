@@ -1,6 +1,7 @@
-"""The pages of a DNS server by their paths.
+"""The routes of a DNS server's admin port: pages for users, and `/table` and `/explain?name=NAME` as JSON.
 
-The law: pure; whatever is asked gets an answer whose work is bounded, or is refused before any work is done.
+The law: pure; every request causes bounded work, or is refused before any work is done. A large answer is produced in
+pieces that each take less than a millisecond, so that no query waits for it.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ _PAGES: Final = (
     ("why", "Explain"),
 )
 _RAW: Final = (("metrics", "metrics"), ("readyz", "readiness"), ("table", "table as JSON"))
-_TOO_LONG: Final = Answer(400, b"Nothing that is this long can be found.\n")
+_TOO_LONG: Final = Answer(400, b"The search is too long to match anything.\n")
 
 
 class Pages:
-    """The pages over one registry. `look` gives the overview of now; `notes` what one should know of the data."""
+    """The pages over one registry. `look` returns the current overview; `notes` the notes on the data."""
 
     def __init__(
         self, registry: Registry, *, ttl: int, look: Callable[[], Overview], notes: Callable[[], Sequence[str]]
@@ -52,7 +53,7 @@ class Pages:
         }
 
     def routes(self) -> Mapping[str, Route]:
-        """The resources, for serve_admin, apart from `/`."""
+        """The routes for serve_admin, except `/`."""
         lists = {f"/{which.path}": self._list_route(which) for which in LISTS}
         return {
             **lists,
@@ -61,7 +62,7 @@ class Pages:
         }
 
     def tidy(self) -> None:
-        """Let go of what searches needed that nobody needs any more; to be called now and then."""
+        """Release unused search indexes; to be called regularly."""
         for index in self._indexes.values():
             index.tidy()
 
@@ -102,7 +103,7 @@ class Pages:
 
 
 def table_routes(registry: Registry, *, ttl: int, notes: Callable[[], Sequence[str]]) -> Mapping[str, Route]:
-    """The pages, for serve_admin. `ttl` in seconds; `notes` gives what one should know of the data, at each request."""
+    """The routes with JSON, for serve_admin. `ttl` in seconds; `notes` returns the current notes on the data."""
 
     def show_table(_: Mapping[str, str]) -> Answer:
         return Answer(200, format_listing(registry, ttl=ttl, notes=notes()), JSON)
@@ -110,9 +111,9 @@ def table_routes(registry: Registry, *, ttl: int, notes: Callable[[], Sequence[s
     def show_explanation(query: Mapping[str, str]) -> Answer:
         name = query.get("name", "")
         if not name.strip():
-            return Answer(400, b"Say which name: /explain?name=app.example.org\n")
+            return Answer(400, b"The name is missing: /explain?name=app.example.org\n")
         if len(name) > LONGEST:
-            return Answer(400, f"A name has at most 255 octets; more than {LONGEST} characters are none.\n".encode())
+            return Answer(400, f"A name has at most 255 octets; {len(name)} characters are too many.\n".encode())
         return Answer(200, format_explanation_json(registry, name, ttl=ttl, notes=notes()), JSON)
 
     return {"/table": show_table, "/explain": show_explanation}

@@ -96,7 +96,7 @@ def test_the_rule_that_matched_is_named(name: str, rule: str, address: str) -> N
     )
     text = text_of(registry, name)
     assert f"is answered with {address}\n  rule    {rule}\n" in text
-    assert text.endswith("TTL     5 s") or "left out" in text
+    assert text.endswith("TTL     5 s") or "excluded" in text
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_the_target_is_named_as_it_was_set(claim: Claim, target: str) -> None:
 def test_who_lost_and_why(claims: list[Claim], name: str, left_out: list[str]) -> None:
     registry = registry_of(*claims, guards=Guards(deny=("no.example.org",)))
     lines = text_of(registry, name).splitlines()
-    assert [line.removeprefix("  left out  ") for line in lines if line.startswith("  left out")] == left_out
+    assert [line.removeprefix("  excluded  ") for line in lines if line.startswith("  excluded")] == left_out
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_a_doubt_is_told_with_what_to_do_about_it() -> None:
     registry.set_finding("a.example.org", FINDING)
     text = text_of(registry, "a.example.org")
     assert f"is answered with {RELAY}" in text
-    assert "  doubt   its public record points elsewhere (198.51.100.9); if that is meant" in text
+    assert "  unverified  its public record points elsewhere (198.51.100.9); if this is intended" in text
     assert "--trust ZONE" in text
 
 
@@ -274,11 +274,11 @@ def test_a_claim_that_ownership_keeps_out_is_named_with_the_reason() -> None:
     text = text_of(registry, "a.example.org")
     assert "a.example.org is not in the table" in text
     reason = "its public record points elsewhere (198.51.100.9), --ownership enforce"
-    assert f"left out  Ingress shop/web claims it: {reason}" in text
+    assert f"excluded  Ingress shop/web claims it: {reason}" in text
     registry.replace("test", "b", [ingress("a.example.org", "own", YOUNG, status=("198.51.100.9",))])
     text = text_of(registry, "a.example.org")
     assert "origin  Ingress shop/own" in text
-    assert f"left out  Ingress shop/web claims it: {reason}" in text
+    assert f"excluded  Ingress shop/web claims it: {reason}" in text
 
 
 def test_nothing_from_outside_reaches_a_terminal_as_it_is() -> None:

@@ -107,9 +107,9 @@ def test_columns_stand_below_one_another() -> None:
 def test_a_doubt_has_a_column_only_where_there_is_one() -> None:
     rows = [row("a.example.org"), replace(row("b.example.org"), doubt="it points elsewhere")]
     assert list(format_columns(rows)) == [
-        "NAME           ADDRESSES   ORIGIN            CLASS  DOUBT",
+        "NAME           ADDRESSES   ORIGIN            CLASS  UNVERIFIED",
         "a.example.org  192.0.2.10  Ingress shop/web  nginx",
-        "b.example.org  192.0.2.10  Ingress shop/web  nginx  it leads elsewhere",
+        "b.example.org  192.0.2.10  Ingress shop/web  nginx  it points elsewhere",
     ]
 
 

@@ -161,8 +161,12 @@ GOOD = document_of(*HOSTS).octets
         pytest.param(rows(["a.example.org", []]), "has no address", id="no address"),
         pytest.param(rows(["a.example.org", "192.0.2.1"]), "Expected `array`", id="addresses as text"),
         pytest.param(rows(["a.example.org", ["192.0.2.256"]]), "does not appear to be", id="no address in it"),
-        pytest.param(rows(["a.example.org", ["2001:DB8::1"]]), "no address in normal form", id="address in upper case"),
-        pytest.param(rows(["a.example.org", ["fe80::1%eth0"]]), "no address in normal form", id="scoped address"),
+        pytest.param(
+            rows(["a.example.org", ["2001:DB8::1"]]), "is not an address in normal form", id="address in upper case"
+        ),
+        pytest.param(
+            rows(["a.example.org", ["fe80::1%eth0"]]), "is not an address in normal form", id="scoped address"
+        ),
         pytest.param(rows(["A.example.org", ["192.0.2.1"]]), "normal form", id="upper case"),
         pytest.param(rows(["a.example.org\n192.0.2.9 evil", ["192.0.2.1"]]), "no host label", id="a second line"),
         pytest.param(rows(["a b", ["192.0.2.1"]]), "no host label", id="a second name"),

@@ -146,7 +146,7 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
         ),
         pytest.param(("--ownership", "on"), "--ownership: 'on'", id="unknown mode"),
         pytest.param(("--ownership", "Enforce"), "--ownership: 'Enforce'", id="mode in other case"),
-        pytest.param(("--trust", "192.0.2.7/24"), "--trust: '192.0.2.7/24' is no network", id="host bits set"),
+        pytest.param(("--trust", "192.0.2.7/24"), "--trust: '192.0.2.7/24' is not a network", id="host bits set"),
         pytest.param(("--trust", "*.example.org"), "name the zone, example.org", id="wildcard as a zone"),
         pytest.param(("--trust", "192.0.2.300"), "--trust: '192.0.2.300' is neither", id="neither zone nor address"),
         pytest.param(("--zone", "-bad-"), "--zone: '-bad-'", id="bad zone"),

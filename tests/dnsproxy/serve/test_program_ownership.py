@@ -93,7 +93,7 @@ async def test_enforced_the_stolen_name_is_answered_as_in_public_and_the_own_one
 ) -> None:
     async with running_server(tmp_path, Mode.ENFORCE) as (bound, _):
         page = await until(bound, "/left-out", "--ownership enforce")
-        assert "Left out, 1 to 1 of 1" in page
+        assert "Excluded, 1 to 1 of 1" in page
         assert addresses_in(await ask(bound.dns[0], STOLEN)) == [ELSEWHERE]
         assert addresses_in(await ask(bound.dns[0], OWN)) == [RELAY]
         explanation = (await get(bound.admin, f"/explain?name={STOLEN}"))[1]
@@ -102,7 +102,7 @@ async def test_enforced_the_stolen_name_is_answered_as_in_public_and_the_own_one
 
 async def test_warned_it_is_answered_and_shown_everywhere(tmp_path: Path) -> None:
     async with running_server(tmp_path, Mode.WARN) as (bound, _):
-        await until(bound, "/in-doubt", "In doubt, 1 to 1 of 1")
+        await until(bound, "/in-doubt", "Unverified, 1 to 1 of 1")
         assert addresses_in(await ask(bound.dns[0], STOLEN)) == [RELAY]
         for path in ("/in-doubt", "/names", "/table", f"/explain?name={STOLEN}"):
             assert f"its public record points elsewhere ({ELSEWHERE})" in (await get(bound.admin, path))[1]

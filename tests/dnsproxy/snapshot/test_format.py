@@ -126,20 +126,20 @@ def test_garbage_is_refused_and_nothing_else_happens(garbage: bytes) -> None:
 @pytest.mark.parametrize(
     ("octets", "reason"),
     [
-        pytest.param(b"", "no snapshot at all", id="empty"),
-        pytest.param(b"\0" * 4096, "no snapshot at all", id="zeros, as after a crash of the machine"),
-        pytest.param(b"{}\n", "no snapshot at all", id="other JSON"),
-        pytest.param(b'{"format":"x","version":1}\n', "it is no snapshot", id="another format"),
-        pytest.param(b'{"a":"' + b"a" * (16 << 20), "no snapshot at all", id="a head without end"),
-        pytest.param(b'{"a":' * 10_000 + b"\n", "no snapshot at all", id="a head too deep"),
+        pytest.param(b"", "not a snapshot", id="empty"),
+        pytest.param(b"\0" * 4096, "not a snapshot", id="zeros, as after a crash of the machine"),
+        pytest.param(b"{}\n", "not a snapshot", id="other JSON"),
+        pytest.param(b'{"format":"x","version":1}\n', "it is not a snapshot", id="another format"),
+        pytest.param(b'{"a":"' + b"a" * (16 << 20), "not a snapshot", id="a head without end"),
+        pytest.param(b'{"a":' * 10_000 + b"\n", "not a snapshot", id="a head too deep"),
         pytest.param(WHOLE[:-1], "cut short", id="the last octet missing"),
         pytest.param(WHOLE[: len(WHOLE) // 2], "cut short", id="half"),
-        pytest.param(WHOLE.replace(b"api.", b"apj."), "its checksum does not fit", id="one letter"),
+        pytest.param(WHOLE.replace(b"api.", b"apj."), "its checksum does not match", id="one letter"),
         pytest.param(WHOLE.replace(b"sha256 ", b"SHA256 "), "cut short", id="another checksum"),
-        pytest.param(signed(head(version=VERSION + 1)), "the newer form 2, and this", id="newer"),
-        pytest.param(signed(head(version=0)), "the older form 0, and this", id="older"),
+        pytest.param(signed(head(version=VERSION + 1)), "the newer format 2, and this", id="newer"),
+        pytest.param(signed(head(version=0)), "the older format 0, and this", id="older"),
         pytest.param(
-            b'{"format":"switchback-snapshot","version":99}\n', "the newer form 99", id="newer, with another checksum"
+            b'{"format":"switchback-snapshot","version":99}\n', "the newer format 99", id="newer, with another checksum"
         ),
         pytest.param(signed(head(shape=["Claim.hostname"])), "another version of this program", id="another claim"),
         pytest.param(signed(head(taken=-1)), "it is damaged", id="a time before the epoch"),

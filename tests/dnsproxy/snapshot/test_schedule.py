@@ -18,8 +18,10 @@ PACE = SnapshotPace(interval=5, share=0.02, empty=60, retry=30, refresh=3600)
         pytest.param([(0, 7, True, True), (59, 7, True, True)], False, id="none for a while"),
         pytest.param([(0, 7, True, True), (60, 7, True, True)], True, id="none for long"),
         pytest.param([(0, 7, True, True), (30, 8, True, False), (60, 9, True, True)], False, id="some in between"),
-        pytest.param([(0, 7, True, True), (30, 7, False, True), (60, 7, True, True)], False, id="in doubt in between"),
-        pytest.param([(0, 7, False, True), (60, 7, True, True)], False, id="in doubt before"),
+        pytest.param(
+            [(0, 7, True, True), (30, 7, False, True), (60, 7, True, True)], False, id="unconfirmed in between"
+        ),
+        pytest.param([(0, 7, False, True), (60, 7, True, True)], False, id="unconfirmed before"),
     ],
 )
 def test_claims_are_due_when_they_are_sure(looks: list[tuple[float, int, bool, bool]], due: bool) -> None:

@@ -44,7 +44,7 @@ def test_no_answer_is_told_with_its_reasons() -> None:
     rejections = [Rejection(claim("x").origin, EVIL)]
     page = page_of(registry_of([]), EVIL, rejections=rejections, notes=[EVIL])
     assert "is not in the table" in page
-    assert "Skipped" in page
+    assert "Rejected" in page
     assert "<script>alert" not in page
     assert "\u202e" not in page
     assert "no object claims it" in page_of(registry_of([]), "a.example.org")

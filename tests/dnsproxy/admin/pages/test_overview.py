@@ -33,7 +33,9 @@ def overview(**changes: Any) -> Overview:
         sources=[Status("Ingress", State.WATCHING, synced=True, objects=1_234, contact=95.0)],
         now=100.0,
         outstanding=0,
-        upstreams=[UpstreamState("192.0.2.53:53", unwell=False, looping=False, misses=0, stream_only=False)],
+        upstreams=[
+            UpstreamState("192.0.2.53:53", asked=True, failing=False, looping=False, misses=0, stream_only=False)
+        ],
         counters=Counters(),
         history=History(CHARTS),
     )
@@ -58,9 +60,12 @@ def test_what_the_script_is_told_is_what_the_page_shows() -> None:
     [
         pytest.param({}, "names", "3", "", id="names"),
         pytest.param({"names": 100_000}, "names", "100,000", "", id="many names"),
-        pytest.param({"excluded": 2}, "lost", "2", "warn", id="left out"),
+        pytest.param({"excluded": 2}, "lost", "2", "warn", id="excluded"),
         pytest.param({"waiting": 1}, "without-address", "1", "bad", id="without an address"),
-        pytest.param({"waiting_for": ["Ingress", "x"]}, "waiting-for", "Ingress, x", "bad", id="not synced"),
+        pytest.param(
+            {"waiting_for": ["Ingress", "x"]}, "waiting-for", "waiting for Ingress, x", "bad", id="not synced"
+        ),
+        pytest.param({}, "waiting-for", "all", "ok", id="synced"),
         pytest.param({}, "swapped", "3 s ago", "", id="age"),
         pytest.param({"swapped": None}, "swapped", "never", "", id="no table yet"),
         pytest.param({}, "source-0-heard", "5 s ago", "", id="source heard from"),
@@ -85,14 +90,19 @@ def test_a_source_in_trouble_shows(make: Callable[[], Status], level: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("unwell", "looping", "said"),
-    [(False, False, "well"), (True, False, "asked after the others"), (True, True, "leads back here")],
+    ("failing", "looping", "said"),
+    [(False, False, "healthy"), (True, False, "asked after the others"), (True, True, "loops back")],
 )
-def test_an_upstream_shows_its_health(unwell: bool, looping: bool, said: str) -> None:
-    upstream = UpstreamState(EVIL, unwell=unwell, looping=looping, misses=7, stream_only=True)
+def test_an_upstream_shows_its_health(failing: bool, looping: bool, said: str) -> None:
+    upstream = UpstreamState(EVIL, asked=True, failing=failing, looping=looping, misses=7, stream_only=True)
     one = overview(upstreams=[upstream])
     assert said in levels_of(one)["upstream-0"][0]
     assert "<script>alert" not in format_overview(one)
+
+
+def test_an_upstream_without_a_query_is_neither_healthy_nor_failing() -> None:
+    upstream = UpstreamState("192.0.2.53:53", asked=False, failing=False, looping=False, misses=0, stream_only=False)
+    assert levels_of(overview(upstreams=[upstream]))["upstream-0"] == ("not asked yet", "")
 
 
 def test_a_server_that_nobody_asks_says_so_once_it_can_know() -> None:

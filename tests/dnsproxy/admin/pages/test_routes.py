@@ -114,9 +114,9 @@ async def test_any_name_is_explained(name: str, answered: bool) -> None:
 @pytest.mark.parametrize(
     ("query", "complaint"),
     [
-        pytest.param("", "answers 400: Say which name", id="no name"),
-        pytest.param("?name=", "answers 400: Say which name", id="an empty name"),
-        pytest.param("?name=%20%0a", "answers 400: Say which name", id="a blank name"),
+        pytest.param("", "answers 400: The name is missing", id="no name"),
+        pytest.param("?name=", "answers 400: The name is missing", id="an empty name"),
+        pytest.param("?name=%20%0a", "answers 400: The name is missing", id="a blank name"),
         pytest.param("?name=" + "a" * 1001, "answers 400: A name has at most 255 octets", id="too long"),
     ],
 )
