@@ -1,6 +1,6 @@
 """Counters of the hot path: plain integers, because one call into a metrics library costs as much as an answer.
 
-The law: only the loop's one thread writes here; metrics.py turns the numbers into metrics when somebody asks.
+The law: only the thread of the event loop writes here; serve/metrics.py turns the numbers into metrics on each scrape.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 
 BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
-"""Upper bounds of the duration histogram, seconds."""
+"""Upper bounds of the histogram of durations, in seconds."""
 
 _RCODES = 24
 
@@ -29,17 +29,17 @@ class Durations:
 
 @dataclass(slots=True)
 class Counters:
-    """What a server has done since it started."""
+    """The counts of a server since its start."""
 
     requests_udp: int = 0
     requests_tcp: int = 0
     table_by_rcode: list[int] = field(default_factory=lambda: [0] * _RCODES)
     own_by_rcode: list[int] = field(default_factory=lambda: [0] * _RCODES)
-    """Errors of our own making: refusals, malformed queries, upstreams that did not answer."""
+    """Errors that this server made: refusals, malformed queries, upstreams without a reply."""
     upstream_by_rcode: list[int] = field(default_factory=lambda: [0] * _RCODES)
     dropped: int = 0
     failures: int = 0
-    """Queries that an unforeseen exception met."""
+    """Queries that ended in an unexpected exception."""
     table_seconds: Durations = field(default_factory=Durations)
     forward_seconds: Durations = field(default_factory=Durations)
     forward_sends: int = 0
@@ -47,9 +47,9 @@ class Counters:
     forward_timeouts: int = 0
     forward_errors: int = 0
     forward_mismatches: int = 0
-    """Datagrams from an upstream that answered nothing we asked."""
+    """Datagrams from upstreams that answered no query."""
     forward_joined: int = 0
-    """Queries that waited for the reply to an equal one."""
+    """Queries that shared the reply to an equal query."""
     forward_overload: int = 0
     tcp_connections: int = 0
     tcp_refused: int = 0

@@ -1,6 +1,6 @@
 """The decision about one query: octets in, a named outcome out. No I/O, no clock, no exception.
 
-The law: `decide` is the whole truth. quick.py gives the same replies to plain queries in less time.
+The law: `decide` is authoritative. quick.py gives the same replies to plain queries in less time.
 """
 
 from __future__ import annotations
@@ -15,35 +15,33 @@ from dnsproxy.dns.wire import Fault, Query, Rcode, Type
 
 _TXT: Final = int(Type.TXT)
 _TRANSFERS: Final = frozenset({int(Type.AXFR), int(Type.IXFR)})
-
-
 # As in wire.py.
 _new: Final = tuple.__new__
 
 
 class Answer(NamedTuple):
-    """Send this: the table knows the name."""
+    """Send this reply: the name is in the table."""
 
     message: bytes
 
 
 class Refuse(NamedTuple):
-    """Send this error: it is nothing that is answered or forwarded."""
+    """Send this error: the query is neither answered nor forwarded."""
 
     message: bytes
     rcode: Rcode
 
 
 class Forward(NamedTuple):
-    """Ask upstream, unchanged."""
+    """Forward the query unchanged."""
 
     query: Query
     shields: bool
-    """Whether an NXDOMAIN must become NODATA: the name is in the table for other types, or above one that is."""
+    """Whether an NXDOMAIN must become NODATA: the table has the name for other types, or a name below it."""
 
 
 class Drop(NamedTuple):
-    """Send nothing: a reply could only do harm."""
+    """Send no reply: it could only do harm."""
 
     fault: Fault
 
@@ -52,9 +50,9 @@ Outcome = Answer | Refuse | Forward | Drop
 
 
 def decide(message: bytes, table: HostTable, *, stream: bool, keepalive: float | None = None) -> Outcome:
-    """What to do with a message from a client, over UDP or (stream) TCP.
+    """What to do with a message from a client, over UDP or, with `stream`, over TCP.
 
-    keepalive are the seconds that a connection may be idle, for a client that asks (RFC 7828 section 3.3.2).
+    `keepalive`: seconds that a connection may be idle, reported to a client that asks (RFC 7828 section 3.3.2).
     """
     query = wire.scan_query(message)
     if isinstance(query, Fault):
@@ -77,7 +75,7 @@ def decide(message: bytes, table: HostTable, *, stream: bool, keepalive: float |
 
 
 def refuse(query: Query, rcode: Rcode, *, extended_error: int | None = None) -> Refuse:
-    """An error reply: the question echoed once, an OPT where the query had one (RFC 6891 section 7)."""
+    """An error reply: the question, and an OPT if the query had one (RFC 6891 section 7)."""
     opt = b""
     if query.edns:
         opt = records.format_opt(do=query.edns.do, rcode=rcode, extended_error=extended_error)
@@ -86,14 +84,14 @@ def refuse(query: Query, rcode: Rcode, *, extended_error: int | None = None) -> 
 
 
 def server_failure(message: bytes) -> bytes | None:
-    """SERVFAIL for octets that nothing else is known of; None where even that could do harm."""
+    """SERVFAIL for any octets; None if even that could do harm."""
     if len(message) < wire.HEADER or message[2] & 0x80:
         return None
     return _format_error(message, Rcode.SERVFAIL)
 
 
 def reply_limit(query: Query, *, stream: bool) -> int:
-    """The most octets that a reply to this query may have (RFC 6891 section 6.2.3 and our own 1232)."""
+    """The size limit of a reply to this query, in octets (RFC 6891 section 6.2.3, and OUR_UDP)."""
     if stream:
         return 0xFFFF
     if query.edns is None:
@@ -103,16 +101,16 @@ def reply_limit(query: Query, *, stream: bool) -> int:
 
 def _decide_fault(message: bytes, fault: Fault) -> Outcome:
     if fault in (Fault.SHORT, Fault.RESPONSE):
-        # An answer to a response lets two servers talk for ever (CVE-2024-2169).
+        # If servers answered responses, two of them would exchange messages for ever (CVE-2024-2169).
         return Drop(fault)
     rcode = Rcode.NOTIMP if fault is Fault.OPCODE else Rcode.FORMERR
     return Refuse(_format_error(message, rcode), rcode)
 
 
 def _format_error(message: bytes, rcode: Rcode) -> bytes:
-    """An error for octets of which no more is known than, perhaps, where their question ends.
+    """An error for octets that are not a valid query, with the question if there is one.
 
-    CoreDNS gives its client FORMERR for a reply that does not echo the question, whatever the reply says.
+    CoreDNS answers its client FORMERR after any reply that does not echo the question.
     """
     end = wire.question_end(message)
     head = _format_head(message, rcode=rcode, questions=1 if end else 0)

@@ -1,12 +1,12 @@
-"""Quick answers: the replies to plain queries, which come by the hundred thousand, put together from recipes.
+"""Quick answers: the replies to plain queries, which are nearly all queries, built from recipes.
 
-A query is plain if its header has no flags but RD, CD, AD and Z, it asks one question, and behind that there is nothing
-but perhaps an OPT of version 0 without options. It is taken as a body: the message without its ID. Plain bodies that
-differ in the case of the name alone have replies that differ in the question alone, so the first one is judged, and
-what its reply has around the question is kept, under the lower-cased body, for all that follow.
+A query is plain if its header has no flags except RD, CD, AD and Z, it has one question, and nothing follows except
+perhaps an OPT of version 0 without options. It is handled as a body: the message without its ID. Plain bodies that
+differ only in the case of the name have replies that differ only in the question. So the first one is decided, and the
+octets of its reply around the question are kept, under the lower-case body, for all that follow.
 
-The law: responder.decide is the whole truth. Where a reply comes from here, decide gives the same octets; where none
-does, decide has the word.
+The law: decide.decide is authoritative. A reply from here has the same octets as the one from decide; a query without
+a reply from here goes to decide.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from dnsproxy.answers.table import HostTable
 from dnsproxy.dns import names, records
 
 Recipe = tuple[slice, tuple[bytes, bytes]]
-"""Where the question is in the query's body, and what the reply's body has before and behind it."""
+"""Where the question is in the body of the query, and what the body of the reply has before and after it."""
 
 _HEAD: Final = slice(0, 10)
-_ADDITIONAL: Final = 9  # the octet of ARCOUNT that tells 0 from 1
+_ADDITIONAL: Final = 9  # the octet of ARCOUNT that is 0 or 1
 _NAME_START: Final = 10
 _TO_END: Final = slice(_NAME_START, None)
 _TO_OPT: Final = slice(_NAME_START, -11)
@@ -34,32 +34,32 @@ _SHORTEST: Final = 15  # a header and the shortest question: the root
 _LONGEST_PARENT: Final = names.MAXIMUM_NAME - names.MAXIMUM_LABEL - 1
 _OPTS: Final = records.quick_opts()
 _SPARE: Final = 1000
-_MOST: Final = 1 << 17  # some 20 MB; to grow beyond would hold up the answers for longer than a few milliseconds
+_MOST: Final = 1 << 17  # some 20 MB; a larger dict blocks all answers for many milliseconds when it grows
 _NOTHING: Final[tuple[records.Heads, bytes]] = ({}, b"")
 
 
 class QuickAnswers:
-    """The recipes for one table; they go with it.
+    """The recipes for one table.
 
-    Random labels below a wildcard leave no recipe each, but one for all that are below the same parent.
+    Random labels below a wildcard share one recipe per parent name.
     """
 
     def __init__(self, table: HostTable) -> None:
         self.table = table
         self._recipes: dict[bytes, Recipe] = {}
         self._below: dict[bytes, tuple[Recipe, slice | None]] = {}
-        """As _recipes, under the body without the name's first label. The slice is the name, if a name may beat it."""
+        """As _recipes, under the body without the first label. The slice is the name, if an exact name may win."""
         self._shared: dict[tuple[bytes, bytes], Recipe] = {}
-        # For the A and the AAAA query of each name in two dresses. Enemies know more; when all is taken, what is new is
-        # judged each time, which costs them and us no more than before there were recipes.
+        # Room for two variants of the A and the AAAA query of each name. Attackers can produce more; when it is full,
+        # new queries go through `decide` each time, as if there were no recipes.
         self._room = min(4 * (len(table.exact) + len(table.wildcards)) + _SPARE, _MOST)
 
     def __len__(self) -> int:
-        """How many recipes are kept."""
+        """The number of recipes."""
         return len(self._recipes) + len(self._below)
 
     def answer(self, bodies: Sequence[bytes]) -> tuple[list[bytes | None], list[int]]:
-        """The bodies of the replies to a batch, and the positions of those that decide is to give."""
+        """The bodies of the replies to a batch, and the positions of the queries that decide must answer."""
         known = self._recipes.get
         replies: list[bytes | None] = []
         undecided: list[int] = []
@@ -75,7 +75,7 @@ class QuickAnswers:
         return replies, undecided
 
     def _find(self, body: bytes, lowered: bytes) -> Recipe | None:
-        """The recipe for a query that is like none before, but perhaps below a wildcard that was asked."""
+        """The recipe for a new query: from a query below the same wildcard, or learned."""
         if len(body) < _SHORTEST:
             return None
         if self._below:
@@ -103,13 +103,13 @@ class QuickAnswers:
         if head is None:
             return None
         recipe = where, (head, octets + opt)
-        # HTTPS is 65, an A: in lower case it would be the type 97.
+        # HTTPS is type 65, which is an `A`: in lower case it would be type 97.
         if question[_TYPE_AND_CLASS] == type_and_class and len(self) < self._room:
             self._keep(recipe, lowered, name)
         return recipe
 
     def _keep(self, recipe: Recipe, lowered: bytes, name: bytes) -> None:
-        # Most names share their addresses: one recipe for all of them stays in the processor's cache.
+        # Most names share their addresses: one shared recipe stays in the cache of the processor.
         recipe = self._shared.setdefault(recipe[1], recipe)
         if name in self.table.exact:
             self._recipes[lowered] = recipe
@@ -118,7 +118,7 @@ class QuickAnswers:
         parent = name[rest:]
         if parent in self.table.wildcards and len(parent) <= _LONGEST_PARENT:
             where = None
-            # Where the wildcard is all that is below the parent, no name needs to be looked up.
+            # If only the wildcard is below the parent, no exact name needs to be looked up.
             if self.table.above.get(parent) != 1 or self.table.never:
                 where = _NAME_TO_OPT if recipe[0] is _TO_OPT else _NAME_TO_END
             self._below[lowered[_HEAD] + lowered[_NAME_START + rest :]] = recipe, where

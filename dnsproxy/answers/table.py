@@ -1,7 +1,7 @@
-"""The table: which names we answer and with what. Nobody changes one; a change is a new table, swapped in whole.
+"""The table: which names are answered, with which addresses and TTL.
 
-The law: keys are lower-cased wire names. An exact name beats a wildcard, a longer wildcard a shorter one. Two names
-with the same addresses share one answer.
+The law: a table never changes; a new one replaces it whole. Keys are lower-case wire names. An exact name beats a
+wildcard, a longer wildcard beats a shorter one. Names with the same addresses share one answer.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from dnsproxy.dns.names import Reach
 from dnsproxy.dns.records import Heads, Records
 from dnsproxy.dns.wire import CLASS_IN, Type
 
-# An answer this small fits 512 octets behind the longest question and before an OPT, so its size needs no check.
+# An answer this small fits 512 octets with the longest question and an OPT, so its size needs no check.
 _QUICK_LIMIT: Final = 512 - 12 - 259 - 11
 
 NEGATIVE_TYPES: Final = (Type.HTTPS, Type.SVCB)
-"""Types that would lead round our addresses if they came from upstream: always NODATA for a name of ours."""
+"""Types whose records from an upstream would bypass our addresses: always NODATA for a name of the table."""
 
 
 class Answers(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """All that is known of one set of addresses.
+    """The answers for one set of addresses, by query type.
 
-    Out of the garbage collector's sight (gc=False), and so are dicts of them: it would walk through 100,000 names.
+    The garbage collector does not track them (gc=False), nor dicts of them: it would visit 100,000 names each time.
     """
 
     addresses: tuple[str, ...]
     by_type: Mapping[int, Records]
     quick: Mapping[bytes, tuple[Heads, bytes]]
-    """The wire form of type and class to what the responder glues together without further thought."""
+    """The wire form of type and class to the parts of the reply of a quick answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """One row of the table: a hostname in normal form and the addresses it is answered with."""
+    """One row of the table: a hostname in normal form and its addresses."""
 
     hostname: str
     reach: Reach
@@ -46,7 +46,7 @@ class Host:
 
 
 class Wildcard(NamedTuple):
-    """The wildcards under one parent name; both kinds can stand side by side."""
+    """The wildcards under one parent name; there may be one of each kind."""
 
     one_label: Answers | None
     any_labels: Answers | None
@@ -54,21 +54,21 @@ class Wildcard(NamedTuple):
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class HostTable:
-    """Names to answers. writer.TableWriter builds it, and uses what is in it again when nobody has it any more."""
+    """Names to answers. TableWriter builds it, and reuses its dicts when there is no reference to it any more."""
 
     exact: Mapping[bytes, Answers] = field(default_factory=dict)
     wildcards: Mapping[bytes, Wildcard] = field(default_factory=dict)
     above: Mapping[bytes, int] = field(default_factory=dict)
-    """Ancestors of our names, and of how many: an NXDOMAIN for one would deny what is below it (RFC 8020)."""
+    """The ancestors of our names, and how many names are below each: an NXDOMAIN would deny those (RFC 8020)."""
     never: frozenset[bytes] = frozenset()
-    """Names that no wildcard covers: those that were denied one by one."""
+    """Names that no wildcard covers: those that --deny names."""
 
     def __len__(self) -> int:
         kinds = sum((one is not None) + (many is not None) for one, many in self.wildcards.values())
         return len(self.exact) + kinds
 
     def match_wildcard(self, name: bytes) -> Answers | None:
-        """The answers of the longest wildcard that covers a lower-cased wire name."""
+        """The answers of the longest wildcard that covers a lower-case wire name."""
         wildcards = self.wildcards
         size = len(name)
         if not wildcards or size > names.MAXIMUM_NAME or name in self.never:
@@ -85,7 +85,7 @@ class HostTable:
         return None
 
     def find(self, name: bytes) -> Answers | None:
-        """The answers for a lower-cased, well-formed wire name."""
+        """The answers for a lower-case, well-formed wire name."""
         return self.exact.get(name) or self.match_wildcard(name)
 
 

@@ -1,7 +1,7 @@
-"""The writer: keeps the next table and publishes it.
+"""The table writer: collects hosts into the next table and publishes it.
 
-The law: what is published never changes while anybody has it. Putting one name costs the same whatever the size of the
-table, and so does publishing, as long as the table before the last is nobody's any more (Rows).
+The law: a published table never changes while there is a reference to it. Putting one name costs the same for every
+size of the table, and so does publishing, as long as there is no reference to the table before the last (Rows).
 """
 
 from __future__ import annotations
@@ -18,20 +18,25 @@ _NEITHER: Final = Wildcard(None, None)
 V = TypeVar("V")
 
 _SHARE: Final = 8
-"""Where more than one row in so many has changed, a copy takes less time."""
+"""If more than one row in this many has changed, a copy takes less time."""
 
 
 class Rows(Generic[V]):
-    """Values by key; None is no value."""
+    """A dict that is handed out again and again, and changes in between. None is not a value.
+
+    There are two dicts: one is handed out while the other changes. When the other one is handed out, the first gets the
+    changes that it missed. If the first is still in use, a copy replaces it, which for 100,000 rows blocks the loop for
+    some milliseconds.
+    """
 
     __slots__ = ("_changed", "_last", "_rows")
 
     def __init__(self) -> None:
         self._rows: dict[bytes, V] = {}
         self._last: dict[bytes, V] = {}
-        """What was handed out before."""
+        """The dict that was handed out before."""
         self._changed: dict[bytes, None] = {}
-        """The keys in which the two differ."""
+        """The keys in which the two dicts differ."""
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -41,7 +46,7 @@ class Rows(Generic[V]):
         return self._rows.get(key)
 
     def put(self, key: bytes, value: V | None) -> None:
-        """Set the value of a key; go_on() must have been called since the last hand_out()."""
+        """Set the value of a key, or remove it. After hand_out(), go_on() must be called first."""
         self._changed[key] = None
         if value is None:
             self._rows.pop(key, None)
@@ -53,7 +58,7 @@ class Rows(Generic[V]):
         return self._rows
 
     def go_on(self, *, free: bool) -> None:
-        """What was handed out stays as it is from now on. `free`: nobody has what was handed out before it."""
+        """Leave the dict that was handed out unchanged from now on. `free`: the one before it is no longer in use."""
         rows = self._last
         if free and len(self._changed) * _SHARE <= len(self._rows):
             for key in self._changed:
@@ -67,8 +72,8 @@ class Rows(Generic[V]):
         self._rows, self._last, self._changed = rows, self._rows, {}
 
 
-def _nobody() -> None:
-    """The table that there is not yet."""
+def _no_table() -> None:
+    """The reference to a table before the first one."""
 
 
 class TableWriter:
@@ -79,18 +84,18 @@ class TableWriter:
         self._exact: Rows[Answers] = Rows()
         self._wildcards: Rows[Wildcard] = Rows()
         self._above: Rows[int] = Rows()
-        self._published: Callable[[], HostTable | None] = _nobody
-        """The table that was published last, while anybody has it."""
-        self._before: Callable[[], HostTable | None] = _nobody
-        """The one before."""
+        self._published: Callable[[], HostTable | None] = _no_table
+        """A weak reference to the table that was published last."""
+        self._before: Callable[[], HostTable | None] = _no_table
+        """The same for the table before it."""
         self._is_open = True
-        # A name that is denied as a wildcard is that wildcard, which the registry leaves out.
+        # A denied wildcard is that wildcard itself, which the registry excludes.
         self._never = frozenset(names.to_wire(name) for name in never if not names.is_wildcard(name))
         self._shared: dict[tuple[str, ...], Answers] = {}
         self._uses: dict[tuple[str, ...], int] = {}
 
     def put(self, host: Host) -> None:
-        """Set the addresses of a host; with none, the name is taken out."""
+        """Set the addresses of a host; without addresses, the name is removed."""
         self.open()
         wire = names.to_wire(host.hostname)
         answers = self._use(host.addresses) if host.addresses else None
@@ -100,7 +105,7 @@ class TableWriter:
             self._put_wildcard(wire, host.reach, answers)
 
     def open(self) -> None:
-        """Prepare for changes after a table was published; the next put() would do it."""
+        """Prepare for changes after a table was published; put() does it too."""
         if not self._is_open:
             self._is_open = True
             free = self._before() is None
@@ -109,7 +114,7 @@ class TableWriter:
             self._above.go_on(free=free)
 
     def publish(self) -> HostTable:
-        """The table of all that was put so far."""
+        """The table of all hosts so far."""
         table = None if self._is_open else self._published()
         if table is None:
             table = HostTable(self._exact.hand_out(), self._wildcards.hand_out(), self._above.hand_out(), self._never)
@@ -120,7 +125,7 @@ class TableWriter:
         return table
 
     def _use(self, addresses: tuple[str, ...]) -> Answers:
-        """The answers that all names with these addresses share."""
+        """The answers for these addresses, which all names with them share."""
         answers = self._shared.get(addresses)
         if answers is None:
             answers = self._shared[addresses] = build_answers(addresses, ttl=self._ttl)
@@ -128,7 +133,7 @@ class TableWriter:
         return answers
 
     def _leave(self, answers: Answers | None) -> None:
-        """One name less has these: addresses come and go for as long as the service runs."""
+        """Count one name less with these answers, and free them after the last one."""
         if answers is None:
             return
         self._uses[answers.addresses] -= 1
@@ -153,7 +158,7 @@ class TableWriter:
             self._leave(before.any_labels)
         if after != before:
             self._wildcards.put(wire, None if after == _NEITHER else after)
-        # The parent of a wildcard is above names of ours too.
+        # The parent of a wildcard is an ancestor of our names too.
         self._count([wire, *names.ancestors(wire)], (after != _NEITHER) - (before != _NEITHER))
 
     def _count(self, ancestors: Iterable[bytes], step: int) -> None:

@@ -1,1 +1,1 @@
-"""Octets and names; knows no table, socket, claim or cluster. Pure."""
+"""DNS octets and names; knows no table, socket, claim or cluster. Pure."""

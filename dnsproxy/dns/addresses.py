@@ -1,7 +1,7 @@
-"""Replies about addresses: what a reply to A or AAAA says of where a name leads (RFC 1035 section 4.1).
+"""Addresses: those in a reply to A or AAAA (RFC 1035 section 4.1), and those in texts.
 
-The law: any octets give a reply or None, in bounded time: at most _MOST records are read, and a pointer in a name only
-leads backwards. Whether the reply belongs to the question was settled before.
+The law: any octets give a reply or None, in bounded time: at most _MOST records are read, and a pointer in a name must
+point backwards. The caller has checked that the reply belongs to the question.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ _POINTER: Final = 0xC0
 
 
 class AddressReply(NamedTuple):
-    """What is of use in one reply."""
+    """The useful content of one reply."""
 
     rcode: int
     addresses: tuple[str, ...] = ()
-    """As texts in canonical form."""
+    """Texts in canonical form."""
     aliases: tuple[str, ...] = ()
-    """The targets of CNAMEs, in normal form; those that are no hostnames are left out."""
+    """The targets of CNAMEs, in normal form; targets that are not hostnames are excluded."""
 
 
 class PublicRecord(NamedTuple):
-    """Where a name leads, both families together."""
+    """The addresses of a name, IPv4 and IPv6 together, and its aliases."""
 
     addresses: tuple[str, ...] = ()
-    """Sorted, each once; empty where there is no record."""
+    """Sorted, each once; empty if there is no record."""
     aliases: tuple[str, ...] = ()
 
 
 def parse_address_reply(message: bytes) -> AddressReply | None:
-    """The reply; None for octets that are none, or not whole."""
+    """The content of a reply; None for octets that are not a whole reply."""
     if len(message) < wire.HEADER or not message[2] & 0x80 or message[2] & wire.TC >> 8:
         return None
     position = wire.question_end(message)
@@ -68,19 +68,19 @@ def parse_address_reply(message: bytes) -> AddressReply | None:
 
 
 def join_replies(replies: Iterable[AddressReply | None]) -> PublicRecord | None:
-    """What the replies for both families say; None where one is missing, so that it is not known."""
+    """The record from the replies to A and AAAA; None if one of them is missing or an error."""
     found = list(replies)
     if any(reply is not None and reply.rcode == Rcode.NXDOMAIN for reply in found):
         return PublicRecord()
     whole = [reply for reply in found if reply is not None and reply.rcode == Rcode.NOERROR]
     if len(whole) < len(found):
         return None
-    addresses = {address for reply in whole for address in reply.addresses if _leads_somewhere(address)}
+    addresses = {address for reply in whole for address in reply.addresses if _is_reachable(address)}
     return PublicRecord(tuple(sorted(addresses)), tuple(sorted({alias for reply in whole for alias in reply.aliases})))
 
 
-def _leads_somewhere(address: str) -> bool:
-    """Resolvers that block a name say that it is this host, or none."""
+def _is_reachable(address: str) -> bool:
+    """Whether a client could connect to it: a resolver that blocks a name answers with loopback or 0.0.0.0."""
     try:
         parse_address(address)
     except ValueError:
@@ -89,7 +89,7 @@ def _leads_somewhere(address: str) -> bool:
 
 
 def _skip_name(message: bytes, position: int) -> int:
-    """Where a name ends, 0 where it is malformed. A pointer ends it, and is not followed."""
+    """Where a name ends, 0 if it is malformed. A pointer ends it and is not followed."""
     while position < len(message):
         length = message[position]
         if length >= _POINTER:
@@ -103,14 +103,14 @@ def _skip_name(message: bytes, position: int) -> int:
 
 
 def _hostname_at(message: bytes, position: int) -> Iterator[str]:
-    """The name there as a hostname in normal form; nothing where it is malformed or no hostname."""
+    """The name at a position as a hostname in normal form; nothing if it is malformed or not a hostname."""
     labels: list[str] = []
     size, before = 0, position
     while position < len(message) and size < names.MAXIMUM_NAME:
         length = message[position]
         if length >= _POINTER:
             position = (length & ~_POINTER) << 8 | (message[position + 1] if position + 1 < len(message) else 0xFF)
-            # Ever further back: a name in a circle would have no end (RFC 9267 section 2).
+            # Only backwards: a name with a circle of pointers would have no end (RFC 9267 section 2).
             if position >= before:
                 return
             before = position
@@ -132,9 +132,9 @@ def _hostname_at(message: bytes, position: int) -> Iterator[str]:
 
 
 def parse_addresses(text: str) -> tuple[str, ...]:
-    """`ADDRESS[,ADDRESS]...` as canonical texts in the order given, each once.
+    """`ADDRESS[,ADDRESS]...` as canonical texts in the given order, each once.
 
-    Raises ValueError that names the part which is no address, or one that no client could use.
+    Raises ValueError with the part that is not an address, or that no client could use.
     """
     parts = [part.strip() for part in text.split(",")]
     return tuple(dict.fromkeys(parse_address(part) for part in parts))
@@ -147,7 +147,7 @@ def parse_address(text: str) -> str:
     except ValueError:
         raise ValueError(f"{quoted(text)} is not an IP address") from None
     if getattr(address, "scope_id", None):
-        raise ValueError(f"{quoted(text)} has a zone, which means nothing to another host")
+        raise ValueError(f"{quoted(text)} has a zone, which is valid on one host only")
     if address.is_unspecified or address.is_multicast:
         raise ValueError(f"{quoted(text)} is not an address that a client can connect to")
     return str(address)

@@ -1,7 +1,7 @@
-r"""Domain names: from the text that people and clusters write to the octets that DNS compares.
+r"""Domain names: from the texts of users and clusters to the octets that DNS compares.
 
-The law: a name is compared by its lower-cased wire form, never by its text, because one label may hold a dot
-(RFC 2181 section 11) and `a\.b` must not match `a.b`. Text is only what enters and what is shown.
+The law: names are compared by their lower-case wire form, never by their text, because a label may contain a dot
+(RFC 2181 section 11) and `a\.b` must not match `a.b`. Text is only for input and output.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ MAXIMUM_LABEL = 63
 MAXIMUM_NAME = 255
 """Octets in a whole name in wire form, its final zero included (RFC 1035 section 2.3.4)."""
 
-# Kubernetes takes only letters, digits and dashes in hosts; the underscore occurs in hosts files and SRV-like names.
+# Kubernetes allows only letters, digits and dashes in hosts; hosts files and SRV-like names also have underscores.
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)\Z")
-# In normal form already, and without a final digit, which could make it an IP literal: nearly all are told by this.
+# Nearly all names match this: in normal form, and without a final digit, which an IP literal could have.
 _NORMAL = re.compile(r"(?:\*\.)?(?:(?!-)[a-z0-9_-]{1,63}(?<!-)\.)*(?!-)[a-z0-9_-]{0,62}[a-z_]\Z")
-_NORMAL_LIMIT = MAXIMUM_NAME - 2  # one label length more than there are dots, and the final zero
+_NORMAL_LIMIT = MAXIMUM_NAME - 2  # the length octet of the first label, and the final zero
 
 
 class BadName(ValueError):
-    """A text that is no hostname; the message names the text and the fault."""
+    """A text is not a hostname; the message has the text and the fault."""
 
 
 def parse_hostname(text: str) -> str:
-    """The normal form of a hostname: lower case, A-labels, no final dot, `*.` kept in front of a wildcard.
+    """The normal form of a hostname: lower case, A-labels, no final dot; a wildcard keeps its `*.`.
 
-    Raises BadName for what can never be answered: an empty name, an IP literal, a bare `*`, a wildcard that is not
-    the whole first label, a label or name over the limits, any other character.
+    Raises BadName for a text that can never be answered: an empty name, an IP literal, a bare `*`, a wildcard that is
+    not the whole first label, a label or name over the limits, any other character.
     """
     name = text.strip().lower().removesuffix(".")
     if len(name) <= _NORMAL_LIMIT and _NORMAL.match(name):
@@ -47,7 +47,7 @@ def parse_hostname(text: str) -> str:
     if _is_address(base):
         raise BadName(f"{quoted(text)} is an IP address, not a hostname")
     labels = [_parse_label(label, text) for label in base.split(".")]
-    # Once more: other scripts' digits have become ASCII digits only now.
+    # Again: IDNA has turned the digits of other scripts into ASCII digits.
     if _is_address(".".join(labels)):
         raise BadName(f"{quoted(text)} is an IP address, not a hostname")
     if sum(map(len, labels)) + len(labels) + 1 > MAXIMUM_NAME:
@@ -56,7 +56,7 @@ def parse_hostname(text: str) -> str:
 
 
 def parse_zone(text: str) -> str:
-    """The apex of a zone in normal form. Raises BadName, for a wildcard too: it would be the zone of no name."""
+    """The apex of a zone in normal form. Raises BadName, also for a wildcard, because no zone has that name."""
     zone = parse_hostname(text)
     if is_wildcard(zone):
         raise BadName(f"{quoted(text)} is a wildcard; name the zone, {zone.removeprefix('*.')}")
@@ -70,13 +70,13 @@ def _parse_label(label: str, text: str) -> str:
         except (idna.IDNAError, UnicodeError) as error:
             raise BadName(f"{quoted(text)}: {error}") from error
     if not _LABEL.match(label):
-        fault = "is empty" if not label else f"{quoted(label)} is no host label"
+        fault = "is empty" if not label else f"{quoted(label)} is not a host label"
         raise BadName(f"{quoted(text)}: a label {fault}")
     return label
 
 
 def is_wildcard(hostname: str) -> bool:
-    """Whether a hostname in normal form stands for more than itself."""
+    """Whether a hostname in normal form is a wildcard."""
     return hostname.startswith("*.")
 
 
@@ -91,13 +91,13 @@ def is_within_any(name: str, zones: Iterable[str]) -> bool:
 
 
 def to_wire(hostname: str) -> bytes:
-    """The wire form of a hostname in normal form, `*.` left out; the empty text is the root."""
+    """The wire form of a hostname in normal form, without `*.`; the empty text is the root."""
     labels = [label.encode("ascii") for label in hostname.removeprefix("*.").split(".") if label]
     return b"".join(bytes([len(label)]) + label for label in labels) + b"\0"
 
 
 def format_wire(wire: bytes) -> str:
-    """A complete uncompressed wire name as text in the manner of RFC 1035 section 5.1: safe in logs and terminals."""
+    """A whole uncompressed wire name as text, as in RFC 1035 section 5.1: safe in logs and terminals."""
     labels = []
     position = 0
     while position < len(wire) and wire[position]:
@@ -118,7 +118,7 @@ def ancestors(wire: bytes) -> list[bytes]:
 
 
 def _is_address(text: str) -> bool:
-    # An IPv4 literal ends in a digit, an IPv6 one has a colon: nearly every hostname is told apart by a look.
+    # An IPv4 literal ends in a digit, an IPv6 literal has a colon: nearly every hostname needs no parsing.
     if ":" not in text and not text.strip("[]")[-1:].isdigit():
         return False
     return is_address(text.strip("[]"))
@@ -131,10 +131,10 @@ def _shown_octet(octet: int) -> str:
 
 
 class Reach(Enum):
-    """How many labels a wildcard stands for; an exact name has reach NAME."""
+    """How many labels a wildcard covers; an exact name has reach NAME."""
 
     NAME = "exact"
     ONE_LABEL = "one label"
-    """An Ingress wildcard: `*.example.org` matches a.example.org alone (networking.k8s.io/v1 IngressRule.host)."""
+    """An Ingress wildcard: `*.example.org` matches a.example.org only (networking.k8s.io/v1 IngressRule.host)."""
     ANY_LABELS = "one or more labels"
     """A Gateway or HTTPRoute wildcard (gateway.networking.k8s.io/v1 Hostname)."""

@@ -1,8 +1,8 @@
-"""The probe: a name that dnsproxy alone answers, by which one tells whether the queries of a zone come to it.
+"""The probe: a name that only dnsproxy answers, which shows whether the queries of a zone are forwarded to it.
 
-The law: `NONCE._switchback-probe.ZONE`, type TXT, is answered in every zone, whatever the table holds, because a stanza
-may send us some zones and not others. The nonce is new each time, so no cache on the way knows the name; no host can
-have it, since labels with an underscore are none of a host's (RFC 8552 section 1.1). Pure.
+The law: `NONCE._switchback-probe.ZONE`, type TXT, is answered in every zone, whatever the table contains, because a
+stanza may forward some zones and not others. The nonce is new each time, so that no cache has the name; no host can
+have the name, because host labels have no underscore (RFC 8552 section 1.1).
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ LABEL: Final = "_switchback-probe"
 NONCE_DIGITS: Final = 32
 """Hexadecimal digits: 128 bits."""
 TEXT: Final = b"switchback dnsproxy"
-"""What the one TXT record says."""
+"""The content of the one TXT record."""
 
 _LABEL: Final = bytes([len(LABEL)]) + LABEL.encode()
 _STRING: Final = bytes([len(TEXT)]) + TEXT
 _LABEL_END: Final = 1 + NONCE_DIGITS + len(_LABEL)
 
 ROW: Final = Records(1, 0, records.format_record(Type.TXT, 0, _STRING))
-"""The answer: one record that is not to be remembered."""
+"""The answer: one record with TTL 0, so that no cache keeps it."""
 
 
 class Reply(Enum):
-    """What a message tells that came for a probe."""
+    """Who answered a probe."""
 
     OURS = "dnsproxy answered"
-    OTHER = "somebody else answered"
-    NONE = "it is no reply to this probe"
+    OTHER = "another server answered"
+    NONE = "not a reply to this probe"
 
 
 def probe_name(zone: str, nonce: str) -> bytes:
     """The wire name of a probe for a zone in normal form; the empty text and `.` are the root.
 
-    Raises ValueError where the zone is so long that no name of ours fits under it.
+    Raises ValueError if the zone is too long for the name of a probe below it.
     """
     if len(nonce) != NONCE_DIGITS:
         raise ValueError(f"a nonce has {NONCE_DIGITS} digits")
@@ -51,20 +51,20 @@ def probe_name(zone: str, nonce: str) -> bytes:
 
 
 def is_probe(name: bytes) -> bool:
-    """Whether a lower-cased wire name is that of a probe, whoever made it."""
+    """Whether a lower-case wire name is that of a probe."""
     return name[0] == NONCE_DIGITS and name[1 + NONCE_DIGITS : _LABEL_END] == _LABEL
 
 
 def format_query(name: bytes, ident: int) -> bytes:
-    """The query for a probe's wire name."""
+    """The query for the wire name of a probe."""
     return struct.pack("!H", ident) + wire.plain_query(name, Type.TXT).message[2:]
 
 
 def read_reply(query: bytes, reply: bytes) -> Reply:
     """Who answered a query of format_query.
 
-    A server on the way may write the answer anew (CoreDNS does), so its content is looked for, not its octets. The
-    nonce keeps anybody who does not see the query from forging one.
+    A server on the way may rewrite the answer (CoreDNS does), so its content is searched, not compared whole. The nonce
+    keeps an attacker who does not see the query from forging an answer.
     """
     end = wire.question_end(query)
     echoed = reply[wire.HEADER : end].lower() == query[wire.HEADER : end]

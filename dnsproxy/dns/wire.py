@@ -1,7 +1,7 @@
 """The bounded scan of a DNS query: header, one question, OPT (RFC 1035 section 4.1, RFC 6891 section 6.1).
 
-The law: nothing here allocates or loops in proportion to what a count field claims, follows a compression pointer, or
-raises. Any octets give a Query, or a Fault that names what a server does with them.
+The law: nothing here allocates or loops in proportion to a count field, follows a compression pointer, or raises. Any
+octets give a Query, or a Fault that decides what the server does.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ DO: Final = 0x8000
 """The DO bit, in the flags of an OPT record (RFC 3225)."""
 
 MINIMUM_UDP: Final = 512
-"""What every client takes over UDP (RFC 1035 section 4.2.1); a smaller EDNS size counts as this (RFC 6891 6.2.3)."""
+"""What every UDP client accepts (RFC 1035 section 4.2.1); a smaller EDNS size counts as this (RFC 6891 6.2.3)."""
 
 OUR_UDP: Final = 1232
-"""What we offer and send at most over UDP: never fragmented on any path that carries IPv6 (DNS flag day 2020)."""
+"""The size that we offer and the most that we send over UDP: never fragmented where IPv6 works (DNS flag day 2020)."""
 
 # The extended errors that this server sends (RFC 8914 section 4).
 CACHED_ERROR: Final = 13
 NO_REACHABLE_AUTHORITY: Final = 22
 NETWORK_ERROR: Final = 23
 
-# What the call of a named tuple comes to in the end: it runs for every query that is forwarded.
+# The core of creating a named tuple, called directly because it runs for every forwarded query.
 _new: Final = tuple.__new__
 _MAXIMUM_LABEL = 63
 _NAME_END_LIMIT = HEADER + 255
@@ -50,11 +50,11 @@ _POINTER = 0xC0
 _RECORD_FIXED = 10  # type, class, TTL, RDLENGTH
 _OPTION_FIXED = 4  # code, length
 _KEEPALIVE = b"\0\x0b"  # the code of edns-tcp-keepalive (RFC 7828 section 3.1)
-_MAXIMUM_ADDITIONAL = 2  # one OPT and one TSIG or SIG(0); nothing else belongs into a query
+_MAXIMUM_ADDITIONAL = 2  # one OPT and one TSIG or SIG(0); a query has nothing else
 
 
 class Type(IntEnum):
-    """The query types that are decided on (IANA DNS parameters)."""
+    """The query types that the server handles (IANA DNS parameters)."""
 
     A = 1
     SOA = 6
@@ -82,11 +82,11 @@ class Rcode(IntEnum):
 
 
 class Fault(Enum):
-    """What is wrong with octets that are no query we can serve."""
+    """Why octets are not a query that the server can handle."""
 
     SHORT = "shorter than a header"
     RESPONSE = "a response, not a query"
-    OPCODE = "an opcode that is not QUERY"
+    OPCODE = "an opcode other than QUERY"
     FORM = "malformed"
 
 
@@ -97,15 +97,15 @@ class Edns(NamedTuple):
     udp_size: int
     do: bool
     keepalive: bool = False
-    """Whether the client asks how long a connection may be idle (RFC 7828); over UDP that means nothing."""
+    """Whether the client asks how long a connection may be idle (RFC 7828); without meaning over UDP."""
 
 
 class Query(NamedTuple):
-    """A query whose header, question and OPT are well-formed."""
+    """A query with a well-formed header, question and OPT."""
 
     message: bytes
     name: bytes
-    """The wire name of the question, lower-cased in ASCII only (RFC 4343)."""
+    """The wire name of the question, in lower case, ASCII only (RFC 4343)."""
     type: int
     klass: int
     end: int
@@ -114,19 +114,19 @@ class Query(NamedTuple):
 
     @property
     def question(self) -> bytes:
-        """The question section as it came, for echoing bit for bit."""
+        """The question section as received, to be echoed bit for bit."""
         return self.message[HEADER : self.end]
 
 
 def plain_query(name: bytes, rtype: int) -> Query:
-    """A query of our own for a lower-cased wire name: ID 0, RD set, no OPT."""
+    """A query of our own for a lower-case wire name: ID 0, RD set, no OPT."""
     question = name + struct.pack("!HH", rtype, CLASS_IN)
     message = struct.pack("!HHHHHH", 0, RD, 1, 0, 0, 0) + question
     return Query(message, name, rtype, CLASS_IN, len(message), None)
 
 
 def scan_query(message: bytes) -> Query | Fault:
-    """Scan a message as a query, or say why it is none."""
+    """A message as a query, or the reason why it is not one."""
     if len(message) < HEADER:
         return Fault.SHORT
     if message[2] & 0x80:
@@ -150,9 +150,9 @@ def scan_query(message: bytes) -> Query | Fault:
 
 
 def skip_question_name(message: bytes) -> int:
-    """Where the first question's name ends, or 0 where it is malformed, compressed or too long.
+    """Where the name of the first question ends, or 0 if it is malformed, compressed or too long.
 
-    A name right behind the header has nothing to point at, so a pointer in it is a fault (RFC 9267 section 2).
+    A name right after the header has nothing to point at, so a pointer in it is a fault (RFC 9267 section 2).
     """
     position = HEADER
     size = len(message)
@@ -178,7 +178,7 @@ def is_truncated(reply: bytes) -> bool:
 
 
 def question_end(message: bytes) -> int:
-    """Where a single well-formed question ends, or 0 where there is none."""
+    """Where a single well-formed question ends, or 0 if there is none."""
     if len(message) < HEADER or message[4:6] != b"\0\1":
         return 0
     end = skip_question_name(message)
@@ -208,7 +208,7 @@ def _scan_records(message: bytes, position: int, *, most_authorities: int) -> Ed
                 return Fault.FORM
             edns = _edns(message, position, keepalive=keepalive)
         position = data_end
-    # Octets behind the message could become a record for a server that reads on (CVE-2018-14663).
+    # A server that reads on could take octets after the message for a record (CVE-2018-14663).
     return edns if position == len(message) else Fault.FORM
 
 
@@ -218,7 +218,7 @@ def _edns(message: bytes, position: int, *, keepalive: bool) -> Edns:
 
 
 def _skip_owner(message: bytes, position: int) -> int:
-    """Where an owner name ends, 0 if malformed. A pointer ends a name, and is not followed."""
+    """Where an owner name ends, 0 if it is malformed. A pointer ends a name and is not followed."""
     limit = position + 255
     size = len(message)
     while position < size and position < limit:
@@ -234,7 +234,7 @@ def _skip_owner(message: bytes, position: int) -> int:
 
 
 def _scan_options(message: bytes, position: int, end: int) -> bool | None:
-    """Whether edns-tcp-keepalive is among the options; None where they do not fit."""
+    """Whether edns-tcp-keepalive is among the options; None if they are malformed."""
     keepalive = False
     while position < end:
         if position + _OPTION_FIXED > end:
@@ -248,7 +248,7 @@ _ID_BLOCK: Final = 4096
 
 
 def random_ids() -> Iterator[bytes]:
-    """Message IDs from the system's random source, two octets each, for ever."""
+    """An endless stream of message IDs from the system's random source, two octets each."""
     while True:
         block = os.urandom(_ID_BLOCK)
         for index in range(0, _ID_BLOCK, 2):

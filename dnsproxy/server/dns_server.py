@@ -1,6 +1,7 @@
-"""The server: joins listening sockets, table and forwarder. One object a process; its run() is the service's lifetime.
+"""The server: joins listening sockets, table and forwarder. One object per process; its run() is the whole service.
 
-The law: a table answer waits for nothing, and one query may fail alone: here, and where the forwarder lands a reply.
+The law: an answer from the table waits for nothing, and a bug costs one query: it is caught here, and for replies in
+forward/completion.py.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from dnsproxy.server.stream_server import StreamServer
 from sidecar.loop.poller import Poller
 
 _ROUNDS = 16  # batches from one socket before the other tasks get their turn
-# In the time that so many take, others come: to look costs a system call, and to be woken for them ten times that.
+# While a batch of this size is processed, more arrive: checking costs one system call, a wakeup ten times as much.
 _FEW = 8
-_POLLED = 4  # upstream sockets, of a batch each, before the other tasks get theirs
-# Services that answer whatever they are sent (echo, discard, daytime, qotd, chargen, time), and no port at all: an
-# error of ours to a forged sender there would come back for ever.
+_POLLED = 4  # upstream sockets, one batch each, before the other tasks get their turn
+# Services that answer every datagram (echo, discard, daytime, qotd, chargen, time), and port 0: an error to a forged
+# sender there would come back for ever.
 _REFLECTORS = frozenset({0, 7, 9, 13, 17, 19, 37})
 
 
 class DnsServer:
-    """Answers from `table`, which may be replaced at any time, and forwards the rest."""
+    """Answers from `table`, which may be replaced at any time, and forwards all other queries."""
 
     def __init__(self, *, forwarding: ForwardSettings, limits: StreamLimits | None = None) -> None:
         self.table = HostTable()
@@ -47,19 +48,19 @@ class DnsServer:
 
     @property
     def outstanding(self) -> int:
-        """Queries that wait for an upstream."""
+        """How many queries wait for an upstream."""
         return len(self.forwarder) if self.forwarder is not None else 0
 
     def replace_upstreams(self, forwarding: ForwardSettings) -> None:
-        """Forward to other upstreams from now on; the caps stay those of the start."""
+        """Forward to other upstreams from now on; the limits stay those of the start."""
         self._forwarding = forwarding
         if self.forwarder is not None:
             self.forwarder.upstreams.replace(forwarding)
 
     async def ask_upstream(self, query: Query) -> bytes | None:
-        """Ask upstream for ourselves, whatever the table says: a whole reply that belongs to the query, or None.
+        """Ask the upstreams, whatever the table has: a whole reply that belongs to the query, or None.
 
-        The deadline is the caller's.
+        The caller sets the deadline.
         """
         return await self.forwarder.upstreams.exchange(query) if self.forwarder is not None else None
 
@@ -76,7 +77,7 @@ class DnsServer:
                     nursery.start_soon(self._streams.run, listener)
 
     async def drain(self) -> None:
-        """Answer what is under way: TCP connections end with FIN, forwarded queries land or time out."""
+        """Answer all open queries: TCP connections end with FIN, forwarded queries get a reply or SERVFAIL."""
         await self._streams.drain()
         if self.forwarder is not None:
             await self.forwarder.wait_empty()
@@ -115,7 +116,7 @@ class DnsServer:
             if self._quick.table is not self.table:
                 self._quick = QuickAnswers(self.table)
             return self._quick.answer(bodies)
-        except Exception:  # noqa: BLE001  # a bug there costs time and no answer: decide knows all that it knows
+        except Exception:  # noqa: BLE001  # a bug there costs time but no answer: decide answers all queries
             self.counters.failures += 1
             self._log.exception("a batch was not answered quickly", queries=len(bodies))
             return [None] * len(bodies), list(range(len(bodies)))
@@ -124,7 +125,7 @@ class DnsServer:
         message = port.message(position)
         try:
             return self._respond(message, position, port, forwarder)
-        except Exception:  # noqa: BLE001  # one query may fail alone: ending here would take the DNS from every pod
+        except Exception:  # noqa: BLE001  # a bug costs one query: ending here would stop the DNS of every pod
             return self._fail(message)
 
     def _respond(self, message: bytes, position: int, port: DatagramPort, forwarder: Forwarder) -> bytes | None:
@@ -156,7 +157,7 @@ class DnsServer:
         return await self.forwarder.streams.forward(forward, client=client)
 
     def _count(self, outcome: Answer | Refuse | Drop) -> bytes | None:
-        """The octets to send for an outcome of our own."""
+        """The octets to send for an outcome that needs no upstream."""
         if isinstance(outcome, Answer):
             self.counters.table_by_rcode[rcode_of(outcome.message)] += 1
             return outcome.message

@@ -1,8 +1,8 @@
 """One connection of DNS over TCP (RFC 7766): pipelined queries, answered out of order, and its end.
 
-The law: it costs a bounded number of tasks and octets, waits are bounded by a deadline beside each, and however much a
-client sends at once, all connections together keep the loop for one slice a turn. It is closed with FIN, all input
-read, because a client that reuses connections counts a reset as our failure.
+The law: a connection uses a bounded number of tasks and octets, and every wait has a deadline next to it. However much
+the clients send, all connections together occupy the loop for one slice per turn. A connection is closed with FIN after
+all input is read, because a client that reuses connections counts a reset as a failure of the server.
 """
 
 from __future__ import annotations
@@ -19,53 +19,53 @@ from dnsproxy.dns import stream_frames
 from sidecar.loop.slices import SLICE
 
 TURNS: Final = 16
-"""Connections that work in one turn of the loop; together they keep it for a slice."""
+"""Connections that work in one turn of the loop; together they occupy it for one slice."""
 _CHUNK: Final = 16 << 10
-"""Octets received at a time: some hundred queries."""
+"""Octets received in one call: some hundred queries."""
 _JOINED: Final = 16 << 10
-"""Octets of replies after which they are sent: a client that reads slowly must take them within limits.send."""
+"""Replies are sent when they have this many octets: a slow client must accept them within limits.send."""
 
 
 class StreamService(Protocol):
-    """What a connection asks about its messages."""
+    """Answers the messages of connections."""
 
     def respond_stream(self, message: bytes) -> bytes | Forward | None:
-        """The reply at once, what must be forwarded, or None where the connection is to be closed."""
+        """The reply, or the query to forward, or None if the connection must be closed."""
 
     async def forward_stream(self, forward: Forward, *, client: str) -> bytes:
-        """The reply to a query that is not ours, in bounded time; `client` is the address it came from."""
+        """The reply to a forwarded query, in bounded time; `client` is the address of the client."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamLimits:
-    """What one connection, one client and all of them may use; seconds and counts."""
+    """Limits of one connection, one client and all clients; seconds and counts."""
 
     idle: float = 30.0
     """Between the last reply and the next query: CoreDNS reuses a connection for 10 s (RFC 7766 section 6.2.3)."""
     message: float = 10.0
-    """For the first octet on a connection, and for a whole message once it has begun."""
+    """For the first octet on a connection, and for a whole message after its first octet."""
     send: float = 5.0
-    """For replies that leave together to be taken."""
+    """For the client to accept replies that leave together."""
     closing: float = 1.0
-    """For the client to close too, once it has our FIN."""
+    """For the client to close too, after our FIN."""
     pipelined: int = 64
     connections: int = 1024
     per_client: int = 256
 
 
 class _Turn(NamedTuple):
-    """What came of a turn."""
+    """The result of a turn."""
 
     frames: bytes
-    """Replies to be sent."""
+    """Replies to send."""
     waiting: Forward | None = None
-    """A query for which there was no slot."""
+    """A query to forward for which no slot was free."""
     garbage: bool = False
-    """It met what is not DNS."""
+    """Whether it received octets that are not DNS."""
 
 
 class StreamConnection:
-    """Serves one connection. `turns` is one semaphore for all of them, of TURNS: who has it works."""
+    """Serves one connection. `turns` is one semaphore of TURNS for all connections: its holders may work."""
 
     def __init__(
         self,
@@ -90,16 +90,16 @@ class StreamConnection:
         self._ended = False
 
     async def run(self) -> None:
-        """Serve until the client ends, breaks a limit or sends what is not DNS, or until stopped."""
+        """Serve until the client ends, exceeds a limit or sends octets that are not DNS, or until stopped."""
         async with trio.open_nursery() as nursery:
             while await self._wait_for_message():
-                # To acquire it takes a turn of the loop even if it is free: so many work in one turn, and no more.
+                # Acquiring takes a turn of the loop even if it is free: so at most TURNS connections work in one turn.
                 async with self._turns:
                     turn = self._take_turn(nursery)
                 if turn.frames:
                     await self._send(turn.frames, nursery.cancel_scope)
                 if turn.garbage:
-                    nursery.cancel_scope.cancel()  # what follows cannot be told apart either
+                    nursery.cancel_scope.cancel()  # the messages after it cannot be separated either
                     break
                 if turn.waiting is not None:
                     await self._slots.acquire()
@@ -108,12 +108,12 @@ class StreamConnection:
             await self._finish()
 
     def stop(self) -> None:
-        """Take no more queries; one that has begun to arrive and those under way are answered."""
+        """Accept no more queries; a query that has begun to arrive and the open ones are still answered."""
         self._stopping = True
         self._idle.cancel()
 
     def _take_turn(self, nursery: trio.Nursery) -> _Turn:
-        """Answer messages that have arrived whole, for a share of a slice; one at least."""
+        """Answer whole messages, for a share of a slice; at least one."""
         frames: list[bytes] = []
         size = 0
         end = perf_counter() + SLICE / TURNS
@@ -142,7 +142,7 @@ class StreamConnection:
         self._idle.deadline = trio.current_time() + self._limits.idle
 
     async def _send(self, frames: bytes, connection: trio.CancelScope) -> None:
-        """Send whole messages in one write (RFC 7766 section 8); a client that does not take them is cut off."""
+        """Send whole messages in one write (RFC 7766 section 8); a client that does not accept them is disconnected."""
         with trio.move_on_after(self._limits.send) as scope:
             try:
                 await self._send_in_order(frames)
@@ -153,7 +153,7 @@ class StreamConnection:
 
     async def _send_in_order(self, frames: bytes) -> None:
         try:
-            self._sending.acquire_nowait()  # nearly always; to await it would take a turn of the loop
+            self._sending.acquire_nowait()  # nearly always; awaiting it would take a turn of the loop
         except trio.WouldBlock:
             await self._sending.acquire()
         try:
@@ -162,10 +162,10 @@ class StreamConnection:
             self._sending.release()
 
     async def _wait_for_message(self) -> bool:
-        """Whether a whole message has arrived; not when the client has ended, is gone, or lets a deadline pass."""
+        """Whether a whole message has arrived; False if the client has ended or is gone, or after a deadline."""
         received = self._received
         if not received and not self._stopping:
-            # Between messages the client may take its time, and each reply gives it more.
+            # Between messages the client has the idle time, and each reply extends it.
             patience = self._limits.idle if self._seen_message else self._limits.message
             with trio.CancelScope(deadline=trio.current_time() + patience) as self._idle:
                 await self._receive()
@@ -185,7 +185,7 @@ class StreamConnection:
         self._received += chunk
 
     async def _finish(self) -> None:
-        """Say FIN and read what is still on its way, so that closing does not turn into a reset."""
+        """Send FIN and read the remaining input, so that closing does not become a reset."""
         with trio.move_on_after(self._limits.closing), contextlib.suppress(trio.BrokenResourceError):
             await self._stream.send_eof()
             while await self._stream.receive_some():

@@ -1,7 +1,7 @@
-"""DNS over TCP (RFC 7766): takes connections, as many as are allowed, and serves each to its end.
+"""DNS over TCP (RFC 7766): accepts connections up to the limits, and serves each to its end.
 
-The law: connections are bounded in total and per client address, and one connection's fault ends that connection alone.
-Where no descriptor is left, new ones wait; nobody else does.
+The law: connections are bounded in total and per client address, and a fault ends only the connection that caused it.
+Without free descriptors only new connections wait.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dnsproxy.answers.counters import Counters
 from dnsproxy.server.stream_connection import TURNS, StreamConnection, StreamLimits, StreamService
 
 _SPENT: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
-"""What accept(2) says when the process or the system has used something up: not this connection's fault."""
+"""Errors of accept(2) for exhausted resources of the process or the system, which a connection does not cause."""
 _PAUSE: Final = 0.1  # seconds; the connections wait in the kernel's queue
 _COMPLAIN_EVERY: Final = 60.0
 
@@ -38,7 +38,7 @@ class StreamServer:
         self._log = structlog.get_logger("dnsproxy.tcp")
 
     async def run(self, listener: trio.SocketListener) -> None:
-        """Take connections and serve them until cancelled."""
+        """Accept connections and serve them until cancelled."""
         complain_at = -math.inf
         async with trio.open_nursery() as nursery:
             while True:
@@ -48,9 +48,9 @@ class StreamServer:
                     if error.errno not in _SPENT:
                         raise
                     if trio.current_time() >= complain_at:
-                        # Once a minute: a line for each attempt would cost the answers more than the lack does.
+                        # Once a minute: logging each attempt would slow the answers more than the shortage does.
                         complain_at = trio.current_time() + _COMPLAIN_EVERY
-                        self._log.warning("cannot take a connection; it waits", cause=error.strerror)
+                        self._log.warning("cannot accept a connection; it waits", cause=error.strerror)
                     await trio.sleep(_PAUSE)
                 else:
                     nursery.start_soon(self.serve, stream)
@@ -60,7 +60,7 @@ class StreamServer:
         client = _client_of(stream)
         full = self._clients.total() >= self._limits.connections
         if self._stopping or client is None or full or self._clients[client] >= self._limits.per_client:
-            # One that is gone already was not refused.
+            # A connection that is already gone was not refused.
             self._counters.tcp_refused += client is not None
             await trio.aclose_forcefully(stream)
             return
@@ -70,7 +70,7 @@ class StreamServer:
         self._connections.add(connection)
         try:
             await connection.run()
-        except Exception:  # noqa: BLE001  # one connection may fail alone; ending here would end every client's service
+        except Exception:  # noqa: BLE001  # a bug costs one connection; ending here would end the service of every client
             self._counters.failures += 1
             self._log.exception("a connection failed")
         finally:
@@ -83,7 +83,7 @@ class StreamServer:
             await trio.aclose_forcefully(stream)
 
     async def drain(self) -> None:
-        """Take no more queries on any connection, and wait until all have ended, with FIN once all is answered."""
+        """Accept no more queries, and wait until all connections have ended, with FIN after their last reply."""
         self._stopping = True
         for connection in self._connections:
             connection.stop()
@@ -97,4 +97,4 @@ def _client_of(stream: trio.SocketStream) -> str | None:
     try:
         return str(stream.socket.getpeername()[0])
     except OSError:
-        return None  # gone before we looked
+        return None  # already gone

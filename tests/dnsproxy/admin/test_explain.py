@@ -201,9 +201,9 @@ def test_who_lost_and_why(claims: list[Claim], name: str, left_out: list[str]) -
         pytest.param("192.0.2.1", "is an IP address, not a hostname", id="an address"),
         pytest.param("*", "is not a hostname", id="a bare star"),
         pytest.param("a..b", "a label is empty", id="an empty label"),
-        pytest.param("a b.example.org", "is no host label", id="a blank inside"),
+        pytest.param("a b.example.org", "is not a host label", id="a blank inside"),
         pytest.param("a." * 200, "is longer than 255 octets", id="too long"),
-        pytest.param("\x1b[31mred", "is no host label", id="escapes"),
+        pytest.param("\x1b[31mred", "is not a host label", id="escapes"),
     ],
 )
 def test_why_there_is_nothing(name: str, reason: str) -> None:
@@ -219,7 +219,7 @@ def test_why_there_is_nothing(name: str, reason: str) -> None:
 @pytest.mark.parametrize(
     ("name", "reason", "found"),
     [
-        pytest.param("-bad-.example.org", "'-bad-.example.org': a label is no host label", True, id="a bad host"),
+        pytest.param("-bad-.example.org", "'-bad-.example.org': a label is not a host label", True, id="a bad host"),
         pytest.param("a.example.org", "a.example.org: Gateway edge/main does not exist", True, id="a route's host"),
         pytest.param("A.example.org.", "'a.Example.ORG.' is out", True, id="case and final dot"),
         pytest.param("a.example.org", "*.example.org: Gateway edge/main is ignored", True, id="a wildcard above it"),

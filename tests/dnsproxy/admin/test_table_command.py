@@ -37,7 +37,7 @@ def shop() -> Registry:
     registry = Registry(targets=Targets(("192.0.2.10", "2001:db8::10")), guards=Guards(deny=("no.example.org",)))
     registry.replace("Ingress", "shop/web", [claim("app.example.org"), claim("*.wild.example.org")])
     registry.replace("Ingress", "shop/late", [claim("app.example.org", "late", YOUNG), claim("no.example.org", "late")])
-    fault = Rejection(Origin("Ingress", "bad", "shop"), "'-x.example.org': a label '-x' is no host label")
+    fault = Rejection(Origin("Ingress", "bad", "shop"), "'-x.example.org': a label '-x' is not a host label")
     registry.replace("Ingress", "shop/bad", [claim("b.example.net", "bad")], [fault])
     return registry
 
@@ -103,7 +103,7 @@ async def test_no_name_is_no_failure_and_is_said() -> None:
         pytest.param("no.example.org", 1, "it is denied (--deny)", id="denied"),
         pytest.param("nobody.example.org", 1, "no object claims it", id="claimed by nobody"),
         pytest.param("-x.example.org", 1, "Ingress shop/bad: '-x.example.org': a label", id="rejected"),
-        pytest.param("a&name=app.example.org", 1, "is no host label", id="no second field"),
+        pytest.param("a&name=app.example.org", 1, "is not a host label", id="no second field"),
     ],
 )
 async def test_the_exit_status_is_the_answer_whatever_the_form(name: str, status: int, said: str, output: str) -> None:

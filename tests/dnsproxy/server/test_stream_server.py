@@ -460,7 +460,7 @@ async def test_where_descriptors_are_used_up_accepting_pauses_and_says_so_from_t
         nursery.start_soon(server.run, listener)  # type: ignore[arg-type]  # it has all that is used of one
         await wait_until(lambda: not listener.left)
     assert [(line["event"], line["cause"]) for line in logs] == [
-        ("cannot take a connection; it waits", "a reason")
+        ("cannot accept a connection; it waits", "a reason")
     ] * lines
 
 

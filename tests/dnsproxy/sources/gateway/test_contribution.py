@@ -235,7 +235,7 @@ def test_a_listener_claims_its_exact_name_as_a_mere_listener(listeners: list[Any
             id="every name",
         ),
         pytest.param([(HTTP_ROUTE, route())], "Gateway infra/main does not exist", id="no names and no Gateway"),
-        pytest.param([(HTTP_ROUTE, route("a*.org"))], "'a*.org': a label 'a*' is no host label", id="bad name"),
+        pytest.param([(HTTP_ROUTE, route("a*.org"))], "'a*.org': a label 'a*' is not a host label", id="bad name"),
         pytest.param(
             [(HTTP_ROUTE, route("a.org", annotations={TARGET: "?"})), (GATEWAY, gateway(listener()))],
             "switchback.dev/target: '?' is not an IP address",
