@@ -1,4 +1,4 @@
-"""What the admin server answers: requests to resources to answers, as values.
+"""Answers of the admin server as values: from a request to a resource to an answer.
 
 The law: pure. This module decides which path and method gives which answer; sockets, deadlines and framing are in
 server.py.
@@ -16,7 +16,7 @@ from prometheus_client.exposition import choose_encoder
 
 METHODS = ("GET", "HEAD")
 MAXIMUM_FIELDS = 16
-"""In the query of a request target."""
+"""Fields in the query of a request target."""
 
 TEXT = "text/plain; charset=utf-8"
 HTML = "text/html; charset=utf-8"
@@ -29,25 +29,25 @@ class Answer:
 
     status: int
     body: bytes | Iterator[bytes]
-    """An iterator is sent piece by piece: what is too large to be made at once. An empty piece lets others run."""
+    """An iterator is sent piece by piece, for a body too large to make at once. An empty piece lets other tasks run."""
     content_type: str = TEXT
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 Route = Callable[[Mapping[str, str]], Answer | Awaitable[Answer]]
-"""Gives the answer of a resource from the fields of the request's query."""
+"""From the fields of the request's query to the answer of a resource."""
 
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """Whether the program can do its work now, and if not why; the reason is a line of text."""
+    """Whether the program can do its work now; the reason is one line of text."""
 
     ready: bool
     reason: str
 
 
 def path_of(target: bytes) -> str:
-    """The path of a request target in origin or absolute form (RFC 9112 section 3.2), the query left out."""
+    """The path of a request target in origin or absolute form (RFC 9112 section 3.2), without the query."""
     path = target.partition(b"?")[0]
     if path.startswith((b"http://", b"https://")):
         path = b"/" + path.split(b"/", 3)[3] if path.count(b"/") > 2 else b"/"  # noqa: PLR2004  # the two of the scheme
@@ -55,7 +55,7 @@ def path_of(target: bytes) -> str:
 
 
 def query_of(target: bytes) -> dict[str, str]:
-    """The fields of a request target's query, the last of each name; none where there are more than anybody needs."""
+    """The fields of a request target's query, the last of each name; empty if there are more than MAXIMUM_FIELDS."""
     try:
         fields = parse_qsl(
             target.partition(b"?")[2].decode("ascii", "replace"),
@@ -68,7 +68,7 @@ def query_of(target: bytes) -> dict[str, str]:
 
 
 def refusal(method: str, path: str, paths: frozenset[str]) -> Answer | None:
-    """404 for a path that is none of ours, 405 for a method that none of them has, else None."""
+    """404 for an unknown path, 405 for a method other than GET and HEAD, else None."""
     if path not in paths:
         return Answer(404, f"There is nothing here; try {' '.join(sorted(paths))}\n".encode())
     if method not in METHODS:
@@ -77,9 +77,9 @@ def refusal(method: str, path: str, paths: frozenset[str]) -> Answer | None:
 
 
 def not_modified(answer: Answer, if_none_match: str) -> Answer:
-    """The answer, or 304 in its place where the client has it already (RFC 9110 sections 13.1.2 and 15.4.5).
+    """The answer, or 304 instead if the client already has it (RFC 9110 sections 13.1.2 and 15.4.5).
 
-    `if_none_match` is the field's value, empty without one; the tags are compared weakly.
+    `if_none_match` is the header's value, empty without the header; tags are compared weakly.
     """
     tag = answer.headers.get("ETag", "")
     given = [one.strip().removeprefix("W/") for one in if_none_match.split(",")]
@@ -89,12 +89,12 @@ def not_modified(answer: Answer, if_none_match: str) -> Answer:
 
 
 def readiness_answer(readiness: Readiness) -> Answer:
-    """200 or 503, the reason as text: what a kubelet reads and shows to people."""
+    """200 or 503 with the reason as text, which a kubelet shows in its events."""
     return Answer(200 if readiness.ready else 503, f"{readiness.reason}\n".encode())
 
 
 def metrics_answer(registry: CollectorRegistry, accept: str) -> Answer:
-    """The metrics in the format that the Accept header wants, Prometheus text or OpenMetrics."""
+    """The metrics in the format of the Accept header: Prometheus text or OpenMetrics."""
     encode, content_type = choose_encoder(accept)
     return Answer(200, encode(registry), content_type)
 
@@ -111,9 +111,9 @@ _PAGE_POLICY: Final = "; ".join(
 
 
 def page_answer(page: str | Generator[None, None, str]) -> Answer:
-    """A page that may show names from a cluster, made already or in steps between which others have their turn.
+    """A page that may show names from a cluster, either complete or made in steps, with other tasks in between.
 
-    Whatever it holds, it runs and loads nothing but this port's own style and script.
+    Its policy lets a browser load and run only the style and script of this port, whatever the page contains.
     """
     body = page.encode(errors="replace") if isinstance(page, str) else _pieces(page)
     return Answer(200, body, HTML, {"Content-Security-Policy": _PAGE_POLICY, "Referrer-Policy": "no-referrer"})

@@ -1,7 +1,7 @@
-"""Asking the admin port of a running server: one GET, one answer, both within limits.
+"""Asks the admin port of a running server: one GET and one answer, both within limits.
 
-The law: whoever listens there, a stranger or a server that fell ill, costs a bounded time and memory, and ends in an
-answer or in one line that says what to do.
+The law: time and memory are bounded, also if another program or a broken server listens there. The result is an answer
+or an error of one line that says what to do.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from sidecar.values.errors import ExitStatus, StartError
 from sidecar.values.text import one_line
 
 LARGEST: Final = 128 << 20
-"""Octets of an answer; 100,000 names are 20 MB."""
+"""Octets of an answer; 100,000 names take 20 MB."""
 CONNECT_SECONDS: Final = 5
 ANSWER_SECONDS: Final = 70
-"""For the whole answer; a little more than a server gives itself."""
+"""For the whole answer; a little more than the server allows itself."""
 
 _CHUNK: Final = 65_536
 _SHOWN: Final = 200
@@ -35,14 +35,14 @@ _ACCEPT: Final = MappingProxyType({"Accept": "application/json"})
 
 
 class NoAnswer(Exception):
-    """What asking came to, on one line."""
+    """There is no usable answer; the message is one line."""
 
     def __init__(self, message: str, *, status: int = 0, said: str = "") -> None:
         super().__init__(message)
         self.status = status
-        """The HTTP status of the answer; 0 where there was none."""
+        """The HTTP status of the answer; 0 without an answer."""
         self.said = said
-        """The beginning of its body, on one line."""
+        """The beginning of the body, on one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +51,13 @@ class Reply:
 
     body: bytes
     tag: str = ""
-    """Its entity tag, as it came; empty without one."""
+    """The entity tag as received; empty without one."""
     modified: bool = True
-    """False where the tag that was sent along still holds: the body is empty then."""
+    """False if the tag in the request is still current; the body is empty then."""
 
 
 async def ask(endpoint: Endpoint, target: str, *, program: str, largest: int = LARGEST) -> bytes:
-    """The body of the answer to `GET target`; `program` is what should be there, in words.
+    """The body of the answer to `GET target`; `program` is the command expected there, for messages.
 
     Raises StartError with status 3, which names --admin.
     """
@@ -75,7 +75,7 @@ async def get(
     largest: int = LARGEST,
     headers: Mapping[str, str] = _ACCEPT,
 ) -> Reply:
-    """The answer to `GET target`; `program` is what should be there, in words. Raises NoAnswer."""
+    """The answer to `GET target`; `program` is the command expected there, for messages. Raises NoAnswer."""
     try:
         with trio.fail_after(CONNECT_SECONDS):
             stream = await _connect(endpoint)
@@ -88,9 +88,9 @@ async def get(
             async with stream:
                 status, reply = await _exchange(stream, endpoint, target, largest, headers)
     except trio.TooSlowError:
-        raise NoAnswer(f"no whole answer came within {ANSWER_SECONDS} s") from None
+        raise NoAnswer(f"no complete answer within {ANSWER_SECONDS} s") from None
     except (trio.BrokenResourceError, h11.ProtocolError) as error:
-        raise NoAnswer(f"what came is no whole HTTP answer ({_cause(error)}); is this its --admin?") from None
+        raise NoAnswer(f"the answer is not complete HTTP ({_cause(error)}); is this its --admin?") from None
     if status == _NOT_FOUND:
         path = target.partition("?")[0]
         raise NoAnswer(f"the server there has no {path}; it is no `{program}`, or an older one")
@@ -101,7 +101,7 @@ async def get(
 
 
 async def _connect(endpoint: Endpoint) -> trio.SocketStream:
-    """Not open_tcp_stream: what it raises for an address literal no longer says why."""
+    """open_tcp_stream would hide why a connection to an address literal failed."""
     connecting = trio.socket.socket(socket.AF_INET6 if ":" in endpoint.host else socket.AF_INET, socket.SOCK_STREAM)
     try:
         await connecting.connect((endpoint.host, endpoint.port))

@@ -1,9 +1,9 @@
 """The admin port: health, readiness, metrics and a status page over HTTP/1.1 (h11 on trio streams).
 
-The law: whoever connects can cost neither memory nor time without a bound: deadlines for the head and for each answer,
-a maximum head, no request body, one request a connection, and a cap on connections where the newest is served and the
-oldest gives way, so that a probe gets through any number of idle clients. Large answers are made a piece at a time for
-all who want one together: what else runs on the loop waits for one piece, however many clients there are.
+The law: a client can use only a bounded amount of memory and time. There are deadlines for the request head and for
+each answer, a maximum head size, no request body, and one request per connection. At most MAXIMUM_CONNECTIONS are open;
+one more closes the oldest, so a probe gets through any number of idle clients. Large answers are made in pieces, one
+piece at a time over all clients: other tasks on the loop never wait for more than one piece.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ HEAD_SECONDS: Final = 5
 ANSWER_SECONDS: Final = 5
 SEND_SECONDS: Final = 10
 STREAM_SECONDS: Final = 60
-"""For a whole answer that is sent in pieces; SEND_SECONDS is for each of them."""
+"""For a whole answer sent in pieces; each piece has SEND_SECONDS."""
 LINGER_SECONDS: Final = 1
 MAXIMUM_HEAD: Final = 16_384
 MAXIMUM_CONNECTIONS: Final = 256
-"""Hundreds of nodes that begin together are all answered; each costs some kilobytes."""
+"""Enough for hundreds of nodes that start together; a connection takes a few kilobytes."""
 MAXIMUM_STREAMS: Final = 64
-"""Answers in pieces at a time: each may hold on to what it walks through. Here too the oldest gives way."""
+"""Answers in pieces at the same time, because each may keep its data in memory. Beyond this the oldest is cancelled."""
 _CHUNK: Final = 4_096
 
 _NO_ROUTES: Final[Mapping[str, Route]] = MappingProxyType({})
@@ -64,9 +64,9 @@ async def serve_admin(
     routes: Mapping[str, Route] = _NO_ROUTES,
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Serve until cancelled; closes the listeners (of listen_tcp) at its end.
+    """Serve until cancelled, then close the listeners (made by listen_tcp).
 
-    `page` gives the HTML at `/`, with everything from outside already escaped. `routes` maps more paths to functions.
+    `page` returns the HTML of `/`, with foreign text already escaped. `routes` maps further paths to functions.
     """
     resources = _Resources(readiness=readiness, registry=registry, page=page, routes=routes)
     connections = _Newest(MAXIMUM_CONNECTIONS)
@@ -78,7 +78,7 @@ async def serve_admin(
             except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
                 pass
             except Exception:
-                # One connection's fault, whatever it is, must not end the program that is being asked for its health.
+                # An error in one connection must not end a program that is being asked for its health.
                 log.exception("admin request failed")
 
     streams = [trio.SocketListener(trio.socket.from_stdlib_socket(listener)) for listener in listeners]
@@ -88,7 +88,7 @@ async def serve_admin(
 
 
 class _Newest:
-    """So many at a time: where there are more, the oldest is cancelled."""
+    """At most this many at the same time: one more cancels the oldest."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -125,7 +125,7 @@ class _Resources:
         self.paths = frozenset({"/", "/healthz", "/readyz", "/metrics", *self._routes})
 
     async def answer(self, path: str, query: Mapping[str, str], accept: str) -> Answer:
-        """The answer of a path that is in `paths`."""
+        """The answer for one of `paths`."""
         if path in self._routes:
             answer = self._routes[path](query)
             if isinstance(answer, Answer):
@@ -160,7 +160,7 @@ async def _serve_connection(stream: trio.SocketStream, resources: _Resources) ->
 
 
 async def _receive_request(stream: trio.SocketStream, http: h11.Connection) -> h11.Request | None:
-    """The head of a request, or None where the client left before it was whole."""
+    """The head of a request, or None if the client left before it was complete."""
     while True:
         event = http.next_event()
         if isinstance(event, h11.Request):
@@ -181,7 +181,7 @@ async def _answer(request: h11.Request, resources: _Resources) -> Answer:
     try:
         answer = await resources.answer(path, query_of(request.target), headers.get(b"accept", ""))
     except Exception:
-        # A fault in a page or a collector is that page's alone; the client hears of it, the log has it.
+        # An error in a page or a collector fails this request alone; the log has the traceback.
         log.exception("admin resource failed", path=path)
         return Answer(500, b"This failed; the log says why.\n")
     return not_modified(answer, headers.get(b"if-none-match", ""))
@@ -206,13 +206,13 @@ def _headers_of(answer: Answer) -> dict[str, str]:
     has_content = answer.status != 304  # noqa: PLR2004  # Not Modified, which has neither content nor its length
     headers = {
         **({"Content-Type": answer.content_type} if has_content else {}),
-        # To be asked for anew each time; what has a tag may be kept for that.
+        # Answers must be requested again each time; a client may keep one with a tag to revalidate it.
         "Cache-Control": "no-cache" if "ETag" in answer.headers else "no-store",
         "X-Content-Type-Options": "nosniff",
         "Connection": "close",
         **answer.headers,
     }
-    # Without a length h11 sends chunks, so that a client can tell a whole answer from a cut one.
+    # Without a length h11 sends chunks, so a client can tell a complete answer from a truncated one.
     return headers | (
         {"Content-Length": str(len(answer.body))} if isinstance(answer.body, bytes) and has_content else {}
     )
@@ -223,7 +223,7 @@ async def _send_pieces(
 ) -> None:
     octets = head
     while True:
-        # The lock goes from one to the next in the order in which they ask, and each time past whatever else is due.
+        # trio hands the lock over in the order of requests, and each time lets other tasks run in between.
         async with turn:
             piece = _next_piece(pieces)
         if piece is None:
@@ -239,7 +239,7 @@ async def _send_pieces(
 
 
 def _next_piece(pieces: Iterator[bytes]) -> bytes | None:
-    """The next piece that holds anything, or an empty one where a slice is over before; None at the end."""
+    """The next piece that is not empty, or an empty one if the slice ends first; None at the end."""
     end = perf_counter() + SLICE
     piece = next(pieces, None)
     while piece == b"" and perf_counter() < end:
@@ -248,7 +248,7 @@ def _next_piece(pieces: Iterator[bytes]) -> bytes | None:
 
 
 async def _linger(stream: trio.SocketStream) -> None:
-    """Read what the client still sends: closing on unread octets resets the connection, and the answer with it."""
+    """Read what the client still sends: closing with unread octets would reset the connection and lose the answer."""
     with trio.move_on_after(LINGER_SECONDS):
         for _ in range(MAXIMUM_HEAD // _CHUNK):
             if not await stream.receive_some(_CHUNK):

@@ -1,7 +1,7 @@
-"""Commands of a group that are imported when they are called, and not when another one is.
+"""Commands of a group, each imported only when it is called.
 
-The law: a mapping like any other, so that click's help, completion and "did you mean" work as ever; only looking a
-command up imports its module. A server that starts pays for itself alone.
+The law: an ordinary mapping, so that click's help, completion and "did you mean" keep working; only the lookup of a
+command imports its module. A server does not load the code of other commands.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import click
 
 
 class LazyCommands(MutableMapping[str, click.Command]):
-    """Commands by name; `places` has `MODULE:ATTRIBUTE` for each."""
+    """Commands by name; `places` maps each name to `MODULE:ATTRIBUTE`."""
 
     def __init__(self, places: Mapping[str, str]) -> None:
         self._places = dict(places)
@@ -40,5 +40,5 @@ class LazyCommands(MutableMapping[str, click.Command]):
         return len(self._places)
 
     def __contains__(self, name: object) -> bool:
-        """Not by looking it up, as Mapping would."""
+        """Without the lookup that Mapping would do, because that imports."""
         return name in self._places

@@ -1,7 +1,7 @@
-"""Logs: one event a line on stderr, as JSON for machines or in columns for people.
+"""Logs: one line per event on stderr, as JSON for machines or in columns for people.
 
-The law: a log line never waits, never ends the program, and never carries a control character from outside. Configured
-once, at the start of a program; everything else only calls structlog.get_logger().
+The law: a log line never waits, never ends the program, and never contains a control character from outside. Logging is
+configured once, at the start of a program; all other code only calls structlog.get_logger().
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 from sidecar.cli.stderr import Stderr
 from sidecar.values.text import colour_choice, escape_controls
 
-# These say at level info what every request was; for us that is a debugging matter.
+# These log every request at level info; here that is debug information.
 _CHATTY = ("httpx2", "httpcore2", "kubernetes", "urllib3")
 
 
 def configure_logging(*, format: str | None = None, level: str = "info", stream: TextIO | None = None) -> None:  # noqa: A002
     """Send structlog and the standard library's logging to stderr.
 
-    `format` is "json" or "console"; without one, console on a terminal and JSON elsewhere. `level` is debug, info,
-    warning or error. Colours only in console form on a terminal, as NO_COLOR and FORCE_COLOR have it.
+    `format` is "json" or "console"; None is console on a terminal and JSON elsewhere. `level` is debug, info, warning
+    or error. Colours are for the console format on a terminal; NO_COLOR and FORCE_COLOR override that.
     """
     output = Stderr(stream)
     number = logging.getLevelNamesMapping()[level.upper()]
@@ -58,7 +58,7 @@ def _renderer(format: str, *, terminal: bool) -> list[Processor]:  # noqa: A002
 
 
 def _format_json(event: Any, **_: Any) -> str:
-    # JSON escapes every control character but the last one of ASCII.
+    # JSON escapes every control character but DEL.
     return json.dumps(event, default=str).replace("\x7f", "\\u007f")
 
 
@@ -76,11 +76,11 @@ def _configure_standard_library(output: Stderr, renderer: Sequence[Processor], l
 
 
 def escape_values(_logger: WrappedLogger, _method: str, event_dict: EventDict) -> EventDict:
-    """Escape control characters in everything that is logged."""
+    """Escape control characters in all logged values."""
     return {key: value if key in _OWN else _escaped(value) for key, value in event_dict.items()}
 
 
-# What structlog itself put there and reads again.
+# Set and read by structlog itself.
 _OWN = frozenset({"exc_info", "stack_info", "_record", "_from_structlog", "_logger"})
 
 
@@ -91,7 +91,7 @@ def _escaped(value: Any) -> Any:
 
 
 def escape_traceback(_logger: WrappedLogger, _method: str, event_dict: EventDict) -> EventDict:
-    """A traceback keeps its lines; the message in it may come from outside."""
+    """Escape a traceback except its line ends: the message in it may come from outside."""
     if "exception" in event_dict:
         event_dict["exception"] = escape_controls(event_dict["exception"], keep="\n")
     return event_dict

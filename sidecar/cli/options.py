@@ -1,6 +1,7 @@
-"""Flags that programs have in common, and all that a command line needs in one place to import from.
+"""Flags that several programs have, and one place to import everything that a command line needs.
 
-The law: a flag's value is turned into a checked value here, at the edge; nothing behind it sees the text again.
+The law: the text of a flag becomes a checked value here, at the edge; no other code sees the text. A parser knows
+nothing of click; the message of its ValueError is shown to the user.
 """
 
 from __future__ import annotations
@@ -50,14 +51,14 @@ else:
 
 
 class CheckedType(ParamType):
-    """The value that `parse` makes of the text, once; a default may be such a value already."""
+    """The value that `parse` returns for the text; a default may already be such a value."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
         self.name = name
         self._parse = parse
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The checked value; a bad text is click's BadParameter."""
+        """The checked value. Raises click's BadParameter for an invalid text."""
         if not isinstance(value, str):
             return value
         try:
@@ -67,7 +68,7 @@ class CheckedType(ParamType):
 
 
 class EndpointType(CheckedType):
-    """A flag's value as an Endpoint: `ADDR:PORT`, and `ADDR` alone where there is a default port."""
+    """A flag's value as an Endpoint: `ADDR:PORT`, or `ADDR` alone if there is a default port."""
 
     def __init__(self, default_port: int | None = None) -> None:
         name = "addr:port" if default_port is None else "addr[:port]"
@@ -80,7 +81,7 @@ class _AdminType(EndpointType):
 
 
 class Seconds(click.FloatRange):
-    """A flag's value as a number of seconds, from `lowest` to a day: what is to last longer is to last for ever."""
+    """A flag's value in seconds, `lowest` to 86,400."""
 
     name = "seconds"
 
@@ -88,26 +89,26 @@ class Seconds(click.FloatRange):
         super().__init__(lowest, 86_400)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number; a bad text is click's BadParameter."""
+        """The number. Raises click's BadParameter for an invalid text."""
         try:
             number = float(value)
         except ValueError:
             number = math.nan
         if math.isnan(number):
-            # Not a number is outside of every range, and still not less than its lower end.
+            # NaN is in no range, but is not less than a lower bound either.
             self.fail(f"{value!r} is not a number of seconds.", param, ctx)
         return float(super().convert(number, param, ctx))
 
 
 def add_options(command: Decorated, *options: Callable[[Decorated], Decorated]) -> Decorated:
-    """The command with these flags, in the order in which --help is to name them."""
+    """The command with these flags, in the order of --help."""
     for option in reversed(options):
         command = option(command)
     return command
 
 
 def kubeconfig_options(purpose: str = "How to reach the API server.") -> Callable[[Decorated], Decorated]:
-    """`--kubeconfig` and `--context`: what load_cluster takes."""
+    """`--kubeconfig` and `--context`, the arguments of load_cluster."""
 
     def decorate(command: Decorated) -> Decorated:
         return add_options(
@@ -124,7 +125,7 @@ def kubeconfig_options(purpose: str = "How to reach the API server.") -> Callabl
 
 
 def admin_option(default: str) -> Callable[[Decorated], Decorated]:
-    """`--admin ADDR:PORT`: gives `admin`, an Endpoint, or None for `off`."""
+    """`--admin ADDR:PORT` as `admin`: an Endpoint, or None for `off`."""
     return click.option(
         "--admin",
         type=_AdminType(),
@@ -134,7 +135,7 @@ def admin_option(default: str) -> Callable[[Decorated], Decorated]:
 
 
 def log_options(command: Decorated) -> Decorated:
-    """`--log-format` and `--log-level`: what configure_logging takes as format and level."""
+    """`--log-format` and `--log-level`, the arguments of configure_logging."""
     return add_options(
         command,
         click.option(
@@ -146,6 +147,6 @@ def log_options(command: Decorated) -> Decorated:
             "--log-level",
             type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
             default="info",
-            help="What to leave out of the log.",
+            help="The lowest level that is logged.",
         ),
     )

@@ -1,6 +1,6 @@
-"""From a command to a running trio program, and from its end to an exit status.
+"""Runs a trio program, and turns its end into an exit status.
 
-The law: an expected failure is one line on stderr and a status; a traceback is left for bugs alone.
+The law: an expected failure is one line on stderr and an exit status; only a bug shows a traceback.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from sidecar.values.text import one_line
 Arguments = TypeVarTuple("Arguments")
 
 INTERRUPTED: Final = 130
-"""The status after Ctrl-C: 128 and the number of SIGINT, as shells have it."""
+"""The exit status after Ctrl-C: 128 plus the number of SIGINT, as in shells."""
 
 
 def run_program(async_fn: Callable[[*Arguments], Awaitable[int | None]], *args: *Arguments) -> NoReturn:
-    """Run a program under trio and exit with the status that it gives; None is 0.
+    """Run a program under trio and exit with the status that it returns; None is 0.
 
-    A StartError, alone or in nested groups, is one line on stderr and its status. Ctrl-C exits 130. A reader of stdout
-    that went away ends the program quietly. Anything else is a bug and keeps its traceback.
+    A StartError, alone or in nested groups, is one line on stderr and its status. Ctrl-C exits with 130. If the reader
+    of stdout has gone, the program ends without a message. Any other exception is a bug and keeps its traceback.
     """
     try:
         status = trio.run(async_fn, *args)
@@ -61,7 +61,7 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 def _stdout_has_no_reader() -> bool:
-    """Asked of the descriptor itself: a broken socket raises the same exception and must not end a server quietly."""
+    """Checks the descriptor itself: a broken socket raises the same exception and must not end a server silently."""
     try:
         descriptor = sys.stdout.fileno()
     except (AttributeError, ValueError, OSError):
@@ -70,7 +70,7 @@ def _stdout_has_no_reader() -> bool:
     poll.register(descriptor, 0)
     if not any(events & select.POLLERR for _, events in poll.poll(0)):
         return False
-    # The interpreter flushes stdout once more at its end; that must not complain either.
+    # The interpreter flushes stdout once more at its end; that must not fail either.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, descriptor)
     os.close(nowhere)

@@ -1,6 +1,6 @@
-"""The end of a program: a first signal asks it to finish, a second one or the end of the grace makes it.
+"""Ends a program by signals: the first asks it to finish; the second, or the end of the grace period, cancels it.
 
-The law: signals are received here and nowhere else, and what they end is a cancel scope, never the process.
+The law: only this module receives signals, and it ends a cancel scope, never the process.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
 async def run_until_signal(serve: Callable[[trio.Event], Awaitable[None]], *, grace: float) -> int:
-    """Run `serve(stopping)` until it returns; gives the exit status, 0, or 130 after Ctrl-C.
+    """Run `serve(stopping)` until it returns; returns the exit status: 0, or 130 after Ctrl-C.
 
-    The first SIGTERM or SIGINT sets `stopping`: serve should take no new work, finish what it has, and return. It is
-    cancelled when grace seconds have passed or a second signal comes.
+    The first SIGTERM or SIGINT sets `stopping`: `serve` should accept no new work, finish its current work, and return.
+    It is cancelled after `grace` seconds, or by a second signal.
     """
     stopping = trio.Event()
     status = 0

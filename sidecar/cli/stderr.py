@@ -1,6 +1,6 @@
-"""Writing lines to stderr so that nobody there can stop the program: a full pipe, a closed one, no stderr at all.
+"""Writes lines to stderr so that its reader can never stop the program: a full pipe, a closed pipe, no stderr at all.
 
-The law: a write never waits. What does not fit now is lost, counted, and said when there is room again.
+The law: a write never waits. A line that does not fit is lost and counted; the count is written when there is room.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SLICE = select.PIPE_BUF
 
 
 class Stderr(io.TextIOBase):
-    """A text stream onto a descriptor, or onto a stream without one (tests capture with such)."""
+    """A text stream to a descriptor, or to a stream without one (as tests use for capturing)."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream if stream is not None else sys.stderr
@@ -25,11 +25,11 @@ class Stderr(io.TextIOBase):
 
     @property
     def lost(self) -> int:
-        """Lines that nobody took and that nobody was told about yet."""
+        """Lines that were lost and not reported yet."""
         return self._lost
 
     def isatty(self) -> bool:
-        """Whether a person may be reading."""
+        """Whether this is a terminal, so that a person may be reading."""
         return self._stream is not None and not self._stream.closed and self._stream.isatty()
 
     def write(self, text: str) -> int:
@@ -40,7 +40,7 @@ class Stderr(io.TextIOBase):
             if not self._put(text):
                 self._lost += 1
         except (OSError, ValueError):
-            # Closed by the other side, or by us at the interpreter's end: a log without a reader is no reason to stop.
+            # Closed by the reader, or by the interpreter at its end: a log without a reader must not stop the program.
             self._lost += 1
         return len(text)
 
@@ -56,7 +56,7 @@ class Stderr(io.TextIOBase):
     def _put_slice(self, octets: bytes) -> bool:
         if self._descriptor is None or not _is_writable(self._descriptor):
             return False
-        # Not through sys.stderr: what Python could not write it would keep, and block on at exit.
+        # sys.stderr would keep what it could not write, and block on it at exit.
         return os.write(self._descriptor, octets) == len(octets)
 
 

@@ -1,8 +1,8 @@
-"""Commands that report every fault of their command line at once. The rules that all programs share, on click.
+"""Commands that report all errors of a command line at once: click with the rules that all programs share.
 
 The law: every flag has an environment variable PREFIX_FLAG, an empty variable counts as unset, and all bad values are
-reported together, one line each that names flag and variable, with exit status 2. The prefix is said once, at the root
-command (`context_settings={"auto_envvar_prefix": "DNSPROXY"}`); the commands below it inherit it.
+reported together, one line each that names flag and variable, with exit status 2. The prefix is set once, at the root
+command (`context_settings={"auto_envvar_prefix": "DNSPROXY"}`); its subcommands inherit it.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ _FAULTS: Final = f"{__name__}.faults"
 
 
 class BadUsage(click.UsageError):
-    """One or more faults of a command line, each shown as a line of its own and nothing else."""
+    """One or more errors of a command line, each shown as one line."""
 
     def __init__(self, faults: Sequence[str]) -> None:
         super().__init__("\n".join(faults))
         self.faults = tuple(map(one_line, faults))
 
     def show(self, file: Any = None) -> None:
-        """Write the lines; click calls this on its way out."""
+        """Write the lines; click calls this before it exits."""
         for fault in self.faults:
             click.echo(f"Error: {fault}", file=file, err=file is None)
 
 
 class _Reporting(click.Command):
-    """What Command and Group share: options that collect, an inherited prefix, errors as plain lines."""
+    """The common part of Command and Group: collected errors, an inherited prefix, errors as plain lines."""
 
     def __init__(self, *args: Any, **attributes: Any) -> None:
         super().__init__(*args, **attributes)
@@ -46,11 +46,11 @@ class _Reporting(click.Command):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Parse the arguments. Raises BadUsage with every fault."""
+        """Parse the arguments. Raises BadUsage with all errors."""
         if parent is None:
             extra.setdefault("color", colour_choice(os.environ))
         elif parent.auto_envvar_prefix and "auto_envvar_prefix" not in self.context_settings:
-            # click would add the command's own name: DNSPROXY_SERVE_TTL.
+            # click would add the name of the command: DNSPROXY_SERVE_TTL.
             extra.setdefault("auto_envvar_prefix", parent.auto_envvar_prefix)
         try:
             return super().make_context(info_name, args, parent, **extra)
@@ -60,7 +60,7 @@ class _Reporting(click.Command):
             raise _as_bad_usage(error) from None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse everything there is before complaining about any of it."""
+        """Parse all arguments before any error is reported."""
         if ctx.resilient_parsing:
             return super().parse_args(ctx, args)
         faults: list[str] = []
@@ -72,7 +72,7 @@ class _Reporting(click.Command):
         return rest
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; usage and start errors that it raises become plain lines too."""
+        """Run the command; its usage and start errors become plain lines too."""
         try:
             return super().invoke(ctx)
         except StartError as error:
@@ -82,7 +82,7 @@ class _Reporting(click.Command):
             raise _as_bad_usage(error) from None
 
     def _without_unknown_flags(self, ctx: click.Context, args: list[str], faults: list[str]) -> list[str]:
-        """The parser stops at the first unknown flag; without it the values beside it are looked at as well."""
+        """The parser stops at the first unknown flag; without the flag it checks the other values as well."""
         args = list(args)
         while True:
             try:
@@ -92,7 +92,7 @@ class _Reporting(click.Command):
                 kept = [arg for arg in args if arg.split("=", 1)[0] != error.option_name]
                 if len(kept) == len(args):  # one letter of a cluster such as -xq
                     raise BadUsage(faults) from None
-                # What followed an unknown flag may have been its value: no fault of its own.
+                # The argument after an unknown flag may have been its value, so it is not an error by itself.
                 ctx.allow_extra_args = True
                 args = kept
             else:
@@ -100,7 +100,7 @@ class _Reporting(click.Command):
 
 
 class Command(_Reporting):
-    """A command whose bad values are reported together."""
+    """A command that reports all bad values together."""
 
 
 class Group(_Reporting, click.Group):
@@ -148,7 +148,7 @@ class _Argument(_Collecting, click.Argument):
 
 
 def _make_collecting(param: click.Parameter) -> None:
-    """Parameters are declared with plain click.option and click.argument; only the plain ones are changed."""
+    """Parameters are declared with click.option and click.argument; subclasses of theirs are left alone."""
     if type(param) is click.Option:
         param.__class__ = _Option
         param.show_envvar = True

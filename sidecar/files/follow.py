@@ -1,6 +1,6 @@
-"""Follows one file: what it says now, and again whenever it is another file or has other contents.
+"""Follows one file: reports its content, and again whenever the file or its content is replaced.
 
-The law: a file that cannot be used changes nothing and is told of once; what was read last counts until it can.
+The law: an unusable file changes nothing and is logged once; the last good content counts until the file is usable.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import structlog
 import trio
 
 Mark = tuple[int, ...]
-"""What tells one state of a file from another without reading it; empty where there is none."""
+"""Identifies one state of a file without reading it; empty if there is no file."""
 
 LOOK_EVERY: Final = 0.5
-"""Seconds. A mounted ConfigMap changes by a swapped link, which inotify on the file never sees."""
+"""Seconds. A mounted ConfigMap changes by a replaced symbolic link, which inotify on the file does not report."""
 
 Value = TypeVar("Value")
 
@@ -32,9 +32,10 @@ async def follow_file(
     tell: Callable[[Value], Awaitable[None]],
     seen: Mark | None = None,
 ) -> None:
-    """Tell what `read` makes of the file after every change since the state `seen` until cancelled; None: and now.
+    """Report the result of `read` after every change, until cancelled.
 
-    `read` raises OSError or ValueError for a file that cannot be used; the text of the ValueError goes into the log.
+    `seen` is the state that the caller has already read; None reports the present content too. `read` raises OSError or
+    ValueError for an unusable file; the text of the ValueError goes into the log.
     """
     last = seen
     trouble = ""
@@ -42,16 +43,16 @@ async def follow_file(
         await trio.sleep(LOOK_EVERY)
         mark, before = file_mark(path), last
         last = mark
-        # A file that is still being written would be read in half: wait until it rests.
+        # A file that is still being written would be read in part: wait until its mark stays the same.
         if mark != before or (mark == seen and not trouble):
             continue
         try:
             value = await read(path)
         except (OSError, ValueError) as error:
-            # Tried again even if it rests, because a permission changes no mark.
+            # Tried again even if the mark stays the same, because a new permission does not change it.
             cause = reason_of(error)
             if cause != trouble:
-                log.warning("cannot use a file; what it said before stays", path=str(path), cause=cause)
+                log.warning("cannot use a file; its last good content stays in use", path=str(path), cause=cause)
             trouble = cause
             continue
         if file_mark(path) != mark:
@@ -61,7 +62,7 @@ async def follow_file(
 
 
 def file_mark(path: Path) -> Mark:
-    """The present state of a file."""
+    """The current state of a file."""
     try:
         status = os.stat(path)
     except OSError:
@@ -70,12 +71,12 @@ def file_mark(path: Path) -> Mark:
 
 
 def reason_of(error: OSError | ValueError) -> str:
-    """What a person needs to read of it."""
+    """The part of an error that a person needs."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def read_regular_file(path: Path, *, largest: int) -> str:
-    """The text of a file, octets that are no UTF-8 replaced. Raises OSError; ValueError for one that is too large."""
+    """The text of a file, with invalid UTF-8 replaced. Raises OSError, and ValueError for a file that is too large."""
     with open_regular_file(path) as file:
         content = file.read(largest + 1)
     if len(content) > largest:
@@ -84,9 +85,9 @@ def read_regular_file(path: Path, *, largest: int) -> str:
 
 
 def open_regular_file(path: Path) -> BinaryIO:
-    """For files that may have become anything: to open or to read a pipe would wait for its writer.
+    """Open a file that may have become anything, without waiting: opening a pipe would wait for its writer.
 
-    Raises OSError; ValueError for what is no regular file.
+    Raises OSError, and ValueError if it is not a regular file.
     """
     file: BinaryIO = open(path, "rb", opener=_open_at_once)  # noqa: SIM115  # the caller's to close
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):

@@ -1,7 +1,7 @@
-"""Deadlines of many connections in one coarse wheel: setting one is two set operations, and activity sets none.
+"""Deadlines of many connections in one timing wheel: setting one costs two set operations; traffic costs none.
 
-The law: pure; times are seconds of a monotonic clock that the caller reads. An item comes out of the wheel at or after
-its time, at most one tick late, and then decides itself whether its time has moved.
+The law: pure; times are seconds of a monotonic clock that the caller reads. The wheel returns an item at or after its
+time, at most one tick late; the item then decides whether its deadline has moved.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import Final, Generic, Protocol, TypeVar
 
 TICK: Final = 0.25
-"""Seconds. No deadline of a relayed connection means more than this."""
+"""Seconds. No deadline of a relayed connection needs to be more precise."""
 
 NOWHERE: Final = -1
 
 
 class Item(Protocol):
-    """What a wheel holds: a thing that remembers where it was put."""
+    """An item of a wheel; it stores its slot."""
 
     slot: int
-    """NOWHERE before the first schedule; the wheel's own afterwards."""
+    """NOWHERE before the first schedule; afterwards only the wheel sets it."""
 
 
 ItemT = TypeVar("ItemT", bound=Item)
@@ -32,8 +32,8 @@ class Wheel(Generic[ItemT]):
         self._done = int(now / TICK)
 
     def schedule(self, item: ItemT, at: float) -> None:
-        """Have the item come out at this time, and no longer at another."""
-        # A slot that has passed already is never looked at again.
+        """Set the item's time, in place of an earlier one."""
+        # due() never looks at a slot that has passed.
         slot = max(int(at / TICK) + 1, self._done + 1)
         if item.slot == slot:
             return
@@ -47,12 +47,12 @@ class Wheel(Generic[ItemT]):
             held.add(item)
 
     def hasten(self, item: ItemT, at: float) -> None:
-        """As schedule, but only where that is sooner than what the item has."""
+        """As schedule, but only if this is sooner than the item's time."""
         if item.slot == NOWHERE or int(at / TICK) + 1 < item.slot:
             self.schedule(item, at)
 
     def cancel(self, item: ItemT) -> None:
-        """Forget the item; one that is not there is no fault."""
+        """Take the item out; does nothing if it is not in the wheel."""
         if item.slot == NOWHERE:
             return
         held = self._slots.get(item.slot)
@@ -63,7 +63,7 @@ class Wheel(Generic[ItemT]):
         item.slot = NOWHERE
 
     def due(self, now: float) -> list[ItemT]:
-        """Take out every item whose time has come."""
+        """Take out and return every item whose time has come."""
         current = int(now / TICK)
         if current - self._done > len(self._slots):
             passed = [slot for slot in self._slots if slot <= current]

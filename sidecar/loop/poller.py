@@ -1,12 +1,12 @@
-"""One descriptor that stands for many sockets, waited for by one trio task and drained by hand.
+"""One descriptor for many sockets: one trio task waits for it, and handlers drain the sockets.
 
-Waking a trio task costs ten times a system call, so programs that move many small messages over many sockets must not
-pay it per socket and message. Here the sockets are registered once, edge-triggered, in an epoll instance of their own;
-that instance is itself readable when any of them has news (epoll(7)), and trio waits for it alone. Where news comes in
-quick succession, even that is too often: then the loop may wait for the next batch itself, for a moment.
+Waking a trio task costs as much as ten system calls, so a program that moves many small messages over many sockets must
+not do it for each socket and message. The sockets are registered once, edge-triggered, in an epoll instance of their
+own. That instance becomes readable when any socket has an event (epoll(7)), and trio waits for it alone. If events come
+in quick succession, even that is too often: then the loop may wait for the next batch itself, for a moment.
 
 The law: this module knows descriptors, events and handlers. It reads and writes no socket. A handler must drain its
-socket until EAGAIN, must not block, and must not raise for what a peer can cause: an exception ends the loop.
+socket until EAGAIN, must not block, and must not raise for anything that a peer can cause: an exception ends the loop.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _EDGE: Final = READABLE | select.EPOLLET
 _EDGE_BOTH: Final = _EDGE | WRITABLE
 
 BATCH: Final = 256
-"""Handlers called in one go: enough that a busy moment is one call; few enough that other tasks get their turn soon."""
+"""Handlers called in one go: enough for a busy moment, few enough that other tasks run soon."""
 
 BUSY_SECONDS: Final = 0.02
-"""How long a loop that lingers may go on without a turn of the other tasks; they wait no longer than this."""
+"""Seconds that a lingering loop may run before other tasks run."""
 
 Handler = Callable[[int], None]
 """Called with the event mask of one descriptor."""
@@ -43,7 +43,7 @@ class Poller:
         self._epoll = select.epoll()
         self._handlers: dict[int, Handler] = {}
         self.turn = 0
-        """Batches so far: within the one that it was added in, a descriptor may get an event of an earlier socket."""
+        """Batches so far. In the batch in which it was added, a descriptor may get an event of an earlier socket."""
 
     def __enter__(self) -> Poller:
         return self
@@ -53,19 +53,19 @@ class Poller:
         self._epoll.close()
 
     def add(self, descriptor: int, handler: Handler, *, writable: bool = False, edge: bool = True) -> None:
-        """Watch a descriptor; what is ready already is reported too.
+        """Watch a descriptor; events that are already pending are reported too.
 
-        Level-triggered (edge=False), a handler may leave octets for its next turn: for a socket that rarely holds more
-        than one datagram, that saves the read which finds nothing.
+        With edge=False (level-triggered) a handler may leave octets for its next call: for a socket that rarely holds
+        more than one datagram, this saves the read that finds nothing.
         """
         events = _EDGE_BOTH if writable else _EDGE
         self._epoll.register(descriptor, events if edge else events & ~select.EPOLLET)
         self._handlers[descriptor] = handler
 
     def modify(self, descriptor: int, *, writable: bool = True) -> None:
-        """Watch edge-triggered, for room to write too or not; what is ready now is reported anew.
+        """Watch edge-triggered, with or without room to write; pending events are reported again.
 
-        A descriptor that is not watched stays so.
+        Does nothing for a descriptor that is not watched.
         """
         if descriptor in self._handlers:
             self._epoll.modify(descriptor, _EDGE_BOTH if writable else _EDGE)
@@ -76,9 +76,9 @@ class Poller:
             self._epoll.unregister(descriptor)
 
     def forget(self, descriptor: int) -> None:
-        """As remove, for a descriptor that is closed at once: then the kernel stops by itself, and a call is saved.
+        """As remove, for a descriptor that is closed at once: the kernel then stops by itself, which saves a call.
 
-        A later socket with its number may get one event of it, where both are in one batch.
+        A later socket with its number may get one event of it if both are in one batch.
         """
         self._handlers.pop(descriptor, None)
 
@@ -86,10 +86,10 @@ class Poller:
         return len(self._handlers)
 
     async def run(self, *, after: Callable[[], None] | None = None, linger: float = 0.0) -> None:
-        """Wait and dispatch until cancelled; `after` is called behind each batch, for what handlers left undone.
+        """Wait and dispatch until cancelled; `after` is called after each batch, for work that handlers postponed.
 
-        With `linger`, in seconds, the thread waits so long for the next batch before it goes back to trio, which then
-        has its turn every BUSY_SECONDS at the latest.
+        With `linger`, in seconds, the thread waits that long for the next batch before it returns to trio; other tasks
+        then run every BUSY_SECONDS at the latest.
         """
         while True:
             await trio.lowlevel.wait_readable(self._epoll.fileno())
@@ -103,9 +103,9 @@ class Poller:
                 timeout = linger
 
     def dispatch(self, timeout: float = 0.0) -> int:
-        """Call the handler of each descriptor that is ready, at most one batch of them; gives how many were.
+        """Call the handler of each ready descriptor, at most one batch; returns how many were ready.
 
-        Waits at most `timeout` seconds, and not in trio, for the first.
+        Waits at most `timeout` seconds for the first, and blocks the thread while it waits.
         """
         handlers = self._handlers
         self.turn += 1

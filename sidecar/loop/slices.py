@@ -1,7 +1,7 @@
-"""Long work in slices, so that what else runs on the loop, DNS answers above all, never waits long for it.
+"""Long work in slices, so that other tasks on the loop, DNS answers above all, never wait long for it.
 
-The law: work is a generator that yields wherever others may have their turn, and knows of no loop; here, and only here,
-is said how long a slice is. A thread would be no cure: it takes the interpreter lock from the loop for longer.
+The law: work is a generator that yields wherever other tasks may run, and knows no event loop; only this module defines
+the length of a slice. A thread would be worse: it takes the interpreter lock away from the loop for longer.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Final, TypeVar
 import trio
 
 SLICE: Final = 0.0005
-"""Seconds: a tenth of what an answer may be late, because several slices and a batch of queries can fall together."""
+"""Seconds: a tenth of the delay that an answer may have, because several slices and a batch of queries can coincide."""
 
 Result = TypeVar("Result")
 
 
 async def in_slices(steps: Generator[None, None, Result]) -> Result:
-    """Run steps to their end, others having their turn after each slice; what they return.
+    """Run the steps to their end, with other tasks after each slice; returns their result.
 
-    A step should take some ten microseconds at most: one that takes longer than a slice is a slice of its own.
+    A step should take about ten microseconds at most; a step longer than a slice is a slice by itself.
     """
     with closing(steps):
         try:
@@ -31,8 +31,8 @@ async def in_slices(steps: Generator[None, None, Result]) -> Result:
                 end = perf_counter() + SLICE
                 while perf_counter() < end:
                     next(steps)
-                # The collector counts what is new less what was freed. Work that puts 100,000 objects in the place of
-                # as many others would call for it once, and have it walk through all of them at once.
+                # The collector counts allocations minus deallocations. Work that replaces 100,000 objects would trigger
+                # it once, and it would then walk through all of them in one go.
                 gc.collect(0)
                 await trio.lowlevel.checkpoint()
         except StopIteration as done:

@@ -1,7 +1,7 @@
-"""Sockets that systemd opened for us (sd_listen_fds(3)): descriptors from 3 on, counted in LISTEN_FDS.
+"""Sockets opened by systemd (sd_listen_fds(3)): descriptors from 3 on, counted in LISTEN_FDS.
 
-The law: descriptors are taken only where LISTEN_PID names this very process, because the variables outlive a fork; and
-one that cannot be what it should is left as it is, because it may be somebody else's.
+The law: descriptors are taken only if LISTEN_PID is this process, because the variables survive a fork. A descriptor
+that cannot be such a socket is left open, because it may belong to other code.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Final, NamedTuple
 from sidecar.values.errors import StartError
 
 SYSTEMD: Final = "systemd"
-"""What a flag says instead of an address to mean these sockets."""
+"""The value of a flag that stands for these sockets instead of an address."""
 
 _FIRST: Final = 3  # SD_LISTEN_FDS_START
-_LONGEST: Final = 10  # digits; more are no process and no descriptor, and int() is not for thousands of them
+_LONGEST: Final = 10  # digits; longer numbers are neither a process nor a descriptor, and int() is slow for thousands
 _INTERNET: Final = (socket.AF_INET, socket.AF_INET6)
 
 
 class Inherited(NamedTuple):
-    """What was handed over, non-blocking, in the order of the descriptors; one of the two may be empty."""
+    """The inherited sockets, non-blocking, in the order of their descriptors; one of the two lists may be empty."""
 
     streams: list[socket.socket]
     """TCP sockets that listen."""
@@ -31,7 +31,7 @@ class Inherited(NamedTuple):
 
 
 def inherited_count(environment: Mapping[str, str], *, process: int) -> int:
-    """How many descriptors are meant for a process. Raises ValueError for values that make no sense."""
+    """How many descriptors are meant for a process. Raises ValueError for invalid values."""
     pid, count = environment.get("LISTEN_PID", ""), environment.get("LISTEN_FDS", "")
     if not pid or not count:
         return 0
@@ -43,11 +43,11 @@ def inherited_count(environment: Mapping[str, str], *, process: int) -> int:
 
 
 def take_inherited(*, flag: str) -> Inherited:
-    """The sockets handed to this process; they are the caller's to close. Raises StartError that names the flag."""
+    """The sockets passed to this process; the caller closes them. Raises StartError, which names the flag."""
     try:
         count = inherited_count(os.environ, process=os.getpid())
         if not count:
-            raise ValueError("no socket was handed over; start it by a .socket unit")  # noqa: TRY301  # one form for all
+            raise ValueError("no socket was passed; start it with a .socket unit")  # noqa: TRY301  # one form for all
         return _sort(range(_FIRST, _FIRST + count))
     except ValueError as error:
         raise StartError(f"{flag} systemd: {error}") from error
@@ -74,7 +74,7 @@ def _take(descriptor: int) -> socket.socket:
     try:
         taken = socket.socket(fileno=descriptor)
     except OSError as error:
-        raise ValueError(f"descriptor {descriptor} is no socket: {error.strerror}") from error
+        raise ValueError(f"descriptor {descriptor} is not a socket: {error.strerror}") from error
     fault = _fault_of(taken)
     if fault:
         taken.detach()
@@ -85,7 +85,7 @@ def _take(descriptor: int) -> socket.socket:
 
 
 def _fault_of(one: socket.socket) -> str:
-    """What makes a socket useless here; empty where nothing does."""
+    """Why a socket cannot be used; empty if it can."""
     if one.family not in _INTERNET:
         return "is neither IPv4 nor IPv6"
     if one.type not in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
@@ -93,4 +93,4 @@ def _fault_of(one: socket.socket) -> str:
     listens = one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
     if one.type == socket.SOCK_STREAM and not listens:
         return "does not listen; the .socket unit needs Accept=no"
-    return "" if one.getsockname()[1] else "is bound to no port"
+    return "" if one.getsockname()[1] else "is not bound to a port"

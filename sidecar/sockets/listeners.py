@@ -1,6 +1,6 @@
-"""Sockets to listen on, made from endpoints. What goes wrong here is a StartError that says what to do.
+"""Sockets that listen, made from endpoints. A failure is a StartError that says what to do.
 
-The law: this is the only place that binds; a socket that was opened is handed over non-blocking, or closed.
+The law: this is the only place that binds; an open socket is returned non-blocking, or closed.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _ADVICE: Final = {
 def listen_tcp(endpoint: Endpoint, *, flag: str, backlog: int = 4096, shared: bool = False) -> socket.socket:
     """A non-blocking TCP socket that listens. Raises StartError naming flag and address.
 
-    `[::]` is every address, the IPv4 ones included, also where the kernel has no IPv6. `shared` lets other processes of
-    this user listen there too; the kernel deals what comes out among them (SO_REUSEPORT, socket(7)).
+    `[::]` is every address, IPv4 included, also if the kernel has no IPv6. `shared` lets other processes of this user
+    listen there too; the kernel distributes connections and datagrams among them (SO_REUSEPORT, socket(7)).
     """
     bound = _bind(endpoint, socket.SOCK_STREAM, flag, shared)
     try:
@@ -40,20 +40,20 @@ def listen_tcp(endpoint: Endpoint, *, flag: str, backlog: int = 4096, shared: bo
 
 
 def claim_tcp(endpoint: Endpoint, *, flag: str) -> socket.socket:
-    """A socket that is bound and listens to nothing: it says which port others of this user are to share (listen_tcp).
+    """A socket that is bound but does not listen: it reserves the port that several listen_tcp calls then share.
 
-    Raises StartError naming flag and address, also where somebody has the port to himself.
+    Raises StartError naming flag and address, also if another program has the port exclusively.
     """
     return _bind(endpoint, socket.SOCK_STREAM, flag, shared=True)
 
 
 def listen_udp(endpoint: Endpoint, *, flag: str, shared: bool = False) -> socket.socket:
-    """A non-blocking UDP socket that is bound. Raises StartError naming flag and address; the rest as in listen_tcp."""
+    """A non-blocking UDP socket that is bound. Raises StartError naming flag and address; otherwise as listen_tcp."""
     return _bind(endpoint, socket.SOCK_DGRAM, flag, shared)
 
 
 def bound_endpoint(bound: socket.socket) -> Endpoint:
-    """Where a socket is bound: the port that the operating system chose for port 0 included."""
+    """Where a socket is bound; for port 0, with the port that the operating system chose."""
     return endpoint_of(bound.getsockname())
 
 

@@ -1,7 +1,7 @@
-"""Endpoints as the socket module wants them, and back.
+"""From an Endpoint to an address of the socket module, and back.
 
-The law: the scope of an IPv6 address (RFC 4007) goes along. The socket module takes it as a number behind the port and
-nowhere else: left in the text, it is lost, and a link-local address without its scope cannot be reached.
+The law: the scope of an IPv6 address (RFC 4007) is kept. The socket module takes it only as a number after the port; in
+the text it would be ignored, and a link-local address without its scope cannot be reached.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 from sidecar.values.endpoints import Endpoint
 
-_LONGEST: Final = 9  # digits: what always fits the 32 bits of an interface's number
+_LONGEST: Final = 9  # digits; these always fit the 32 bits of an interface number
 
 SocketAddress = tuple[str, int] | tuple[str, int, int, int]
 
@@ -24,7 +24,7 @@ def family_of(endpoint: Endpoint) -> socket.AddressFamily:
 
 
 def socket_address(endpoint: Endpoint) -> SocketAddress:
-    """What bind() and connect() take. Raises OSError for a scope that is no interface here."""
+    """The argument of bind() and connect(). Raises OSError if the scope is not an interface of this host."""
     host, percent, scope = endpoint.host.partition("%")
     if not percent:
         return endpoint.host, endpoint.port
@@ -37,12 +37,12 @@ def _interface(scope: str) -> int:
     try:
         return socket.if_nametoindex(scope)
     except ValueError:
-        # A text that the system has no form for, such as one with a NUL in it.
+        # The system cannot represent such a name, for example one with a NUL in it.
         raise OSError(errno.ENODEV, os.strerror(errno.ENODEV)) from None
 
 
 def endpoint_of(address: tuple[object, ...]) -> Endpoint:
-    """The endpoint of an IPv4 or IPv6 address, as getsockname() gives it."""
+    """The endpoint of an IPv4 or IPv6 address, as getsockname() returns it."""
     host, port, *more = address
     scope = more[1] if more else 0
     if not isinstance(scope, int) or not scope:

@@ -1,6 +1,7 @@
-"""Endpoints: an IP address with a port, and the text form that people write.
+"""Endpoints: an IP address with a port, and its text form.
 
-The law: an endpoint holds an address literal, never a name, so what a flag says is what is bound or dialled. Pure.
+The law: an endpoint contains an address literal, never a name, so a program binds or dials exactly what its flag says.
+Pure.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ class Endpoint:
 
 
 def parse_endpoint(text: str, *, default_port: int | None = None) -> Endpoint:
-    """The endpoint that `ADDR:PORT` names; `ADDR` alone too where there is a default port.
+    """The endpoint of `ADDR:PORT`, or of `ADDR` alone if there is a default port.
 
-    Port 0, the choice of the operating system, makes sense for listening only: an endpoint with a default port is one
-    that is dialled, and there port 0 is refused. Raises ValueError with a message fit for people.
+    Port 0 lets the operating system choose, which makes sense for listening only: an endpoint with a default port is
+    for dialling, and port 0 is refused there. Raises ValueError with a message for the user.
     """
     host, port = _split(text.strip(), default_port)
     lowest = 0 if default_port is None else 1
@@ -37,7 +38,7 @@ def parse_endpoint(text: str, *, default_port: int | None = None) -> Endpoint:
 
 
 def parse_address(text: str) -> str:
-    """The normal form of an IP literal; an IPv6 scope (`%eth0`) stays. Raises ValueError."""
+    """The normal form of an IP literal, with its IPv6 scope (`%eth0`). Raises ValueError."""
     try:
         return str(ipaddress.ip_address(text))
     except ValueError:
@@ -45,7 +46,7 @@ def parse_address(text: str) -> str:
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is an IP literal that parse_address takes."""
+    """Whether parse_address accepts the text."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -54,7 +55,7 @@ def is_address(text: str) -> bool:
 
 
 def parse_port(text: str, *, lowest: int = 1) -> int:
-    """A port as ASCII digits, lowest to 65535. Raises ValueError."""
+    """A port in ASCII digits, `lowest` to 65535. Raises ValueError."""
     if not (text.isascii() and text.isdigit() and len(text) <= len("65535") and lowest <= int(text) <= MAXIMUM_PORT):
         raise ValueError(f"{quoted(text)} is not a port ({lowest} to {MAXIMUM_PORT})")
     return int(text)
@@ -70,7 +71,7 @@ def _split(text: str, default_port: int | None) -> tuple[str, str]:
         raise ValueError(f"{quoted(text)} is not [ADDR]:PORT")
     host, colon, port = text.rpartition(":")
     if ":" in host or not colon:
-        # Two colons and no brackets: an IPv6 address that was meant whole, for no port can be told from its last group.
+        # Two colons and no brackets: an IPv6 address without a port, because its last group could not be told from one.
         if default_port is not None:
             return text, str(default_port)
         raise ValueError(_what_is_missing(text))

@@ -1,4 +1,7 @@
-"""Text from outside made safe to show: control characters must not drive a terminal or forge a line. Pure."""
+"""Text for people: foreign text made safe to show, columns, and colour.
+
+The law: text from outside never controls a terminal and never forges a line. Pure.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,21 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-# Cc: C0, DEL and C1. Cf: among others the bidirectional overrides. Zl, Zp: line separators. Cs: half characters, which
-# no encoder can write. Co and Cn are harmless boxes.
+# Cc: C0, DEL and C1. Cf: the bidirectional overrides, among others. Zl, Zp: line separators. Cs: surrogates, which no
+# encoder can write. Co and Cn only show as boxes.
 _UNSAFE = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs"})
 _QUOTED_LIMIT: Final = 80
 
 
 def escape_controls(text: str, *, keep: str = "") -> str:
-    r"""The text with every control and format character written as an escape (`\x1b`); those in `keep` stay."""
+    r"""The text with every control and format character written as an escape (`\x1b`), except those in `keep`."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(c if c in keep or unicodedata.category(c) not in _UNSAFE else _escaped(c) for c in text)
 
 
 def one_line(text: str) -> str:
-    """The text on one line, controls escaped; line ends and the blanks around them become one space."""
+    """The text on one line, with controls escaped; line ends and the blanks around them become one space."""
     return escape_controls(" ".join(line.strip() for line in text.splitlines()).strip())
 
 
@@ -31,7 +34,7 @@ def quoted(text: str) -> str:
 
 
 def align_columns(rows: Sequence[Sequence[str]], *, widest: int | None = None) -> Iterator[str]:
-    """Lines in which the cells of a column begin below each other; one beyond `widest` moves its own line alone."""
+    """Lines with aligned columns; a cell longer than `widest` shifts its own line alone."""
     longest = [max(map(len, column)) for column in zip(*rows, strict=True)]
     widths = longest if widest is None else [min(width, widest) for width in longest]
     for row in rows:
@@ -42,7 +45,7 @@ def escaped_json(value: object, *, indent: int | None = None) -> str:
     """JSON in printable ASCII."""
     import msgspec  # noqa: PLC0415  # --help must not cost it
 
-    # The one control character that JSON lets through.
+    # DEL is the only control character that JSON does not escape.
     return json.dumps(value, indent=indent, default=msgspec.to_builtins).replace("\x7f", "\\u007f")
 
 

@@ -143,9 +143,9 @@ async def test_nobody_has_what_was_never_sent() -> None:
         pytest.param(saying(OK + b"Transfer-Encoding: chunked\r\n\r\n3\r\nwho\r\n"), "no whole HTTP", id="cut chunks"),
         pytest.param(saying(OK + b"Content-Length: x\r\n\r\n"), "no whole HTTP answer", id="a length that is none"),
         pytest.param(say_without_end, "the answer is larger than 1 MiB", id="a gigabyte"),
-        pytest.param(say_nothing, "no whole answer came within 0.3 s", id="silence"),
-        pytest.param(drip, "no whole answer came within 0.3 s", id="a drop at a time"),
-        pytest.param(say_heads_without_end, "no whole answer came within 0.3 s", id="heads without end"),
+        pytest.param(say_nothing, "no complete answer within 0.3 s", id="silence"),
+        pytest.param(drip, "no complete answer within 0.3 s", id="a drop at a time"),
+        pytest.param(say_heads_without_end, "no complete answer within 0.3 s", id="heads without end"),
         pytest.param(
             saying(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"), "the server there has no /table;", id="404"
         ),

@@ -160,13 +160,13 @@ def test_only_as_many_as_are_counted_are_taken(opened: Opened) -> None:
 @pytest.mark.parametrize(
     ("variables", "complaint"),
     [
-        pytest.param({"LISTEN_FDS": "0"}, "no socket was handed over; start it by a .socket unit", id="none"),
-        pytest.param({"LISTEN_FDS": ""}, "no socket was handed over; start it by a .socket unit", id="no count"),
-        pytest.param({"LISTEN_PID": ""}, "no socket was handed over; start it by a .socket unit", id="no process"),
+        pytest.param({"LISTEN_FDS": "0"}, "no socket was passed; start it with a .socket unit", id="none"),
+        pytest.param({"LISTEN_FDS": ""}, "no socket was passed; start it with a .socket unit", id="no count"),
+        pytest.param({"LISTEN_PID": ""}, "no socket was passed; start it with a .socket unit", id="no process"),
         pytest.param({"LISTEN_PID": "1"}, "the sockets are for process 1, and this is ", id="another process"),
         pytest.param({"LISTEN_FDS": "many"}, "LISTEN_FDS='many': systemd sets both to numbers", id="no number"),
-        pytest.param({"LISTEN_FDS": "2"}, "descriptor 4 is no socket: Bad file descriptor", id="one too many"),
-        pytest.param({"LISTEN_FDS": "9999999999"}, "descriptor 4 is no socket", id="thousands of millions"),
+        pytest.param({"LISTEN_FDS": "2"}, "descriptor 4 is not a socket: Bad file descriptor", id="one too many"),
+        pytest.param({"LISTEN_FDS": "9999999999"}, "descriptor 4 is not a socket", id="thousands of millions"),
     ],
 )
 def test_variables_that_cannot_be_are_a_start_error(opened: Opened, variables: dict[str, str], complaint: str) -> None:
@@ -178,12 +178,12 @@ def test_variables_that_cannot_be_are_a_start_error(opened: Opened, variables: d
 @pytest.mark.parametrize(
     ("make", "complaint"),
     [
-        pytest.param(Opened.file, "is no socket: Socket operation on non-socket", id="a file"),
+        pytest.param(Opened.file, "is not a socket: Socket operation on non-socket", id="a file"),
         pytest.param(Opened.unix, "is neither IPv4 nor IPv6", id="a local socket"),
         pytest.param(lambda opened: opened.unix(socket.SOCK_DGRAM), "is neither IPv4 nor IPv6", id="local datagrams"),
         pytest.param(Opened.silent_tcp, "does not listen; the .socket unit needs Accept=no", id="not listening"),
         pytest.param(Opened.connection, "does not listen; the .socket unit needs Accept=no", id="a connection"),
-        pytest.param(Opened.unbound_udp, "is bound to no port", id="not bound"),
+        pytest.param(Opened.unbound_udp, "is not bound to a port", id="not bound"),
     ],
 )
 def test_what_cannot_be_served_is_left_as_it_is_and_the_rest_is_closed(
