@@ -37,7 +37,7 @@ from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
 
 LONG_LIFE: Final = 10.0
-"""A worker that has lived for so many seconds ends for the first time again."""
+"""Seconds of life after which the end of a worker no longer counts as one in quick succession."""
 _EXIT_SECONDS: Final = 5.0
 """Seconds for workers to reset their remaining connections after the grace; then they are killed."""
 _NO_WORKER: Final = "no worker is up"

@@ -1,4 +1,4 @@
-"""A relay between a client and a backend that a test plays both of, on real loopback sockets."""
+"""A relay on loopback sockets, between a client and a backend that the test plays."""
 
 from __future__ import annotations
 
@@ -51,19 +51,19 @@ class World:
         return client
 
     async def accept(self) -> tuple[Socket, Header]:
-        """The relay's connection to the backend, its header read off it."""
+        """The relay's connection to the backend, after its header."""
         accepted, _ = await self.backend.accept()
         return accepted, await read_header(accepted)
 
     async def pair(self, *, receive_buffer: int | None = None) -> tuple[Socket, Socket]:
-        """A client and the backend's end of its connection, header read."""
+        """A client and the backend's end of its connection, after the header."""
         client = await self.connect(receive_buffer=receive_buffer)
         backend, _ = await self.accept()
         return client, backend
 
 
 async def read_header(stream: Socket) -> Header:
-    """Exactly the header; payload behind it stays unread."""
+    """Read the header and nothing more."""
     octets = b""
     while True:
         octets = await stream.recv(65_536, socket.MSG_PEEK)
@@ -95,7 +95,7 @@ async def relaying_to(
     pipes: Pipes | None = None,
     **settings: Any,
 ) -> AsyncIterator[World]:
-    """A relay with one route to whatever is there; `look_up` plays the resolver, without `pipes` it splices."""
+    """A relay with one route to `destination`; `look_up` replaces the resolver, and `pipes` the pool of pipes."""
     configured = Settings(routes=(Route(Endpoint(host, 0), destination),), **settings)
     relay = Relay(configured, open_listeners(configured), look_up=look_up, pipes=pipes)
     stopping = trio.Event()
@@ -109,7 +109,7 @@ async def relaying_to(
 
 
 async def read_to_end(stream: Socket) -> tuple[bytes, str]:
-    """All that comes, and how it ended: "fin" or "reset"."""
+    """All data, and its end: "fin" or "reset"."""
     received = bytearray()
     try:
         while octets := await stream.recv(65_536):
@@ -120,7 +120,7 @@ async def read_to_end(stream: Socket) -> tuple[bytes, str]:
 
 
 async def send_all(stream: Socket, octets: bytes) -> None:
-    """Send every octet."""
+    """Send all of it."""
     view = memoryview(octets)
     while view:
         view = view[await stream.send(view) :]
@@ -133,7 +133,7 @@ def reset(stream: Socket) -> None:
 
 
 async def until(condition: Any) -> None:
-    """Come back when a condition without an event of its own holds; the test's deadline bounds it."""
+    """Wait until a condition holds that has no event; the test's deadline bounds the wait."""
     while not condition():  # noqa: ASYNC110  # the kernel's state has no event
         await trio.sleep(0.005)
 
@@ -142,7 +142,7 @@ _PATTERN = bytes(range(251))
 
 
 def pattern(size: int) -> bytes:
-    """Octets in which a lost, repeated or moved piece shows."""
+    """Data in which lost, repeated or moved pieces show."""
     return (_PATTERN * (size // len(_PATTERN) + 1))[:size]
 
 
@@ -159,7 +159,7 @@ def sides_of(world: World) -> Connection:
 
 
 async def received_in(stream: Socket, length: int) -> bytes:
-    """Exactly `length` octets."""
+    """Read exactly `length` bytes."""
     octets = b""
     while len(octets) < length:
         octets += await stream.recv(length - len(octets))

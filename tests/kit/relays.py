@@ -17,7 +17,7 @@ from tests.kit.programs import program
 
 @dataclass(frozen=True)
 class RunningRelay:
-    """A relay; `listen` and `admin` as a URL has them."""
+    """A running relay; `listen` and `admin` in the form of a URL."""
 
     listen: str
     port: int
@@ -28,7 +28,7 @@ class RunningRelay:
 def relay_to(
     backend: str, folder: Path, *arguments: str, host: str = "127.0.0.1", advertise: int | None = None
 ) -> Iterator[RunningRelay]:
-    """`proxy` with one route from a free port."""
+    """Run `proxy` with one route from a free port."""
     log = folder / "relay.log"
 
     def command(port: int, admin: int) -> list[str]:
@@ -46,7 +46,7 @@ def relay_to(
 def start_relay(
     command: Callable[[int, int], Sequence[str]], log: Path
 ) -> tuple[subprocess.Popen[bytes], tuple[int, int]]:
-    """Start what `command` makes of two free ports, and wait until it relays."""
+    """Start `command(port, admin)` with two free ports, and wait until it relays."""
     port, admin = free_ports(2)
     with log.open("wb") as output:
         process = subprocess.Popen(command(port, admin), stdout=output, stderr=output, env=dict(os.environ))
@@ -63,6 +63,6 @@ def _listen(host: str, port: int) -> str:
 
 
 def curl(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run curl without the surroundings' proxies, configuration and patience; stdout is the body."""
+    """Run curl without proxies and configuration of the environment; stdout is the body."""
     command = [program("curl"), "-q", "--silent", "--show-error", "--noproxy", "*", "--max-time", "30", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)

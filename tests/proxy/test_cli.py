@@ -1,4 +1,7 @@
-"""The command line of proxy: what it refuses, all at once, and what its program does from start to end."""
+"""The command `proxy`: all bad flags reported at once, and its program from start to end.
+
+Also tests proxy/settings.py, proxy/serve/program.py and proxy/admin/server.py.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from tests.kit.processes import end_process, is_listening, wait_for
 
 V4 = "127.0.0.1"
 STARTED = b'"limits"'
-"""What the log says last when it says where the relay listens. A probe might cost the backend a connection."""
+"""The event of the last log line at the start. A probe instead might cost the backend a connection."""
 
 
 def run(*arguments: str, **environment: str) -> Result:
@@ -97,7 +100,7 @@ def run(*arguments: str, **environment: str) -> Result:
         ),
     ],
 )
-def test_bad_values_are_told_together_by_name(
+def test_bad_values_are_reported_together_by_name(
     arguments: list[str], environment: dict[str, str], lines: list[str]
 ) -> None:
     result = run(*arguments, **environment)

@@ -1,4 +1,4 @@
-"""Routes as people write them."""
+"""Routes in the form of their flags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scrape shows of the counters."""
+"""The metrics of the counters in a scrape."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def scrape(counters: Counters) -> dict[str, float]:
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
 
-def test_counts_are_told_as_they_are_now() -> None:
+def test_a_scrape_has_the_current_counts() -> None:
     counters = Counters(connections=7, active=2, refused=5, octets_to_backend=100, octets_to_client=3000)
     counters.backend_errors[Cause.TIMEOUT] += 4
     shown = scrape(counters)

@@ -41,7 +41,7 @@ def test_the_page_shows_each_route() -> None:
         assert text in page
 
 
-def test_what_the_script_is_told_is_what_the_page_shows() -> None:
+def test_the_script_gets_the_values_of_the_page() -> None:
     one = status(ROUTE, active=3)
     shown = dict(re.findall(r'data-live="([^"]*)">([^<]*)<', render_page(one)))
     assert shown == {name: text for name, (text, _) in facts_of(one).items()}
@@ -63,7 +63,7 @@ def test_the_state_is_that_of_the_backends(faults: list[str], fault: str, said: 
     assert facts_of(status(*routes, fault=fault))["state"] == (said, level)
 
 
-def test_a_relay_that_is_full_or_refuses_says_so() -> None:
+def test_a_full_or_refusing_relay_shows_it() -> None:
     told = facts_of(status(ROUTE, active=5, limit=5, refused=1, backend_errors={Cause.TIMEOUT: 2}))
     assert (told["active"][1], told["refused"][1], told["error-timeout"]) == ("bad", "warn", ("2", "warn"))
 

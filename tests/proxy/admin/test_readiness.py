@@ -102,7 +102,7 @@ async def test_a_silent_address_does_not_use_up_the_time_of_the_others(
     port = listener.getsockname()[1]
     backend = Backend(HostPort("backend.example.org", port), listeners=())
     silent, answering = address_of("127.0.0.2", port), address_of(V4, port)
-    # Tried in this order: connections, and probes too, take turns.
+    # Rotated by one, because probes rotate the addresses as connections do.
     backend.take([answering, silent])
     real = _try
 

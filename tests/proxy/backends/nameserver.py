@@ -20,7 +20,7 @@ Records = list[tuple[str, int, str, list[str]]]
 
 
 class PlayedNameserver:
-    """Answers by name and type. What nobody set is NXDOMAIN; a None is silence; a text is an rcode."""
+    """Answers by name and type: NXDOMAIN without an entry, no answer for None, a text is an rcode."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -29,7 +29,7 @@ class PlayedNameserver:
         self.asked: Counter[tuple[str, str]] = Counter()
 
     def put(self, name: str, kind: str, texts: list[str], *, ttl: int = 60) -> None:
-        """Records of one name; none is NODATA."""
+        """Set the records of one name; without records, NODATA."""
         self.answers[name, kind] = [(name, ttl, kind, texts)] if texts else []
 
     def reply(self, message: bytes, *, stream: bool) -> bytes | None:
@@ -68,7 +68,7 @@ class PlayedNameserver:
 async def played_nameserver(
     folder: Path, *, hosts: str = "", conf: str = ""
 ) -> AsyncIterator[tuple[PlayedNameserver, NameResolver]]:
-    """The nameserver, and a resolver that asks it; `conf` are more lines of its resolv.conf."""
+    """The nameserver, and a resolver that queries it; `conf` adds lines to its resolv.conf."""
     (folder / "resolv.conf").write_text(f"nameserver 127.0.0.1\n{conf}")
     (folder / "hosts").write_text(hosts)
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")

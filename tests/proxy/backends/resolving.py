@@ -13,7 +13,7 @@ SILENCE = Failure(Cause.DNS_TIMEOUT, "no answer within 5 s")
 
 
 class PlayedResolver:
-    """Answers with what it was set to last; before that, not at all."""
+    """Returns the last answer that was set, and waits for the first one."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -21,7 +21,7 @@ class PlayedResolver:
         self._changed = trio.Event()
 
     def set(self, answer: list[str] | Failure, *, seconds: float = 0.02) -> None:
-        """Answer so from now on, and to whoever waits."""
+        """Set the answer, also for waiting callers."""
         self._answer = answer if isinstance(answer, Failure) else Found(tuple(answer), seconds)
         self._changed.set()
         self._changed = trio.Event()

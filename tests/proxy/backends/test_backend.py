@@ -1,4 +1,4 @@
-"""Backends: names that resolve, change, vanish, or are ourselves."""
+"""Backends: names that resolve, change or vanish, and addresses of the relay itself."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_change_of_address_is_followed() -> None:
 
 
 @pytest.mark.parametrize("failure", [TRY_AGAIN, SILENCE], ids=lambda failure: str(failure.cause))
-def test_while_the_resolver_is_away_the_last_addresses_stay_and_it_is_said_once(failure: Failure) -> None:
+def test_without_a_resolver_the_last_addresses_stay_which_is_logged_once(failure: Failure) -> None:
     backend = backend_with("192.0.2.1")
     with capture_logs() as logs:
         for _ in range(3):
@@ -80,7 +80,7 @@ def test_while_the_resolver_is_away_the_last_addresses_stay_and_it_is_said_once(
     [NO_SUCH_NAME, Failure(Cause.NO_ENDPOINTS, "no endpoint is ready")],
     ids=lambda failure: str(failure.cause),
 )
-def test_a_backend_that_is_gone_has_no_addresses_any_more_and_it_is_said_once(failure: Failure) -> None:
+def test_a_vanished_name_has_no_addresses_which_is_logged_once(failure: Failure) -> None:
     backend = backend_with("192.0.2.1")
     with capture_logs() as logs:
         for _ in range(3):
@@ -90,7 +90,7 @@ def test_a_backend_that_is_gone_has_no_addresses_any_more_and_it_is_said_once(fa
     assert [(entry["event"], entry["cause"]) for entry in logs] == [("backend unreachable", str(failure.cause))]
 
 
-def test_who_waits_is_called_once_by_the_next_answer_whatever_it_is() -> None:
+def test_a_callback_is_called_once_by_the_next_answer_or_failure() -> None:
     for answer in ([address_of("192.0.2.1", 80)], NO_SUCH_NAME, []):
         backend = Backend(NAMED, listeners=())
         called: list[str] = []
@@ -111,7 +111,7 @@ def test_who_waits_is_called_once_by_the_next_answer_whatever_it_is() -> None:
         pytest.param(Endpoint("0.0.0.0", 80), "127.0.0.2", id="loopback and every IPv4 address"),
     ],
 )
-def test_an_address_of_ours_is_never_dialled(listener: Endpoint, address: str) -> None:
+def test_an_address_of_a_listener_is_never_dialled(listener: Endpoint, address: str) -> None:
     backend = backend_with(address, listeners=(listener,))
     assert backend.addresses == ()
     assert backend.failure is OWN_LISTENER
@@ -124,7 +124,7 @@ def test_an_address_of_ours_is_never_dialled(listener: Endpoint, address: str) -
     assert [entry["event"] for entry in logs] == ["excluded an address of the backend, a listener of this relay"]
 
 
-def test_every_address_of_this_computer_is_ours_for_a_listener_on_all() -> None:
+def test_a_listener_on_all_addresses_excludes_every_local_address() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         # No packet leaves: connecting a datagram socket only chooses a route.
         try:

@@ -1,4 +1,4 @@
-"""In which order the addresses of a backend are tried."""
+"""The order in which the addresses of a backend are tried."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def family(place: Place) -> str:
     return "IPv6" if ":" in place.host else "IPv4"
 
 
-def test_nobody_is_tried_where_nobody_is_known() -> None:
+def test_without_addresses_none_is_tried() -> None:
     assert pool().order(now=0) == ()
 
 

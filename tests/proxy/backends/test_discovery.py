@@ -1,4 +1,4 @@
-"""Names that are looked up again and again."""
+"""Repeated look-ups of names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMED = HostPort("backend.example.org", 80)
 
 @asynccontextmanager
 async def resolved(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Backend, PlayedResolver]]:
-    """A backend whose name is looked up again without a pause."""
+    """A backend whose name is looked up continuously."""
     monkeypatch.setattr(discovery, "RETRY_SECONDS", 0.01)
     resolver = PlayedResolver()
     backend = Backend(NAMED, listeners=())
@@ -66,7 +66,7 @@ async def test_an_address_that_fails_has_the_name_looked_up_before_its_time(monk
 
 
 @pytest.mark.usefixtures("autojump_clock")
-async def test_while_an_answer_counts_nobody_is_asked() -> None:
+async def test_while_an_answer_is_fresh_no_query_is_sent() -> None:
     resolver = PlayedResolver()
     resolver.set(["192.0.2.1"], seconds=5)
     async with trio.open_nursery() as nursery:
@@ -77,7 +77,7 @@ async def test_while_an_answer_counts_nobody_is_asked() -> None:
     assert 5 <= resolver.asked <= 6
 
 
-async def test_an_address_needs_nobody_to_follow_it() -> None:
+async def test_an_address_needs_no_look_ups() -> None:
     resolver = PlayedResolver()
     backend = Backend(HostPort("192.0.2.1", 80), listeners=())
     await follow_backends([backend], Settings(routes=()), look_up=resolver.look_up)
@@ -96,9 +96,7 @@ async def test_a_name_goes_to_the_servers_of_the_resolv_conf_that_was_given(tmp_
     assert (backend.failure.cause, backend.failure.detail) == (Cause.DNS_ERROR, "no nameservers")
 
 
-async def test_a_name_that_our_own_dnsproxy_answers_is_said_once(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+async def test_a_name_that_dnsproxy_resolves_is_logged_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(discovery, "DNSPROXY_SECONDS", 0.01)
     async with played_nameserver(tmp_path) as (_, resolver):
         answers = [False, True, True, True, False, True]

@@ -1,4 +1,4 @@
-"""Causes, and when a change is worth saying."""
+"""Causes, and the changes that are logged."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_failed_connect_has_its_cause(number: int, cause: Cause) -> None:
     assert cause_of_connect(number) is cause
 
 
-def test_going_bad_is_said_once_whatever_the_cause_becomes() -> None:
+def test_a_failure_is_logged_once_even_if_its_cause_changes() -> None:
     health = Health()
     assert health.observe(REFUSED, now=1) is Transition.FAILED
     assert health.observe(TIMEOUT, now=2) is None
@@ -45,11 +45,11 @@ def test_going_bad_is_said_once_whatever_the_cause_becomes() -> None:
     assert health.failure == REFUSED
 
 
-def test_a_first_success_is_not_said() -> None:
+def test_a_first_success_is_not_logged() -> None:
     assert Health().observe(None, now=1) is None
 
 
-def test_recovery_is_said_once_and_going_bad_again_is_said_again() -> None:
+def test_a_recovery_is_logged_once_and_a_new_failure_again() -> None:
     health = Health()
     health.observe(REFUSED, now=1)
     later = 1 + RECOVERY_SECONDS
@@ -59,7 +59,7 @@ def test_recovery_is_said_once_and_going_bad_again_is_said_again() -> None:
     assert health.observe(TIMEOUT, now=later + 2) is Transition.FAILED
 
 
-def test_a_backend_that_fails_now_and_then_is_said_to_fail_once() -> None:
+def test_a_backend_that_fails_now_and_then_is_logged_once() -> None:
     health = Health()
     said = [health.observe(REFUSED if turn % 10 == 0 else None, now=turn / 10) for turn in range(1000)]
     assert [one for one in said if one is not None] == [Transition.FAILED]

@@ -1,4 +1,4 @@
-"""Names of backends, through the hosts file and a nameserver that the test plays."""
+"""Look-ups in the hosts file and at a nameserver that the test plays."""
 
 from __future__ import annotations
 
@@ -68,15 +68,13 @@ async def test_a_truncated_reply_is_asked_for_over_tcp(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("silent", ["A", "AAAA"])
-async def test_a_family_that_nobody_answers_for_holds_up_the_other_for_a_moment_only(
-    tmp_path: Path, silent: str
-) -> None:
+async def test_an_unanswered_family_delays_the_other_only_briefly(tmp_path: Path, silent: str) -> None:
     texts = {"A": "192.0.2.1", "AAAA": "2001:db8::1"}
     (told,) = {"A", "AAAA"} - {silent}
     async with played_nameserver(tmp_path) as (server, resolver):
         server.answers[WHOLE, silent] = None
         server.put(WHOLE, told, [texts[told]])
-        # Asked for again soon, because there may be more.
+        # Queried again soon, because the other family may exist.
         assert await resolver.look_up(NAME) == Found((texts[told],), HOSTS_SECONDS)
 
 
@@ -112,7 +110,7 @@ async def test_a_failed_look_up_has_its_cause(
         assert found.detail
 
 
-async def test_a_name_without_ipv4_whose_ipv6_nobody_knows_is_not_gone(tmp_path: Path) -> None:
+async def test_a_name_without_ipv4_and_with_unknown_ipv6_has_not_vanished(tmp_path: Path) -> None:
     async with played_nameserver(tmp_path) as (server, resolver):
         server.put(WHOLE, "A", [])
         server.answers[WHOLE, "AAAA"] = "SERVFAIL"
@@ -170,7 +168,9 @@ async def test_the_hosts_file_is_asked_first_and_read_anew(tmp_path: Path) -> No
         pytest.param(b"search " + b"a" * 64 + b"\nnameserver 192.0.2.1\n", id="a search list with a label too long"),
     ],
 )
-async def test_a_resolv_conf_that_helps_nobody_is_an_error_and_no_end(tmp_path: Path, conf: bytes | None) -> None:
+async def test_an_unusable_resolv_conf_is_an_error_that_does_not_end_the_look_ups(
+    tmp_path: Path, conf: bytes | None
+) -> None:
     path = tmp_path / "resolv.conf"
     if conf is not None:
         path.write_bytes(conf)

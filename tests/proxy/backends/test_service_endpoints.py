@@ -1,4 +1,4 @@
-"""What stands behind a Service, out of EndpointSlices as the API server has them."""
+"""The endpoints of a Service, from EndpointSlices in the form of the API server."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_a_port_of_a_service_has_a_name_in_its_slices(
         pytest.param(service(ports=None), 80, "no TCP port", id="null ports"),
     ],
 )
-def test_a_service_without_the_port_says_why(found: Service | None, wanted: int | str, reason: str) -> None:
+def test_a_service_without_the_port_raises_the_reason(found: Service | None, wanted: int | str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         port_name(found, wanted)
 

@@ -47,7 +47,7 @@ def test_each_form_is_written_octet_for_octet(header: Header, line: bytes, binar
 
 
 def with_checksum(binary: bytes) -> bytes:
-    """The same header with the TLV, put together as section 2.2.3 says."""
+    """The same header with the checksum TLV of section 2.2.3."""
     fixed, block = binary[:14], binary[16:]
     bare = fixed + (len(block) + 7).to_bytes(2) + block + b"\x03\x00\x04"
     return bare + crc32c(bare + bytes(4)).to_bytes(4)
@@ -254,14 +254,14 @@ def test_garbage_is_refused_or_incomplete_or_a_header_that_can_be_written(octets
 @given(headers.filter(lambda header: header != LOCAL), st.data())
 def test_with_a_checksum_no_changed_bit_goes_unnoticed(header: Header, data: st.DataObject) -> None:
     octets = bytearray(format_v2(header, checksum=True))
-    # Behind the family: its own bits could make another header of it, one without addresses.
+    # After the family: a change of its bits could make a valid header without addresses.
     place = data.draw(st.integers(16, len(octets) - 1))
     octets[place] ^= 1 << data.draw(st.integers(0, 7))
     try:
         parsed = parse_header(bytes(octets))
     except BadHeader:
         return
-    # The type of the TLV was hit, and so it is no checksum any more.
+    # The type of the TLV was changed, so that it is no checksum any more.
     assert place == len(octets) - 7
     assert parsed is not None
 
@@ -282,7 +282,7 @@ def test_a_changed_octet_gives_a_value_or_our_error(header: Header, data: st.Dat
     [
         pytest.param(b"", 0x00000000, id="nothing"),
         pytest.param(b"123456789", 0xE3069283, id="the check value of the catalogues"),
-        # RFC 3720 appendix B.4, which prints the octets in the order in which they are sent.
+        # RFC 3720 appendix B.4, which prints the bytes in network order.
         pytest.param(bytes(32), 0x8A9136AA, id="zeros"),
         pytest.param(b"\xff" * 32, 0x62A8AB43, id="ones"),
         pytest.param(bytes(range(32)), 0x46DD794E, id="rising"),

@@ -1,4 +1,4 @@
-"""What passes through a relayed connection, up to its end."""
+"""Data through a relayed connection, up to its end."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def test_a_slow_reader_stops_the_sender_and_costs_a_buffer_or_a_pipe() -> 
         client, backend = await world.pair()
         with client, backend:
             sent = 0
-            # The sender stops when the kernel's buffers and ours are full; a second of silence shows that it has.
+            # The sender stops when the buffers of kernel and relay are full, which a second without progress shows.
             while True:
                 with trio.move_on_after(1) as scope:
                     sent += await backend.send(bytes(1_000_000))
@@ -99,7 +99,7 @@ async def test_no_octet_waits_for_an_acknowledgement(first: bytes) -> None:
         backend, _ = await world.accept()
         with client, backend:
             connected = sides_of(world)
-            # The first words leave in one segment, or are not little; whoever says more is sent at once.
+            # The first payload leaves in one segment or is large; later data is sent at once.
             await send_all(client, b"more")
             assert await received_in(backend, len(first) + 4) == first + b"more"
             for side in (connected.client, connected.backend):
@@ -154,7 +154,7 @@ async def test_what_is_before_and_behind_urgent_data_arrives(size: int, ends: bo
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(send)
                 received = await received_in(backend, 2 * size)
-            # The urgent octet is no part of the stream (RFC 9293 section 3.8.5), and no relay passes it on.
+            # The urgent byte is not part of the stream (RFC 9293 section 3.8.5), and relays do not pass it on.
             assert received == 2 * pattern(size)
             if ends:
                 assert await read_to_end(backend) == (b"", "fin")

@@ -1,4 +1,4 @@
-"""From a client's connection to its backend's: the header, the address that is taken, and what happens without one."""
+"""From a client's connection to its backend's: the header, the choice of the address, and failures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMED = "backend.example.org"
 
 
 def client_that_speaks_first(world: World, payload: bytes) -> socket.socket:
-    """Connected, and its payload in the relay's kernel, before the relay has had a turn."""
+    """A client that has connected and sent its payload before the relay runs."""
     client = socket.create_connection((world.endpoint.host, world.endpoint.port))
     if payload:
         client.sendall(payload)
@@ -32,7 +32,7 @@ def client_that_speaks_first(world: World, payload: bytes) -> socket.socket:
 
 
 async def end_of_a_client(world: World) -> str:
-    """How a connection ends that never gets an octet; the reset may come before connect has returned."""
+    """The end of a connection without data; RST may come before connect has returned."""
     with trio.socket.socket() as client:
         try:
             await client.connect((world.endpoint.host, world.endpoint.port))
@@ -51,7 +51,7 @@ def data_segments_in(stream: trio.socket.SocketType) -> int:
 
 @pytest.mark.parametrize("host", [pytest.param(V4, id="IPv4"), pytest.param(V6, id="IPv6")])
 @pytest.mark.parametrize("version", [ProxyProtocol.V1, ProxyProtocol.V2])
-async def test_the_header_tells_who_connected_to_where(host: str, version: ProxyProtocol) -> None:
+async def test_the_header_has_the_source_and_the_destination(host: str, version: ProxyProtocol) -> None:
     async with relaying(host, proxy_protocol=version) as world:
         client = await world.connect()
         backend, header = await world.accept()
@@ -62,7 +62,7 @@ async def test_the_header_tells_who_connected_to_where(host: str, version: Proxy
 async def test_a_listener_on_every_address_states_the_one_that_was_dialled() -> None:
     async with relaying() as inner, relaying_to(HostPort(V4, inner.endpoint.port), host="::") as world:
         client = socket.create_connection((V4, world.endpoint.port))
-        # The first header is the inner relay's; the second, payload to it, is the outer one's.
+        # The inner relay's header comes first; the outer relay's header is its payload.
         backend, _ = await inner.accept()
         with client, backend:
             header = await read_header(backend)
@@ -178,7 +178,7 @@ async def test_a_backend_that_refuses_costs_its_clients_at_once_and_the_log_one_
 
 @pytest.fixture
 def black_hole() -> Iterator[int]:
-    """The port of a listener whose queue is full, so that the kernel leaves further connections unanswered."""
+    """The port of a listener with a full queue: the kernel does not answer further connections."""
     listener = socket.socket()
     listener.bind((V4, 0))
     listener.listen(0)
@@ -199,9 +199,9 @@ async def test_a_backend_that_does_not_answer_costs_the_connect_timeout(black_ho
 
 
 def put(world: World, *addresses: Address) -> Backend:
-    """Have the one backend of a relay stand for these addresses, tried in this order by the next connection."""
+    """Set the addresses of the only backend; the next connection tries them in this order."""
     (backend,) = world.relay.backends.values()
-    # Connections take turns: with one address less, the order below is the next one's.
+    # Each order rotates the addresses, so rotate them back by one.
     backend.take((*addresses[-1:], *addresses[:-1]))
     return backend
 
@@ -225,23 +225,23 @@ async def test_another_address_is_tried_before_anything_was_sent(black_hole: int
         assert {backend.order()[0] for _ in range(3)} == {good}
 
 
-async def test_whoever_connects_first_is_taken_and_the_others_hear_nothing(black_hole: int) -> None:
+async def test_the_first_connection_is_used_and_the_others_get_no_data(black_hole: int) -> None:
     async with relaying() as world, relaying() as other:
         (good,) = next(iter(world.relay.backends.values())).addresses
         slow = Address(socket.AF_INET, other.backend.getsockname())
         silent = Address(socket.AF_INET, (V4, black_hole))
         backend = put(world, silent, slow, good)
         with client_that_speaks_first(world, b"hello"):
-            # The silent one is still being tried when the second answers; the third is not needed.
+            # The first address is still being tried when the second answers; the third is not needed.
             taken, _ = await other.accept()
             with taken:
                 assert await taken.recv(10) == b"hello"
-                # The client, its backend, and no third one.
+                # Client and backend, and no further attempt.
                 assert len(world.relay.core.poller) == len(world.relay.listeners) + 2
         assert backend.order()[-1] == silent
 
 
-async def test_when_nobody_answers_the_client_is_reset_at_the_connect_timeout(black_hole: int) -> None:
+async def test_if_no_address_answers_the_client_is_reset_at_the_connect_timeout(black_hole: int) -> None:
     async with relaying(connect_timeout=0.6) as world:
         silent = [Address(socket.AF_INET, (host, black_hole)) for host in (V4, V4)]
         put(world, *silent, Address(socket.AF_INET, (V4, black_hole)))

@@ -37,7 +37,7 @@ async def test_a_reset_by_the_backend_follows_what_it_sent(size: int) -> None:
                 received = Reading(client)
                 nursery.start_soon(received.read)
                 await send_all(backend, pattern(size))
-                # The backend's kernel may still hold octets, and a reset would purge them before they were received.
+                # The backend's kernel may still hold data, which RST would discard.
                 await until(lambda: acknowledged(backend))
                 reset(backend)
             assert received.end == (pattern(size), "reset")
@@ -45,7 +45,7 @@ async def test_a_reset_by_the_backend_follows_what_it_sent(size: int) -> None:
 
 
 class Reading:
-    """What a stream gives in the background."""
+    """Reads a stream in the background."""
 
     def __init__(self, stream: trio.socket.SocketType) -> None:
         self.stream = stream
@@ -129,9 +129,9 @@ async def test_a_backend_that_resets_an_upload_has_its_last_words_delivered() ->
                 await until(lambda: acknowledged(backend))
                 nursery.start_soon(send_all_or_fail, client)
                 await backend.recv(1000)
-                # Unread octets make the close a reset.
+                # Unread data turns the close into RST.
                 backend.close()
-            # The reset itself was shown to whichever of the two calls came first, and the send demands it.
+            # RST is reported to the first of two calls only, and send_all_or_fail requires it.
             assert reading.end[0] == b"413 too large"
 
 
@@ -144,7 +144,7 @@ async def test_an_idle_connection_is_reset_after_the_idle_timeout() -> None:
 
 
 async def test_octets_put_off_the_idle_timeout() -> None:
-    # A busy machine may hold this process for seconds.
+    # A busy machine may suspend this process for seconds.
     async with relaying(idle_timeout=4.0) as world:
         client, backend = await world.pair()
         with client, backend:

@@ -1,4 +1,4 @@
-"""The law of the byte path, for any order of events: what one side sent arrives whole and in order, and then its end.
+"""The law of the byte path for any order of events: data arrives complete and in order, and then the end of its sender.
 
 What is on the way to a side that resets is lost with it; what it sent itself, and the relay had received, is not.
 """
@@ -25,7 +25,7 @@ turns = st.integers(0, 5)
 
 @dataclass(frozen=True)
 class Script:
-    """What one side does: sends, each after some turns of the others, and how it ends."""
+    """The actions of one side: sends, each after some turns of the other tasks, and an end."""
 
     sends: list[tuple[int, int]]
     end: str
@@ -54,16 +54,16 @@ async def play(script: Script, stream: Socket, failed: set[Socket]) -> None:
             stream.shutdown(socket.SHUT_WR)
             return
     except OSError:
-        # The other side has reset, which ends both directions; the error is told once, so a read will not show it.
+        # The other side has sent RST, which ends both directions. The error is reported once, so no read gets it.
         failed.add(stream)
         return
-    # What the relay has not received yet is lost with a reset, here as everywhere.
+    # RST discards what the relay has not received yet.
     await until(lambda: acknowledged(stream) or is_closed(stream))
     reset(stream)
 
 
 def is_closed(stream: Socket) -> bool:
-    """Whether the other side has reset it (TCP_CLOSE, the first octet of tcp_info)."""
+    """Whether the other side has sent RST (TCP_CLOSE, the first byte of tcp_info)."""
     return stream.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1) == b"\x07"
 
 
@@ -114,9 +114,7 @@ async def test_whatever_the_order_both_sides_get_all_and_a_clean_end(
 @each_way
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(client=scripts("fin", "reset"), backend=scripts("fin", "reset"))
-async def test_whoever_resets_nobody_gets_a_clean_end_of_less_than_was_sent(
-    most: int, client: Script, backend: Script
-) -> None:
+async def test_after_a_reset_no_side_gets_fin_before_all_data(most: int, client: Script, backend: Script) -> None:
     received = await relay(client, backend, most=most)
     for name, other in (("client", backend), ("backend", client)):
         octets, end = received[name]

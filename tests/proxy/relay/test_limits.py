@@ -1,4 +1,4 @@
-"""What one client, all clients and the machine may take."""
+"""Limits for one client, for all clients and by the descriptors of the process."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def test_a_client_has_no_more_than_it_may() -> None:
     assert clients.enter("192.0.2.1", 3)
 
 
-def test_it_is_not_said_each_time() -> None:
+def test_refusals_are_not_logged_each_time() -> None:
     clients = Clients(most_each=1)
     times = [0, 1, LOG_SECONDS - 1, LOG_SECONDS, LOG_SECONDS + 1]
     assert [clients.should_log(now=now) for now in times] == [True, False, False, True, False]
 
 
 @given(st.lists(st.tuples(st.sampled_from(["192.0.2.1", "192.0.2.2"]), st.integers(1, 5))))
-def test_whoever_comes_and_goes_nothing_is_left_behind(moves: list[tuple[str, int]]) -> None:
+def test_when_all_clients_have_left_nothing_is_kept(moves: list[tuple[str, int]]) -> None:
     clients, inside = Clients(most_each=2), set[tuple[str, int]]()
     for host, port in moves:
         if (host, port) in inside:
@@ -111,7 +111,7 @@ async def test_one_client_address_has_no_more_than_its_share_and_others_notice_n
             stream.close()
 
 
-async def test_who_is_refused_costs_no_backend_connection_and_counts_as_no_connection() -> None:
+async def test_a_refused_client_costs_no_backend_connection_and_counts_as_none() -> None:
     async with relaying(max_connections_per_client=1) as world:
         client, backend = await world.pair()
         with client, backend:

@@ -1,4 +1,7 @@
-"""The destination that a client dialled, with and without a redirect on the way."""
+"""The destination of a client, with and without a redirect.
+
+Accepting is tested in test_relay.py.
+"""
 
 from __future__ import annotations
 

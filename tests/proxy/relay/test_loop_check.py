@@ -1,4 +1,4 @@
-"""Relays whose backend is, over some detour, a relay again: the first round is the last."""
+"""Relay loops, direct and over other relays: the first round is the last."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ PROTOCOLS = pytest.mark.parametrize("protocol", [ProxyProtocol.V1, ProxyProtocol
 SPEAKS_FIRST = pytest.mark.parametrize("payload", [b"hello", b""], ids=["client speaks first", "client waits"])
 
 
-def lead(world: World, to: World) -> None:
-    """Have a relay's backend be another relay's listener, as if an address translation had hidden that."""
+def point(world: World, to: World) -> None:
+    """Set a relay's backend to another relay's listener, as if address translation hid it."""
     (backend,) = world.relay.backends.values()
     backend._pool.replace([address_of(V4, to.endpoint.port)])
 
 
 async def end_of(world: World, payload: bytes) -> tuple[bytes, str]:
-    """How it ends for a client; what it says first is there before the relay has had a turn."""
+    """The end of a client's connection; its payload is sent before the relay runs."""
     with socket.create_connection((V4, world.endpoint.port)) as client:
         client.sendall(payload)
         client.setblocking(False)
@@ -44,11 +44,11 @@ async def end_of(world: World, payload: bytes) -> tuple[bytes, str]:
 @SPEAKS_FIRST
 async def test_a_relay_that_leads_to_itself_ends_the_first_round(protocol: ProxyProtocol, payload: bytes) -> None:
     async with relaying(proxy_protocol=protocol) as world:
-        lead(world, world)
+        point(world, world)
         with capture_logs() as logs:
             assert await end_of(world, payload) == (b"", "reset")
         assert world.relay.core.counters.backend_errors[Cause.OWN_LISTENER] == 1
-        # A client that waits shows itself only when its header comes, and by then a turn's worth was accepted.
+        # A waiting client is recognised only by its header; by then, up to _ACCEPTS clients have been accepted.
         assert 2 <= world.relay.core.counters.connections <= (3 if payload else 1 + _ACCEPTS)
         await until(lambda: world.relay.core.counters.active == 0)
         assert [entry["cause"] for entry in logs] == ["own-listener"]
@@ -58,21 +58,21 @@ async def test_a_relay_that_leads_to_itself_ends_the_first_round(protocol: Proxy
 @SPEAKS_FIRST
 async def test_a_ring_of_relays_ends_after_a_round(protocol: ProxyProtocol, payload: bytes) -> None:
     async with relaying(proxy_protocol=protocol) as first, relaying() as second, relaying() as third:
-        lead(first, second)
-        lead(second, third)
-        lead(third, first)
+        point(first, second)
+        point(second, third)
+        point(third, first)
         assert await end_of(first, payload) == (b"", "reset")
         counts = [world.relay.core.counters for world in (first, second, third)]
         await until(lambda: not any(count.active for count in counts))
         assert sum(count.backend_errors[Cause.OWN_LISTENER] for count in counts) >= 1
-        # Each of them may be a few rounds ahead of the header that it waits for.
+        # Each relay may be some rounds ahead of the header that reveals the loop.
         assert 4 <= sum(count.connections for count in counts) <= 3 * (1 + _ACCEPTS)
 
 
 @PROTOCOLS
 async def test_relays_in_a_row_are_no_ring(protocol: ProxyProtocol) -> None:
     async with relaying(proxy_protocol=protocol) as first, relaying(proxy_protocol=protocol) as second:
-        lead(first, second)
+        point(first, second)
         with socket.create_connection((V4, first.endpoint.port)) as client:
             client.sendall(b"hello")
             backend, header = await second.accept()
@@ -132,12 +132,12 @@ FOREIGN = Header(Endpoint("192.0.2.7", 7), RELAY)
         pytest.param(b"", Verdict.UNDECIDED, id="nothing"),
     ],
 )
-def test_a_connection_of_ours_that_comes_back_is_told_by_its_header(received: bytes, verdict: Verdict) -> None:
+def test_a_connection_of_this_relay_is_recognised_by_its_header(received: bytes, verdict: Verdict) -> None:
     clients = holding(WAITING, OTHER)
     assert judge(received, clients, host=OTHER.host, port=OTHER.port) is verdict
 
 
-def test_one_that_is_gone_is_not_ours_any_more() -> None:
+def test_the_header_of_a_closed_connection_is_no_loop() -> None:
     clients = holding(WAITING, OTHER)
     clients.leave(WAITING.host, WAITING.port)
     assert judge(format_v1(HEADER), clients, host=OTHER.host, port=OTHER.port) is Verdict.UNDECIDED

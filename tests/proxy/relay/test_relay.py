@@ -1,4 +1,4 @@
-"""The relay as a whole: starting, limits, the clock, draining, the end."""
+"""The relay as a whole: start, limits, pauses, drain and end."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ async def test_a_relay_returns_the_endpoints_of_its_listeners() -> None:
         nursery.cancel_scope.cancel()
 
 
-def test_a_port_in_use_is_told_with_its_flag_and_nothing_stays_open() -> None:
+def test_a_port_in_use_is_reported_with_its_flag_and_no_socket_stays_open() -> None:
     with socket.socket() as taken:
         taken.bind((V4, 0))
         taken.listen()
         busy = Route(Endpoint(V4, taken.getsockname()[1]), HostPort(V4, 9))
-        # The first listener, which opened, would raise a ResourceWarning if it were left to the collector.
+        # If the first listener stayed open, the garbage collector would raise a ResourceWarning.
         with pytest.raises(StartError, match=rf"^--route {busy.listen}: the address is in use"):
             open_listeners(Settings(routes=(Route(Endpoint(V4, 0), HostPort(V4, 9)), busy)))
 
@@ -137,7 +137,7 @@ async def test_accepting_pauses_while_the_system_has_nothing_left(number: int) -
             accepted, _ = await world.accept()
             with waiting, accepted:
                 assert failing.times == 0
-        # Said once for three failures in a row.
+        # Logged once for three failures in a row.
         assert [entry["event"] for entry in logs] == ["not accepting for now"]
 
 
@@ -153,7 +153,7 @@ async def test_a_client_that_fails_in_accept_costs_no_other(number: int) -> None
 
 
 class FailingSocket:
-    """A listening socket whose accept fails some times before it works."""
+    """A listening socket whose accept fails `times` times."""
 
     def __init__(self, sock: socket.socket, number: int, *, times: int) -> None:
         self.sock = sock

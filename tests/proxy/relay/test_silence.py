@@ -1,4 +1,4 @@
-"""Peers that are gone without a word, which the kernel has to find out for us."""
+"""Peers that vanish without FIN or RST: keepalive, retransmissions and window probes find them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.kit.relaying import World, read_to_end, received_in, relaying, send_a
 
 _SO_ATTACH_FILTER = 26
 _RETURN_NOTHING = struct.pack("HBBI", 0x06, 0, 0, 0)
-"""One instruction of the classic packet filter (linux/filter.h): take no octet of any packet."""
+"""One instruction of the classic packet filter (linux/filter.h): drop every packet."""
 
 HASTY = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
@@ -27,18 +27,18 @@ HASTY = (
 
 
 def fall_silent(stream: trio.socket.SocketType) -> None:
-    """From now on a socket hears nothing, and so acknowledges nothing: as if its computer had lost its power."""
+    """From now on a socket receives and acknowledges nothing, as if its computer had lost power."""
     code = ctypes.create_string_buffer(_RETURN_NOTHING, len(_RETURN_NOTHING))
     program = struct.pack("HxxxxxxP", 1, ctypes.addressof(code))
     try:
         stream.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
     except PermissionError as error:
-        # The kernel has room for so much of others' compiled filters (net.core.bpf_jit_limit).
+        # The kernel limits the memory for compiled filters (net.core.bpf_jit_limit).
         refuse(f"this takes a packet filter: {error}")
 
 
 def arm(world: World) -> None:
-    """What a connection does when it has lived for a while."""
+    """Have the connection do what it does after its first deadline."""
     sides_of(world).on_due(0.0)
 
 
@@ -66,7 +66,7 @@ async def test_a_peer_that_acknowledges_nothing_is_given_up_though_there_is_alwa
             arm(world)
             silent, other = (client, backend) if gone == "client" else (backend, client)
             fall_silent(silent)
-            # With each of them the connection moves something, and is not idle.
+            # Each send moves data, so that the connection is not idle.
             counters, sent = world.relay.core.counters, 0
             while counters.active:
                 with contextlib.suppress(ConnectionResetError):
@@ -88,7 +88,7 @@ async def test_a_reader_that_pauses_is_not_given_up(monkeypatch: pytest.MonkeyPa
             sent = bytes(300_000)
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(send_all, backend, sent)
-                # Its window is closed and asked for.
+                # Its window is closed, and the kernel probes it.
                 await until(lambda: probes_of(sides_of(world).client) > 0)
                 before = len(looks)
                 await until(lambda: len(looks) > before + 2)
@@ -97,7 +97,7 @@ async def test_a_reader_that_pauses_is_not_given_up(monkeypatch: pytest.MonkeyPa
 
 
 def count_looks(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """What every look at a side finds from now on."""
+    """The results of all checks of sides from now on."""
     looks: list[bool] = []
     look = side.Side.is_gone
 
@@ -135,7 +135,7 @@ def test_a_peer_is_gone(
 
 
 class Played:
-    """A socket that has a state to tell."""
+    """A socket with a fixed tcp_info."""
 
     def __init__(self, number: int, retransmits: int, probes: int, answered: int) -> None:
         self._number = number

@@ -1,4 +1,4 @@
-"""Pipes and their pool, and octets that go through them from one end of a relayed connection to the other."""
+"""Pipes, their pool, and data that goes through them in a relayed connection."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_what_is_held_can_be_taken_back(pipes: Pipes, pair: tuple[socket.socket,
     pipes.give_back(pipe)
 
 
-def test_an_empty_socket_and_an_ended_one_are_told_apart(
+def test_an_empty_socket_and_an_ended_socket_are_distinguished(
     pipes: Pipes, pair: tuple[socket.socket, socket.socket]
 ) -> None:
     pipe = taken(pipes)
@@ -101,7 +101,7 @@ def test_there_are_no_more_than_was_allowed(pipes: Pipes) -> None:
     pipes._free.clear()
 
 
-def test_a_pipe_that_still_holds_octets_is_given_to_nobody(
+def test_a_pipe_that_still_holds_data_is_not_used_again(
     pipes: Pipes, pair: tuple[socket.socket, socket.socket]
 ) -> None:
     before = open_files()
@@ -179,7 +179,7 @@ WAYS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 
 
 def refusing(*, into_pipe: bool) -> Callable[..., int]:
-    """A splice(2) that knows only one direction."""
+    """A splice(2) that supports one direction only."""
     real = os.splice
 
     def splice_one_way(source: int, sink: int, count: int, **how: Any) -> int:
@@ -231,7 +231,7 @@ async def test_large_streams_arrive_whole_both_ways_whatever_the_kernel_can_do(w
 
 
 def check_pool(world: World) -> None:
-    """Every pipe is back, and empty."""
+    """Assert that every pipe is back and empty."""
     pool = world.relay.core.pipes
     assert not any(pipe.held for pipe in pool._free)
     assert len(pool._free) == (pool._made if pool._most else 0)
@@ -289,7 +289,7 @@ async def test_after_a_large_answer_small_ones_are_copied_again() -> None:
 
 
 async def fill(world: World, sender: trio.socket.SocketType) -> int:
-    """Send until nothing goes any more; how many octets went."""
+    """Send until the connection is full; returns the number of bytes."""
     sent = 0
     while True:
         with trio.move_on_after(1) as scope:
@@ -315,7 +315,7 @@ async def test_a_reset_follows_what_is_in_the_pipe() -> None:
     async with relaying() as world:
         client, backend = await world.pair()
         with client:
-            # Little enough that all of it is received by the kernel of the relay, and the rest by the relay.
+            # Small enough for the buffers of the kernel and the relay.
             await send_all(backend, pattern(BUFFER))
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(send_all, backend, pattern(1_500_000))
@@ -354,7 +354,7 @@ async def test_a_relay_that_is_cancelled_with_octets_in_pipes_resets_and_leaves_
     assert open_files() <= before
 
 
-async def test_where_splice_is_switched_off_it_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_switching_off_splice_is_logged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "splice", failing(errno.ENOSYS))
     with capture_logs() as logs:
         async with relaying() as world:
@@ -372,7 +372,7 @@ async def test_a_hundred_readers_that_do_not_read_cost_a_buffer_or_a_pipe_each_a
     async with relaying(pipes=Pipes(most=most)) as world, AsyncExitStack() as open_ones:
         pairs = []
         for _ in range(readers):
-            # Small, or the kernel would hold gigabytes between them.
+            # Small buffers: otherwise the kernel would hold gigabytes in all.
             client, backend = await world.pair(receive_buffer=16_384)
             open_ones.enter_context(client)
             open_ones.enter_context(backend)
@@ -388,7 +388,7 @@ async def test_a_hundred_readers_that_do_not_read_cost_a_buffer_or_a_pipe_each_a
             assert max(held) <= SIZE
             assert world.relay.core.pipes._made <= most
             assert resident() - before < 2 * readers * BUFFER
-            # One who leaves, and one who reads, are served as if the others were not there.
+            # A client that leaves and a client that reads are not affected by the others.
             assert len(await pairs[0][0].recv(1000)) == 1000
             reset(pairs[1][0])
             await until(lambda: world.relay.core.counters.active == readers - 1)
@@ -411,10 +411,10 @@ def pending_in(world: World) -> int:
 
 
 def is_still(world: World) -> bool:
-    """Whether nothing has moved for half a second, as the connections have it."""
+    """Whether no connection has moved data for half a second."""
     return all(monotonic() - each.active_at > 0.5 for each in connections_of(world))
 
 
 def resident() -> int:
-    """Octets of this process in memory (proc(5), statm)."""
+    """Resident memory of this process in bytes (proc(5), statm)."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,4 +1,4 @@
-"""Several workers behind one port, as the command runs them."""
+"""Several workers on one port, with the real command."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Relay:
         return {name: float(value) for name, value in rows}
 
     def exchange(self) -> None:
-        """A connection with a word each way."""
+        """Make a connection that sends data each way."""
         with self.connected() as (client, served):
             served.sendall(b"answer")
             assert client.recv(100) == b"answer"
@@ -84,7 +84,7 @@ def relay(folder: Path, *arguments: str, workers: int = WORKERS) -> Iterator[Rel
             try:
                 yield made
             finally:
-                # Killed by the test's end, the supervisor must not leave anything behind that the next test meets.
+                # After the kill, no worker may be left for the next test.
                 process.kill()
                 process.wait()
                 wait_until_gone(started)
@@ -105,7 +105,7 @@ def is_alive(process: int) -> bool:
 
 
 def listeners_of(port: int) -> int:
-    """How many sockets listen on a port of IPv4 (proc(5), /proc/net/tcp)."""
+    """The number of sockets that listen on an IPv4 port (proc(5), /proc/net/tcp)."""
     rows = Path("/proc/net/tcp").read_text().splitlines()[1:]
     return sum(row.split()[1].endswith(f":{port:04X}") and row.split()[3] == "0A" for row in rows)
 
@@ -129,7 +129,7 @@ def test_readiness_is_the_backends_and_the_workers(tmp_path: Path) -> None:
         assert urllib.request.urlopen(f"http://{V4}:{running.admin}/readyz").status == 200
 
 
-def test_a_worker_that_dies_is_told_and_started_again_and_the_others_go_on(tmp_path: Path) -> None:
+def test_a_dead_worker_is_logged_and_restarted_and_the_others_continue(tmp_path: Path) -> None:
     with relay(tmp_path, workers=2) as running, ExitStack() as open_ones:
         pairs = [open_ones.enter_context(running.connected()) for _ in range(12)]
         running.until(lambda: running.metrics()["proxy_connections_total"] == 12)
@@ -145,7 +145,7 @@ def test_a_worker_that_dies_is_told_and_started_again_and_the_others_go_on(tmp_p
         running.until(lambda: running.metrics()["proxy_workers"] == 2)
         metrics = running.metrics()
         assert metrics["proxy_worker_restarts_total"] == 1
-        # What the dead one had counted stays; what was open in it does not.
+        # The totals of the dead worker stay; its open connections do not.
         assert metrics["proxy_connections_total"] == 12
         assert metrics["proxy_connections_active"] == alive
         for _ in range(10):
@@ -153,7 +153,7 @@ def test_a_worker_that_dies_is_told_and_started_again_and_the_others_go_on(tmp_p
 
 
 def answers(client: socket.socket, served: socket.socket) -> bool:
-    """Whether a connection still relays; one that does not has been reset at both ends."""
+    """Whether a connection still relays; otherwise it has got RST at both ends."""
     try:
         served.sendall(b"still here")
         return client.recv(100) == b"still here"
@@ -234,7 +234,7 @@ def test_a_port_in_use_is_one_line_and_status_2(tmp_path: Path) -> None:
     assert told.startswith(f"Error: --route {busy}: the address is in use")
 
 
-def test_what_no_worker_can_do_is_told_and_ends_the_supervisor(tmp_path: Path) -> None:
+def test_an_error_of_all_workers_is_printed_and_ends_the_supervisor(tmp_path: Path) -> None:
     log = tmp_path / "log"
     flags = ("--route", f"{V4}:0=service:apps/none:80", "--kubeconfig", str(tmp_path / "none"), "--admin", "off")
     with program(log, *flags, "--workers", "2") as process:

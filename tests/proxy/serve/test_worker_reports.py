@@ -1,4 +1,4 @@
-"""What workers tell, read again and added up."""
+"""Reports of workers, parsed and added up."""
 
 from __future__ import annotations
 
