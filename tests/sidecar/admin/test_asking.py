@@ -134,14 +134,18 @@ async def test_nobody_has_what_was_never_sent() -> None:
 @pytest.mark.parametrize(
     ("handler", "complaint"),
     [
-        pytest.param(saying(), "no whole HTTP answer", id="closed at once"),
-        pytest.param(reset, "no whole HTTP answer", id="reset"),
-        pytest.param(saying(b"SSH-2.0-OpenSSH\r\n"), "no whole HTTP answer", id="another protocol"),
-        pytest.param(saying(b"\0" * 100_000), "no whole HTTP answer", id="garbage"),
-        pytest.param(saying(OK + b"A: " + b"a" * 100_000), "no whole HTTP answer", id="a head without end"),
-        pytest.param(saying(OK + b"Content-Length: 5\r\n\r\nwho"), "no whole HTTP answer", id="cut"),
-        pytest.param(saying(OK + b"Transfer-Encoding: chunked\r\n\r\n3\r\nwho\r\n"), "no whole HTTP", id="cut chunks"),
-        pytest.param(saying(OK + b"Content-Length: x\r\n\r\n"), "no whole HTTP answer", id="a length that is none"),
+        pytest.param(saying(), "the answer is not complete HTTP", id="closed at once"),
+        pytest.param(reset, "the answer is not complete HTTP", id="reset"),
+        pytest.param(saying(b"SSH-2.0-OpenSSH\r\n"), "the answer is not complete HTTP", id="another protocol"),
+        pytest.param(saying(b"\0" * 100_000), "the answer is not complete HTTP", id="garbage"),
+        pytest.param(saying(OK + b"A: " + b"a" * 100_000), "the answer is not complete HTTP", id="a head without end"),
+        pytest.param(saying(OK + b"Content-Length: 5\r\n\r\nwho"), "the answer is not complete HTTP", id="cut"),
+        pytest.param(
+            saying(OK + b"Transfer-Encoding: chunked\r\n\r\n3\r\nwho\r\n"), "not complete HTTP", id="cut chunks"
+        ),
+        pytest.param(
+            saying(OK + b"Content-Length: x\r\n\r\n"), "the answer is not complete HTTP", id="a length that is none"
+        ),
         pytest.param(say_without_end, "the answer is larger than 1 MiB", id="a gigabyte"),
         pytest.param(say_nothing, "no complete answer within 0.3 s", id="silence"),
         pytest.param(drip, "no complete answer within 0.3 s", id="a drop at a time"),
