@@ -14,9 +14,8 @@ from dataclasses import dataclass
 
 import structlog
 import trio
+from sidecar.errors import ExitStatus, StartError
 
-from sidecar.values.errors import ExitStatus, StartError
-from wholeip.agent.present import address_count, in_use_of
 from wholeip.agent.status import APPLIED, FAILED, AgentStatus
 from wholeip.agent.update import Step, Target, step_from, whole_step
 from wholeip.kernel.nft import Table
@@ -24,6 +23,7 @@ from wholeip.kernel.sysctls import advise
 from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.plan import Plan
 from wholeip.mappings.reports import NOTES
+from wholeip.ruleset.in_use import address_count, in_use_of
 from wholeip.ruleset.nft_errors import NftFailed
 from wholeip.ruleset.ruleset import TABLE, BadMapping, Transaction, changes
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests.kit.wholeip_objects import ip, tcp
-from wholeip.agent.present import address_count, in_use_of
 from wholeip.mappings.mapping import Mapping
 from wholeip.mappings.plan import NOTHING_IN_USE
+from wholeip.ruleset.in_use import address_count, in_use_of
 from wholeip.ruleset.ruleset import Ruleset, make_ruleset
 
 
