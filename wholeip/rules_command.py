@@ -16,8 +16,8 @@ from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.one_shot import list_all
 from sidecar.values.errors import ExitStatus, StartError
 from sidecar.values.text import one_line
+from wholeip.agent.document import Document, format_json, show_mapping, show_report
 from wholeip.agent.following import open_client
-from wholeip.agent.status import Document, format_json, show_mapping, show_report
 from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.endpoints import slice_collection
 from wholeip.mappings.nodes import NODES

@@ -13,7 +13,7 @@ from sidecar.admin.asking import ask
 from sidecar.cli.options import Endpoint
 from sidecar.values.errors import ExitStatus, StartError
 from sidecar.values.text import align_columns, one_line
-from wholeip.agent.status import Document, describe_opened, format_json, parse_document
+from wholeip.agent.document import Document, describe_opened, format_json, parse_document
 
 _HEADINGS = ("SERVICE", "ADDRESS", "POD", "LETS IN", "EGRESS", "RUNS")
 

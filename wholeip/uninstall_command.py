@@ -6,8 +6,8 @@ The law: needs no cluster and no state of ours, touches no table but ours, and o
 from __future__ import annotations
 
 import click
-from sidecar.errors import ExitStatus, StartError
 
+from sidecar.values.errors import ExitStatus, StartError
 from wholeip.kernel.nft import Nft, Table
 from wholeip.ruleset.in_use import address_count
 from wholeip.ruleset.nft_errors import NftFailed

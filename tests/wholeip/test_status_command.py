@@ -6,7 +6,8 @@ import click
 import pytest
 
 from tests.wholeip.agent.test_status import status
-from wholeip.agent.status import AgentStatus, Document, ShownMapping, ShownReport, show
+from wholeip.agent.document import Document, ShownMapping, ShownReport, show
+from wholeip.agent.status import AgentStatus
 from wholeip.status_command import format_text
 
 

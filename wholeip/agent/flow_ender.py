@@ -13,7 +13,7 @@ import structlog
 import trio
 
 from wholeip.agent.status import AgentStatus
-from wholeip.agent.update import Step
+from wholeip.agent.update import Update
 from wholeip.ruleset.nft_errors import NftFailed
 from wholeip.ruleset.ruleset import Ruleset
 
@@ -33,10 +33,10 @@ class FlowEnder:
     def __init__(self, end_flows: EndFlows, status: AgentStatus) -> None:
         self._end_flows = end_flows
         self._status = status
-        self._pending: Step | None = None
+        self._pending: Update | None = None
         self._woken = trio.Event()
 
-    def note(self, step: Step) -> None:
+    def note(self, step: Update) -> None:
         """The kernel has taken this step."""
         self._pending = self._pending.then(step) if self._pending else step
         self._woken.set()

@@ -14,14 +14,14 @@ from sidecar.admin.page.charts import format_charts
 from sidecar.admin.page.document import Fact, Frame, Level, document, facts, notes, section, table, text
 from sidecar.admin.page.history import Chart, History, level, mean, rate
 from sidecar.admin.page.markup import html, joined
-from wholeip.agent.status import APPLIED, FAILED, AgentStatus, describe_opened, show_mapping
+from wholeip.agent.document import describe_opened, show_mapping
+from wholeip.agent.status import APPLIED, FAILED, AgentStatus
 from wholeip.mappings.mapping import Mapping as PodMapping
 from wholeip.mappings.reports import NOTES, skipped
 
 SHOWN: Final = 1_000
 """Rows of a table; `wholeip status` has all."""
 _MILLISECONDS: Final = 1_000.0
-
 CHARTS: Final = (
     Chart("mappings", "Mappings", "at a time", (level("mappings", "mappings", "mappings"),)),
     Chart(

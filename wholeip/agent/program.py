@@ -21,12 +21,13 @@ from sidecar.cli.signals import run_until_signal
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
 from sidecar.values.endpoints import Endpoint
+from wholeip.agent.document import format_json, show
 from wholeip.agent.flow_ender import EndFlows, FlowEnder
 from wholeip.agent.following import ClusterFollower, open_client
 from wholeip.agent.metrics import AgentCollector
 from wholeip.agent.page import CHARTS, agent_facts, read_counters, render_page
-from wholeip.agent.reconciler import Agent, AgentPace
-from wholeip.agent.status import AgentStatus, format_json, show
+from wholeip.agent.reconciler import ReconcilePace, Reconciler
+from wholeip.agent.status import AgentStatus
 from wholeip.kernel.conntrack import end_flows
 from wholeip.kernel.nft import Nft, Table
 from wholeip.mappings.cluster_state import ClusterState
@@ -35,7 +36,6 @@ from wholeip.settings import RunSettings
 
 GRACE: Final = 5.0
 """Seconds after a signal, for a transaction that is under way."""
-
 log: structlog.stdlib.BoundLogger = structlog.get_logger("wholeip")
 
 
@@ -60,8 +60,8 @@ async def serve(
     state = ClusterState(node=cluster.node_name, protected=cluster.protected, cluster=cluster.networks)
     status = AgentStatus(node=cluster.node_name)
     ender = FlowEnder(end_flows, status) if settings.end_flows else None
-    agent = Agent(
-        table, state, status, pace=AgentPace(resync=settings.resync), on_applied=ender.note if ender else None
+    agent = Reconciler(
+        table, state, status, pace=ReconcilePace(resync=settings.resync), on_applied=ender.note if ender else None
     )
     with open_admin_port(settings.admin) as port:
         known = await agent.begin()

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import structlog
 import trio
-from sidecar.errors import ExitStatus, StartError
 
+from sidecar.values.errors import ExitStatus, StartError
 from wholeip.agent.status import APPLIED, FAILED, AgentStatus
-from wholeip.agent.update import Step, Target, step_from, whole_step
+from wholeip.agent.update import DesiredTable, Update, update_from, whole_update
 from wholeip.kernel.nft import Table
 from wholeip.kernel.sysctls import advise
 from wholeip.mappings.cluster_state import ClusterState
@@ -29,7 +29,7 @@ from wholeip.ruleset.ruleset import TABLE, BadMapping, Transaction, changes
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("wholeip")
 
-OnApplied = Callable[[Step], None]
+OnApplied = Callable[[Update], None]
 """Gets each step that the kernel has taken; the first one also where nothing was to do."""
 
 Advise = Callable[[Iterable[int]], Iterable[str]]
@@ -37,7 +37,7 @@ Advise = Callable[[Iterable[int]], Iterable[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class AgentPace:
+class ReconcilePace:
     """Times in seconds."""
 
     gather: float = 0.01
@@ -52,7 +52,7 @@ class AgentPace:
     """Somebody who changes the table again and again must not make us do so as fast as he can."""
 
 
-class Agent:
+class Reconciler:
     """One table and the state that it follows."""
 
     def __init__(
@@ -62,7 +62,7 @@ class Agent:
         status: AgentStatus,
         *,
         name: str = TABLE,
-        pace: AgentPace | None = None,
+        pace: ReconcilePace | None = None,
         on_applied: OnApplied | None = None,
         advise: Advise = advise,
     ) -> None:
@@ -70,11 +70,11 @@ class Agent:
         self._state = state
         self._status = status
         self._name = name
-        self._pace = pace or AgentPace()
+        self._pace = pace or ReconcilePace()
         self._on_applied = on_applied
         self._advise = advise
         self._woken = trio.Event()
-        self._known: Target | None = None
+        self._known: DesiredTable | None = None
         """What the kernel was brought to last, and has where nobody else has changed it."""
         self._unsure = True
         """Whether what it has may be something else, through nobody's fault."""
@@ -152,17 +152,17 @@ class Agent:
         known = self._known
         if known is None or self._unsure or self._doubted:
             return await self._start_anew(known)
-        await self._take(step_from(known, self._state))
+        await self._take(update_from(known, self._state))
         return False
 
-    async def _start_anew(self, known: Target | None) -> bool:
+    async def _start_anew(self, known: DesiredTable | None) -> bool:
         """Plan everything and compare it with what the kernel has; the result is that of an attempt."""
         # Before the look: a change that comes after it is to be looked at again.
         self._doubted = False
         current = await self._table.read_ruleset()
         repaired = not self._unsure and known is not None and bool(changes(current, known.ruleset()))
         self._state.take_touched()
-        await self._take(whole_step(current, self._state, known.plan.in_use() if known else self._in_use, self._name))
+        await self._take(whole_update(current, self._state, known.plan.in_use() if known else self._in_use, self._name))
         if known is None:
             # What is loaded by now lives on, mostly: a search for garbage among it would hold up changes.
             gc.collect()
@@ -172,7 +172,7 @@ class Agent:
             log.warning("somebody else had changed the table; it is repaired", table=self._name)
         return repaired
 
-    async def _take(self, step: Step) -> None:
+    async def _take(self, step: Update) -> None:
         """Have the kernel take it."""
         transaction = changes(*step.rulesets)
         if transaction:
@@ -200,7 +200,7 @@ class Agent:
             seconds=round(took, 4),
         )
 
-    def _note(self, step: Step) -> None:
+    def _note(self, step: Update) -> None:
         """The kernel has the target of this step; each report is told once for as long as it holds."""
         status, plan = self._status, step.target.plan
         before = self._known.plan if self._known else Plan()

@@ -1,23 +1,17 @@
-"""The status of an agent: what it did, what it knows and what is wrong, for whoever asks its admin port.
+"""The status of an agent: its counters, its plan and its problems, for the admin port.
 
-The law: pure. Written by the agent alone, read by anyone at any time; what travels is a document that is checked again
-where it is read.
+The law: the agent alone writes it, anything may read it at any time.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
-
-import msgspec
+from typing import Final
 
 from sidecar.kubernetes.follower_status import Status
-from sidecar.values.text import escaped_json
-from wholeip.mappings.mapping import Mapping
 from wholeip.mappings.plan import Plan
-from wholeip.mappings.reports import Report
 
 APPLIED: Final = "applied"
 FAILED: Final = "failed"
@@ -93,85 +87,3 @@ class AgentStatus:
         away = [f"{watch.kind}: {watch.describe()}" for watch in self.watches if watch.error and not watch.absent]
         told = f"{len(self.plan.mappings)} mappings of {self.services} Services"
         return "; ".join([told, *self.advice, *away])
-
-
-class ShownMapping(msgspec.Struct, frozen=True):
-    """A mapping as it travels."""
-
-    service: str
-    address: str
-    endpoint: str
-    opened: tuple[str, ...] | None
-    """`80/tcp`; null: everything."""
-    icmp: bool
-    egress: bool
-    here: bool
-
-
-class ShownReport(msgspec.Struct, frozen=True):
-    """A report as it travels."""
-
-    service: str
-    reason: str
-    detail: str
-
-
-class Document(msgspec.Struct, frozen=True):
-    """What `wholeip status` and `wholeip rules` show."""
-
-    node: str | None
-    ready: bool
-    state: str
-    """A line for people."""
-    mappings: tuple[ShownMapping, ...]
-    reports: tuple[ShownReport, ...]
-
-
-def show(status: AgentStatus) -> Document:
-    """The document of now."""
-    return Document(
-        status.node,
-        not status.why_not_ready(),
-        status.describe(),
-        tuple(map(show_mapping, status.plan.mappings)),
-        tuple(map(show_report, status.plan.reports)),
-    )
-
-
-def show_mapping(mapping: Mapping) -> ShownMapping:
-    """One mapping."""
-    opened = None if mapping.opened is None else tuple(f"{one.number}/{one.protocol}" for one in sorted(mapping.opened))
-    return ShownMapping(
-        mapping.service,
-        str(mapping.address),
-        str(mapping.endpoint),
-        opened,
-        mapping.icmp,
-        mapping.egress,
-        mapping.here,
-    )
-
-
-def show_report(report: Report) -> ShownReport:
-    """One report."""
-    return ShownReport(report.service, str(report.reason), report.detail)
-
-
-def format_json(document: msgspec.Struct, **more: Any) -> str:
-    """Indented, and with every character beyond ASCII as an escape: nothing of it can drive a terminal."""
-    return escaped_json(msgspec.to_builtins(document) | more, indent=2)
-
-
-def parse_document(octets: bytes) -> Document:
-    """What format_json wrote. Raises ValueError."""
-    try:
-        return msgspec.json.decode(octets, type=Document)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(str(error)) from None
-
-
-def describe_opened(opened: Iterable[str] | None, *, icmp: bool) -> str:
-    """What comes in, in a few words."""
-    if opened is None:
-        return "everything"
-    return " ".join([*opened, *(["icmp"] if icmp else [])]) or "nothing"

@@ -17,7 +17,7 @@ from wholeip.ruleset.ruleset import TABLE, Ruleset, make_ruleset
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class DesiredTable:
     """What a node is to have: of two, the tables differ no more than plans and networks do."""
 
     plan: Plan
@@ -36,12 +36,12 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Step:
+class Update:
     """A way to a target."""
 
-    before: Target | Ruleset | None
+    before: DesiredTable | Ruleset | None
     """What the kernel has: a target that it was brought to, or what was read; None: no table."""
-    target: Target
+    target: DesiredTable
     services: AbstractSet[str] | None = None
     """Only they may differ, and nobody else shares an address with them before or after; None: anything may."""
 
@@ -49,7 +49,7 @@ class Step:
     def rulesets(self) -> tuple[Ruleset | None, Ruleset]:
         """Before and after, without the Services that keep what they have. Raises BadMapping."""
         before, after = self.before, self.target
-        if not isinstance(before, Target):
+        if not isinstance(before, DesiredTable):
             return before, after.ruleset()
         if self.services is None:
             return before.ruleset(), after.ruleset()
@@ -57,19 +57,19 @@ class Step:
         moved = before.networks is not after.networks
         return before.ruleset_of(self.services, networks=moved), after.ruleset_of(self.services, networks=moved)
 
-    def then(self, later: Step) -> Step:
+    def then(self, later: Update) -> Update:
         """Both as one."""
         either = None if self.services is None or later.services is None else self.services | later.services
-        return Step(self.before, later.target, either)
+        return Update(self.before, later.target, either)
 
 
-def whole_step(current: Ruleset | None, state: ClusterState, in_use: InUse, table: str = TABLE) -> Step:
+def whole_update(current: Ruleset | None, state: ClusterState, in_use: InUse, table: str = TABLE) -> Update:
     """From whatever the kernel has, with everything planned from nothing."""
-    return Step(current, Target(state.plan(in_use), state.networks, table))
+    return Update(current, DesiredTable(state.plan(in_use), state.networks, table))
 
 
-def step_from(known: Target, state: ClusterState) -> Step:
+def update_from(known: DesiredTable, state: ClusterState) -> Update:
     """From a target that the kernel has and that is no older than what the state has told to be touched before."""
     touched = state.take_touched()
     part = state.plan_of(touched, known.plan.in_use(touched))
-    return Step(known, Target(known.plan.replacing(touched, part), state.networks, known.table), touched)
+    return Update(known, DesiredTable(known.plan.replacing(touched, part), state.networks, known.table), touched)

@@ -1,9 +1,9 @@
-"""Ends flows that the rules no longer allow: a flow is judged by its first packet alone, and then goes on.
+"""Ends flows that the rules no longer allow: the rules judge the first packet alone, and the flow then continues.
 
-The law: no flow is ended but by the judgement of `conntrack_flows`, and each by what names it alone.
+The law: ruleset/flows.py decides which flows end; each is ended by its identity alone.
 
-Asked of the kernel itself: the program conntrack reads the whole table for each thing that it deletes, and pyroute2
-brings an event loop of another kind, where this takes two kinds of message.
+The module asks the kernel directly: the program conntrack reads the whole table for each flow that it deletes, and
+pyroute2 has an event loop of its own, while this needs two kinds of message.
 """
 
 from __future__ import annotations
@@ -16,76 +16,71 @@ import struct
 import trio
 
 from wholeip.kernel.netlink_socket import netfilter_socket
-from wholeip.ruleset.flows import (
-    Flow,
-    format_dump,
-    format_end,
-    is_ended,
-    parse_answer,
-    parse_flows,
-    relevant_addresses,
-)
+from wholeip.ruleset.ctnetlink import Flow, format_dump, format_end, parse_answer, parse_flows
+from wholeip.ruleset.flows import is_ended, relevant_addresses
 from wholeip.ruleset.nft_errors import NftFailed, NotPermitted
 from wholeip.ruleset.ruleset import Ruleset
 
 _DATAGRAM_SIZE = 65536
 _TIMEOUT_SECONDS = 30
 _OCTETS: dict[int, int] = {socket.AF_INET: 4, socket.AF_INET6: 16}
-"""Of an address."""
+"""The length of an address, by family."""
 
 
 class ConntrackFailed(NftFailed):
-    """The kernel did not list or end flows, so some may go on that no rule allows any more."""
+    """The kernel did not list or end flows, so some that no rule allows may continue."""
 
 
 async def end_flows(before: Ruleset | None, after: Ruleset) -> int:
-    """End what the change of the rules no longer allows, once `after` is in the kernel; give how many ended.
+    """End the flows that a change of the rules no longer allows, after the kernel has `after`; returns their number.
 
-    Without `before`, it is unknown what was there: only what is wrong by `after` alone is ended. Both may leave out
-    what did not change. Reads every flow that the kernel tracks in their families. Raises ConntrackFailed or
-    NotPermitted.
+    `before` None: the previous rules are unknown, so only flows that `after` alone shows to be wrong are ended. Both
+    rulesets may omit elements that did not change. Reads all flows of their address families. Raises ConntrackFailed
+    or NotPermitted.
     """
     try:
-        with trio.fail_after(_TIMEOUT_SECONDS), await netfilter_socket() as asked:
-            return sum([await _end_flows(asked, family, before, after) for family in (socket.AF_INET, socket.AF_INET6)])
+        with trio.fail_after(_TIMEOUT_SECONDS), await netfilter_socket() as kernel:
+            return sum(
+                [await _end_flows(kernel, family, before, after) for family in (socket.AF_INET, socket.AF_INET6)]
+            )
     except PermissionError as error:
-        raise NotPermitted(f"flows are not ours to end: {error}") from error
+        raise NotPermitted(f"no permission to end flows: {error}") from error
     except (OSError, struct.error, KeyError, trio.TooSlowError) as error:
         raise ConntrackFailed(f"flows were not ended: {error!r}") from error
 
 
-async def _end_flows(asked: trio.socket.SocketType, family: int, before: Ruleset | None, after: Ruleset) -> int:
+async def _end_flows(kernel: trio.socket.SocketType, family: int, before: Ruleset | None, after: Ruleset) -> int:
     ended = 0
     addresses = frozenset(one for one in relevant_addresses(before, after) if len(one) == _OCTETS[family])
-    for flow in await _flows(asked, family, addresses):
+    for flow in await _flows(kernel, family, addresses):
         if is_ended(flow, before, after):
-            await asked.send(format_end(flow, family))
-            ended += await _answer(asked) == 0
+            await kernel.send(format_end(flow, family))
+            ended += await _answer(kernel) == 0
     return ended
 
 
-async def _flows(asked: trio.socket.SocketType, family: int, addresses: frozenset[bytes]) -> list[Flow]:
-    """All are read before the first is ended: what is deleted meanwhile makes a list skip."""
+async def _flows(kernel: trio.socket.SocketType, family: int, addresses: frozenset[bytes]) -> list[Flow]:
+    """All flows are read before the first one is ended: the kernel skips entries of a list during deletes."""
     flows: list[Flow] = []
     if not addresses:
         return flows
-    await asked.send(format_dump(family))
+    await kernel.send(format_dump(family))
     while True:
-        datagram = await asked.recv(_DATAGRAM_SIZE)
+        datagram = await kernel.recv(_DATAGRAM_SIZE)
         flows += parse_flows(datagram, addresses)
         if (number := parse_answer(datagram)) is not None:
-            _judge(number)
+            _raise_errno(number)
             return flows
 
 
-async def _answer(asked: trio.socket.SocketType) -> int:
-    while (number := parse_answer(await asked.recv(_DATAGRAM_SIZE))) is None:
+async def _answer(kernel: trio.socket.SocketType) -> int:
+    while (number := parse_answer(await kernel.recv(_DATAGRAM_SIZE))) is None:
         pass
-    if number != errno.ENOENT:  # it has ended by itself
-        _judge(number)
+    if number != errno.ENOENT:  # the flow has ended by itself
+        _raise_errno(number)
     return number
 
 
-def _judge(number: int) -> None:
+def _raise_errno(number: int) -> None:
     if number:
         raise OSError(number, os.strerror(number))

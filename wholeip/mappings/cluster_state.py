@@ -14,10 +14,11 @@ from ipaddress import ip_network
 
 from sidecar.kubernetes.endpoint_slices import EndpointSlice
 from sidecar.kubernetes.objects import Unreadable
-from wholeip.mappings.addresses import Address, Network, Protected
+from wholeip.mappings.addresses import Address, Network
 from wholeip.mappings.endpoints import candidates, service_key
 from wholeip.mappings.nodes import Node, addresses_of, pod_networks_of
 from wholeip.mappings.plan import NOTHING_IN_USE, InUse, Plan, Pods, make_plan
+from wholeip.mappings.refused_addresses import Protected
 from wholeip.mappings.services import ManagedService, Service, read_service
 from wholeip.mappings.sharing import Sharing
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from sidecar.kubernetes.endpoint_slices import PATH, Condition, Conditions, EndpointSlice, SliceEndpoint, condition_of
 from sidecar.kubernetes.objects import Collection
-from wholeip.mappings.addresses import Address, parse_mappable, sorted_addresses
+from wholeip.mappings.addresses import Address, sorted_addresses
+from wholeip.mappings.refused_addresses import parse_mappable
 from wholeip.mappings.services import LABEL
 
 _VERSIONS = {"IPv4": 4, "IPv6": 6}

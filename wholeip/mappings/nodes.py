@@ -12,7 +12,8 @@ from typing import Final
 import msgspec
 
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
-from wholeip.mappings.addresses import Address, Network, parse_mappable, parse_network
+from wholeip.mappings.addresses import Address, Network, parse_network
+from wholeip.mappings.refused_addresses import parse_mappable
 
 
 class _NodeAddress(msgspec.Struct, frozen=True, gc=False):

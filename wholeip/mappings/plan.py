@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from wholeip.mappings.addresses import Address, Protected
+from wholeip.mappings.addresses import Address
 from wholeip.mappings.endpoints import Candidates, Pod
 from wholeip.mappings.mapping import Mapping, OpenPort
+from wholeip.mappings.refused_addresses import Protected
 from wholeip.mappings.reports import Reason, Report
 from wholeip.mappings.services import ManagedService
 
@@ -167,15 +168,11 @@ class _Planner:
         return {pod for address in addresses for pod in self.used.get((key, address), ())}
 
     def refuse(self, service: ManagedService, address: Address, pod: Pod) -> bool:
-        """Whether nobody may have this."""
-        why_not = self.protected.refusal(address)
-        if address in self.pods_of_all:
-            why_not = "it is a pod's own"
-        if why_not is None and (of_pod := self.protected.refusal(pod.address)):
-            why_not = f"its pod has the address {pod.address}, and {of_pod}"
-        if why_not is not None:
-            self.report(service, Reason.PROTECTED_ADDRESS, f"{address}: {why_not}")
-        return why_not is not None
+        """Whether this address is never mapped to this pod."""
+        reason = self.protected.refusal_of_mapping(address, pod.address, pods=self.pods_of_all)
+        if reason is not None:
+            self.report(service, Reason.PROTECTED_ADDRESS, f"{address}: {reason}")
+        return reason is not None
 
     def map(self, service: ManagedService, address: Address, pod: Pod) -> None:
         """Add one mapping, as far as older ones leave room for it."""

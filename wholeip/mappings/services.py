@@ -14,8 +14,9 @@ import msgspec
 
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable, key_of
 from sidecar.values.endpoints import MAXIMUM_PORT
-from wholeip.mappings.addresses import Address, parse_mappable
+from wholeip.mappings.addresses import Address
 from wholeip.mappings.mapping import OpenPort, Protocol
+from wholeip.mappings.refused_addresses import parse_mappable
 from wholeip.mappings.reports import Reason, Report
 
 LABEL: Final = "service.kubernetes.io/service-proxy-name"

@@ -13,15 +13,15 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from wholeip.agent.flow_ender import RETRY_SECONDS, FlowEnder
 from wholeip.agent.status import AgentStatus
-from wholeip.agent.update import Step, Target
+from wholeip.agent.update import DesiredTable, Update
 from wholeip.mappings.plan import Plan
 from wholeip.ruleset.nft_errors import NftFailed, NotPermitted
 from wholeip.ruleset.ruleset import Ruleset
 
-TARGETS = [Target(Plan(), table=f"t{number}") for number in range(4)]
+TARGETS = [DesiredTable(Plan(), table=f"t{number}") for number in range(4)]
 A, B, C, D = (target.ruleset() for target in TARGETS)
-FIRST = Step(None, TARGETS[0])
-SECOND, THIRD, FOURTH = (Step(before, after, frozenset()) for before, after in pairwise(TARGETS))
+FIRST = Update(None, TARGETS[0])
+SECOND, THIRD, FOURTH = (Update(before, after, frozenset()) for before, after in pairwise(TARGETS))
 
 
 class Flows:

@@ -15,8 +15,8 @@ from sidecar.values.errors import StartError
 from tests.kit.faulty_api import client_in_memory
 from tests.kit.wholeip_kernel import FakeKernel
 from tests.wholeip.agent.test_reconciler import LB, POD, make_api, put_service, put_slice
+from wholeip.agent.document import Document, parse_document
 from wholeip.agent.program import serve
-from wholeip.agent.status import Document, parse_document
 from wholeip.ruleset.nft_errors import NotPermitted
 from wholeip.ruleset.ruleset import Ruleset, make_ruleset
 from wholeip.settings import ClusterSettings, RunSettings

@@ -19,9 +19,9 @@ from tests.kit.live_api import LiveApi
 from tests.kit.wholeip_kernel import FakeKernel
 from tests.kit.wholeip_objects import READY, WHOLE, ip, node_manifest, port, service_manifest, slice_manifest
 from wholeip.agent.following import ClusterFollower
-from wholeip.agent.reconciler import Agent, AgentPace
+from wholeip.agent.reconciler import ReconcilePace, Reconciler
 from wholeip.agent.status import AgentStatus
-from wholeip.agent.update import Step
+from wholeip.agent.update import Update
 from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.mapping import Mapping
 from wholeip.mappings.reports import Reason
@@ -67,7 +67,7 @@ class Node:
     @asynccontextmanager
     async def running(self, api: LiveApi, **options: Any) -> AsyncIterator[None]:
         options = {"advise": lambda _: self.advice} | options
-        agent = Agent(self.kernel, self.state, self.status, **options)
+        agent = Reconciler(self.kernel, self.state, self.status, **options)
         known = await agent.begin()
         follower = ClusterFollower(self.state, "cozy-proxy", on_change=agent.wake, expected=known)
         self.status.watches = follower.statuses
@@ -261,14 +261,14 @@ async def test_a_kernel_that_tells_nothing_is_looked_at_now_and_then(autojump_cl
             node.kernel.ruleset = None
             began = trio.current_time()
             await node.until_whole(**{"192_0_2_1": POD})
-            assert trio.current_time() - began <= AgentPace().resync_blind
+            assert trio.current_time() - began <= ReconcilePace().resync_blind
             await trio.sleep(30)
     assert sum("does not tell of changes" in entry["event"] for entry in logs) == 1
 
 
 async def test_a_silent_change_is_found_by_the_resync(autojump_clock: MockClock) -> None:
     api, node = make_api(), Node()
-    async with node.running(api, pace=AgentPace(resync=20)):
+    async with node.running(api, pace=ReconcilePace(resync=20)):
         await node.until_ready()
         node.kernel.ruleset = None
         await node.until(lambda: node.status.repaired == 1)
@@ -340,7 +340,7 @@ async def test_a_kernel_that_cannot_be_asked_keeps_the_agent_from_starting(
                 await node.until_ready()
         else:
             with pytest.raises(StartError, match="nftables: no CAP_NET_ADMIN") as caught:
-                await Agent(node.kernel, node.state, node.status).begin()
+                await Reconciler(node.kernel, node.state, node.status).begin()
             assert caught.value.status == 3
 
 
@@ -381,7 +381,7 @@ async def test_the_end_leaves_the_rules(autojump_clock: MockClock) -> None:
 
 async def test_who_waits_for_transactions_hears_of_each(autojump_clock: MockClock) -> None:
     api, node = make_api(), Node()
-    heard: list[Step] = []
+    heard: list[Update] = []
 
     put_service(api)
     async with node.running(api, on_applied=heard.append):

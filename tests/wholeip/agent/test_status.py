@@ -1,12 +1,10 @@
-"""What an agent says of itself, and how it travels."""
+"""What an agent says of itself."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sidecar.kubernetes.errors import Forbidden, ServerTrouble
 from sidecar.kubernetes.follower_status import State, Status
@@ -14,13 +12,7 @@ from tests.kit.wholeip_objects import ip, tcp
 from wholeip.agent.status import (
     DURATION_BOUNDS,
     AgentStatus,
-    Document,
     Durations,
-    ShownReport,
-    describe_opened,
-    format_json,
-    parse_document,
-    show,
 )
 from wholeip.mappings.mapping import Mapping, OpenPort
 from wholeip.mappings.plan import Part, Plan
@@ -67,56 +59,6 @@ def test_a_ready_agent_says_what_it_has_and_what_is_amiss() -> None:
     hidden = Status("Node", State.RETRYING, Forbidden("403: not yours"), synced=True)
     told = status(watches=(away, hidden), advice=("set net.ipv4.ip_forward=1",)).describe()
     assert told == "1 mappings of 2 Services; set net.ipv4.ip_forward=1; Service: retrying: 503: so it goes"
-
-
-def test_the_document_travels_whole() -> None:
-    document = show(status())
-    assert parse_document(format_json(document).encode()) == document
-    assert document.ready
-    assert document.mappings[0].opened == ("80/tcp", "53/udp")
-    assert document.mappings[0].here is False
-    assert document.reports == (ShownReport("default/x", "no-endpoint", "no pod is ready"),)
-
-
-@pytest.mark.parametrize(
-    "octets",
-    [
-        b"",
-        b"x",
-        b"[]",
-        b"{}",
-        b'{"node": 1}',
-        b"\xff",
-        b"[" * 100_000,
-        b'{"node":null,"ready":true,"state":"","mappings":{}',
-    ],
-)
-def test_what_is_no_document_is_refused(octets: bytes) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        parse_document(octets)
-
-
-@given(st.text())
-def test_no_text_in_a_document_can_drive_a_terminal(text: str) -> None:
-    document = Document(None, True, text, (), (ShownReport(text, text, text),))
-    shown = format_json(document)
-    assert shown.isascii()
-    assert all(character.isprintable() or character == "\n" for character in shown)
-    assert parse_document(shown.encode()) == document or "\ud800" <= max(text) <= "\udfff"
-
-
-@pytest.mark.parametrize(
-    ("opened", "icmp", "told"),
-    [
-        pytest.param(None, True, "everything", id="whole"),
-        pytest.param(("80/tcp", "53/udp"), False, "80/tcp 53/udp", id="ports"),
-        pytest.param(("80/tcp",), True, "80/tcp icmp", id="ports and ICMP"),
-        pytest.param((), True, "icmp", id="ICMP alone"),
-        pytest.param((), False, "nothing", id="nothing"),
-    ],
-)
-def test_what_comes_in_is_said_in_few_words(opened: tuple[str, ...] | None, icmp: bool, told: str) -> None:
-    assert describe_opened(opened, icmp=icmp) == told
 
 
 def test_durations_are_counted_by_the_bound_that_holds_them() -> None:

@@ -13,7 +13,7 @@ from sidecar.kubernetes.endpoint_slices import EndpointSlice
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from tests.kit.wholeip_kernel import after
 from tests.kit.wholeip_objects import LEAVING, NEW, NOT_READY, OLD, READY, WHOLE, endpoint_slice, node, port, service
-from wholeip.agent.update import Step, Target, step_from, whole_step
+from wholeip.agent.update import DesiredTable, Update, update_from, whole_update
 from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.nodes import Node
 from wholeip.mappings.plan import NOTHING_IN_USE
@@ -34,7 +34,7 @@ class World:
         self.slices: dict[str, EndpointSlice | Unreadable] = {}
         self.nodes: dict[str, Node] = {}
         self.state.take_touched()
-        self.target: Target = whole_step(None, self.state, NOTHING_IN_USE).target
+        self.target: DesiredTable = whole_update(None, self.state, NOTHING_IN_USE).target
         self.ruleset: Ruleset = self.target.ruleset()
 
     def put_service(self, name: str, *ips: str, **options: Any) -> None:
@@ -66,15 +66,15 @@ class World:
             held[key] = found
         change({key: found})
 
-    def step(self) -> Step:
+    def step(self) -> Update:
         """Take it, and compare it with one from nothing for a state that learned everything at once."""
         known = self.target
-        step = step_from(known, self.state)
+        step = update_from(known, self.state)
         at_once = ClusterState(node="n1")
         at_once.change_nodes(self.nodes)
         at_once.change_slices(dict(reversed(self.slices.items())))
         at_once.change_services(dict(reversed(self.services.items())))
-        whole = whole_step(self.ruleset, at_once, known.plan.in_use())
+        whole = whole_update(self.ruleset, at_once, known.plan.in_use())
         assert step.target == whole.target
         assert step.target.plan.mappings == whole.target.plan.mappings
         assert step.target.plan.reports == whole.target.plan.reports
@@ -222,10 +222,10 @@ def test_a_step_and_a_later_one_for_everything_are_one_for_everything() -> None:
     world = pair()
     known, before = world.target, world.ruleset
     world.put_slice("older", (POD3, READY))
-    both = world.step().then(whole_step(None, world.state, NOTHING_IN_USE))
+    both = world.step().then(whole_update(None, world.state, NOTHING_IN_USE))
     assert both.rulesets == (before, world.ruleset)
     assert both.before is known
-    assert whole_step(None, world.state, NOTHING_IN_USE).then(both).rulesets == (None, world.ruleset)
+    assert whole_update(None, world.state, NOTHING_IN_USE).then(both).rulesets == (None, world.ruleset)
 
 
 class AnySteps(RuleBasedStateMachine):
@@ -235,7 +235,7 @@ class AnySteps(RuleBasedStateMachine):
     def begin(self, patience: int) -> None:
         self.world, self.patience, self.changes = World(), patience, 0
         self.first = self.world.ruleset
-        self.steps: Step | None = None
+        self.steps: Update | None = None
 
     @rule(
         name=st.sampled_from("abcd"),

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.wholeip_objects import NEW, NOT_READY, OLD, READY, WHOLE, endpoint_slice, ip, port, service, tcp
-from wholeip.mappings.addresses import Protected, parse_network
+from wholeip.mappings.addresses import parse_network
 from wholeip.mappings.endpoints import candidates
 from wholeip.mappings.mapping import Mapping
 from wholeip.mappings.plan import NOTHING_IN_USE, InUse, Plan, make_plan
+from wholeip.mappings.refused_addresses import Protected
 from wholeip.mappings.reports import Reason, Report, skipped
 from wholeip.mappings.services import read_service
 from wholeip.ruleset.ruleset import make_ruleset

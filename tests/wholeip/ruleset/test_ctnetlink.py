@@ -1,0 +1,113 @@
+"""What the kernel says of tracked flows, and how it is asked to end one."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import socket
+import struct
+from dataclasses import replace
+from ipaddress import ip_address
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.wholeip.ruleset.test_flows import ADDRESS, incoming, outgoing
+from wholeip.ruleset.ctnetlink import DONE, ERROR, Flow, format_dump, format_end, parse_answer, parse_flows
+
+
+def attribute(kind: int, value: bytes) -> bytes:
+    return struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
+
+
+def endpoints(source: str, target: str, protocol: int, port: int) -> bytes:
+    kinds = (3, 4) if ":" in source else (1, 2)
+    addresses = b"".join(
+        attribute(kind, ip_address(text).packed) for kind, text in zip(kinds, (source, target), strict=True)
+    )
+    numbers = (
+        attribute(1, bytes([protocol])) + attribute(2, struct.pack("!H", 4000)) + attribute(3, struct.pack("!H", port))
+    )
+    return attribute(0x8001, addresses) + attribute(0x8002, numbers)
+
+
+def message(body: bytes, kind: int = 0x100) -> bytes:
+    return struct.pack("=IHHII", 16 + len(body), kind, 2, 1, 1) + body
+
+
+def tracked(flow: Flow, more: bytes = b"", *, before: bytes = b"") -> bytes:
+    original = endpoints(flow.source, flow.target, flow.protocol, flow.port)
+    reply = endpoints(flow.reply_source, flow.reply_target, flow.protocol, 4000)
+    family = socket.AF_INET6 if ":" in flow.source else socket.AF_INET
+    attributes = attribute(0x8001, original) + attribute(0x8002, reply) + attribute(12, b"1234") + more
+    return message(struct.pack("=BBH", family, 0, 0) + before + attributes)
+
+
+OURS = frozenset({ip_address(ADDRESS).packed, ip_address("2001:db8::1").packed})
+SIX = Flow("2001:db8:9::9", "2001:db8::1", 17, 53, "fd00::1", "2001:db8:9::9", b"")
+
+
+@pytest.mark.parametrize(
+    "flow", [incoming(), outgoing(), SIX, incoming(protocol=132)], ids=["in", "out", "IPv6", "SCTP"]
+)
+def test_a_flow_is_read_and_ended_by_what_named_it(flow: Flow) -> None:
+    (read,) = parse_flows(tracked(flow), OURS)
+    assert replace(read, identity=b"") == flow
+    request = format_end(read, socket.AF_INET)
+    length, kind, flags, _, _ = struct.unpack_from("=IHHII", request)
+    assert (length, kind, flags) == (len(request), 0x102, 0x005)
+    assert request.endswith(read.identity)
+    original = endpoints(flow.source, flow.target, flow.protocol, flow.port)
+    assert read.identity == attribute(0x8001, original) + attribute(12, b"1234")
+
+
+@pytest.mark.parametrize("flow", [incoming(), outgoing(), SIX], ids=["in", "out", "IPv6"])
+def test_a_flow_is_read_also_where_the_kernel_puts_something_before_it(flow: Flow) -> None:
+    (read,) = parse_flows(tracked(flow, before=attribute(77, b"new")), OURS)
+    assert replace(read, identity=b"") == flow
+
+
+def test_a_protocol_without_ports_has_none() -> None:
+    (read,) = parse_flows(tracked(incoming(protocol=47)), OURS)
+    assert read.port == 0
+
+
+@pytest.mark.parametrize(
+    "datagram",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(tracked(incoming("192.0.2.77")), id="to another address"),
+        pytest.param(tracked(incoming(), more=attribute(18, b"\0\1")), id="of another zone"),
+        pytest.param(message(bytes(4), kind=DONE), id="the end"),
+        pytest.param(message(bytes(20), kind=0x101), id="another message"),
+    ],
+)
+def test_flows_of_others_are_not_read(datagram: bytes) -> None:
+    assert list(parse_flows(datagram, OURS)) == []
+
+
+@pytest.mark.parametrize(
+    ("datagram", "expected"),
+    [
+        pytest.param(tracked(incoming()), None, id="more is to come"),
+        pytest.param(tracked(incoming()) + message(bytes(4), kind=DONE), 0, id="the end"),
+        pytest.param(message(struct.pack("=i", 0), kind=ERROR), 0, id="done"),
+        pytest.param(message(struct.pack("=i", -errno.ENOENT), kind=ERROR), errno.ENOENT, id="gone already"),
+        pytest.param(message(struct.pack("=i", -errno.EPERM), kind=ERROR), errno.EPERM, id="refused"),
+        pytest.param(b"", None, id="nothing"),
+    ],
+)
+def test_an_answer_ends_with_a_number(datagram: bytes, expected: int | None) -> None:
+    assert parse_answer(datagram) == expected
+
+
+def test_all_flows_are_asked_for_by_family() -> None:
+    assert struct.unpack("=IHHIIBBH", format_dump(socket.AF_INET6)) == (20, 0x101, 0x301, 1, 0, 10, 0, 0)
+
+
+@given(st.binary(max_size=100))
+def test_what_is_no_flow_is_refused_in_two_ways_alone(body: bytes) -> None:
+    datagram = message(body)
+    with contextlib.suppress(struct.error, KeyError):
+        assert list(parse_flows(datagram, OURS)) == []
