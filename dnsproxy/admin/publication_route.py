@@ -2,6 +2,7 @@
 
 The law: a document is built on request if the table has changed, in slices, and once for all concurrent requests. If
 the table keeps changing, it is built only now and then. A client that has the current document gets 304 and no body.
+Tested in publish/test_source.py, with a publisher that reads it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The report of a running server: readiness, the status page, metrics, and notes on the data.
 
-The law: it reads and changes nothing; every answer shows the current state.
+The law: it reads and changes nothing; every answer shows the current state. Tested in the files
+test_program*.py, over a real admin port.
 """
 
 from __future__ import annotations

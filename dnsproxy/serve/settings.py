@@ -1,6 +1,7 @@
 """The settings of `dnsproxy serve`: made from the values of its flags, checked, and never changed.
 
-The law: faults of several flags together are reported here, in one line that names the flags.
+The law: faults of several flags together are reported here, in one line that names the flags. Tested in
+test_command.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The page of a long list: one window of rows at a time, with a search on the server.
 
 The law: pure; a page is rendered in steps, however long the list is, and each row shows the state when it is rendered.
+Tested in test_lists.py.
 """
 
 from __future__ import annotations

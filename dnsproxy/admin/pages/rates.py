@@ -1,6 +1,7 @@
 """The charts of a DNS server, and the counters that they read.
 
 The law: pure; a reading is ten numbers and takes microseconds, because it is taken whether or not a page is open.
+Tested in test_overview.py.
 """
 
 from __future__ import annotations

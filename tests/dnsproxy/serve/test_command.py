@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from dnsproxy.cli import main
 from dnsproxy.forward.settings import ForwardSettings, TlsEndpoint
 from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
-from dnsproxy.serve import command as serve_command
+from dnsproxy.serve import command
 from dnsproxy.serve.settings import ServeSettings
 from dnsproxy.sources.settings import IngressOptions
 from sidecar.values.endpoints import Endpoint
@@ -28,7 +28,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[ServeSettings]:
     def run(_: object, settings: ServeSettings) -> None:
         made.append(settings)
 
-    monkeypatch.setattr(serve_command, "run_program", run)
+    monkeypatch.setattr(command, "run_program", run)
     return made
 
 

@@ -57,6 +57,7 @@ async def test_new_nameservers_are_asked_from_then_on(tmp_path: Path, monkeypatc
         for host in (FIRST, SECOND, FIRST):
             path.write_text(f"nameserver {host}\n")
             await ask_until(bound, ANSWERS[host])
+            assert addresses_in(await ask(bound.dns[0], FORWARDED)) == [ANSWERS[host]]
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,7 @@ async def test_a_service_that_moved_is_written_too(tmp_path: Path, nursery: trio
     await wait_until(keeping.path.exists)
     keeping.services = SERVICES
     await wait_until(lambda: read_back(keeping.path).services == SERVICES)
+    assert hosts_in(keeping.path) == {"a.example.org"}
 
 
 async def test_unchanged_claims_are_written_again_so_that_their_age_is_known(
@@ -133,6 +134,7 @@ async def test_unchanged_claims_are_written_again_so_that_their_age_is_known(
     await wait_until(keeping.path.exists)
     first = read_back(keeping.path).taken
     await wait_until(lambda: read_back(keeping.path).taken > first)
+    assert hosts_in(keeping.path) == {"a.example.org"}
 
 
 async def test_nothing_is_written_while_a_source_is_not_in_step(tmp_path: Path, nursery: trio.Nursery) -> None:
@@ -161,8 +163,11 @@ async def test_claims_that_are_suddenly_gone_do_not_cost_the_snapshot(tmp_path: 
 async def test_claims_that_stay_gone_are_gone(tmp_path: Path, nursery: trio.Nursery) -> None:
     path = tmp_path / "snapshot"
     write_snapshot(path, store_of("a.example.org"))
-    nursery.start_soon(Keeping(path, ClaimStore()).run)
+    keeping = Keeping(path, ClaimStore())
+    nursery.start_soon(keeping.run)
     await wait_until(lambda: not hosts_in(path))
+    await keeping.look()
+    assert read_back(path).objects == ()
 
 
 async def test_other_tasks_run_while_a_large_snapshot_is_made(tmp_path: Path, nursery: trio.Nursery) -> None:

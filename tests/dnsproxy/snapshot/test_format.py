@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, get_type_hints
 
 import pytest
@@ -28,7 +27,6 @@ from dnsproxy.snapshot.format import (
     parse_snapshot,
     walk_objects,
 )
-from dnsproxy.sources.settings import IngressOptions, settings_of
 
 SETTINGS: Final = {"API server": "https://192.0.2.1:6443", "ingress classes": "nginx"}
 SERVICES: Final = {"edge/relay": ("192.0.2.10", "2001:db8::10")}
@@ -182,24 +180,6 @@ def test_another_setting_is_named(settings: dict[str, str], reason: str) -> None
     with pytest.raises(SnapshotRefused) as caught:
         parse_snapshot(WHOLE, settings=settings)
     assert reason in str(caught.value)
-
-
-def test_every_option_of_a_source_is_a_setting() -> None:
-    assert settings_of("ingress", IngressOptions(frozenset({"b", "a"}), tls_only=True)) == {
-        "ingress classes": "a,b",
-        "ingress tls_only": "yes",
-    }
-    assert settings_of("ingress", IngressOptions()) == {"ingress classes": "", "ingress tls_only": "no"}
-
-
-def test_options_of_any_plain_type_are_told_apart() -> None:
-    @dataclass(frozen=True)
-    class Options:
-        classes: tuple[str, ...] = ()
-        limit: int | None = None
-
-    assert settings_of("x", Options(("b", "a"), 3)) == {"x classes": "a,b", "x limit": "3"}
-    assert settings_of("x", Options()) == {"x classes": "", "x limit": ""}
 
 
 def test_the_shape_names_all_that_a_claim_consists_of() -> None:

@@ -349,6 +349,7 @@ async def test_a_service_that_an_unchanged_object_of_the_snapshot_chose_is_follo
     put_service(api, "shop/own", "10.96.7.8")
     async with watching(api, prepare=remember) as watched:
         await watched.until_at("own.example.org", ("10.96.7.8",))
+        assert watched.sources.services["shop/own"] == ("10.96.7.8",)
 
 
 async def test_claims_are_not_in_step_before_the_gateway_api_was_looked_for(autojump_clock: MockClock) -> None:

@@ -10,7 +10,7 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from dnsproxy.sources import hosts_file as hosts_follower
+from dnsproxy.sources import hosts_file
 from dnsproxy.sources.hosts_file import LARGEST, follow_hosts_file, read_hosts_file
 from dnsproxy.sources.static_names import HostsFile, parse_hosts_file
 from sidecar.files.follow import file_mark
@@ -120,7 +120,7 @@ async def test_a_file_that_is_written_while_it_is_read_is_told_of_once_it_rests(
             hosts.write_text("192.0.2.1 whole.example.org\n192.0.2.1 also.example.org\n")
         return (yield from parse_hosts_file(lines, path=path))
 
-    monkeypatch.setattr(hosts_follower, "parse_hosts_file", parse_while_it_changes)
+    monkeypatch.setattr(hosts_file, "parse_hosts_file", parse_while_it_changes)
     nursery.start_soon(lambda: follow_hosts_file(hosts, seen=(), tell=told))
     await told.more.wait()
     assert (told.reports, readings) == ([["whole.example.org", "also.example.org"]], 2)

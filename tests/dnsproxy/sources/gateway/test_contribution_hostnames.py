@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.hostnames.wildcards import wider
 from dnsproxy.sources.gateway.contribution import intersect
 
 
@@ -38,20 +37,6 @@ def test_the_intersection_is_the_narrower_whichever_is_whose(one: str, other: st
     """The rows are those of the specification's text, and their neighbours."""
     assert common(one, other) == expected
     assert common(other, one) == expected
-
-
-@pytest.mark.parametrize(
-    ("hostname", "expected"),
-    [
-        ("a.b.org", ["*.b.org", "*.org"]),
-        ("*.b.org", ["*.org"]),
-        ("b.org", ["*.org"]),
-        ("*.org", []),
-        ("org", []),
-    ],
-)
-def test_wider_wildcards_come_narrowest_first(hostname: str, expected: list[str]) -> None:
-    assert list(wider(hostname)) == expected
 
 
 names = st.lists(st.sampled_from("ab"), min_size=1, max_size=4).map(".".join)
