@@ -1,4 +1,4 @@
-"""The command lines of `dnsproxy table` and `dnsproxy explain`: what a running server answers, and why or why not.
+"""The commands `dnsproxy table` and `dnsproxy explain`: what a running server answers, and why or why not.
 
 The law: stdout has the answer, stderr the notes; the exit status never depends on the format of the output.
 """

@@ -75,7 +75,7 @@ class OwnershipSchedule:
         self._round_due = now + self._pace.every * (1 + self._pace.jitter * (2 * random - 1))
 
     def take(self, now: float) -> str | None:
-        """The next hostname, or None where there is none for now."""
+        """The next hostname; None if none is due."""
         for _ in range(3):
             self._turn = (self._turn + 1) % 3
             hostname = (self._take_new, self._take_of_round, self._take_timed)[self._turn](now)

@@ -40,7 +40,7 @@ class Admission:
         return None if self.selector.matches(labels) else f"its selector does not match namespace {namespace}"
 
 
-NOBODY: Final = Admission("None")
+NO_NAMESPACE: Final = Admission("None")
 
 
 def parse_admission(namespaces: structs.Namespaces | None, *, default: str) -> Admission:

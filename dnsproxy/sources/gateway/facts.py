@@ -1,4 +1,4 @@
-"""Facts: what is kept of a Gateway, a ListenerSet or a route, read once, for as long as the object lives.
+"""Facts: what is kept of a Gateway, a ListenerSet or a route, parsed once per version of the object.
 
 The law: two versions of an object that serve the same names have equal facts, so that the many changes that only
 report a status cost a comparison. An invalid part becomes a fault in words and affects no other part.
@@ -19,7 +19,7 @@ from dnsproxy.dns.names import BadName, parse_hostname
 from dnsproxy.hostnames.claims import Origin
 from dnsproxy.sources.annotations import Annotations, origin_of, read_annotations
 from dnsproxy.sources.gateway import structs
-from dnsproxy.sources.gateway.admission import NOBODY, Admission, BadScope, parse_admission
+from dnsproxy.sources.gateway.admission import NO_NAMESPACE, Admission, BadScope, parse_admission
 from dnsproxy.sources.gateway.kinds import GATEWAY, GROUP, GROUPS, LISTENER_SETS, Ref
 from dnsproxy.sources.gateway.listeners import Listener, parse_listeners
 from dnsproxy.sources.gateway.selectors import BadSelector
@@ -116,7 +116,7 @@ def _read_gateway(origin: Origin, gateway: structs.Gateway) -> GatewayFacts:
     try:
         admission = parse_admission(allowed.namespaces if allowed is not None else None, default="None")
     except (BadScope, BadSelector) as error:
-        admission = NOBODY
+        admission = NO_NAMESPACE
         faults.append(f"allowedListeners: {error}")
     status = tuple(dict.fromkeys(_read_addresses(gateway.status)))
     return GatewayFacts(

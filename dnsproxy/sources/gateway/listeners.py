@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from dnsproxy.dns.names import BadName, parse_hostname
 from dnsproxy.sources.gateway import structs
-from dnsproxy.sources.gateway.admission import NOBODY, Admission, BadScope, parse_admission
+from dnsproxy.sources.gateway.admission import NO_NAMESPACE, Admission, BadScope, parse_admission
 from dnsproxy.sources.gateway.kinds import GROUP, GROUPS, ROUTES, ROUTES_OF_PROTOCOL
 from dnsproxy.sources.gateway.selectors import BadSelector
 from sidecar.values.text import quoted
@@ -99,4 +99,4 @@ def _admission(listener: structs.Listener, faults: list[str]) -> Admission:
         return parse_admission(allowed.namespaces if allowed is not None else None, default="Same")
     except (BadScope, BadSelector) as error:
         faults.append(f"listener {quoted(listener.name)}: allowedRoutes: {error}")
-        return NOBODY
+        return NO_NAMESPACE

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from dnsproxy.sources.gateway import structs
-from dnsproxy.sources.gateway.admission import NOBODY, Admission, BadScope, parse_admission
+from dnsproxy.sources.gateway.admission import NO_NAMESPACE, Admission, BadScope, parse_admission
 from dnsproxy.sources.gateway.selectors import BadSelector
 
 WEB = {"matchLabels": {"team": "web"}}
@@ -68,4 +68,4 @@ def test_a_missing_selector_is_refused(namespaces: Any) -> None:
 
 
 def test_nobody_is_nobody() -> None:
-    assert NOBODY.refusal("infra", home="infra", labels={}) is not None
+    assert NO_NAMESPACE.refusal("infra", home="infra", labels={}) is not None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnsproxy.sources.gateway import structs
-from dnsproxy.sources.gateway.admission import NOBODY
+from dnsproxy.sources.gateway.admission import NO_NAMESPACE
 from dnsproxy.sources.gateway.kinds import GROUP, GRPC_ROUTE, HTTP_ROUTE, ROUTES, TLS_ROUTE, X_GROUP
 from dnsproxy.sources.gateway.listeners import Listener, parse_listeners
 
@@ -137,7 +137,7 @@ def test_a_listener_whose_admission_cannot_be_read_is_shut(namespaces: Any) -> N
     """Its name stands: it was the routes that the owner wanted to choose."""
     rest = {"protocol": "HTTPS", "port": 443, "hostname": "a.example.org"}
     (listener,), faults = parse({"name": "a", "allowedRoutes": {"namespaces": namespaces}, **rest})
-    assert (listener.hostname, listener.admission) == ("a.example.org", NOBODY)
+    assert (listener.hostname, listener.admission) == ("a.example.org", NO_NAMESPACE)
     assert [fault.partition(":")[0] for fault in faults] == ["listener 'a'"]
 
 
