@@ -1,8 +1,8 @@
-"""Arguments: which file a container's CoreDNS reads, by its command line.
+"""Arguments: which files a container's CoreDNS reads, according to its command line.
 
-The law: flags are cut as Go's package flag cuts them (one dash or two, `=` or the next word, the last one counts, the
-first word that is no flag ends them) after Kubernetes has put in `$(VARIABLES)`. What cannot be known is a ValueError
-whose message says why, never a guess.
+The law: Kubernetes replaces `$(VARIABLES)` first; then flags are parsed as Go's package flag parses them (one dash or
+two, `=` or the next word, the last value counts, the first word that is not a flag ends them). An unknown value raises
+a ValueError that says why; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ DEFAULT_COREFILE: Final = "Corefile"
 DEFAULT_TEMPLATE: Final = "/etc/coredns/Corefile.base"
 """Of node-cache, under `-basecorefile` (kubernetes/dns, cmd/node-cache/main.go)."""
 DEFAULT_STUB_DOMAINS: Final = "/etc/kube-dns"
-"""Where node-cache looks for stubDomains, under `-kubednscm`."""
+"""The folder in which node-cache looks for stubDomains, under `-kubednscm`."""
 
-# Flags of coredns and node-cache that take no word behind them.
+# Boolean flags of coredns and node-cache, which take no value from the next word.
 _SWITCHES: Final = frozenset(
     ["quiet", "version", "plugins", "setupinterface", "setupiptables", "setupebtables", "skipteardown", "h", "help"]
 )
@@ -31,7 +31,7 @@ _REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\))")
 
 
 def flags_of(container: Container) -> Mapping[str, str]:
-    """The flags that its program gets, without dashes. Raises ValueError where a shell makes the command line."""
+    """The flags of its program, without dashes. Raises ValueError if a shell starts the program."""
     if container.program in _SHELLS:
         raise ValueError(f"container {container.name} starts a shell ({container.program}), and the shell the program")
     command = tuple(container.command or ())
@@ -41,7 +41,7 @@ def flags_of(container: Container) -> Mapping[str, str]:
 
 
 def corefile_path(container: Container) -> str:
-    """The absolute path of the Corefile that CoreDNS reads. Raises ValueError where that cannot be known."""
+    """The absolute path of the Corefile that CoreDNS reads. Raises ValueError if it cannot be known."""
     flags = flags_of(container)
     path = flags.get("conf") or DEFAULT_COREFILE
     if path == "stdin":
@@ -50,30 +50,30 @@ def corefile_path(container: Container) -> str:
 
 
 def template_path(container: Container) -> str:
-    """The absolute path of the template that node-cache makes its Corefile from. Raises ValueError."""
+    """The absolute path of the template of node-cache's Corefile. Raises ValueError."""
     return _absolute(flags_of(container).get("basecorefile") or DEFAULT_TEMPLATE, container)
 
 
 def stub_domains_path(container: Container) -> str:
-    """The folder of the ConfigMap that node-cache or kube-dns reads stubDomains from. Raises ValueError."""
+    """The folder with the stubDomains of node-cache or kube-dns. Raises ValueError."""
     flags = flags_of(container)
     return _absolute(flags.get("kubednscm") or flags.get("config-dir") or DEFAULT_STUB_DOMAINS, container)
 
 
 def local_addresses(container: Container) -> tuple[str, ...]:
-    """The addresses that node-cache listens at, `-localip`. Raises ValueError."""
+    """The addresses on which node-cache listens, `-localip`. Raises ValueError."""
     return tuple(filter(None, flags_of(container).get("localip", "").split(",")))
 
 
 def upstream_service(container: Container) -> str:
-    """The name of the Service that node-cache asks for the cluster's names, `-upstreamsvc`. Raises ValueError."""
+    """The name of the Service to which node-cache forwards, `-upstreamsvc`. Raises ValueError."""
     return flags_of(container).get("upstreamsvc") or "kube-dns"
 
 
 def _absolute(path: str, container: Container) -> str:
     if "$(" in path:
         raise ValueError(f"container {container.name} has the path {path!a}, whose variable is not set in its manifest")
-    # Without a workingDir the image decides; CoreDNS's own says `/`.
+    # Without a workingDir the image decides; CoreDNS's own image has `/`.
     return posixpath.normpath(posixpath.join("/", container.working_dir or "", path))
 
 

@@ -1,8 +1,9 @@
-"""Choice: which method of installing fits a cluster, and why, in words.
+"""Choice: the method of installation that fits a cluster, and the reason in words.
 
-The law: an edit goes where it stays. A hook that takes a file of ours comes first, because nobody else writes that key;
-then what the program reads beside its Corefile; then the Corefile, where its owner leaves edits alone; and what its
-owner would undo is printed for the owner. What cannot work is not chosen, and the reason says what would make it work.
+The law: an edit is made where it lasts. First choice is an import that takes a file of ours, because no other
+controller writes that key; then the stubDomains beside the Corefile; then the Corefile, if its owner keeps edits. If
+the owner would undo the edit, it is printed for the owner. A method that cannot work is not chosen, and the reason says
+what it lacks.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dnsproxy.corefile.model import Scope
 from dnsproxy.corefile.stanza import SEVERAL_FORWARDS
 
 KEY_STEM: Final = "switchback"
-"""Of the keys of ours in other people's ConfigMaps: `switchback.server`."""
+"""Of our keys in ConfigMaps of others: `switchback.server`."""
 
 _ON_STUB_DOMAINS: Final = (
     "zones have to be named: a stub domain is a zone",
@@ -29,7 +30,7 @@ _ON_STUB_DOMAINS: Final = (
 
 
 class Method(Enum):
-    """How a stanza gets into a cluster's DNS."""
+    """The way in which a stanza gets into a cluster's DNS."""
 
     IMPORT = "import"
     COREFILE = "corefile"
@@ -39,10 +40,10 @@ class Method(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigMapKey:
-    """Where to write."""
+    """One key of a ConfigMap: the place to write."""
 
     source: Source
-    """The ConfigMap; to be made where it does not exist."""
+    """The ConfigMap; an install creates it if it does not exist."""
     key: str
 
     def __str__(self) -> str:
@@ -51,29 +52,29 @@ class ConfigMapKey:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The method that fits, and what else there is to know."""
+    """A method, its reason, and remarks."""
 
     method: Method | None
-    """None where none fits, or nothing is known of the cluster's DNS: `why` says what is in the way."""
+    """None if no method fits, or the cluster's DNS was not found; `why` says what is in the way."""
     why: str
-    """One sentence without its end; may hold text from the cluster."""
+    """One sentence without its full stop; may contain text from the cluster."""
     what_else: tuple[str, ...] = ()
-    """Sentences without their ends: what the method cannot do, and what another would."""
+    """Sentences without full stops: limits of the method, and what another method would do."""
     target: ConfigMapKey | None = None
-    """What the method writes; None for `print`, where the owner does."""
+    """The key that the method writes; None for `print`."""
     hook: Hook | None = None
-    """For `import`: whose file the target becomes. Its scope says whether that holds a server block or plugins."""
+    """For `import`: the import that takes the file. Its scope says whether the file has a server block or plugins."""
     form: Form | None = None
-    """For `print`: what to print."""
+    """For `print`: the form to print."""
     needs_zones: bool = False
-    """Whether zones have to be named, because there is no way to have `.` by this method."""
+    """Whether zones have to be named, because this method cannot serve `.`."""
 
 
 def choose_method(found: Found, wanted: Method | None = None) -> Choice:
-    """The method for a cluster, or the one that a person wants, with the reason where it cannot work.
+    """The method for a cluster, or the wanted method, with the reason if it cannot work.
 
-    Call it when nothing is wanted any more. It is about the workload that decides about public names: the nodes' cache,
-    where that does not pass them on (Found.asked_by_pods).
+    `found` has to be complete (nothing wanted). The choice is for the workload that decides about public names
+    (Found.asked_by_pods).
     """
     server = found.asked_by_pods
     if server is None:
@@ -82,7 +83,7 @@ def choose_method(found: Found, wanted: Method | None = None) -> Choice:
         return _BUILDERS[wanted](found, server)
     for build in (_import, _stub_domains):
         choice = build(found, server)
-        # What is there and must not be touched is no reason to go on to the next.
+        # A usable place that must not be changed ends the search: the next method is not tried.
         if choice.method is not None or choice.target is not None:
             return replace(choice, target=choice.target if choice.method else None)
     if _is_reverted(server):
@@ -94,10 +95,10 @@ def _import(found: Found, server: Server) -> Choice:
     hook = _usable_hook(server)
     if hook is None or hook.source is None:
         reasons = "; ".join(_on_hooks(server, None))
-        return Choice(None, reasons or f"{server} has no import that a file of ours would fit")
+        return Choice(None, reasons or f"{server} has no import that would take a file of ours")
     source = hook.source
-    made = "" if source.exists else ", which is to be made"
-    why = f"{server} imports {hook.pattern} from ConfigMap {source}{made}: a key of our own there is nobody else's"
+    made = "" if source.exists else ", which is to be created"
+    why = f"{server} imports {hook.pattern} from ConfigMap {source}{made}: no other controller writes a key of ours"
     said = (
         *_on_caches(found),
         *_on_zones(server, hook),
@@ -116,7 +117,7 @@ def _stub_domains(found: Found, server: Server) -> Choice:
     if stub.source.immutable:
         return Choice(None, f"ConfigMap {stub.source} is immutable", target=target)
     if not stub.readable:
-        return Choice(None, f"ConfigMap {stub.source} holds what is no stubDomains, so nothing is added", target=target)
+        return Choice(None, f"ConfigMap {stub.source} has invalid stubDomains, so nothing is added", target=target)
     why = f"{server} is {server.program.value}, which takes zones and their servers from ConfigMap {stub.source}"
     said = (*_on_caches(found), *_ON_STUB_DOMAINS)
     return Choice(Method.STUB_DOMAINS, why, said, target, needs_zones=True)
@@ -162,7 +163,7 @@ _BUILDERS: Final[dict[Method, Callable[[Found, Server], Choice]]] = {
 
 
 def _usable_hook(server: Server) -> Hook | None:
-    """Inside the block of `.`, where every zone can be had, or between the blocks, where a named zone can."""
+    """An import inside the block of `.`, which serves every zone, or else between the blocks, for named zones."""
     hooks = [hook for hook in (server.corefile.hooks if server.corefile else ()) if not hook.trouble]
     inside = [hook for hook in hooks if hook.scope is Scope.ROOT_PLUGINS and hook.takes_forward]
     between = [hook for hook in hooks if hook.scope is Scope.BLOCKS]
@@ -174,7 +175,7 @@ def _takes_one_forward(server: Server) -> bool:
 
 
 def _is_reverted(server: Server) -> bool:
-    """Whether an edit of the Corefile would not last, or not even begin."""
+    """Whether an edit of the Corefile would be undone, or refused because the ConfigMap is immutable."""
     corefile = server.corefile
     reverts = corefile is not None and (corefile.owner.habit is Habit.REVERTS or corefile.source.immutable)
     return reverts and not _takes_one_forward(server)
@@ -184,33 +185,33 @@ def _faults(found: Found) -> str:
     return "; ".join(str(fault) for fault in found.faults)
 
 
-# What else there is to know: sentences without their ends, which may hold text from the cluster.
+# Remarks: sentences without full stops, which may contain text from the cluster.
 
 
 def _on_caches(found: Found) -> Iterator[str]:
-    """Whom pods ask, where that is not the Service."""
+    """The cache on the nodes, if pods ask it instead of the Service."""
     if found.node_local is None:
         return
     cache = found.node_local.server
     at = f" at {', '.join(found.node_local.addresses)}" if found.node_local.addresses else ""
     if found.node_local.passes_on:
-        yield f"pods ask {cache}{at}, which passes . on to the cluster's DNS, so it stays as it is"
+        yield f"pods ask {cache}{at}, which forwards . to the cluster's DNS, so it stays as it is"
     else:
-        yield f"pods ask {cache}{at}, which does not pass public names on, so the main Corefile stays as it is"
+        yield f"pods ask {cache}{at}, which does not forward public names to it, so the main Corefile stays as it is"
 
 
 def _on_zones(server: Server, hook: Hook) -> Iterator[str]:
-    """What a server block of our own cannot have."""
+    """The limits of a server block of our own."""
     if hook.scope is not Scope.BLOCKS or server.corefile is None:
         return
     yield "zones have to be named: a server block for . is there already, and CoreDNS takes no second one"
     owner = server.corefile.owner
     link = "but" if owner.habit is Habit.REVERTS else "and"
-    yield f"with the method corefile every zone could be had, {link} {owner.remark}"
+    yield f"the method corefile could serve every zone, {link} {owner.remark}"
 
 
 def _on_hooks(server: Server, chosen: Hook | None) -> Iterator[str]:
-    """Why other imports than the chosen one take no file of ours; all of them where none was."""
+    """Why the other imports take no file of ours; all imports if none was chosen."""
     for hook in server.corefile.hooks if server.corefile else ():
         if hook is chosen or hook.scope is Scope.OTHER or (chosen is not None and hook.scope is not chosen.scope):
             continue
@@ -218,20 +219,20 @@ def _on_hooks(server: Server, chosen: Hook | None) -> Iterator[str]:
             yield f"import {hook.pattern} (line {hook.line}) takes no file of ours: {hook.trouble}"
         elif not hook.takes_forward:
             yield (
-                f"a file for import {hook.pattern} (line {hook.line}) would do nothing: it stands behind a forward "
-                "that takes every query; in front of that it would fit"
+                f"a file for import {hook.pattern} (line {hook.line}) would have no effect: the import comes after a "
+                "forward that takes every query; before it the file would fit"
             )
 
 
 def _on_loading(server: Server) -> Iterator[str]:
-    """What keeps CoreDNS from reading a change, or us from knowing what it can read."""
+    """Why CoreDNS may not load a change, or may not understand it."""
     if server.corefile is not None and not server.corefile.reloads:
         yield f"there is no reload plugin: {server} has to be restarted to read a change"
     if server.program is Program.COREDNS and server.version is None:
-        yield f"the version of CoreDNS is not known from the image {server.image}; 1.9.4 or newer is taken for granted"
+        yield f"the image {server.image} does not tell the version of CoreDNS; 1.9.4 or newer is assumed"
 
 
 def _on_sub_path(server: Server) -> Iterator[str]:
-    """What keeps a change of the ConfigMap out of running pods."""
+    """Why a change of the ConfigMap may not reach running pods."""
     if server.corefile is not None and not server.corefile.updates:
         yield f"{server.corefile.path} is mounted by subPath, so {server} has to be restarted to see a change"

@@ -1,7 +1,7 @@
 """Discovery: from the objects of a cluster to what serves its DNS.
 
-The law: `find` is a function of the answers so far. It gives what is known, and what is still wanted; whoever calls it
-reads that and calls again, until nothing is wanted (../discovering.py does so). Nothing that a cluster holds raises.
+The law: `find` is a function of the answers so far. It returns what is known and what still has to be read; the caller
+reads that and calls again until nothing is wanted (read.py). No content of a cluster raises an exception.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from sidecar.kubernetes.structs.network import Service
 from sidecar.kubernetes.structs.workload import Workload
 
 _Workloads = Mapping[Kind[Workload], tuple[Workload, ...] | None]
-"""None where a list could not be read."""
+"""None for a list that could not be read."""
 
 
 def find(answers: Mapping[Request, Answer], where: ServiceRef | None = None) -> Found:
-    """What these answers tell. An answer is the object, a tuple of them for a list, None, Denied or Unreadable."""
+    """What these answers show about the cluster's DNS."""
     where = where or ServiceRef()
     requests = Requests(answers)
     service = find_service(requests, where)
@@ -50,7 +50,7 @@ def _find_server(requests: Requests, service: Service, workloads: _Workloads) ->
     selector = selector_of(service)
     seen = [(kind, one) for kind, found in workloads.items() for one in found or ()]
     matching = [(kind, one) for kind, one in seen if selector.items() <= labels_of(one).items()]
-    # One that was scaled to nothing answers nobody: the kube-dns that another server took the place of.
+    # A workload scaled to zero answers no queries, such as a kube-dns that was replaced by CoreDNS.
     running = [(kind, one) for kind, one in matching if pods_of(one)[1]] or matching
     name = f"Service {service.metadata.namespace}/{service.metadata.name}"
     if not running and None in workloads.values():
@@ -58,14 +58,16 @@ def _find_server(requests: Requests, service: Service, workloads: _Workloads) ->
     if not running:
         shown = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
         text = f"no Deployment and no DaemonSet has the pods that {name} selects ({shown})"
-        requests.tell(Fault(Blame.CONTENTS, text, "where the provider runs the DNS itself, give it the names there"))
+        requests.report(Fault(Blame.CONTENTS, text, "if the provider runs the DNS itself, configure the names there"))
         return None
     servers = [server for kind, one in running if (server := make_server(requests, kind, one))]
     if len(set(map(_configuration, servers))) > 1:
-        text = f"several workloads answer for {name}, each configured by itself: {' and '.join(map(str, servers))}"
-        requests.tell(Fault(Blame.CONTENTS, text))
+        text = (
+            f"several workloads answer for {name}, each with its own configuration: {' and '.join(map(str, servers))}"
+        )
+        requests.report(Fault(Blame.CONTENTS, text))
         return None
-    # They read one Corefile, so it has to suit the oldest; an unknown version may be that.
+    # They read one Corefile, so it has to suit the oldest version; an unknown version may be the oldest.
     return min(servers, key=lambda server: server.version or ()) if servers else None
 
 

@@ -1,7 +1,7 @@
-"""Found: what serves a cluster's DNS and what could be changed about it, as one frozen value.
+"""Found: what serves a cluster's DNS, and where it could be changed, as one frozen value.
 
-The law: it holds what was read and nothing that was decided; choice.py decides. Names of ConfigMaps, keys and files are
-the cluster's own: show them through sidecar.values.text.
+The law: it has what was read and no decision; choice.py decides. Names of ConfigMaps, keys and files come from the
+cluster: print them through sidecar.values.text.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ from sidecar.kubernetes.structs.workload import ConfigMap
 
 @dataclass(frozen=True, slots=True)
 class ServiceRef:
-    """Which Service is the cluster's DNS."""
+    """Which Service to take for the cluster's DNS."""
 
     namespace: str = "kube-system"
     service: str = "kube-dns"
     exact: bool = False
-    """Whether it was named by a person: then no other is looked for."""
+    """Whether the user named it: then no other Service is considered."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundService:
-    """The Service that pods ask, as the kubelet tells them."""
+    """The Service in the resolv.conf of pods."""
 
     namespace: str
     name: str
     addresses: tuple[str, ...]
-    """Its ClusterIPs, both families, the primary first."""
+    """Its ClusterIPs of both families, the primary first."""
     port: int = DNS_PORT
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A ConfigMap that a pod takes files from."""
+    """A ConfigMap whose keys are files of a pod."""
 
     namespace: str
     name: str
     object: ConfigMap | None
-    """None where there is none: with `optional` it may be made, and its keys appear in running pods."""
+    """None if it does not exist. If `optional`, it may be created, and its keys appear in running pods."""
     optional: bool = False
 
     @property
     def exists(self) -> bool:
-        """Whether it is there."""
+        """Whether it exists."""
         return self.object is not None
 
     @property
@@ -63,7 +63,7 @@ class Source:
 
     @property
     def resource_version(self) -> str:
-        """What a guarded write names; empty where the object is still to be made."""
+        """The version for a guarded write; empty if the object is still to be created."""
         return "" if self.object is None else self.object.metadata.resource_version
 
     def __str__(self) -> str:
@@ -72,7 +72,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class ImportedFile:
-    """A file that an import brings in today."""
+    """A file that an import includes today."""
 
     path: str
     """In the container."""
@@ -89,21 +89,21 @@ class ImportedFile:
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """An `import` of a Corefile, and where its files come from."""
+    """An `import` of a Corefile, and the ConfigMap of its files."""
 
     pattern: str
     """As written."""
     line: int
-    """In the file that has it."""
+    """In the file with the import."""
     scope: Scope
     path: str
     """The pattern as an absolute path."""
     takes_forward: bool
-    """Whether a `forward` for `.` in one of its files is asked at all: not behind a forward that takes every query."""
+    """Whether a `forward` for `.` in its files would get queries: not after a forward that takes every query."""
     source: Source | None
-    """The ConfigMap that a new key goes into; None where there is none that would do."""
+    """The ConfigMap for a new key; None if no ConfigMap is suitable."""
     trouble: str
-    """Why no file of ours can be put here; empty where one can."""
+    """Why the import cannot take a file of ours; empty if it can."""
 
     def key(self, stem: str) -> str:
         """The key for a file of ours, `switchback.server` for the stem `switchback` and `*.server`."""
@@ -112,7 +112,7 @@ class Hook:
 
 @dataclass(frozen=True, slots=True)
 class FoundCorefile:
-    """The Corefile that a workload reads, or the template it is made from."""
+    """The Corefile that a workload reads, or its template."""
 
     source: Source
     key: str
@@ -121,20 +121,20 @@ class FoundCorefile:
     text: str
     owner: Owner
     hooks: tuple[Hook, ...] = ()
-    """Its imports of files, in the order of the file; those of imported files behind them."""
+    """Its imports of files in the order of the file, then those of imported files."""
     files: tuple[ImportedFile, ...] = ()
-    """All that they bring in today, imports of imported files included."""
+    """All files that they include today, also by imports in imported files."""
     updates: bool = True
-    """Whether a change of the ConfigMap reaches running pods: not through a subPath."""
+    """Whether a change of the ConfigMap reaches running pods: not if it is mounted by subPath."""
 
     @property
     def value(self) -> Corefile | None:
-        """The text as a value; None where it is no Corefile, which a fault tells."""
+        """The text as a value; None, and a fault, if it cannot be parsed."""
         return _parsed(self.text)
 
     @property
     def root_port(self) -> int:
-        """The port of the block that serves `.`, which a server block of ours has to name."""
+        """The port of the server block of `.`; a server block of ours needs the same."""
         try:
             return root_port(find_root_block(self.value)) if self.value else DNS_PORT
         except CorefileError:
@@ -142,29 +142,29 @@ class FoundCorefile:
 
     @property
     def reloads(self) -> bool:
-        """Whether CoreDNS notices a change by itself: the plugin `reload` in a block, imported ones included."""
+        """Whether CoreDNS loads a change by itself: a block, or an imported file, has the plugin `reload`."""
         values = [self.value, *(file.value for file in self.files)]
         return any(block.named("reload") for value in values if value for block in value.blocks)
 
 
 @dataclass(frozen=True, slots=True)
 class StubDomains:
-    """The ConfigMap `kube-dns`: zones and who is asked for them, for kube-dns and for node-local-dns."""
+    """The ConfigMap `kube-dns` with the stub domains of kube-dns and node-local-dns: zones and their servers."""
 
     source: Source
     zones: Mapping[str, tuple[str, ...]]
-    """`stubDomains`; empty also where it is unreadable, which a fault tells."""
+    """`stubDomains`; empty, and a fault, if it is unreadable."""
     upstreams: tuple[str, ...]
-    """`upstreamNameservers`: who is asked for the rest; empty: the node's resolv.conf."""
+    """`upstreamNameservers`, for all other names; if empty, those of the node's resolv.conf."""
     readable: bool
-    """Whether both keys are JSON of the right shape; what is not must not be merged into."""
+    """Whether both keys are valid JSON of the right shape; an invalid key must not be changed."""
     updates: bool = True
     """Whether a change reaches running pods."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A workload that answers DNS."""
+    """A workload that answers DNS queries."""
 
     kind: str
     """`Deployment` or `DaemonSet`."""
@@ -174,11 +174,11 @@ class Server:
     image: str
     program: Program
     version: Version | None
-    """Of CoreDNS; None where the image does not tell."""
+    """Of CoreDNS; None if the image does not tell it."""
     ready: int
     """Pods that are ready."""
     wanted: int
-    """Pods that there should be."""
+    """Pods wanted."""
     corefile: FoundCorefile | None
     stub_domains: StubDomains | None
 
@@ -192,25 +192,25 @@ class NodeLocal:
 
     server: Server
     addresses: tuple[str, ...]
-    """Where it listens, its own link-local address first."""
+    """The addresses on which it listens, its own link-local address first."""
     passes_on: bool
-    """Whether it asks the cluster's DNS for `.` too. If not, public names never come to the main Corefile."""
+    """Whether it forwards `.` to the cluster's DNS. If not, queries for public names never reach the main Corefile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """All that discovery knows. It counts once nothing is wanted."""
+    """The result of discovery. It is valid once nothing is wanted."""
 
     where: ServiceRef
     service: FoundService | None = None
     server: Server | None = None
-    """Who answers for the Service; None where that is unknown, which a fault tells."""
+    """The workload behind the Service; None, and a fault, if it is unknown."""
     node_local: NodeLocal | None = None
     faults: tuple[Fault, ...] = ()
     asked: tuple[Request, ...] = ()
-    """Every request that it rests on: the RBAC it takes to read this."""
+    """Every request on which it rests, and so the RBAC rights that discovery needs."""
     wanted: tuple[Request, ...] = ()
-    """What has to be read before the rest counts."""
+    """The requests that still have to be made."""
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -220,14 +220,14 @@ class Found:
 
     @property
     def asked_by_pods(self) -> Server | None:
-        """The workload whose configuration decides about public names: the nodes' cache, unless it passes them on."""
+        """The workload that decides about public names: the nodes' cache, unless it forwards them."""
         if self.node_local is not None and not self.node_local.passes_on:
             return self.node_local.server
         return self.server
 
     @property
     def complete(self) -> bool:
-        """Whether all was read that there is to read."""
+        """Whether everything was read."""
         return not self.wanted and not any(fault.blame is Blame.ACCESS for fault in self.faults)
 
 

@@ -1,7 +1,8 @@
-"""Image: what a container's image tells of the program in it, and of its version.
+"""Image: the program in a container, and its version, according to the name of the image.
 
-The law: a version is told only where the image is called CoreDNS and its tag begins with three numbers; a digest, a
-floating tag and another program's tag tell nothing, because a stanza for the wrong version keeps CoreDNS from starting.
+The law: a version is known only if the image is called CoreDNS and its tag begins with three numbers. A digest, a
+floating tag or another program's tag gives no version, because a stanza for the wrong version keeps CoreDNS from
+starting.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ _NODE_CACHE: Final = "node-cache"
 
 
 class Program(Enum):
-    """What answers DNS."""
+    """A program that answers DNS queries."""
 
     COREDNS = "CoreDNS"
     NODE_CACHE = "node-cache"
-    """CoreDNS inside kubernetes/dns's node-cache, which writes its Corefile from a template and from stubDomains."""
+    """CoreDNS inside kubernetes/dns's node-cache, which makes its Corefile from a template and stubDomains."""
     KUBE_DNS = "kube-dns"
 
 
@@ -34,9 +35,9 @@ class Image:
     repository: str
     """Registry included."""
     tag: str
-    """Empty where there is none."""
+    """Empty if there is none."""
     digest: str
-    """Empty where there is none."""
+    """Empty if there is none."""
 
     @property
     def name(self) -> str:
@@ -55,7 +56,7 @@ def parse_image(text: str) -> Image:
 
 
 def program_of(image: str, *, command: str = "") -> Program | None:
-    """The program that a container runs, by its image or by the name of what is started; None for any other."""
+    """The program of a container, by its image or its command; None for an unknown program."""
     for name in (parse_image(image).name.lower(), command.lower()):
         if _NODE_CACHE in name:
             return Program.NODE_CACHE
@@ -67,7 +68,7 @@ def program_of(image: str, *, command: str = "") -> Program | None:
 
 
 def coredns_version(image: str) -> Version | None:
-    """The version of CoreDNS in an image, three numbers; None where the image does not tell."""
+    """The three numbers of the version of CoreDNS; None if the image does not tell them."""
     parts = parse_image(image)
     match = _TAG.fullmatch(parts.tag)
     if match is None or "coredns" not in parts.name.lower():

@@ -1,8 +1,8 @@
-"""Imports: the hooks that a Corefile offers, and the files that they bring in.
+"""Imports: the `import` statements of a Corefile, and the files that they include.
 
-The law: a pattern is relative to the file it is written in, as in CoreDNS (github.com/coredns/caddy, caddyfile/parse.go
-doImport); each file is read once, and imports that go round end in a fault. Whether a file of ours would do anything at
-a hook is a fact of the text: CoreDNS asks the forwards of a block in the order they are written.
+The law: a pattern is relative to its file, as in CoreDNS (github.com/coredns/caddy, caddyfile/parse.go doImport). Each
+file is read once, and a circle of imports is a fault. The text alone decides whether a file of ours would get queries
+at a hook: CoreDNS tries the forwards of a block in the order of the file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dnsproxy.corefile.zones import ROOT, has_environment
 
 @dataclass(frozen=True, slots=True)
 class Imports:
-    """What the imports of a Corefile come to."""
+    """The hooks and imported files of a Corefile."""
 
     hooks: tuple[Hook, ...]
     files: tuple[ImportedFile, ...]
@@ -32,7 +32,7 @@ class Imports:
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """One import, and what it would be a part of."""
+    """One import, and the scope of its files."""
 
     found: Import
     scope: Scope
@@ -52,10 +52,10 @@ class _Walk:
         self.hooks: list[Hook] = []
         self.found: dict[str, ImportedFile] = {}
         self.snippets: set[str] = set()
-        """Names that are no files: a snippet is known in all that is read after it."""
+        """Names of snippets, which are not files: a snippet is known in every file that is read after it."""
 
     def follow(self, corefile: Corefile, path: str, by: _Statement, stack: tuple[str, ...]) -> None:
-        """The imports of one file, brought in by a statement; `stack` are the files that led to it, itself last."""
+        """Follow the imports of a file, which a statement included; `stack` is the chain of files down to it."""
         self.snippets |= {snippet.name for snippet in corefile.snippets}
         pending: list[tuple[PodFile, _Statement]] = []
         for statement in _statements(corefile, by):
@@ -70,7 +70,7 @@ class _Walk:
 
     def enter(self, file: PodFile, by: _Statement, stack: tuple[str, ...]) -> None:
         if file.path in stack:
-            self.tell(f"imports go round: {' imports '.join([*stack[stack.index(file.path) :], file.path])}")
+            self.report(f"circular imports: {' imports '.join([*stack[stack.index(file.path) :], file.path])}")
             return
         if file.path in self.found:
             return
@@ -78,7 +78,7 @@ class _Walk:
         try:
             corefile = parse_corefile(file.text, by.scope)
         except CorefileError as error:
-            self.tell(f"{file.key} in ConfigMap {file.source}, line {error.line}: {error}")
+            self.report(f"{file.key} in ConfigMap {file.source}, line {error.line}: {error}")
             return
         self.follow(corefile, file.path, by, (*stack, file.path))
 
@@ -89,14 +89,14 @@ class _Walk:
         if has_environment(pattern):
             return replace(hook, source=None, trouble="an environment variable is part of its path")
         if statement.scope is Scope.OTHER:
-            return replace(hook, trouble="it stands in the server block of another zone")
+            return replace(hook, trouble="it is in the server block of another zone")
         taking = [file.key for file in matched if _takes_all(file, statement.scope)]
         if taking:
             return replace(hook, trouble=f"{taking[0]} has a forward for . already")
         return hook
 
-    def tell(self, text: str) -> None:
-        self.files.requests.tell(Fault(Blame.CONTENTS, text))
+    def report(self, text: str) -> None:
+        self.files.requests.report(Fault(Blame.CONTENTS, text))
 
 
 def _imported(file: PodFile, scope: Scope) -> ImportedFile:
@@ -104,7 +104,7 @@ def _imported(file: PodFile, scope: Scope) -> ImportedFile:
 
 
 def _statements(corefile: Corefile, by: _Statement) -> Iterator[_Statement]:
-    """The imports of a file in its order; a file that is asked too late has none that is asked in time."""
+    """The imports in the order of the file. A file that comes too late makes its own imports come too late."""
     root = _root_block(corefile)
     found = [_Statement(one, by.scope, by.takes_forward) for one in corefile.imports]
     for block in corefile.blocks:
@@ -121,7 +121,7 @@ def _root_block(corefile: Corefile) -> ServerBlock | None:
 
 
 def _is_open(block: ServerBlock, index: int) -> bool:
-    """Whether no forward before that word of the block takes every query, or may do so."""
+    """Whether no forward before that word of the block takes every query, or may take it."""
     return not any(directive.index < index and _may_take_all(directive) for directive in block.named("forward"))
 
 
@@ -134,7 +134,7 @@ def _may_take_all(directive: Directive) -> bool:
 
 
 def _takes_all(file: PodFile, scope: Scope) -> bool:
-    """Whether a file of plugins, not ours, has a forward for every query, which a second one would stand beside."""
+    """Whether a file of plugins that is not ours has a forward for every query, so that ours would be a second one."""
     if scope is not Scope.ROOT_PLUGINS or is_marked(file.text):
         return False
     value = _imported(file, scope).value

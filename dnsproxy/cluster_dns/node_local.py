@@ -1,7 +1,7 @@
-"""Node-local DNS: a cache on every node, which pods ask instead of the cluster's Service.
+"""Node-local DNS: a cache on every node, which pods ask instead of the DNS Service.
 
-The law: where its block for `.` does not ask the cluster's DNS, no public name ever comes to the main Corefile, and
-what is installed there helps nobody; so whom that block asks is read, not assumed.
+The law: if its server block for `.` does not forward to the cluster's DNS, no query for a public name ever reaches the
+main Corefile, and an install there has no effect. So the upstreams of that block are read, never assumed.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from sidecar.kubernetes.structs.workload import Container, Workload
 from sidecar.values.endpoints import is_address
 
 LABELS: Final = frozenset(["node-local-dns", "nodelocaldns"])
-"""Values of `k8s-app` of such a cache."""
+"""Values of the label `k8s-app` of such a cache."""
 CLUSTER_DNS: Final = "__PILLAR__CLUSTER__DNS__"
-"""What node-cache replaces with its upstream Service's address (kubernetes/dns, cmd/node-cache/app/configmap.go)."""
+"""The placeholder for the address of the upstream Service (kubernetes/dns, cmd/node-cache/app/configmap.go)."""
 
 
 def find_node_local(requests: Requests, service: Service, daemon_sets: Sequence[Workload]) -> NodeLocal | None:
-    """The cache on the nodes; None where there is none, or, with a fault, where it cannot be read."""
+    """The cache on the nodes; None if there is none, or, with a fault, if it cannot be read."""
     caches = [one for one in daemon_sets if _is_cache(one)]
     if not caches:
         return None
     if len(caches) > 1:
         names = ", ".join(one.metadata.name for one in caches)
         text = f"several DaemonSets cache DNS on the nodes ({names}); only {caches[0].metadata.name} was looked at"
-        requests.tell(Fault(Blame.CONTENTS, text))
+        requests.report(Fault(Blame.CONTENTS, text))
     server = make_server(requests, DAEMON_SET, caches[0])
     if server is None:
         return None
@@ -59,7 +59,7 @@ def _is_cache(workload: Workload) -> bool:
 
 
 def _listens_at(container: Container, corefile: FoundCorefile | None) -> tuple[str, ...]:
-    """What it is told, else what its blocks bind."""
+    """The addresses of its flag, or else of `bind` in its blocks."""
     value = corefile.value if corefile else None
     blocks = value.blocks if value else ()
     bound = [word.text for block in blocks for directive in block.named("bind") for word in directive.arguments]
@@ -81,7 +81,7 @@ def _passes_on(requests: Requests, server: Server, container: Container, cluster
 
 
 def _root_upstreams(corefile: FoundCorefile | None) -> set[str]:
-    """Whom the block for `.` asks for everything; empty where that is unknown."""
+    """The upstreams of the block for `.`; empty if they are unknown."""
     value = corefile.value if corefile else None
     if value is None:
         return set()
@@ -94,7 +94,7 @@ def _root_upstreams(corefile: FoundCorefile | None) -> set[str]:
 
 
 def _upstream_addresses(requests: Requests, namespace: str, container: Container) -> tuple[str, ...]:
-    """The ClusterIPs of the Service that node-cache asks: a twin of the cluster's, with an address of its own."""
+    """The ClusterIPs of the Service to which node-cache forwards: the same pods as the DNS Service, another address."""
     try:
         name = upstream_service(container)
     except ValueError:

@@ -1,6 +1,6 @@
-"""Options of the commands that work on a cluster, in one place, and the names of objects that they take.
+"""Options of the commands that work on a cluster, and the names of objects that these take.
 
-The law: what is no name of a Kubernetes object never reaches a path of the API server.
+The law: a text that is not a valid name of a Kubernetes object never becomes part of a path of the API.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _LONGEST_NAME: Final = 253
 
 
 def parse_object_ref(text: str) -> ObjectRef:
-    """The object that `NAMESPACE/NAME` names. Raises ValueError."""
-    from dnsproxy.cluster_dns.own_service import ObjectRef  # noqa: PLC0415  # --help must not cost what it needs
+    """The object of that name, `NAMESPACE/NAME`. Raises ValueError."""
+    from dnsproxy.cluster_dns.own_service import ObjectRef  # noqa: PLC0415  # --help stays fast
 
     namespace, slash, name = text.strip().partition("/")
     if not slash or not all(len(part) <= _LONGEST_NAME and _OBJECT_NAME.fullmatch(part) for part in (namespace, name)):
-        raise ValueError(f"{text!a} is no NAMESPACE/NAME of a Service, such as {DNS_SERVICE}")
+        raise ValueError(f"{text!a} is not NAMESPACE/NAME, such as {DNS_SERVICE}")
     return ObjectRef(namespace, name)
 
 
@@ -39,7 +39,7 @@ OBJECT_REF: Final = CheckedType("ns/name", parse_object_ref)
 
 
 def cluster_options(command: Decorated) -> Decorated:
-    """Which cluster, which DNS in it, and how to ask that: `kubeconfig`, `context`, `dns_service`, `dns`."""
+    """The cluster, its DNS, and the address to ask: `kubeconfig`, `context`, `dns_service`, `dns`."""
     return add_options(
         command,
         kubeconfig_options("How to reach the cluster."),
@@ -74,12 +74,12 @@ def output_option(command: Decorated) -> Decorated:
 
 
 def make_service_ref(dns_service: ObjectRef | None) -> ServiceRef:
-    """Where the cluster's DNS is looked for."""
+    """The Service to take for the cluster's DNS."""
     from dnsproxy.cluster_dns.found import ServiceRef  # noqa: PLC0415  # as above
 
     return ServiceRef(dns_service.namespace, dns_service.name, exact=True) if dns_service else ServiceRef()
 
 
 def is_given(ctx: click.Context, param: click.Parameter) -> bool:
-    """Whether a flag stands on the command line; what the environment says may be meant for other commands."""
+    """Whether a flag was given on the command line; an environment variable may be meant for other commands."""
     return ctx.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE

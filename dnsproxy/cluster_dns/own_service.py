@@ -1,7 +1,8 @@
-"""Own Service: where dnsproxy is asked, whether a pod of it is ready, and whether it would ask the cluster's DNS.
+"""Own Service: the addresses of dnsproxy's Service, its ready pods, and whether it forwards to the cluster's DNS.
 
-The law: read, not guessed, by the same facts as the cluster's DNS; a stanza that leads to nobody, or round in a circle,
-is told before it is written. Nothing that a cluster holds raises.
+The law: everything is read with the same requests as the cluster's DNS, never guessed. A stanza without a ready server
+behind it, or one that makes a forwarding loop, is reported before it is written. No content of a cluster raises an
+exception.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _ALWAYS_CLUSTER: Final = "ClusterFirstWithHostNet"
 
 @dataclass(frozen=True, slots=True)
 class ObjectRef:
-    """The name of an object."""
+    """The namespace and name of an object."""
 
     namespace: str
     name: str
@@ -49,31 +50,31 @@ class ObjectRef:
 
 @dataclass(frozen=True, slots=True)
 class FoundOwn:
-    """What is known of dnsproxy's own Service. It counts once nothing is wanted."""
+    """dnsproxy's own Service. The result is valid once nothing is wanted."""
 
     ref: ObjectRef
     endpoints: tuple[Endpoint, ...] = ()
-    """Its ClusterIPs with its DNS port, both families, the primary first."""
+    """Its ClusterIPs with its DNS port, of both families, the primary first."""
     ready: int | None = None
-    """Pods that are ready; None where that is not known."""
+    """Pods that are ready; None if unknown."""
     loop: str = ""
-    """How its queries come back to the cluster's DNS, as a sentence without its end; empty where they do not."""
+    """How its queries come back to the cluster's DNS, as a sentence without its full stop; empty without a loop."""
     faults: tuple[Fault, ...] = ()
     asked: tuple[Request, ...] = ()
     wanted: tuple[Request, ...] = ()
 
 
 def find_own(answers: Mapping[Request, Answer], ref: ObjectRef, cluster_dns: Collection[str] = ()) -> FoundOwn:
-    """What these answers tell; `cluster_dns` are the addresses that dnsproxy must not forward to."""
+    """What these answers show; dnsproxy must not forward to the addresses `cluster_dns`."""
     requests = Requests(answers)
     found = requests.get(SERVICE, ref.namespace, ref.name)
     service = found if isinstance(found, Service) else None
     endpoints = tuple(_endpoints(service)) if service else ()
     if service is not None and not endpoints:
-        requests.tell(Fault(Blame.CONTENTS, f"Service {ref} has no ClusterIP with a DNS port that CoreDNS could ask"))
+        requests.report(Fault(Blame.CONTENTS, f"Service {ref} has no ClusterIP with a DNS port that CoreDNS could ask"))
     elif service is None and Request(SERVICE, ref.namespace, ref.name) in answers:
         remedy = "deploy dnsproxy first, or name its Service with --service, or its address with --address"
-        requests.tell(Fault(Blame.CONTENTS, f"there is no Service {ref.name} in namespace {ref.namespace}", remedy))
+        requests.report(Fault(Blame.CONTENTS, f"there is no Service {ref.name} in namespace {ref.namespace}", remedy))
     ready = _ready(requests, ref) if endpoints else None
     loop = next(_loops(requests, service, ref, cluster_dns), "") if service else ""
     return FoundOwn(ref, endpoints, ready, loop, tuple(requests.faults), tuple(requests.asked), requests.wanted)
@@ -96,7 +97,7 @@ def _ready(requests: Requests, ref: ObjectRef) -> int | None:
         return None
     slices: tuple[EndpointSlice, ...] = listed
     endpoints = [endpoint for one in slices for endpoint in one.endpoints or ()]
-    # A dual-stack Service has each pod in two slices.
+    # Of a dual-stack Service, each pod is in two slices.
     return sum(one.conditions is None or one.conditions.ready is not False for one in endpoints)
 
 
@@ -118,12 +119,12 @@ def _loops_of(pod: PodSpec, cluster_dns: Collection[str]) -> Iterator[str]:
     named = [one for one in (pod.dns_config.nameservers if pod.dns_config else None) or () if one in cluster_dns]
     policy = pod.dns_policy or ""
     if any(container.env_from for container in pod.containers or ()):
-        # An upstream may be among the variables.
+        # One of the variables may be an upstream.
         return
     if policy == _ALWAYS_CLUSTER or (policy in _CLUSTER_FIRST and not pod.host_network):
         yield f"has dnsPolicy {policy or 'ClusterFirst'} and no {_FLAG}, so it forwards to the cluster's DNS"
     elif named:
-        yield f"has {named[0]}, the cluster's DNS, for a nameserver"
+        yield f"has {named[0]}, the cluster's DNS, as a nameserver"
 
 
 def _upstreams(container: Container) -> Iterator[str]:
@@ -135,7 +136,7 @@ def _upstreams(container: Container) -> Iterator[str]:
             yield word.partition("=")[2]
     for variable in container.env or ():
         if variable.name == _VARIABLE:
-            # One that comes from elsewhere is there, and not known.
+            # A value that comes from another object exists but is unknown.
             yield from (variable.value or "unknown").split()
 
 

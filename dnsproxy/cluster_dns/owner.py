@@ -1,8 +1,8 @@
-"""Owner: who writes an object, and so what becomes of an edit by somebody else.
+"""Owner: the controller or tool that writes an object, and what it does to an edit by another client.
 
 The law: the object's own marks decide (labels, annotations, owner references, field managers), never its name or the
-cloud; each verdict carries the mark that it rests on. Rules are tried in order, the nearest owner first: a Helm release
-that Flux renders is Flux's.
+cloud; each result names its mark. The first matching rule wins, and the nearest owner comes first: a Helm release that
+Flux renders belongs to Flux.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import Final
 from sidecar.kubernetes.structs.metadata import FieldManager, Metadata
 
 OUR_MANAGER: Final = "switchback"
-"""The field manager of what dnsproxy writes; it is nobody's owner."""
+"""The field manager of dnsproxy's own writes, which is never an owner."""
 
 
 class Habit(Enum):
-    """What becomes of an edit that the owner did not make."""
+    """What the owner does to an edit by another client."""
 
     KEEPS = "keeps"
-    """It stays."""
+    """The edit stays."""
     REVERTS = "reverts"
-    """It is undone: at once, at the owner's next round, or with its next upgrade."""
+    """The owner undoes the edit: at once, at its next reconciliation, or with its next upgrade."""
     UNKNOWN = "unknown"
 
 
 class Form(Enum):
-    """What a person hands to the owner, where an edit would be undone."""
+    """The configuration to give to an owner that would undo an edit."""
 
     EKS_ADDON = "EKS add-on configuration values"
     HELM_CHART_CONFIG = "RKE2 HelmChartConfig"
@@ -42,17 +42,17 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose an object is."""
+    """The owner of an object."""
 
     name: str
-    """For people: `the EKS add-on`."""
+    """In words: `the EKS add-on`."""
     habit: Habit
     remark: str
-    """What happens to an edit, as a sentence without its end."""
+    """What happens to an edit, as a sentence without its full stop."""
     evidence: str
-    """The mark that tells it; empty where there is none."""
+    """The mark that identifies the owner; empty if there is none."""
     form: Form | None = None
-    """What to hand to an owner that reverts edits."""
+    """The configuration for an owner that reverts edits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class _Rule:
     remark: str
     form: Form | None = None
     labels: tuple[tuple[str, str], ...] = ()
-    """Key and value; an empty value stands for any."""
+    """Key and value; an empty value matches any value."""
     annotations: tuple[tuple[str, str], ...] = ()
     managers: tuple[str, ...] = ()
     references: tuple[tuple[str, str], ...] = ()
@@ -91,7 +91,7 @@ _RULES: Final = (
     _Rule(
         "kops",
         Habit.REVERTS,
-        "`kops update cluster` renders it anew",
+        "`kops update cluster` renders it again",
         Form.KOPS_CLUSTER,
         labels=(("addon.kops.k8s.io/name", ""), ("app.kubernetes.io/managed-by", "kops")),
         managers=("kops",),
@@ -99,35 +99,35 @@ _RULES: Final = (
     _Rule(
         "k0s",
         Habit.REVERTS,
-        "the k0s controller applies its own again and again",
+        "the k0s controller applies its own version again and again",
         Form.K0S_CLUSTER,
         labels=(("k0s.k0sproject.io/stack", ""),),
     ),
     _Rule(
         "RKE2's chart rke2-coredns",
         Habit.REVERTS,
-        "RKE2 renders its chart anew with each upgrade and each change of the HelmChartConfig",
+        "RKE2 renders its chart again with each upgrade and each change of the HelmChartConfig",
         Form.HELM_CHART_CONFIG,
         annotations=(("meta.helm.sh/release-name", "rke2-coredns"),),
     ),
     _Rule(
         "k3s",
         Habit.REVERTS,
-        "every start of a k3s server renders it anew",
+        "every start of a k3s server renders it again",
         Form.STANZA,
         annotations=(("objectset.rio.cattle.io/owner-gvk", "k3s.cattle.io/v1, Kind=Addon"),),
     ),
     _Rule(
         "a Flux HelmRelease",
         Habit.REVERTS,
-        "Flux renders it anew",
+        "Flux renders it again",
         Form.HELM_VALUES,
         labels=(("helm.toolkit.fluxcd.io/name", ""),),
     ),
     _Rule(
         "a Flux Kustomization",
         Habit.REVERTS,
-        "Flux applies its own again and again",
+        "Flux applies its own version again and again",
         Form.STANZA,
         labels=(("kustomize.toolkit.fluxcd.io/name", ""),),
         managers=("kustomize-controller",),
@@ -158,7 +158,7 @@ _RULES: Final = (
     _Rule(
         "a Helm release",
         Habit.REVERTS,
-        "the next upgrade of the release renders it anew",
+        "the next upgrade of the release renders it again",
         Form.HELM_VALUES,
         annotations=(("meta.helm.sh/release-name", ""),),
         managers=("helm", "helm-controller"),
@@ -173,7 +173,7 @@ _RULES: Final = (
     _Rule(
         "the cluster's addon manager",
         Habit.KEEPS,
-        "the addon manager makes it where it is missing and leaves edits alone",
+        "the addon manager creates it if it is missing and leaves edits alone",
         labels=(("addonmanager.kubernetes.io/mode", "EnsureExists"),),
     ),
     _Rule(
@@ -200,12 +200,12 @@ def owner_of(metadata: Metadata) -> Owner:
             return _named(rule.owner(evidence), metadata)
     writer = last_writer(metadata)
     if writer is None:
-        return Owner("nobody that left a mark", Habit.UNKNOWN, "nothing tells what becomes of edits", "")
-    return Owner(f"{writer}, who wrote last", Habit.UNKNOWN, "nothing tells what becomes of edits", f"manager {writer}")
+        return Owner("an unknown owner", Habit.UNKNOWN, "it is unknown whether edits stay", "")
+    return Owner(f"{writer}, the last writer", Habit.UNKNOWN, "it is unknown whether edits stay", f"manager {writer}")
 
 
 def last_writer(metadata: Metadata) -> str | None:
-    """The field manager who wrote to an object last, us left out; None where none is known."""
+    """The field manager of the last write by another client; None if unknown."""
     written = [(manager.time or "", manager.manager) for manager in _writers(metadata) if manager.manager]
     return max(written)[1] if written else None
 
@@ -237,7 +237,7 @@ def _writers(metadata: Metadata) -> list[FieldManager]:
 
 
 def _named(owner: Owner, metadata: Metadata) -> Owner:
-    """A chart that Argo CD renders takes values too."""
+    """An object of a chart takes Helm values, also if Argo CD renders the chart."""
     is_chart = "helm.sh/chart" in (metadata.labels or {})
     if owner.form is Form.STANZA and is_chart:
         return Owner(owner.name, owner.habit, owner.remark, owner.evidence, Form.HELM_VALUES)

@@ -1,7 +1,6 @@
-"""Pod files: what a container of a workload reads at a path, as far as ConfigMaps hold it.
+"""Pod files: the files of a container that come from ConfigMaps.
 
-The law: a file is told with the ConfigMap and key it comes from, or a fault says where it lies instead; nothing but
-ConfigMaps is ever asked for.
+The law: a file comes with its ConfigMap and key, or a fault says where it is instead. Only ConfigMaps are ever read.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _WILDCARDS = "*?["
 
 @dataclass(frozen=True, slots=True)
 class PodFile:
-    """A file in a container, and what holds it."""
+    """A file in a container, and the ConfigMap with its content."""
 
     path: str
     source: Source
@@ -36,16 +35,16 @@ class PodFiles:
 
     requests: Requests
     workload: str
-    """For people: `Deployment kube-system/coredns`."""
+    """In words: `Deployment kube-system/coredns`."""
     namespace: str
     pod: PodSpec
     container: Container
 
     def read(self, path: str) -> PodFile | None:
-        """The file at an absolute path; None, and a fault, where no ConfigMap has it as text."""
+        """The file at an absolute path; None, and a fault, if no ConfigMap has it as text."""
         mount = mount_above(path, self.pod, self.container)
         if mount is None:
-            self._tell(f"{self.workload} reads {path}, where no volume is mounted: the file is in its image")
+            self._report(f"{self.workload} reads {path}, which is in its image: no volume is mounted there")
             return None
         for backing in mount.backings:
             found = self._source(backing)
@@ -54,7 +53,7 @@ class PodFiles:
             files = self._files(mount, backing, found)
             if path in files:
                 return self._open(path, found, files[path], updates=not mount.sub_path)
-        self._tell(f"{self.workload} reads {path}, which no ConfigMap has: {_described(mount)}")
+        self._report(f"{self.workload} reads {path}, which no ConfigMap has: {_described(mount)}")
         return None
 
     def match(self, pattern: str) -> list[PodFile]:
@@ -73,7 +72,7 @@ class PodFiles:
         return [found[path] for path in sorted(found)]
 
     def place_for(self, pattern: str) -> tuple[Source | None, str]:
-        """The ConfigMap in which a new key becomes a file that a pattern matches, or why there is none."""
+        """The ConfigMap in which a new key becomes a file that matches the pattern, or why there is none."""
         folder, _, name = pattern.rpartition("/")
         trouble = _trouble_of(folder, name)
         mount = mount_above(folder or "/", self.pod, self.container)
@@ -91,14 +90,14 @@ class PodFiles:
         return (None, f"ConfigMap {source} is immutable") if source.immutable else (source, "")
 
     def _source(self, backing: Backing) -> Source | None:
-        """The ConfigMap; None where it is not known yet."""
+        """The ConfigMap; None if it was not read yet."""
         found = self.requests.get(CONFIG_MAP, self.namespace, backing.name)
         if found is Missing.UNSEEN:
             return None
         if isinstance(found, ConfigMap):
             return Source(self.namespace, backing.name, found, backing.optional)
         if not backing.optional:
-            self._tell(f"ConfigMap {self.namespace}/{backing.name}, which {self.workload} mounts, is not there")
+            self._report(f"ConfigMap {self.namespace}/{backing.name}, which {self.workload} mounts, does not exist")
         return Source(self.namespace, backing.name, None, backing.optional)
 
     def _files(self, mount: Mount, backing: Backing, source: Source) -> dict[str, str]:
@@ -107,12 +106,12 @@ class PodFiles:
     def _open(self, path: str, source: Source, key: str, *, updates: bool) -> PodFile | None:
         text = (source.object.data or {}).get(key) if source.object else None
         if text is None:
-            self._tell(f"ConfigMap {source} has {key} as binaryData, which is not read")
+            self._report(f"ConfigMap {source} has {key} as binaryData, which is not read")
             return None
         return PodFile(path, source, key, text, updates)
 
-    def _tell(self, text: str) -> None:
-        self.requests.tell(Fault(Blame.CONTENTS, text))
+    def _report(self, text: str) -> None:
+        self.requests.report(Fault(Blame.CONTENTS, text))
 
 
 def _described(mount: Mount) -> str:
@@ -131,14 +130,14 @@ def _trouble_of(folder: str, name: str) -> str:
     if any(character in folder for character in _WILDCARDS):
         return "its folder has a wildcard"
     if "*" not in name:
-        return "it names one file, and has no room for another"
+        return "it names one file, so it takes no second one"
     if "?" in name or "\\" in name or "[" in name:
         return "its pattern is more than one *"
     return ""
 
 
 def _expression(pattern: str) -> re.Pattern[str]:
-    """A pattern of Go's filepath.Match with at most one * and one ?, all that CoreDNS takes."""
+    """A pattern of Go's filepath.Match with at most one * and one ?, which is all that CoreDNS allows."""
     parts = re.findall(r"\\.|.", pattern, re.DOTALL)
     shown = {"*": "[^/]*", "?": "[^/]"}
     return re.compile("".join(shown.get(part) or re.escape(part.removeprefix("\\") or part) for part in parts))

@@ -1,6 +1,6 @@
-"""What was asked of the cluster's DNS servers, and what their answers show: whether dnsproxy answers through each.
+"""Results of probes: whether dnsproxy answers through each of the cluster's DNS servers.
 
-The law: one ask proves nothing alone; servers behind one address may differ. Pure.
+The law: one query alone proves nothing, because several servers may share one address.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ from dnsproxy.dns.wire import DNS_PORT, Rcode
 from sidecar.values.endpoints import Endpoint, parse_endpoint
 
 MOST_ZONES: Final = 5
-"""Zones that are probed; what is installed for one is loaded with the others."""
+"""Zones to probe; CoreDNS loads all zones of an install together, so a few are enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one ask ended."""
+    """The outcome of one query."""
 
     ours: bool = False
     """Whether dnsproxy answered."""
     rcode: int | None = None
-    """Of the reply; None where none came."""
+    """Of the reply; None without a reply."""
     fault: str = ""
-    """Why none came."""
+    """Why there was no reply."""
 
 
 class Presence(Enum):
-    """What the asks of one server come to."""
+    """Whether dnsproxy answers through one server."""
 
     YES = "yes"
     PARTLY = "partly"
-    """Some of the servers behind the address do, others do not yet."""
+    """Through some of the servers behind the address, but not yet through all."""
     NO = "no"
     SILENT = "silent"
-    """Nothing came back: it cannot be reached from here, or it is dead."""
+    """No reply: the server cannot be reached from here, or it is dead."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """What one server said when it was asked for the probe of one zone."""
+    """The outcomes of all queries to one server for the probe of one zone."""
 
     endpoint: Endpoint
     zone: str
@@ -70,7 +70,7 @@ class ProbeResult:
 
 
 def places_to_ask(found: Found) -> tuple[Endpoint, ...]:
-    """Where pods ask for public names: the nodes' cache, if it decides about them, else the Service."""
+    """The servers that pods ask for public names: the nodes' cache if it decides about them, or else the Service."""
     cache = found.node_local
     if cache is not None and not cache.passes_on and cache.addresses:
         return tuple(_endpoints(cache.addresses[:1]))
@@ -78,7 +78,7 @@ def places_to_ask(found: Found) -> tuple[Endpoint, ...]:
 
 
 def zones_to_ask(traces: Sequence[Trace]) -> tuple[str, ...]:
-    """The zones whose queries should come to dnsproxy; the root where that is not known."""
+    """The zones whose queries should come to dnsproxy; the root if they are unknown."""
     zones = dict.fromkeys(zone for trace in traces for zone in trace.zones)
     return tuple(zones)[:MOST_ZONES] or (ROOT,)
 

@@ -1,7 +1,7 @@
-"""Probing: asks DNS servers for names that dnsproxy alone answers, several times, over UDP and then TCP.
+"""Probing: asks DNS servers for names that only dnsproxy answers, several times, over UDP and then TCP.
 
-The law: each ask has a new nonce and a new socket, so that no cache answers it and every server behind a Service gets
-its turn; all of them together take a bounded time, whoever listens.
+The law: each query has a new nonce and a new socket, so that no cache answers it and every server behind a Service gets
+some queries. All queries together take a bounded time, whatever the servers do.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from sidecar.values.endpoints import Endpoint
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How often and how long to ask."""
+    """The number of queries and their deadlines."""
 
     times: int = 8
-    """Asks for one server and zone: with two replicas behind it, 1 in 128 leaves one of them out."""
+    """Queries for one server and zone: with two replicas behind it, 1 run in 128 misses one of them."""
     datagrams: tuple[float, ...] = (1.0, 1.5)
-    """Seconds that each datagram is waited for: CoreDNS passes over a dead upstream within two seconds."""
+    """Seconds to wait for each datagram: CoreDNS skips a dead upstream within two seconds."""
     stream: float = 2.0
-    """Seconds for the same over TCP, after a silence over UDP."""
+    """Seconds for the query over TCP, if no reply came over UDP."""
 
 
 _LARGEST: Final = 65_535
@@ -40,7 +40,7 @@ _LARGEST: Final = 65_535
 async def ask_all(
     endpoints: Sequence[Endpoint], zones: Sequence[str], patience: Patience | None = None
 ) -> tuple[ProbeResult, ...]:
-    """What each server says about each zone (in normal form, or `.`), all asked at the same time."""
+    """The results of each server for each zone (in normal form, or `.`), all asked at the same time."""
     asked: dict[tuple[Endpoint, str], ProbeResult] = {}
 
     async def ask_one(endpoint: Endpoint, zone: str) -> None:
@@ -54,7 +54,7 @@ async def ask_all(
 
 
 async def ask(endpoint: Endpoint, zone: str, patience: Patience | None = None) -> ProbeResult:
-    """What a server says about a zone. That a zone leaves no room for a probe is an outcome too."""
+    """The result of one server for one zone. A zone too long for a probe is an outcome too."""
     patience = patience or Patience()
     outcomes: list[Outcome] = []
 
@@ -114,7 +114,7 @@ async def _exchange_stream(endpoint: Endpoint, query: bytes, patience: Patience)
             except trio.BrokenResourceError as error:
                 raise OSError("the connection broke") from error
     if probe.read_reply(query, reply) is probe.Reply.NONE:
-        raise OSError("what answers there is no DNS server")
+        raise OSError("the reply is not from a DNS server")
     return reply
 
 

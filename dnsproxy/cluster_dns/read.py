@@ -1,7 +1,7 @@
-"""Discovering: reads from the API server what discovery wants to know, round by round.
+"""Reads the requests of discovery from the API server, round by round.
 
-The law: only GET, only what the pure side asks for, all of a round at once, each within its time. What RBAC does not
-allow and what is not there are answers; anything else that the API server does not do ends in one StartError, status 3.
+The law: only GET, only the requests of the pure modules, all of a round at once, each within its deadline. An absent
+object and a refusal by RBAC are answers; any other failure of the API server ends in one StartError with status 3.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from sidecar.kubernetes.watch_policy import Pace
 from sidecar.values.errors import ExitStatus, StartError
 
 REQUEST_SECONDS: Final = 10.0
-"""For one answer of the API server."""
+"""For one response of the API server."""
 DISCOVERY_SECONDS: Final = 30.0
-"""For all of them: five rounds or so."""
+"""For all rounds; there are about five."""
 
 
 Answers = Mapping[Request, Answer]
 
 
 async def load_client(*, kubeconfig: str | None, context: str | None) -> ApiClient:
-    """A client, not yet opened, for the cluster that is meant. Raises StartError with status 3."""
+    """A client, not yet opened, for the selected cluster. Raises StartError with status 3."""
     return ApiClient(await find_cluster(kubeconfig=kubeconfig, context=context, status=ExitStatus.UNKNOWN))
 
 
 async def discover(client: ApiClient, where: ServiceRef | None = None) -> Found:
-    """What serves the cluster's DNS. Raises StartError with status 3 where the API server cannot be asked."""
+    """What serves the cluster's DNS. Raises StartError with status 3 if the API server does not answer."""
     return find(await gather(client, lambda answers: find(answers, where).wanted), where)
 
 
 async def gather(client: ApiClient, wanted: Callable[[Answers], Iterable[Request]]) -> Answers:
-    """The answers to all that is wanted, until nothing is wanted of them any more. Raises StartError, status 3."""
+    """The answers to all wanted requests, read until none is wanted. Raises StartError with status 3."""
     server = f"the API server at {client.cluster.server} ({client.cluster.origin})"
     reader = _Reader(client)
     try:
@@ -55,7 +55,7 @@ async def gather(client: ApiClient, wanted: Callable[[Answers], Iterable[Request
                     message = f"{server} could not be asked: {reader.failures[0]}"
                     raise StartError(message, status=ExitStatus.UNKNOWN)
     except trio.TooSlowError:
-        message = f"{server} did not tell all within {DISCOVERY_SECONDS:g} s"
+        message = f"{server} did not answer all requests within {DISCOVERY_SECONDS:g} s"
         raise StartError(message, status=ExitStatus.UNKNOWN) from None
     return reader.answers
 
@@ -67,7 +67,7 @@ class _Reader:
         self.failures: list[ApiError] = []
 
     async def read(self, wanted: Iterable[Request]) -> None:
-        """One round: the answers, and what kept the API server from giving them."""
+        """Read one round: answers and failures."""
         async with trio.open_nursery() as nursery:
             for request in wanted:
                 nursery.start_soon(self._read, request)
@@ -80,7 +80,7 @@ class _Reader:
 
 
 async def _answer(client: ApiClient, request: Request) -> Answer:
-    """The answer to one request; a refusal is an answer. Raises ApiError for what the API server does not do."""
+    """The answer to one request; a refusal is an answer. Raises ApiError for any other failure."""
     try:
         if request.name is not None:
             return await get_object(client, request.path, request.kind.type, seconds=REQUEST_SECONDS)
@@ -98,11 +98,11 @@ async def _list(client: ApiClient, request: Request) -> Answer:
     collection = Collection(kind.name, request.path, kind.type, label_selector=request.label_selector)
     found = await list_all(client, collection, pace=Pace(list_timeout=REQUEST_SECONDS))
     bad = (one for one in found.values() if isinstance(one, objects.Unreadable))
-    # A list with one object missing would pass for the whole.
+    # Without the unreadable object, the list would pass for complete.
     return next((Unreadable(one.reason) for one in bad), tuple(found.values()))
 
 
 async def read_own(client: ApiClient, ref: ObjectRef, cluster_dns: tuple[str, ...] = ()) -> FoundOwn:
-    """What is known of dnsproxy's own Service. Raises StartError with status 3."""
+    """The own Service of dnsproxy. Raises StartError with status 3."""
     answers = await gather(client, lambda answers: find_own(answers, ref, cluster_dns).wanted)
     return find_own(answers, ref, cluster_dns)

@@ -1,7 +1,8 @@
-"""Facts: what was read from the cluster so far, what is still wanted, and what could not be read.
+"""Requests: what discovery reads from a cluster, what it has read so far, and what it could not read.
 
-The law: a Request is a value and says itself which verb on which object RBAC has to grant. Whoever looks something up
-that nobody has read makes it wanted, and goes on as if it were not there; once nothing is wanted, all was seen.
+The law: a Request is a value that names the verb and the object that RBAC has to grant. A look-up of an unread object
+makes its request wanted and continues as if the object did not exist; once nothing is wanted, the result is complete. A
+problem in the cluster is a Fault, never an exception.
 """
 
 from __future__ import annotations
@@ -19,27 +20,27 @@ from sidecar.kubernetes.structs.workload import ConfigMap, Workload
 T = TypeVar("T")
 
 MAXIMUM_REQUESTS: Final = 64
-"""Far more than any real cluster needs; imports that name ConfigMaps without end must not have us read all of them."""
+"""Far more than any real cluster needs; a chain of imports through countless ConfigMaps must not be read to its end."""
 
 
 class Blame(Enum):
-    """Where a fault lies."""
+    """The kind of a fault."""
 
     ACCESS = "access"
-    """Something could not be read: what is said of the cluster may be wrong."""
+    """An object could not be read: the result may be wrong."""
     CONTENTS = "contents"
-    """All was read, and this is how the cluster is."""
+    """The cluster is in this state."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong."""
+    """One problem that discovery found."""
 
     blame: Blame
     text: str
-    """What and where; may hold text from the cluster."""
+    """What and where; may contain text from the cluster."""
     remedy: str = ""
-    """What to do; empty where the text says it."""
+    """What to do; empty if the text says it."""
 
     def __str__(self) -> str:
         return f"{self.text}; {self.remedy}" if self.remedy else self.text
@@ -50,9 +51,9 @@ class Kind(Generic[T]):
     """A kind of object that discovery reads."""
 
     name: str
-    """As people say it: `ConfigMap`."""
+    """In singular: `ConfigMap`."""
     plural: str
-    """As RBAC and paths say it: `configmaps`."""
+    """As in RBAC rules and paths: `configmaps`."""
     group: str
     """The API group; empty for the core."""
     type: type[T]
@@ -77,73 +78,73 @@ class Request:
 
     kind: Kind[Any]
     namespace: str
-    """Empty for all of them, where a kind is listed."""
+    """Empty for a list over all namespaces."""
     name: str | None = None
-    """None for all of them."""
+    """None for a list."""
     label_selector: str = ""
 
     @property
     def verb(self) -> str:
-        """What RBAC has to allow."""
+        """The verb that RBAC has to allow."""
         return "list" if self.name is None else "get"
 
     @property
     def path(self) -> str:
-        """Where the API server has it."""
+        """The path in the API."""
         api = f"/apis/{self.kind.group}/v1" if self.kind.group else "/api/v1"
         inside = f"/namespaces/{quote(self.namespace, safe='')}" if self.namespace else ""
         collection = f"{api}{inside}/{self.kind.plural}"
         return collection if self.name is None else f"{collection}/{quote(self.name, safe='')}"
 
     def __str__(self) -> str:
-        """Verb and object, as a person is to be told: `get configmaps coredns in namespace kube-system`."""
+        """Verb and object: `get configmaps coredns in namespace kube-system`."""
         where = f"in namespace {self.namespace}" if self.namespace else "in all namespaces"
         return f"{self.verb} {self.kind.resource}{f' {self.name}' if self.name else ''} {where}"
 
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The answer to a request that RBAC does not allow."""
+    """The answer to a request that RBAC refuses."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """The answer to a request whose object is not of the types its kind promises."""
+    """The answer to a request whose object has fields of other types than its kind."""
 
     reason: str
 
 
 Answer = Any
-"""The object (a list of them as a tuple), None where there is none, Denied or Unreadable."""
+"""The object (a tuple of them for a list), None if it does not exist, Denied or Unreadable."""
 
 
 class Missing(Enum):
-    """Why there is no object."""
+    """Why a look-up returns no object."""
 
     ABSENT = "absent"
     UNSEEN = "unseen"
-    """Not read yet, or not readable: a fault says so."""
+    """Not read yet, or refused or unreadable, which is a fault."""
 
 
 class Requests:
-    """Answers by request, and notes on those that were missed. One for each time that a Found is made."""
+    """The answers so far, and the requests and faults of one run of discovery over them."""
 
     def __init__(self, answers: Mapping[Request, Answer]) -> None:
         self._answers = answers
         self.asked: dict[Request, None] = {}
-        """Every request that discovery depends on, in order."""
+        """Every request on which the result rests, in order."""
         self.faults: dict[Fault, None] = {}
-        """In the order in which they were met."""
+        """In the order of their discovery."""
 
     @property
     def wanted(self) -> tuple[Request, ...]:
-        """What has to be read before the result counts."""
+        """The requests that still have to be made."""
         return tuple(request for request in self.asked if request not in self._answers)
 
-    def tell(self, fault: Fault) -> None:
-        """Note what is wrong with the cluster."""
+    def report(self, fault: Fault) -> None:
+        """Add a fault."""
         self.faults[fault] = None
 
     def get(self, kind: Kind[T], namespace: str, name: str) -> T | Missing:
@@ -158,14 +159,16 @@ class Requests:
 
     def _look_up(self, request: Request) -> Any:
         if request not in self.asked and len(self.asked) >= MAXIMUM_REQUESTS:
-            self.tell(Fault(Blame.CONTENTS, f"more than {MAXIMUM_REQUESTS} objects would have to be read"))
+            self.report(Fault(Blame.CONTENTS, f"more than {MAXIMUM_REQUESTS} objects would have to be read"))
             return Missing.UNSEEN
         self.asked[request] = None
         answer = self._answers.get(request, Missing.UNSEEN)
         if isinstance(answer, Denied):
-            self.tell(Fault(Blame.ACCESS, f"not allowed to {request}", f"grant {request.verb} on it: {answer.message}"))
+            self.report(
+                Fault(Blame.ACCESS, f"not allowed to {request}", f"grant {request.verb} on it: {answer.message}")
+            )
             return Missing.UNSEEN
         if isinstance(answer, Unreadable):
-            self.tell(Fault(Blame.ACCESS, f"what came for {request} is unreadable: {answer.reason}"))
+            self.report(Fault(Blame.ACCESS, f"the answer to {request} is unreadable: {answer.reason}"))
             return Missing.UNSEEN
         return Missing.ABSENT if answer is None else answer

@@ -1,7 +1,7 @@
-"""Servers: from a workload to the program in it, its Corefile and its stubDomains.
+"""Servers: from a workload to its DNS program, its Corefile and its stubDomains.
 
-The law: the container that answers DNS is known by its image or by what it starts; every step from there on is read in
-the manifest (arguments, mounts, volumes, keys), and where one is missing a fault says which.
+The law: the container that answers DNS is recognised by its image or its command. Every further step is read from the
+manifest (arguments, mounts, volumes, keys); a missing step is a fault.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ UPSTREAMS = "upstreamNameservers"
 
 
 def make_server(requests: Requests, kind: Kind[Workload], workload: Workload) -> Server | None:
-    """What a workload serves DNS with; None, and a fault, where no container of it is known to."""
+    """The DNS server of a workload; None, and a fault, if no container is known to be one."""
     pod = pod_of(workload)
     name = f"{kind.name} {workload.metadata.namespace}/{workload.metadata.name}"
     serving = [(container, program) for container in pod.containers or () if (program := _program(container))]
     if not serving:
         images = ", ".join(container.image or "none" for container in pod.containers or ())
-        _tell(requests, f"{name} runs no CoreDNS and no kube-dns that is known as such: its images are {images}")
+        _report(requests, f"{name} has no known container of CoreDNS or kube-dns: its images are {images}")
         return None
     container, program = serving[0]
     files = PodFiles(requests, name, workload.metadata.namespace or "", pod, container)
@@ -55,7 +55,7 @@ def make_server(requests: Requests, kind: Kind[Workload], workload: Workload) ->
 
 
 def pod_of(workload: Workload) -> PodSpec:
-    """The pods of a workload; without anything in them where it says nothing."""
+    """The spec of a workload's pods; empty if the workload has none."""
     template = workload.spec.template if workload.spec else None
     return (template.spec if template else None) or PodSpec()
 
@@ -68,7 +68,7 @@ def labels_of(workload: Workload) -> Mapping[str, str]:
 
 
 def pods_of(workload: Workload) -> tuple[int, int]:
-    """How many pods are ready, and how many there should be."""
+    """The number of ready pods, and the number wanted."""
     status = workload.status
     ready = (status.ready_replicas or status.number_ready or 0) if status else 0
     scheduled = status.desired_number_scheduled if status else None
@@ -88,10 +88,10 @@ def _read_corefile(files: PodFiles, program: Program, workload: Workload) -> Fou
     try:
         found = find_imports(files, file.path, parse_corefile(file.text))
     except CorefileError as error:
-        _tell(files.requests, f"{file.key} in ConfigMap {file.source}, line {error.line}: {error}")
+        _report(files.requests, f"{file.key} in ConfigMap {file.source}, line {error.line}: {error}")
         found = Imports((), ())
     if not file.text.strip():
-        _tell(files.requests, f"{file.key} in ConfigMap {file.source} is empty")
+        _report(files.requests, f"{file.key} in ConfigMap {file.source} is empty")
     owner = _owner(file.source, workload)
     return FoundCorefile(
         file.source, file.key, file.path, file.text, owner, found.hooks, found.files, updates=file.updates
@@ -99,7 +99,7 @@ def _read_corefile(files: PodFiles, program: Program, workload: Workload) -> Fou
 
 
 def _owner(source: Source, workload: Workload) -> Owner:
-    """The ConfigMap's owner; that of the workload where the ConfigMap tells nothing."""
+    """The ConfigMap's owner; that of the workload if the ConfigMap shows none."""
     own = owner_of(source.object.metadata) if source.object else None
     if own is not None and own.habit is not Habit.UNKNOWN:
         return own
@@ -108,7 +108,7 @@ def _owner(source: Source, workload: Workload) -> Owner:
 
 
 def _read_stub_domains(files: PodFiles) -> StubDomains | None:
-    """The ConfigMap that is mounted where the program looks for stubDomains; None where none is."""
+    """The ConfigMap that is mounted at the program's folder for stubDomains; None if there is none."""
     folder = _path(files, stub_domains_path)
     mount = mount_above(folder, files.pod, files.container) if folder else None
     if mount is None or not mount.backings:
@@ -127,11 +127,11 @@ def _read_stub_domains(files: PodFiles) -> StubDomains | None:
 
 
 def _decode(requests: Requests, source: Source, key: str, text: str | None, shape: Any) -> Any:
-    """The JSON of a key, empty where there is none; None, and a fault, for anything else."""
+    """The JSON of a key, empty if it is absent; None, and a fault, if it is invalid."""
     try:
         return shape() if not (text or "").strip() else msgspec.json.decode(text or "", type=shape)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        _tell(requests, f"{key} in ConfigMap {source} is not what kube-dns reads: {error}")
+        _report(requests, f"{key} in ConfigMap {source} is not valid for kube-dns: {error}")
         return None
 
 
@@ -139,9 +139,9 @@ def _path(files: PodFiles, read: Callable[[Container], str]) -> str | None:
     try:
         return read(files.container)
     except ValueError as error:
-        _tell(files.requests, f"{files.workload}: {error}")
+        _report(files.requests, f"{files.workload}: {error}")
         return None
 
 
-def _tell(requests: Requests, text: str) -> None:
-    requests.tell(Fault(Blame.CONTENTS, text))
+def _report(requests: Requests, text: str) -> None:
+    requests.report(Fault(Blame.CONTENTS, text))

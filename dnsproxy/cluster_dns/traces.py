@@ -1,7 +1,7 @@
-"""Traces: what of ours is installed in a cluster's DNS, by whatever method, found by its marks alone.
+"""Traces: everything of ours that is installed in a cluster's DNS, by any method, found by its marks alone.
 
-The law: a text is ours between its markers, a stub domain where its ConfigMap's annotation names its zone; an uninstall
-takes out just what is found here. Traces that are damaged are told with their fault, not passed over.
+The law: a text between our markers is ours, and so is a stub domain that our annotation on its ConfigMap names. An
+uninstall removes exactly the traces found here. A damaged trace is reported with its fault.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from dnsproxy.dns.wire import DNS_PORT
 from sidecar.values.endpoints import Endpoint, parse_endpoint
 
 ANNOTATION: Final = "switchback.dev/stub-domains"
-"""On a ConfigMap with stubDomains: the zones in it that are ours, with blanks between them."""
+"""On a ConfigMap with stubDomains: the zones in it that are ours, separated by blanks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One place where something of ours stands."""
+    """One place with something of ours."""
 
     method: Method
     target: ConfigMapKey
     zones: tuple[str, ...]
-    """Zones whose queries go to dnsproxy, with a final dot, `.` for all; empty where that cannot be read."""
+    """Zones whose queries go to dnsproxy, with a final dot, `.` for all; empty if unreadable."""
     addresses: tuple[Endpoint, ...]
-    """Where dnsproxy is asked, in order; the second choices behind it are left out."""
+    """The addresses of dnsproxy in order, without the original upstreams after them."""
     fault: str = ""
-    """What is wrong with it; empty where it is whole."""
+    """What is wrong with it; empty if it is intact."""
 
 
 def find_traces(found: Found) -> tuple[Trace, ...]:
-    """Everything of ours in a cluster, in the Corefiles first."""
+    """Everything of ours in a cluster; Corefiles first."""
     servers = [found.server, found.node_local.server if found.node_local else None]
     corefiles = [server.corefile for server in servers if server and server.corefile]
     stubs = [server.stub_domains for server in servers if server and server.stub_domains]
@@ -49,7 +49,7 @@ def find_traces(found: Found) -> tuple[Trace, ...]:
         *(trace for corefile in corefiles for trace in _traces_in(corefile)),
         *(trace for stub in stubs for trace in _trace_of_stubs(stub)),
     ]
-    # A ConfigMap that two servers read is one place.
+    # Two servers may read the same ConfigMap.
     return tuple({(trace.method, str(trace.target)): trace for trace in traces}.values())
 
 
@@ -87,7 +87,9 @@ def _trace_of_stubs(stub: StubDomains) -> Iterator[Trace]:
     named = annotations[ANNOTATION].split()
     there = [zone for zone in named if zone in stub.zones]
     fault = (
-        "" if there == named and there else f"its annotation names {' '.join(named) or 'nothing'}, and not all is there"
+        ""
+        if there == named and there
+        else f"its annotation names {' '.join(named) or 'nothing'}, and not all of that exists"
     )
     addresses = dict.fromkeys(address for zone in there for address in stub.zones[zone])
     target = ConfigMapKey(stub.source, STUB_DOMAINS)
@@ -103,12 +105,12 @@ def _trace(
         zones |= dict.fromkeys(served)
         own = takewhile(lambda upstream: upstream not in theirs, forward.upstreams)
         addresses |= dict.fromkeys(_endpoints(own))
-    fault = "" if addresses else "it asks nobody"
+    fault = "" if addresses else "it has no address of dnsproxy"
     return Trace(method, target, tuple(zones), tuple(addresses), fault)
 
 
 def _forwards(value: Corefile, scope: Scope, inside: range) -> Iterator[tuple[Forward, tuple[str, ...]]]:
-    """The forwards among some words, each with the zones that it is asked for."""
+    """The forwards among some words, each with its zones."""
     for block in value.blocks:
         for directive in block.named("forward"):
             if directive.index in inside:
@@ -123,7 +125,7 @@ def _zones_of(forward: Forward, block: ServerBlock, scope: Scope) -> tuple[str, 
 
 
 def _upstreams(corefile: Corefile) -> frozenset[str]:
-    """Whom the forwards of others ask."""
+    """The upstreams of all forwards that are not ours."""
     directives: list[Directive] = [one for block in corefile.blocks for one in block.named("forward")]
     return frozenset(word.text for directive in directives for word in directive.arguments[1:])
 

@@ -1,7 +1,7 @@
-"""Volumes: which ConfigMap and key a file in a container comes from.
+"""Volumes: the ConfigMap and key of a file in a container.
 
-The law: a path belongs to the deepest mount above it, as in the kernel; what a volume shows that is no ConfigMap (a
-Secret, a folder of the node) is named and never read.
+The law: a path belongs to the deepest mount above it, as in the kernel. Sources other than ConfigMaps (a Secret, a
+folder of the node) are named and never read.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from sidecar.kubernetes.structs.workload import ConfigMap, ConfigMapSource, Cont
 
 @dataclass(frozen=True, slots=True)
 class Backing:
-    """A ConfigMap whose keys a volume shows as files."""
+    """A ConfigMap whose keys are files of a volume."""
 
     name: str
     items: tuple[tuple[str, str], ...] | None
-    """Pairs of key and path; None where every key is a file of its own name, those still to come too."""
+    """Pairs of key and path; None if every key, also a future one, is a file of the same name."""
     optional: bool
 
     def paths(self, config_map: ConfigMap) -> Iterator[tuple[str, str]]:
-        """Each key that is shown, with its path inside the volume."""
+        """Each key that is a file, with its path inside the volume."""
         keys = [*(config_map.data or {}), *(config_map.binary_data or {})]
         yield from (
             ((key, key) for key in keys)
@@ -34,18 +34,18 @@ class Backing:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A volume, or one path of it, at a place in a container."""
+    """A volume, or one path of it, mounted in a container."""
 
     path: str
     """Absolute, without a final slash."""
     sub_path: str
-    """What of the volume is seen; empty for all. Files seen so never change in a running pod."""
+    """The part of the volume that is mounted; empty for all. Files mounted so never change in a running pod."""
     backings: tuple[Backing, ...]
     others: tuple[str, ...]
-    """What else the volume shows, in words: `a Secret`."""
+    """Other sources of the volume, in words: `a Secret`."""
 
     def path_of(self, inner: str) -> str | None:
-        """Where in the container a path inside the volume is seen; None where it is not."""
+        """The path in the container of a path inside the volume; None if that is not mounted."""
         if not self.sub_path:
             return posixpath.join(self.path, inner)
         if inner == self.sub_path:
@@ -54,17 +54,17 @@ class Mount:
         return posixpath.join(self.path, rest) if rest != inner else None
 
     def keys(self, backing: Backing, config_map: ConfigMap) -> Mapping[str, str]:
-        """The files that come from one of its ConfigMaps: path in the container to key."""
+        """The files of one of its ConfigMaps: path in the container to key."""
         seen = ((self.path_of(inner), key) for key, inner in backing.paths(config_map))
         return {path: key for path, key in seen if path is not None}
 
     def takes_keys(self, backing: Backing, folder: str) -> bool:
-        """Whether a key that is added to the ConfigMap becomes a file in a folder of the container."""
+        """Whether a new key of the ConfigMap becomes a file in a folder of the container."""
         return backing.items is None and not self.sub_path and self.path == folder
 
 
 def mount_above(path: str, pod: PodSpec, container: Container) -> Mount | None:
-    """The mount that a path of the container lies in; None where the image has it."""
+    """The mount of a path in the container; None if the path is in the image."""
     above = [mount for mount in container.volume_mounts or () if _is_above(_clean(mount.mount_path), path)]
     if not above:
         return None
@@ -74,7 +74,7 @@ def mount_above(path: str, pod: PodSpec, container: Container) -> Mount | None:
 
 
 def mounts_in(folder: str, pod: PodSpec, container: Container) -> list[Mount]:
-    """The mounts whose files lie in a folder of the container: the one above it, and single files mounted into it."""
+    """The mounts with files in a folder of the container: the mount above it, and single files mounted into it."""
     own = [_clean(mount.mount_path) for mount in container.volume_mounts or ()]
     paths = [folder, *(path for path in own if posixpath.dirname(path) == folder)]
     found = [mount_above(path, pod, container) for path in paths]
@@ -88,7 +88,7 @@ def _make_mount(mount: VolumeMount, volume: Volume) -> Mount:
         if projection.config_map:
             sources.append(projection.config_map)
         else:
-            others.append("a projected source that is no ConfigMap")
+            others.append("a projected source other than a ConfigMap")
     if not sources and not others:
         others.append("a volume of another kind")
     if mount.sub_path_expr:
@@ -100,7 +100,7 @@ def _make_mount(mount: VolumeMount, volume: Volume) -> Mount:
 
 def _make_backing(source: ConfigMapSource) -> Backing:
     items = None
-    # An empty list is the same as none: every key.
+    # An empty list means the same as no list: every key.
     if source.items:
         items = tuple((item.key, posixpath.normpath(item.path)) for item in source.items)
     return Backing(source.name or "", items, bool(source.optional))

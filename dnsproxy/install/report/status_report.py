@@ -100,8 +100,8 @@ def _found(found: Found) -> Iterator[Row]:
     if found.node_local is not None:
         yield from _rows_of_server("node-local", found.node_local.server)
         at = ", ".join(found.node_local.addresses) or "an unknown address"
-        asks = "passes . on to the cluster's DNS" if found.node_local.passes_on else "does not pass public names on"
-        yield Row("", "", f"pods ask it at {at}; it {asks}")
+        asks = "forwards" if found.node_local.passes_on else "does not forward"
+        yield Row("", "", f"pods ask it at {at}; it {asks} public names to the cluster's DNS")
 
 
 def _rows_of_server(what: str, server: Server) -> Iterator[Row]:

@@ -68,19 +68,22 @@ def test_every_cluster_of_the_corpus_is_in_the_table() -> None:
     ("name", "words"),
     [
         ("aks", "zones have to be named: a server block for . is there already"),
-        ("aks", "with the method corefile every zone could be had, but the addon manager undoes edits"),
-        ("kapsule", "with the method corefile every zone could be had, and the addon manager makes it where"),
-        ("cozystack", "import /etc/coredns/custom/*.override (line 18) would do nothing: it stands behind a forward"),
-        ("cozystack", "in front of that it would fit"),
+        ("aks", "the method corefile could serve every zone, but the addon manager undoes edits"),
+        ("kapsule", "the method corefile could serve every zone, and the addon manager creates it if"),
+        (
+            "cozystack",
+            "import /etc/coredns/custom/*.override (line 18) would have no effect: the import comes after a forward",
+        ),
+        ("cozystack", "before it the file would fit"),
         ("eks-addon", "unless the add-on was deleted with --preserve"),
         ("gke", "a stub domain has no second choice"),
-        ("k3s", "coredns-custom, which is to be made"),
+        ("k3s", "coredns-custom, which is to be created"),
         (
             "kops-nodelocal",
-            "DaemonSet kube-system/node-local-dns at 169.254.20.10, which does not pass public names on",
+            "DaemonSet kube-system/node-local-dns at 169.254.20.10, which does not forward public names to it",
         ),
-        ("kops-forward", "which passes . on to the cluster's DNS"),
-        ("openshift", "the version of CoreDNS is not known"),
+        ("kops-forward", "which forwards . to the cluster's DNS"),
+        ("openshift", "does not tell the version of CoreDNS"),
         ("talos", "`talosctl upgrade-k8s` applies the bootstrap manifests again"),
     ],
 )
@@ -151,7 +154,7 @@ def test_a_coredns_that_takes_one_forward_takes_a_block_of_its_own_or_nothing() 
 def test_an_unknown_version_is_taken_for_one_that_takes_several() -> None:
     choice = choose(with_image("kubeadm", "coredns/coredns:latest"))
     assert choice.method is COREFILE
-    assert "1.9.4 or newer is taken for granted" in said(choice)
+    assert "1.9.4 or newer is assumed" in said(choice)
 
 
 def test_a_corefile_without_reload_has_to_be_restarted() -> None:
@@ -196,15 +199,20 @@ def test_the_owner_of_the_workload_counts_where_the_config_map_has_none() -> Non
         ("k3s", PRINT, PRINT, "k3s owns ConfigMap kube-system/coredns"),
         ("k3s", STUB_DOMAINS, None, "Deployment kube-system/coredns reads no stub domains"),
         ("kubeadm", PRINT, PRINT, "ConfigMap kube-system/coredns is left to people"),
-        ("kubeadm", IMPORT, None, "has no import that a file of ours would fit"),
-        ("cozystack", IMPORT, None, "it stands behind a forward that takes every query; in front of that it would fit"),
-        ("cozystack", COREFILE, COREFILE, "Flux renders it anew"),
+        ("kubeadm", IMPORT, None, "has no import that would take a file of ours"),
+        (
+            "cozystack",
+            IMPORT,
+            None,
+            "the import comes after a forward that takes every query; before it the file would fit",
+        ),
+        ("cozystack", COREFILE, COREFILE, "Flux renders it again"),
         ("gke", COREFILE, COREFILE, "ConfigMap kube-system/node-local-dns has the Corefile"),
         ("gke-kube-dns", COREFILE, None, "no Corefile of Deployment kube-system/kube-dns was found"),
         ("kubeadm", STUB_DOMAINS, None, "reads no stub domains"),
         ("gke-kube-dns", PRINT, None, "no Corefile of Deployment kube-system/kube-dns was found"),
         ("eks-addon", COREFILE, COREFILE, "unless the add-on was deleted with --preserve"),
-        ("aks", IMPORT, IMPORT, "a key of our own there is nobody else's"),
+        ("aks", IMPORT, IMPORT, "no other controller writes a key of ours"),
     ],
 )
 def test_a_method_that_a_person_wants_is_taken_where_it_can_work(

@@ -125,24 +125,24 @@ VOLUME = "spec/template/spec/volumes/0"
         ([("Deployment", "", None)], "no Deployment and no DaemonSet has the pods"),
         ([("Deployment", "spec", None)], "no Deployment and no DaemonSet has the pods"),
         ([("Deployment", "spec/template/metadata", None)], "no Deployment and no DaemonSet has the pods"),
-        ([("Deployment", "spec/template/spec/containers", [])], "runs no CoreDNS and no kube-dns"),
-        ([("Deployment", "spec/template/spec/containers", None)], "runs no CoreDNS and no kube-dns"),
+        ([("Deployment", "spec/template/spec/containers", [])], "has no known container of CoreDNS or kube-dns"),
+        ([("Deployment", "spec/template/spec/containers", None)], "has no known container of CoreDNS or kube-dns"),
         ([("Deployment", f"{CONTAINER}/image", "unbound:1.20")], "its images are unbound:1.20"),
         ([("Deployment", f"{CONTAINER}/image", None)], "its images are none"),
-        ([("Deployment", f"{CONTAINER}/args", ["-conf", "/x/Corefile"])], "/x/Corefile, where no volume is mounted"),
-        ([("Deployment", f"{CONTAINER}/args", None)], "reads /Corefile, where no volume is mounted"),
+        ([("Deployment", f"{CONTAINER}/args", ["-conf", "/x/Corefile"])], "/x/Corefile, which is in its image"),
+        ([("Deployment", f"{CONTAINER}/args", None)], "reads /Corefile, which is in its image"),
         ([("Deployment", f"{CONTAINER}/args", ["-conf", "$(WHERE)"])], r"has the path '\$\(WHERE\)'"),
         ([("Deployment", f"{CONTAINER}/command", ["sh", "-c"])], "starts a shell"),
         ([("Deployment", f"{CONTAINER}/args", ["-conf", "stdin"])], "from stdin"),
-        ([("Deployment", f"{CONTAINER}/volumeMounts", None)], "where no volume is mounted"),
-        ([("Deployment", f"{CONTAINER}/volumeMounts/0/name", "other")], "where no volume is mounted"),
+        ([("Deployment", f"{CONTAINER}/volumeMounts", None)], "no volume is mounted there"),
+        ([("Deployment", f"{CONTAINER}/volumeMounts/0/name", "other")], "no volume is mounted there"),
         ([("Deployment", f"{CONTAINER}/volumeMounts/0/subPathExpr", "$(X)")], "/etc/coredns is a subPathExpr"),
         ([("Deployment", f"{CONTAINER}/volumeMounts/0/subPath", "x")], "shows ConfigMap coredns"),
         ([("Deployment", f"{VOLUME}/configMap", None)], "is a volume of another kind"),
         ([("Deployment", f"{VOLUME}/configMap/items", [{"key": "Corefile", "path": "x"}])], "which no ConfigMap has"),
-        ([("Deployment", f"{VOLUME}/configMap/name", "gone")], "ConfigMap kube-system/gone, .*, is not there"),
+        ([("Deployment", f"{VOLUME}/configMap/name", "gone")], "ConfigMap kube-system/gone, .*, does not exist"),
         ([("Deployment", f"{VOLUME}/configMap/name", None)], "which no ConfigMap has"),
-        ([("ConfigMap", "", None)], "ConfigMap kube-system/coredns, which .* mounts, is not there"),
+        ([("ConfigMap", "", None)], "ConfigMap kube-system/coredns, which .* mounts, does not exist"),
         ([("ConfigMap", "data", None)], "which no ConfigMap has: /etc/coredns shows ConfigMap coredns"),
         ([("ConfigMap", "data", {})], "which no ConfigMap has"),
         ([("ConfigMap", "data", {"corefile": "."})], "which no ConfigMap has"),
@@ -151,7 +151,7 @@ VOLUME = "spec/template/spec/volumes/0"
         ([("ConfigMap", "data", None), ("ConfigMap", "binaryData", {"Corefile": "LjoK"})], "as binaryData"),
         ([("ConfigMap", "data/Corefile", ".:53 {\n  errors\n")], "line 1: the { of this server block is never closed"),
         ([("ConfigMap", "data/Corefile", ".:53 {\n import a b\n}\n")], "line 2: import takes one"),
-        ([("ConfigMap", "data/Corefile", ".:53 {\n import\n}\n")], "line 2: import names no"),
+        ([("ConfigMap", "data/Corefile", ".:53 {\n import\n}\n")], "line 2: this import names n"),
     ],
     ids=lambda value: (
         value if isinstance(value, str) else "-".join(f"{kind}:{path}={new}" for kind, path, new in value)
@@ -285,7 +285,7 @@ def test_what_rbac_does_not_allow_is_named_and_nothing_is_concluded_from_it(verb
 
 def test_an_unreadable_object_is_named() -> None:
     found = discover(manifests("kubeadm"), denies=lambda request: Unreadable("cut") if request.name else None)
-    assert faults_of(found) == ["what came for get services kube-dns in namespace kube-system is unreadable: cut"]
+    assert faults_of(found) == ["the answer to get services kube-dns in namespace kube-system is unreadable: cut"]
     assert not found.complete
 
 

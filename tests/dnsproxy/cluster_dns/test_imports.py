@@ -171,7 +171,7 @@ def test_a_snippet_is_no_file_wherever_it_is_imported() -> None:
 )
 def test_imports_that_go_round_end_in_a_fault(custom: Mapping[str, str]) -> None:
     found = discover(cluster(f".:53 {{\n {FORWARD}\n}}\nimport custom/*.server\n", custom))
-    assert any(text.startswith("imports go round: ") for text in faults_of(found)), faults_of(found)
+    assert any(text.startswith("circular imports: ") for text in faults_of(found)), faults_of(found)
 
 
 def test_imports_that_double_with_every_file_are_read_once() -> None:

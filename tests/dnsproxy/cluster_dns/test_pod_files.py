@@ -56,5 +56,5 @@ def test_a_config_map_that_is_gone_is_a_fault_and_still_a_place() -> None:
     assert source is not None
     assert (str(source), source.exists, trouble) == ("dns/c", False, "")
     assert [str(fault) for fault in gone.requests.faults] == [
-        "ConfigMap dns/c, which Deployment dns/coredns mounts, is not there"
+        "ConfigMap dns/c, which Deployment dns/coredns mounts, does not exist"
     ]

@@ -53,7 +53,7 @@ def test_what_is_not_there_is_absent_and_what_is_not_to_be_seen_is_a_fault() -> 
     assert requests.get(SERVICE, "kube-system", "kube-dns") is Missing.UNSEEN
     assert list(map(str, requests.faults)) == [
         "not allowed to list deployments.apps in namespace kube-system; grant list on it: no role",
-        "what came for get services kube-dns in namespace kube-system is unreadable: Expected `str`",
+        "the answer to get services kube-dns in namespace kube-system is unreadable: Expected `str`",
     ]
 
 

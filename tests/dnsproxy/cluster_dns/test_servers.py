@@ -74,7 +74,7 @@ def test_the_owner_is_the_config_maps_own_before_the_workloads() -> None:
     pick(objects, "Deployment", "coredns")["metadata"] |= {"labels": {}, "managedFields": None}
     corefile = server_of(objects).corefile
     assert corefile is not None
-    assert (corefile.owner.name, corefile.owner.habit) == ("kubectl-edit, who wrote last", Habit.UNKNOWN)
+    assert (corefile.owner.name, corefile.owner.habit) == ("kubectl-edit, the last writer", Habit.UNKNOWN)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_stub_domains_of_another_shape_are_a_fault(data: dict[str, str], key: st
     objects = manifests("gke-kube-dns")
     pick(objects, "ConfigMap", "kube-dns")["data"] = data
     (fault,) = faults_of(discover(objects))
-    assert fault.startswith(f"{key} in ConfigMap kube-system/kube-dns is not what kube-dns reads: ")
+    assert fault.startswith(f"{key} in ConfigMap kube-system/kube-dns is not valid for kube-dns: ")
     stub = server_of(objects).stub_domains
     assert stub is not None
     assert (stub.readable, stub.zones, stub.upstreams) == (False, {}, ())

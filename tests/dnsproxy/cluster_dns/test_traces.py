@@ -69,8 +69,8 @@ def test_a_stanza_in_the_corefile_is_found(
         (f". {{\n {BEGIN}\n forward . 10.96.0.53 192.0.2.1\n forward . 192.0.2.1\n}}\n", "a marker stands alone"),
         (f". {{\n {END}\n {BEGIN}\n forward . 192.0.2.1\n}}\n", "the wrong order"),
         (f". {{\n {BEGIN}\n log\n {END}\n forward . 192.0.2.1\n}}\n", "enclose more or less"),
-        (f". {{\n {BEGIN}\n {END}\n forward . 192.0.2.1\n}}\n", "it asks nobody"),
-        (f". {{\n {BEGIN}\n forward . 192.0.2.1\n {END}\n forward . 192.0.2.1\n}}\n", "it asks nobody"),
+        (f". {{\n {BEGIN}\n {END}\n forward . 192.0.2.1\n}}\n", "it has no address of dnsproxy"),
+        (f". {{\n {BEGIN}\n forward . 192.0.2.1\n {END}\n forward . 192.0.2.1\n}}\n", "it has no address of dnsproxy"),
         (f". {{\n {BEGIN}\n forward . 10.96.0.53\n {END}\n", "never closed"),
         (f". {{\n {BEGIN}\n forward\n {END}\n}}\n", "names no zone"),
     ],
@@ -107,7 +107,7 @@ def test_a_damaged_file_of_ours_is_told_with_its_fault() -> None:
     (trace,) = traces(custom("k3s", switchback_server=marked("example.org {", "  forward . 10.96.0.53")))
     assert "never closed" in trace.fault
     (trace,) = traces(custom("k3s", switchback_server=marked()))
-    assert trace.fault == "it asks nobody"
+    assert trace.fault == "it has no address of dnsproxy"
 
 
 def with_stubs(annotation: str | None, stub_domains: str) -> list[Manifest]:

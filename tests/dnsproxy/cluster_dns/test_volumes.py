@@ -82,7 +82,7 @@ def test_a_mount_at_the_root_is_above_all() -> None:
         ({"name": "v", "emptyDir": {}}, ("an emptyDir that another container fills",)),
         ({"name": "v", "csi": {}}, ("a volume of another kind",)),
         ({"name": "v", "projected": {"sources": None}}, ("a volume of another kind",)),
-        ({"name": "v", "projected": {"sources": [{"secret": {}}]}}, ("a projected source that is no ConfigMap",)),
+        ({"name": "v", "projected": {"sources": [{"secret": {}}]}}, ("a projected source other than a ConfigMap",)),
         ({"name": "v", "configMap": {}}, ()),
     ],
     ids=str,

@@ -209,13 +209,13 @@ REFUSED = [
         corefile("import /etc/coredns/custom/*.server", ""),
         ["example.org"],
         Method.IMPORT,
-        "would do nothing",
-        "behind a",
+        "would have no effect",
+        "after a",
     ),
     ("k3s", corefile("", ""), ["example.org"], Method.COREFILE, "no server block serves .", ""),
     ("kubeadm", corefile("", ". {\n"), [], None, "line 1: the { of this server block is never closed", ""),
     ("kubeadm", corefile("forward .", "#forward ."), [], None, "", ""),
-    ("kubeadm", nothing, [], Method.IMPORT, "has no import that a file of ours would fit", ""),
+    ("kubeadm", nothing, [], Method.IMPORT, "has no import that would take a file of ours", ""),
     ("kubeadm", nothing, [], Method.STUB_DOMAINS, "reads no stub domains", ""),
     ("k3s-2025", custom(a_override="forward . 192.0.2.9\n"), [], Method.COREFILE, "a.override", "before the stanza"),
     (
@@ -249,7 +249,7 @@ REFUSED = [
     ("gke", nothing, ["a.corp.example.net"], None, "belongs to the stub domain corp.example.net", "--zone"),
     ("gke", nothing, ["cluster.local"], None, "is served by a server block already", "--zone"),
     ("gke-kube-dns", nothing, ["local"], None, "the cluster's own names", "--zone"),
-    ("rke2", nothing, [], None, "RKE2 renders its chart anew", "--method print"),
+    ("rke2", nothing, [], None, "RKE2 renders its chart again", "--method print"),
     ("openshift", nothing, [], None, "the operator undoes edits at once", "--method print"),
 ]
 
@@ -278,7 +278,7 @@ def test_what_would_break_the_cluster_is_refused_with_the_reason_and_the_way_out
 def test_unreadable_stub_domains_are_left_alone() -> None:
     objects = manifests("gke")
     pick(objects, "ConfigMap", "kube-dns")["data"]["stubDomains"] = "["
-    with pytest.raises(Refusal, match="is no stubDomains"):
+    with pytest.raises(Refusal, match="has invalid stubDomains"):
         plan(objects, wanted("example.org"))
 
 

@@ -48,7 +48,9 @@ def test_the_table_of_a_cluster_with_imports_and_of_one_with_a_cache() -> None:
     assert "dnsproxy | ? | not asked: no address of it is known" in k3s
     gke = lines(manifests("gke"), (NOTHING,))
     assert "  stubDomains | ok | 1 stub domain in ConfigMap kube-system/kube-dns" in gke
-    assert " |  | pods ask it at 169.254.20.10, 10.20.0.10; it does not pass public names on" in gke
+    assert (
+        " |  | pods ask it at 169.254.20.10, 10.20.0.10; it does not forward public names to the cluster's DNS" in gke
+    )
     assert "loaded | ? | 10.96.0.10 for .: 1 of 1 no answer" in gke
 
 

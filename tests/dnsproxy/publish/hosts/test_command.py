@@ -112,7 +112,7 @@ def test_a_dry_run_is_a_diff_and_changes_nothing(world: World) -> None:
         pytest.param(["--once", "--remove-on-exit"], 2, "is for a publisher that keeps running", id="exit"),
         pytest.param(["--to", "/etc/passwd", "--once"], 2, "/etc/passwd is not called `hosts`", id="another file"),
         pytest.param(["--from", "nowhere"], 2, "--from: 'nowhere' is not HOST:PORT", id="no port"),
-        pytest.param(["--to-configmap", "names"], 2, "--to-configmap: 'names' is no NAMESPACE/NAME", id="no namespace"),
+        pytest.param(["--to-configmap", "names"], 2, "'names' is not NAMESPACE/NAME", id="no namespace"),
         pytest.param(["--dry-run", "--to-configmap", "a/b"], 2, "--to-configmap has none", id="a diff of what"),
         pytest.param(["--interval", "0"], 2, "--interval", id="no interval"),
         pytest.param(["--once", "--from", "127.0.0.1:9"], 3, "no server answers there", id="no server"),
