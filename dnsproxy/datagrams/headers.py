@@ -1,7 +1,7 @@
 """recvmmsg(2) and sendmmsg(2), and BATCH message headers for them, laid out as the kernel reads them.
 
 The law: layout and nothing else. Headers are made once and touched in bulk through strided views, because a Python
-statement per field and datagram would cost as much as a batch saves.
+statement per field and datagram would cost as much as a batch saves. Tested in tests/dnsproxy/datagrams/test_batch.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A send buffer: up to BATCH whole datagrams leave in one sendmmsg(2).
 
 The law: it moves octets and never waits. One call is done before the next begins, so one buffer is enough for any
-number of sockets.
+number of sockets. Tested in tests/dnsproxy/datagrams/test_connected.py and test_late_replies.py.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 The law: a flight asks each upstream a limited number of times, and ends as soon as no reply can arrive any more.
 Datagrams are posted while a batch is processed and leave in flush(); streams have tasks, which end with the nursery.
+Tested in tests/dnsproxy/forward/test_forwarder.py and test_forwarder_ways.py.
 """
 
 from __future__ import annotations

@@ -209,3 +209,10 @@ def addresses_of(table: HostTable, name: str) -> tuple[str, ...] | None:
     """What the table answers a name with; None where it does not know it."""
     found = table.find(wire_name(name).lower())
     return found.addresses if found else None
+
+
+def extended_error(reply: bytes) -> int:
+    """The extended DNS error (RFC 8914) at the end of the OPT of a reply, which dnspython must be able to read."""
+    read_dnspython(reply)
+    assert reply[-6:-2] == b"\0\x0f\0\x02"
+    return int.from_bytes(reply[-2:], "big")

@@ -1,4 +1,4 @@
-"""Counters: that a duration lands in its bucket, and which code a reply has."""
+"""Counters: each duration counts in its bucket, and each code has a place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The decision: for any octets an outcome, and answers that two other libraries read as the zone has them."""
+"""The decision: an outcome for any octets, and answers that two other libraries read as intended."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ MUTATIONS: Final = 100_000
 
 
 def answer(message: bytes, table: HostTable = TABLE, *, stream: bool = False) -> Reading:
-    """What both libraries read in the answer to a query."""
+    """The answer to a query, as both libraries read it."""
     outcome = decide(message, table, stream=stream)
     assert isinstance(outcome, Answer), outcome
     return read_both(outcome.message)
 
 
 def refusal(message: bytes, *, stream: bool = False) -> tuple[Rcode, Reading]:
-    """The code of a refusal and what both libraries read in it."""
+    """The code of a refusal, and the reply as both libraries read it."""
     outcome = decide(message, TABLE, stream=stream)
     assert isinstance(outcome, Refuse), outcome
     return outcome.rcode, read_both(outcome.message)
@@ -157,7 +157,7 @@ def test_a_name_without_that_family_or_type_is_nodata_and_not_forwarded(qtype: i
 @pytest.mark.parametrize("qtype", [A, AAAA, HTTPS, SVCB, ANY])
 @pytest.mark.parametrize("stream", [False, True], ids=["UDP", "TCP"])
 def test_an_answer_from_one_address_is_small(qtype: int, stream: bool) -> None:
-    """Four times the query is the most that a spoofed sender gets out of us."""
+    """A spoofed sender gets at most four times the octets of the query."""
     for additional in ((), (opt_record(),)):
         message = query("app.example.org", qtype, additional=additional)
         outcome = decide(message, TABLE, stream=stream)
@@ -202,9 +202,7 @@ KEEPALIVE: Final = query("app.example.org", additional=(opt_record(options=optio
         pytest.param(query("app.example.org", additional=(opt_record(options=option(12)),)), 30.0, b"", id="padding"),
     ],
 )
-def test_a_client_that_asks_over_tcp_is_told_how_long_it_may_be_idle(
-    message: bytes, seconds: float | None, told: bytes
-) -> None:
+def test_a_client_that_asks_over_tcp_gets_the_idle_time(message: bytes, seconds: float | None, told: bytes) -> None:
     outcome = decide(message, TABLE, stream=seconds is not None, keepalive=seconds)
     assert isinstance(outcome, Answer)
     assert outcome.message.endswith(b"\x29\x04\xd0\0\0\0\0" + len(told).to_bytes(2, "big") + told)
@@ -350,7 +348,7 @@ def test_what_could_start_a_loop_gets_nothing(message: bytes, fault: Fault) -> N
 
 @pytest.mark.parametrize("rcode", Rcode)
 @pytest.mark.parametrize("extended", [None, 22], ids=["no EDE", "EDE"])
-def test_a_refusal_says_why_where_the_client_speaks_edns(rcode: Rcode, extended: int | None) -> None:
+def test_a_refusal_has_its_reason_if_the_client_uses_edns(rcode: Rcode, extended: int | None) -> None:
     plain, spoken = query("app.example.org"), query("app.example.org", additional=(opt_record(flags=0x8000),))
     without = read_both(refuse(scanned(plain), rcode, extended_error=extended).message)
     assert (without.rcode, without.opt) == (rcode & 0xF, None)
@@ -434,7 +432,7 @@ def test_an_empty_table_forwards_all() -> None:
 
 
 def test_equal_text_of_other_octets_is_another_name() -> None:
-    """A dot inside a label: the text is a.b.example.org, the name is not."""
+    """A dot inside a label: the text is a.b.example.org, but the name is another one."""
     table = table_of("a.b.example.org 192.0.2.1")
     message = query(b"\x03a.b" + wire_name("example.org"))
     assert decide(message, table, stream=False) == Forward(scanned(message), shields=False)
@@ -451,7 +449,7 @@ def test_octets_fold_in_ascii_only(octet: int) -> None:
 
 
 def assert_outcome(message: bytes, *, stream: bool) -> str:
-    """Check what holds for the outcome of any octets, and name it."""
+    """Check the outcome of any octets, and return its name."""
     outcome = decide(message, TABLE, stream=stream)
     if isinstance(outcome, Drop):
         assert len(message) < 12 or message[2] & 0x80
@@ -466,7 +464,7 @@ def assert_outcome(message: bytes, *, stream: bool) -> str:
     assert len(reply) <= (65535 if stream else 1232)
     if isinstance(outcome, Refuse):
         assert len(reply) <= len(message)
-    # As a reply to QUERY: dnspython reads the questions of other opcodes by the rules of those.
+    # Read as a reply to QUERY: dnspython has other rules for the questions of other opcodes.
     dns.message.from_wire(reply[:2] + bytes([reply[2] & 0x87]) + reply[3:])
     return "answer" if isinstance(outcome, Answer) else outcome.rcode.name
 

@@ -1,4 +1,4 @@
-"""Quick answers: whatever was asked before, they are what decide gives, and they keep no more than they may."""
+"""Quick answers: always those of decide, whatever was asked before, and never more recipes than allowed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ with_every_opt = pytest.mark.parametrize("additional", OPTS.values(), ids=OPTS)
 
 
 def knowing(table: HostTable = TABLE) -> QuickAnswers:
-    """One that was asked for all names of ZONE, all types and in every dress."""
+    """Quick answers after queries for all names of ZONE, all types and all variants."""
     quick = QuickAnswers(table)
     for name in (*ZONE, *NAMES):
         for qtype in OUR_TYPES:
@@ -59,7 +59,7 @@ def knowing(table: HostTable = TABLE) -> QuickAnswers:
 
 
 def ask(quick: QuickAnswers, message: bytes) -> bytes | None:
-    """The reply to one query; it must be the decision."""
+    """The reply to one query; it must be that of decide."""
     replies, undecided = quick.answer([message[2:]])
     assert len(replies) == 1
     assert undecided == ([0] if replies[0] is None else [])
@@ -72,7 +72,7 @@ def ask(quick: QuickAnswers, message: bytes) -> bytes | None:
 
 
 KNOWING: Final = knowing()
-"""It learns on through all tests, which is what the law is about."""
+"""It learns through all tests: the law holds whatever it has learned."""
 
 
 # --- the law ---------------------------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def test_a_quick_answer_to_a_mutated_query_is_the_decision() -> None:
 @pytest.mark.parametrize("name", NAMES)
 @with_every_opt
 def test_each_octet_of_a_known_query_has_its_meaning(name: str, additional: tuple[bytes, ...]) -> None:
-    """Also one that is another in lower case: of HTTPS, of the flags CD and Z, of an OPT's size."""
+    """Also octets that lower-casing changes: of HTTPS, of the flags CD and Z, of the size of an OPT."""
     for qtype in (A, HTTPS):
         message = query(name, qtype, additional=additional)
         for position in range(2, len(message)):
@@ -183,7 +183,7 @@ def test_all_else_needs_a_second_look(message: bytes) -> None:
     assert ask(KNOWING, message) is None
 
 
-def test_a_batch_is_answered_in_its_order_and_says_what_is_undecided() -> None:
+def test_a_batch_is_answered_in_order_with_the_positions_of_undecided_queries() -> None:
     ours, other = query("app.example.org"), query("other.example.com")
     messages = [other, ours, b"", query("APP.example.org"), other, query("x.one.example.org"), other]
     for quick in (QuickAnswers(TABLE), KNOWING):
@@ -230,7 +230,7 @@ def test_a_label_below_a_wildcard_may_hold_any_octet(octet: int) -> None:
 
 @pytest.mark.parametrize("size", range(180, 255))
 def test_a_name_below_a_wildcard_is_no_longer_than_a_name_can_be(size: int) -> None:
-    """Below a parent of that many octets, labels of every length."""
+    """Labels of every length below a parent of this many octets."""
     parent = long_name(size)
     quick = QuickAnswers(table_of(f"*.{parent} 192.0.2.1"))
     for _ in range(2):
@@ -239,7 +239,7 @@ def test_a_name_below_a_wildcard_is_no_longer_than_a_name_can_be(size: int) -> N
 
 
 def long_name(size: int) -> str:
-    """A name of that many octets in wire form."""
+    """A name of this many octets in wire form."""
     labels = []
     left = size - 1
     while left:
@@ -281,7 +281,7 @@ def test_names_that_are_forwarded_leave_nothing() -> None:
 
 
 def test_no_more_is_kept_than_there_is_room_for() -> None:
-    """Flags, sizes and types multiply; an enemy can ask for all of them."""
+    """Flags, sizes and types multiply; an attacker can ask for all combinations."""
     quick = QuickAnswers(TABLE)
     room = 4 * (len(TABLE.exact) + len(TABLE.wildcards)) + 1000
     for name in (*ZONE, *NAMES):

@@ -1,4 +1,4 @@
-"""The writer: what was put comes out, what was taken out leaves nothing, and what is published stays as it was."""
+"""The table writer: a table has all hosts, removed hosts leave nothing, and a published table never changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = ("example.org", "app.example.org", "x.app.example.org", "org", "example.
 
 
 def contents(table: HostTable) -> Contents:
-    """All that a table says, to be compared."""
+    """The content of a table, for comparison."""
     exact = {name: answers.addresses for name, answers in table.exact.items()}
     wildcards = {}
     for name, (one_label, any_labels) in table.wildcards.items():
@@ -109,8 +109,8 @@ def test_a_table_without_changes_is_the_last_one() -> None:
     assert writer.publish() == table
 
 
-def test_a_table_that_nobody_has_any_more_gives_its_rows_to_the_next_but_one() -> None:
-    """It saves a copy of 100,000 rows for each change."""
+def test_a_table_without_references_gives_its_rows_to_the_next_but_one() -> None:
+    """It saves copying 100,000 rows for each change."""
     writer = TableWriter(ttl=5)
     for number in range(50):
         writer.put(parse_host(f"h{number}.example.org 192.0.2.1"))
@@ -169,8 +169,8 @@ PUTS = st.lists(st.tuples(st.sampled_from(KEYS), st.none() | st.integers(0, 3)),
 
 
 @given(st.lists(st.tuples(PUTS, st.booleans()), max_size=20))
-def test_rows_are_what_was_put_and_what_somebody_has_stays_as_it_was(rounds: list[tuple[PutList, bool]]) -> None:
-    """Of what is handed out, some is kept, and some goes before the next is handed out."""
+def test_rows_hold_what_was_put_and_never_change_while_in_use(rounds: list[tuple[PutList, bool]]) -> None:
+    """Some of the dicts that are handed out are kept, others are dropped before the next."""
     rows: Rows[int] = Rows()
     expected: dict[bytes, int] = {}
     kept: list[tuple[Mapping[bytes, int], dict[bytes, int]]] = []
@@ -201,7 +201,7 @@ def test_rows_are_what_was_put_and_what_somebody_has_stays_as_it_was(rounds: lis
         pytest.param(30, True, False, id="nearly all has changed"),
     ],
 )
-def test_what_nobody_has_any_more_is_handed_out_again(changed: int, free: bool, again: bool) -> None:
+def test_rows_that_are_no_longer_in_use_are_handed_out_again(changed: int, free: bool, again: bool) -> None:
     rows: Rows[int] = Rows()
     for key in KEYS:
         rows.put(key, 9)

@@ -1,4 +1,4 @@
-"""What only the batch port has: structures laid out as in C, and buffers that must never move or leak."""
+"""The batch port alone: structures laid out as in C, and buffers that must never move or leak."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_structures_are_those_of_the_c_compiler(tmp_path: Path) -> None:
     source = tmp_path / "layout.c"
     source.write_text(_C)
     listing = subprocess.run(["cc", "-S", "-o", "-", source], check=True, capture_output=True, text=True).stdout
-    # The compiler states each array's size, from which the value is one off so that no array is empty.
+    # The compiler lists the size of each array: the value plus one, so that no array is empty.
     found = {name: int(size) - 1 for name, size in re.findall(r"\.size\s+(\w+), (\d+)", listing)}
     assert found == {
         "iovec_size": ctypes.sizeof(headers.IoVector),
@@ -83,7 +83,7 @@ def test_the_structures_are_those_of_the_c_compiler(tmp_path: Path) -> None:
 
 
 def test_a_batch_larger_than_the_output_buffer_is_sent_whole(port: BatchPort, client: socket.socket) -> None:
-    """Such a batch once made Python move the buffer, and the kernel sent what had become of the old place."""
+    """Such a batch once made Python move the buffer, and the kernel sent the content of the old memory."""
     bodies = [bytes([number]) * 60_000 for number in range(BATCH)]
     replies = [b"id" + body for body in bodies]
     for _ in range(2):
@@ -134,7 +134,7 @@ def test_a_reply_holds_nothing_of_a_longer_one_before(port: BatchPort, client: s
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 def test_a_reply_names_the_address_that_was_asked_but_no_interface(host: str) -> None:
-    """Where the way back is another interface, one that is named would send the reply into the void."""
+    """If the route back uses another interface, a named interface would lose the reply."""
     asked = "::1" if host == "::" else "127.0.0.2"
     family = socket.AF_INET6 if host == "::" else socket.AF_INET
     with listen_udp(Endpoint(host, 0), flag="test") as sock, socket.socket(family, socket.SOCK_DGRAM) as client:

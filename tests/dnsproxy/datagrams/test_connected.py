@@ -1,4 +1,4 @@
-"""Batches on connected sockets: what leaves, what is refused, what arrives, and that nobody gets what is another's."""
+"""Batches on connected sockets: which datagrams leave, are refused or arrive, and that sockets do not mix."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dnsproxy.datagrams.connected import Batches
 from dnsproxy.datagrams.port import BATCH, MESSAGE
 
 LARGEST = {socket.AF_INET: 65_507, socket.AF_INET6: 65_527}
-"""What the kernel takes for one datagram: 65,535 octets less the headers that count (RFC 791, RFC 8200)."""
+"""The largest datagram that the kernel accepts: 65,535 octets less the headers (RFC 791, RFC 8200)."""
 
 
 def connected(family: socket.AddressFamily) -> tuple[socket.socket, socket.socket]:
-    """Two UDP sockets on loopback that hear only one another."""
+    """Two UDP sockets on loopback that receive only from each other."""
     host = "::1" if family == socket.AF_INET6 else "127.0.0.1"
     ours, theirs = (socket.socket(family, socket.SOCK_DGRAM) for _ in range(2))
     for sock in (ours, theirs):
@@ -41,7 +41,7 @@ def pair(request: pytest.FixtureRequest) -> Iterator[tuple[socket.socket, socket
 
 @pytest.fixture(scope="module")
 def batches() -> Batches:
-    """One for all, as all upstream sockets share one."""
+    """One for all tests, as all upstream sockets share one."""
     return Batches()
 
 
@@ -100,12 +100,14 @@ def test_a_reply_may_have_any_size_that_a_datagram_can_have(
     assert batches.receive(ours.fileno()) == [bytes([number]) * size for number, size in enumerate(sizes)]
 
 
-def test_where_nothing_waits_it_says_so(batches: Batches, pair: tuple[socket.socket, socket.socket]) -> None:
+def test_an_empty_queue_is_an_error(batches: Batches, pair: tuple[socket.socket, socket.socket]) -> None:
     with pytest.raises(BlockingIOError):
         batches.receive(pair[0].fileno())
 
 
-def test_a_refusal_is_told_once_and_with_its_name(batches: Batches, pair: tuple[socket.socket, socket.socket]) -> None:
+def test_a_refusal_is_reported_once_and_with_its_name(
+    batches: Batches, pair: tuple[socket.socket, socket.socket]
+) -> None:
     ours, theirs = pair
     theirs.close()
     ours.send(b"to nobody")

@@ -1,4 +1,4 @@
-"""Replies after their batch: each to its own sender, however many, and what the kernel refuses costs only itself."""
+"""Replies after their batch: each to its own sender, however many; a refused reply costs no other."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from sidecar.sockets.listeners import listen_udp
 from sidecar.values.endpoints import Endpoint
 
 TOO_LARGE = bytes(65_530)
-"""More than a datagram holds: the kernel refuses it with EMSGSIZE."""
+"""Too large for a datagram: the kernel refuses it with EMSGSIZE."""
 
 
 class World:
-    """A port that was asked, and those who asked it."""
+    """A port, and the clients that asked it."""
 
     def __init__(self, host: str) -> None:
         self._stack = ExitStack()
@@ -37,7 +37,7 @@ class World:
         self._stack.close()
 
     def client(self, asked: str) -> tuple[socket.socket, Sender]:
-        """One who asked this address, and where his reply goes."""
+        """A client that asked this address, and the sender to reply to."""
         family = socket.AF_INET6 if ":" in asked else socket.AF_INET
         client = self._stack.enter_context(socket.socket(family, socket.SOCK_DGRAM))
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
@@ -116,7 +116,7 @@ def test_a_client_that_has_left_disturbs_no_other(world: World) -> None:
     gone, gone_sender = world.client(host_of(world))
     gone.close()
     for number in range(5):
-        # The ICMP error for the one before may come in between; no reply is to blame for another.
+        # The ICMP error for an earlier reply may arrive in between; it must not count against another reply.
         assert world.late.send([(b"x", gone_sender), (b"%d" % number, sender), (b"y", gone_sender)]) == 0
         assert client.recv(100) == b"%d" % number
 
@@ -158,7 +158,7 @@ def test_no_buffer_can_be_moved() -> None:
         st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["fits", "refused"])), max_size=2 * BATCH), max_size=3
     )
 )
-def test_whatever_the_pattern_each_gets_his_own_from_the_address_he_asked(
+def test_whatever_the_pattern_each_client_gets_its_own_reply_from_the_address_it_asked(
     turns: list[list[tuple[int, str]]],
 ) -> None:
     asked = ["127.0.0.1", "::1", "127.0.0.2", "127.0.0.1", "127.0.0.4", "::1"]

@@ -1,4 +1,4 @@
-"""The contract of a datagram port, run on every port there is: who gets what, from where, whatever fails."""
+"""The contract of a datagram port, tested on every port: who gets which reply, from where, whatever fails."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ on_both_families = pytest.mark.parametrize(
     "host", [pytest.param("127.0.0.1", id="IPv4"), pytest.param("::1", id="IPv6")]
 )
 TOO_LARGE = bytes(65_536)
-"""More than a datagram holds: the kernel refuses it with EMSGSIZE."""
+"""Too large for a datagram: the kernel refuses it with EMSGSIZE."""
 
 
 class World:
-    """A port and clients of it, closed at the end."""
+    """A port and its clients, closed at the end."""
 
     def __init__(self, make_port: Port, host: str) -> None:
         self._stack = ExitStack()
@@ -49,7 +49,7 @@ class World:
         self._stack.close()
 
     def client(self, to: str | None = None, *, at: str | None = None) -> Client:
-        """A client that asks an address of ours; it is not connected, so that it sees who answers."""
+        """A client that asks one of our addresses; not connected, so that it sees the source of the reply."""
         host = to or self.host
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         sock = self._stack.enter_context(socket.socket(family, socket.SOCK_DGRAM))
@@ -59,7 +59,7 @@ class World:
         return Client(sock, (host, self.number), self._ids)
 
     def receive(self, count: int) -> list[bytes]:
-        """The bodies of so many datagrams, each call's batch checked."""
+        """The bodies of this many datagrams; checks the batch of each call."""
         received: list[bytes] = []
         while len(received) < count:
             assert select.select([self._socket], [], [], 5)[0], f"{len(received)} of {count} came"
@@ -70,7 +70,7 @@ class World:
 
 
 class Client:
-    """Asks under an ID that no other query has."""
+    """Sends a query with an ID that no other query has."""
 
     def __init__(self, sock: socket.socket, to: tuple[str, int], ids: Iterator[int]) -> None:
         self._socket = sock
@@ -78,7 +78,7 @@ class Client:
         self._ids = ids
         self.asked: list[bytes] = []
         self.answered: list[bytes] = []
-        """IDs, in the order in which they left and came back."""
+        """IDs, in the order in which they were sent and received."""
 
     def send(self, body: bytes) -> None:
         self.asked.append(next(self._ids).to_bytes(3, "big")[-ID:])
@@ -88,7 +88,7 @@ class Client:
         self._socket.sendto(octets, self._to)
 
     def receive(self) -> tuple[bytes, str]:
-        """The body of a reply, and the host that it came from."""
+        """The body of a reply, and its source host."""
         message, source = self._socket.recvfrom(65_535)
         assert source[1] == self._to[1]
         assert message[:ID] in self.asked
@@ -334,7 +334,7 @@ class TestSenders:
         found = [world.port.source_port(world.port.sender(position)) for position in range(5)]
         assert found == [client.number for client in clients]
 
-    def test_senders_at_one_address_have_one_thing_in_common_and_are_told_apart(self, world: World) -> None:
+    def test_senders_at_one_address_have_one_client_key_and_differ_otherwise(self, world: World) -> None:
         clients = [world.client("::1" if world.host == "::" else None) for _ in range(3)]
         for client in (*clients, clients[0]):
             client.send(b"query")
@@ -347,7 +347,7 @@ class TestSenders:
 
 @on_every_port
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-def test_senders_at_different_addresses_have_nothing_in_common(make_port: Port, host: str) -> None:
+def test_senders_at_different_addresses_have_different_client_keys(make_port: Port, host: str) -> None:
     with World(make_port, host) as world:
         for source in ("127.0.0.1", "127.0.0.2", "127.0.0.1"):
             world.client("127.0.0.1", at=source).send(b"query")
@@ -430,7 +430,7 @@ class TestRefusals:
         assert [client.receive()[0] for _ in range(4)] == [b"reply"] * 3 + [b"last"]
 
     def test_a_destination_that_is_gone_is_counted(self, make_port: Port) -> None:
-        # Over a Unix socket the kernel says at once that nobody is there, as a router does for UDP.
+        # Over a Unix socket the kernel reports a missing receiver at once, as a router does for UDP.
         with unix_socket() as listening, unix_socket() as client:
             port = make_port(listening)
             with unix_socket() as gone:
@@ -454,7 +454,7 @@ class TestRefusals:
                     break
             sent = 0
             while bodies := port.receive():
-                # Three replies each: more than the queue of a client that does not read.
+                # Three replies each: more than fit the queue of a client that does not read.
                 for _ in range(3):
                     port.send(bodies)
                     sent += len(bodies)
@@ -474,7 +474,7 @@ class TestRefusals:
 
 
 def unix_socket() -> socket.socket:
-    """A datagram socket under a name that the kernel makes up."""
+    """A datagram socket with a name from the kernel."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     sock.bind("")
     sock.setblocking(False)
@@ -498,7 +498,7 @@ def drain(sock: socket.socket) -> list[bytes]:
     )
 )
 def test_whatever_the_pattern_each_client_gets_its_own_reply(make_port: Port, batches: list[list[str]]) -> None:
-    """Gaps and refusals move headers about inside the batch port; nobody must notice."""
+    """Gaps and refusals move headers inside the batch port, without a visible effect."""
     with World(make_port, "0.0.0.0") as world:
         clients = [world.client(f"127.0.0.{number + 1}") for number in range(max(map(len, batches), default=0))]
         refused = 0

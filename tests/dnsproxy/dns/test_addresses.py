@@ -1,4 +1,4 @@
-"""What a reply says of a name's addresses, with dnspython as the judge, and replies that are none."""
+"""The addresses in a reply, compared with dnspython, and octets that are not a reply."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAME: Final = "app.example.org"
 
 
 def reply_of(*rrsets: str, rcode: int = 0) -> bytes:
-    """A reply as dnspython writes it, names compressed; each text: OWNER TYPE DATA."""
+    """A reply written by dnspython, with compressed names; each text: OWNER TYPE DATA."""
     message = dns.message.make_response(dns.message.make_query(NAME, "A"))
     message.set_rcode(dns.rcode.Rcode(rcode))
     for text in rrsets:
@@ -72,7 +72,7 @@ def test_addresses_and_aliases_are_read(octets: bytes, expected: tuple[tuple[str
     assert (reply.rcode, tuple(sorted(reply.addresses)), reply.aliases) == (0, *expected)
 
 
-def test_the_error_is_told() -> None:
+def test_the_error_code_is_read() -> None:
     for rcode in (2, 3, 5):
         reply = parse_address_reply(reply_of(rcode=rcode))
         assert reply is not None
@@ -108,7 +108,7 @@ def test_a_huge_reply_is_read_in_part() -> None:
 
 
 def test_a_circle_of_pointers_has_an_end() -> None:
-    """Each alias goes back to the one before, and the first to the last."""
+    """Each alias points back to the previous one, and the first to the last."""
     start = len(raw())
     chain = [record(5, b"\x01a" + struct.pack("!H", 0xC000 | (start + 12 + 16 * ((n - 1) % 40)))) for n in range(40)]
     reply = parse_address_reply(raw(*chain))

@@ -1,4 +1,4 @@
-"""Hostnames from text, and wire names to text: what is refused and what is shown."""
+"""Hostnames from text, and wire names to text: which texts are refused, and how names are shown."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_the_names_above_a_name_end_with_the_root(hostname: str, above: list[str
 
 @pytest.mark.parametrize("text", ["*.example.org", "*.org", "*", "", ".", "a..b", "192.0.2.1", "-x", "a b", "x" * 64])
 def test_what_is_no_zone_is_refused(text: str) -> None:
-    """A wildcard above all: as a zone or cluster domain it would silently match nothing."""
+    """Above all a wildcard: as a zone or cluster domain it would silently match nothing."""
     with pytest.raises(BadName) as caught:
         parse_zone(text)
     assert str(caught.value).isprintable()

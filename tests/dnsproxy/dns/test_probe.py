@@ -1,4 +1,4 @@
-"""The probe: answered in every zone and by nobody else, and a reply to it is told from any other."""
+"""The probe: answered in every zone, only by dnsproxy, and its reply differs from every other."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_zone_that_leaves_no_room_is_refused() -> None:
 
 
 def rewritten(text: str = probe.TEXT.decode(), ttl: int = 5) -> bytes:
-    """What a server on the way makes of our answer."""
+    """Our answer, rewritten by a server on the way."""
     message = dns.message.make_response(dns.message.from_wire(probing()), recursion_available=True)
     name = message.question[0].name
     message.answer.append(dns.rrset.from_text(name, ttl, "IN", "TXT", f'"{text}"'))
@@ -124,7 +124,7 @@ def test_an_answer_that_was_written_anew_is_still_ours() -> None:
     ],
     ids=["NXDOMAIN", "SERVFAIL", "NODATA", "another text", "a shorter text"],
 )
-def test_an_answer_of_others_is_told_from_ours(reply: bytes) -> None:
+def test_an_answer_of_another_server_differs_from_ours(reply: bytes) -> None:
     assert probe.read_reply(probing(), reply) is Reply.OTHER
 
 

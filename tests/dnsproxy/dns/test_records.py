@@ -1,4 +1,4 @@
-"""Records and reply heads: octets that dnspython and dnslib read as they were meant."""
+"""Records and heads of replies: octets that dnspython and dnslib read as intended."""
 
 from __future__ import annotations
 

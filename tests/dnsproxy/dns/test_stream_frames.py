@@ -1,4 +1,4 @@
-"""Messages in a stream: whole, octet by octet, and with the next one behind."""
+"""Messages in a stream: whole, octet by octet, and followed by the next one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scan: which octets are a query, which fault the others have, and that dnspython sees it likewise."""
+"""The scan: which octets are a query, which fault the others have, and that dnspython agrees."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_no_other_header_bit_makes_a_query_malformed(bit: int) -> None:
 def test_every_length_octet_is_the_root_a_label_or_a_fault(length: int) -> None:
     message = header() + bytes([length]) + b"a" * length + b"\0" + struct.pack("!HH", 1, 1)
     if length == 0:
-        # The root is followed by an octet too many, and by type and class.
+        # After the root follow one octet too many, type and class.
         assert scan_query(message) is Fault.FORM
         assert scanned(header() + b"\0" + struct.pack("!HH", 2, 1)).name == b"\0"
     elif length <= 63:
@@ -264,7 +264,7 @@ def test_a_query_cut_anywhere_is_no_query(message: bytes) -> None:
 
 
 def test_a_chain_of_pointers_is_not_walked() -> None:
-    """Each of 3,950 owners points at the one before: whoever follows them works for seconds."""
+    """Each of 3,950 owners points at the previous one: following them takes seconds."""
     owners = b"".join(struct.pack("!H", 0xC000 | 12 + index & 0x3FFF) + bytes(14) for index in range(3950))
     assert scan_query(header(counts=(1, 0, 0, 3950)) + question("") + owners) is Fault.FORM
     assert scan_query(header(counts=(1, 0, 0, 2)) + question("") + owners) is Fault.FORM
@@ -287,7 +287,7 @@ def test_a_question_of_any_labels_is_echoed_as_it_came(labels: list[bytes], qtyp
         assert found == Query(query(name, qtype, klass=klass), name.lower(), qtype, klass, 12 + len(name) + 4, None)
 
 
-# What dnspython reads into where we only look at the frame: more with each of its versions.
+# Options that dnspython parses and we only skip: more with each of its versions.
 _READ_OPTIONS: Final = tuple(
     code
     for code in range(256)
@@ -296,7 +296,7 @@ _READ_OPTIONS: Final = tuple(
 
 
 def dnspython_verdict(message: bytes) -> dns.message.Message | None:
-    """The message where dnspython takes it for a query with one question."""
+    """The message, if dnspython accepts it as a query with one question."""
     try:
         found = dns.message.from_wire(message, keyring=False, one_rr_per_rrset=True)
     except (dns.exception.DNSException, ValueError, KeyError):
@@ -306,7 +306,7 @@ def dnspython_verdict(message: bytes) -> dns.message.Message | None:
 
 
 def why_stricter(message: bytes, theirs: dns.message.Message) -> str | None:
-    """Why we may refuse what dnspython reads; None where there is no such reason."""
+    """Why we may refuse a query that dnspython accepts; None if there is no reason."""
     _, answers, authorities, additional = struct.unpack_from("!HHHH", message, 4)
     if answers or authorities:
         return "a query has no answers and, IXFR aside, no authorities"
@@ -320,7 +320,7 @@ def why_stricter(message: bytes, theirs: dns.message.Message) -> str | None:
 
 
 def why_laxer(message: bytes, ours: Query) -> str | None:
-    """Why we may take what dnspython refuses; None where there is no such reason."""
+    """Why we may accept a query that dnspython refuses; None if there is no reason."""
     if message[8:10] != b"\0\0" and ours.type == IXFR:
         return "the SOA of an IXFR goes nowhere, as the query is refused"
     additional = message[10] << 8 | message[11]
@@ -361,5 +361,5 @@ def test_the_code_of_a_reply_is_in_its_flags(flags: int) -> None:
 
 
 @pytest.mark.parametrize("flags", range(0x80, 0x100))
-def test_a_reply_says_itself_whether_it_is_cut(flags: int) -> None:
+def test_the_tc_flag_of_a_reply_is_read(flags: int) -> None:
     assert is_truncated(bytes([0, 0, flags, 0x80])) == bool(flags & 0x02)

@@ -1,4 +1,4 @@
-"""Certificates for upstreams over TLS: good ones and every kind of bad one, made anew by trustme."""
+"""Certificates for upstreams over TLS: valid ones and every kind of invalid one, made by trustme for each run."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import trustme
 
 NAME = "dns.example.org"
 CA = trustme.CA()
-"""The authority that a client of these tests trusts."""
+"""The authority that the clients of these tests trust."""
 
 _DAY = datetime.timedelta(days=1)
 
 
 def server_context(certificate: trustme.LeafCert) -> ssl.SSLContext:
-    """What a server speaks TLS with."""
+    """The TLS context of a server."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     certificate.configure_cert(context)
     return context
 
 
 def good(*names: str) -> ssl.SSLContext:
-    """A server that is who it says it is."""
+    """A server with a valid certificate."""
     return server_context(CA.issue_cert(*(names or (NAME,))))
 
 
@@ -42,7 +42,7 @@ def of_another_name() -> ssl.SSLContext:
 
 
 def of_a_common_name_alone() -> ssl.SSLContext:
-    """The name stands where nobody looks for it any more (RFC 9525 section 6.3)."""
+    """The name is in a field that clients no longer check (RFC 9525 section 6.3)."""
     return server_context(CA.issue_cert("other.example.org", common_name=NAME))
 
 
@@ -57,11 +57,11 @@ BAD: list[tuple[str, Callable[[], ssl.SSLContext], str]] = [
     ("a common name alone", of_a_common_name_alone, "Hostname mismatch"),
     ("another authority", of_another_authority, "unable to get local issuer certificate"),
 ]
-"""What a server may show that must not be believed, and what the client says of it."""
+"""Invalid certificates, and the error that the client reports."""
 
 
 def trusting_context() -> ssl.SSLContext:
-    """What Pipeline takes by itself where the system trusts CA alone."""
+    """The default context of Pipeline on a system that trusts only CA."""
     context = ssl.create_default_context()
     CA.configure_trust(context)
     return context

@@ -1,4 +1,4 @@
-"""Flights without a forwarder: queries on their way, a port that notes its replies, a receiver that notes its news."""
+"""Flights without a forwarder, a port that records its replies, and a receiver that records its events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SENDER: Sender = (("192.0.2.9", 5353), (), "192.0.2.9")
 
 
 class NotedPort:
-    """A port of which only what leaves is looked at."""
+    """A port that only records the replies that leave."""
 
     socket: socket.socket
     send_errors = 0
@@ -48,7 +48,7 @@ class NotedPort:
 
 
 class Noted:
-    """A receiver that notes what sockets tell it."""
+    """A receiver that records the events of sockets."""
 
     def __init__(self) -> None:
         self.replies: list[bytes] = []
@@ -56,7 +56,7 @@ class Noted:
         self.refused: list[UpstreamSocket] = []
 
     def arrived(self, sock: UpstreamSocket, replies: list[bytes]) -> None:
-        assert sock not in self.refused, "a reply that comes with a refusal is told before it"
+        assert sock not in self.refused, "a reply that arrives with a refusal is reported before it"
         self.replies += replies
         self.batches.append(len(replies))
 
@@ -65,14 +65,14 @@ class Noted:
 
 
 def flight(message: bytes | None = None, *, route: Sequence[Upstream] = (), started: float = 0.0) -> Flight:
-    """A query on its way, that nobody has been asked yet."""
+    """A flight for which no upstream was asked yet."""
     query = messages.scanned(messages.query("www.example.net") if message is None else message)
     forward = Forward(query, shields=False)
     return Flight(forward, (NotedPort(), SENDER, query.message[:2]), query.message[2:], route, started)
 
 
 def large_flight(octets: int = 65_600) -> Flight:
-    """One whose query no datagram can hold: the kernel refuses it with EMSGSIZE."""
+    """A flight whose query is too large for a datagram: the kernel refuses it with EMSGSIZE."""
     made = flight()
     made.key += bytes(octets - len(made.key))
     return made

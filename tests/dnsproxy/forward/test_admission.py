@@ -1,4 +1,4 @@
-"""Admission: a count in all and for each client, right after any order of comings and goings."""
+"""Admission: counts in total and per client, right after any sequence; failures, remembered for their time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_all_together_get_no_more_than_the_whole() -> None:
     assert len(admission) == 3
 
 
-def test_a_place_that_is_released_is_free_for_anybody() -> None:
+def test_a_released_place_is_free_for_any_client() -> None:
     admission = Admission(total=2, per_client=1)
     assert [admission.admit(client) for client in "aabc"] == [True, False, True, False]
     admission.release("a")
@@ -47,14 +47,14 @@ def test_what_was_not_admitted_counts_for_nothing() -> None:
 
 
 @pytest.mark.parametrize(("total", "per_client"), [(0, 5), (5, 0), (0, 0)])
-def test_a_cap_of_nothing_admits_nobody(total: int, per_client: int) -> None:
+def test_a_limit_of_zero_admits_no_query(total: int, per_client: int) -> None:
     admission = Admission(total=total, per_client=per_client)
     assert not admission.admit("a")
     assert len(admission) == 0
 
 
 def test_clients_that_left_are_not_remembered() -> None:
-    """A million forged addresses must not stay behind."""
+    """A million forged addresses must leave nothing in memory."""
     admission = Admission(total=10, per_client=2)
     for number in range(1000):
         assert admission.admit(number)
@@ -84,8 +84,8 @@ def test_it_counts_like_a_list_of_those_who_wait(total: int, per_client: int, mo
 # --- failures ---
 
 
-def test_they_are_remembered_as_long_as_the_rfc_wants_and_no_longer_than_an_upstream_may_be_back() -> None:
-    """RFC 9520 section 3.2: at least a second; an upstream that is back is to be used within one."""
+def test_failures_are_remembered_as_long_as_the_rfc_requires_and_not_longer() -> None:
+    """RFC 9520 section 3.2: at least a second; a recovered upstream must be used within one second."""
     assert REMEMBER == 1.0
 
 
@@ -157,7 +157,7 @@ def test_the_bound_is_one_that_a_small_pod_can_hold() -> None:
     )
 )
 def test_it_holds_what_failed_within_its_time_in_the_order_of_the_times(moves: list[tuple[str, bytes, float]]) -> None:
-    """The law, with time that only goes forward: a query holds while the last failure of it that fitted is young."""
+    """The law, with time that only goes forward: a query holds while its last stored failure is recent."""
     with mock.patch("dnsproxy.forward.admission.MOST", 3):
         remembered = Failures()
         expected: dict[bytes, float] = {}

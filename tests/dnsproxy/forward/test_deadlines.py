@@ -14,7 +14,7 @@ def test_the_deadlines_are_inside_those_of_coredns() -> None:
     assert PROBE_GIVE_UP + TICK <= 0.6
 
 
-def test_a_client_that_asks_again_is_heard_before_it_asks_a_third_time() -> None:
+def test_a_client_that_retries_gets_another_upstream_before_its_next_retry() -> None:
     """Clients send again after half a second at the earliest, and some of them a second time after as long."""
     assert IMPATIENT <= 0.25
 

@@ -13,7 +13,7 @@ PROBE = query("", NS)
 
 
 def steps_of(made: Flight) -> list[tuple[float, Step]]:
-    """All steps, each with the time that was stated before it."""
+    """All steps, each with the time at which it is due."""
     return [(made.due, made.next_step()) for _ in made.steps]
 
 

@@ -1,4 +1,4 @@
-"""Forwarding on real sockets against an upstream that does everything wrong: what the client gets, and what is left."""
+"""Forwarding on real sockets to an upstream with every fault: what the client gets, and what is left."""
 
 from __future__ import annotations
 
@@ -28,22 +28,13 @@ from tests.kit.faulty_upstream import (
     refusing_upstream,
     silence,
 )
-from tests.kit.messages import MX, NS, TXT, opt_record, query, read_dnspython
+from tests.kit.messages import MX, NS, TXT, extended_error, opt_record, query, read_dnspython
 
 ASKED = query("www.example.net")
 ASKED_EDNS = query("www.example.net", additional=(opt_record(),))
 COREDNS_SECONDS = 2.0
-"""CoreDNS's forward waits so long and then counts us as failed."""
+"""CoreDNS's forward plugin waits this long, and then counts this server as failed."""
 _NO_REACHABLE_AUTHORITY, _NETWORK_ERROR = 22, 23
-_EXTENDED_ERROR = 15
-
-
-def extended_error(reply: bytes) -> int:
-    """The extended DNS error (RFC 8914) in a reply that dnspython can read; it stands at the end of the OPT."""
-    read_dnspython(reply)
-    option = reply[-6:]
-    assert option[:4] == bytes([0, _EXTENDED_ERROR, 0, 2])
-    return int.from_bytes(option[4:], "big")
 
 
 async def assert_nothing_is_left(world: Running) -> None:
@@ -83,7 +74,7 @@ async def test_query_and_reply_pass_octet_for_octet_but_for_the_id(host: str, as
         pytest.param(lambda asked: upstream.right(asked) + b"tail", id="octets behind the message"),
     ],
 )
-async def test_whatever_upstream_says_passes_unchanged_and_is_a_sign_of_life(
+async def test_every_reply_of_an_upstream_passes_unchanged_and_is_a_sign_of_life(
     reply: Callable[[bytes], bytes],
 ) -> None:
     async with faulty_upstream(lambda asked: [reply(asked)]) as server, running(server.endpoint) as world:
@@ -169,7 +160,7 @@ async def test_a_forged_or_malformed_reply_is_passed_over_and_the_right_one_serv
 
     async with faulty_upstream(script) as server, running(server.endpoint) as world:
         assert await world.ask(ASKED) == upstream.right(ASKED)
-        # The first reply that fitted was taken: nobody was asked again, and the upstream is not blamed.
+        # The first matching reply was used: no upstream was asked again or counted as failing.
         assert len(server.asked_datagrams) == 1
         assert not world.forwarder.upstreams.used[0].health.misses
         await assert_nothing_is_left(world)
@@ -177,7 +168,7 @@ async def test_a_forged_or_malformed_reply_is_passed_over_and_the_right_one_serv
 
 async def test_a_thousand_wrong_ids_do_not_keep_the_right_reply_out() -> None:
     def script(asked: bytes) -> list[Step]:
-        # In waves that the kernel's queue can hold; more are lost there, and with them perhaps the right one.
+        # In waves that fit the queue of the kernel; a larger wave could lose the right reply.
         waves: list[Step] = []
         for _ in range(20):
             waves += [upstream.wrong_id(asked)] * 50 + [Pause(0)]
@@ -187,13 +178,13 @@ async def test_a_thousand_wrong_ids_do_not_keep_the_right_reply_out() -> None:
         assert await world.ask(ASKED) == upstream.right(ASKED)
         assert world.server.counters.forward_mismatches == 1000
         assert not world.forwarder.upstreams.used[0].health.misses
-        # However often somebody guesses, TCP is tried once.
+        # TCP is tried once, whatever the number of guesses.
         assert len(server.asked_streams) == 1
         await assert_nothing_is_left(world)
 
 
 async def test_a_query_whose_id_is_guessed_at_is_answered_over_tcp() -> None:
-    """A forger has so many guesses a port; then the query takes a way that he cannot guess himself into."""
+    """An attacker has a few guesses per port; then the query goes over TCP, which cannot be guessed."""
     async with (
         faulty_upstream(lambda asked: [upstream.wrong_id(asked)] * 8) as server,
         running(server.endpoint) as world,
@@ -270,7 +261,7 @@ async def test_a_third_upstream_is_asked_when_two_are_silent() -> None:
 
 
 async def test_an_upstream_that_leaves_queries_to_the_second_goes_behind_it_and_comes_back_by_a_probe() -> None:
-    """Nobody may pay the retry time for every query while one of two servers is down."""
+    """While one of two servers is down, not every query may wait for the retry."""
     async with (
         faulty_upstream(silence) as first,
         faulty_upstream() as second,
@@ -341,8 +332,8 @@ async def test_refusals_everywhere_are_servfail_at_once_after_two_sends_each(hos
             await assert_nothing_is_left(world)
 
 
-async def test_an_upstream_that_becomes_unwell_on_the_way_is_not_asked_in_place_of_the_next() -> None:
-    """The order changes with health; a query on its way keeps the order it left with."""
+async def test_an_upstream_that_starts_to_fail_is_not_asked_in_place_of_the_next() -> None:
+    """The order changes with health; a flight keeps the order of its start."""
     with refusing_upstream() as refusing:
         async with faulty_upstream() as second, running(refusing, second.endpoint) as world:
             world.forwarder.upstreams.used[0].health.misses = 2
@@ -353,7 +344,7 @@ async def test_an_upstream_that_becomes_unwell_on_the_way_is_not_asked_in_place_
 
 
 async def test_an_address_without_a_route_sends_the_query_to_the_next_upstream_at_once() -> None:
-    # Loopback cannot reach a documentation address of the other kind of network: the kernel refuses at connect.
+    # Loopback has no route to a documentation address: the kernel refuses at connect.
     async with faulty_upstream() as second, running(Endpoint("255.255.255.255", 53), second.endpoint) as world:
         began = trio.current_time()
         assert await world.ask(ASKED) == upstream.right(ASKED)

@@ -1,4 +1,4 @@
-"""What many ask at once or again and again: one flight, bounded attempts, failures that are remembered, caps."""
+"""Queries that many clients send at once or repeatedly: one flight, bounded attempts, remembered failures, limits."""
 
 # ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
 
@@ -26,7 +26,7 @@ from tests.dnsproxy.forward.flights import NotedPort
 from tests.kit import upstream_replies as upstream
 from tests.kit.dns_server import OURS, TRUSTING, Running, running, wait_until
 from tests.kit.faulty_upstream import FaultyUpstream, Script, Until, answer, faulty_upstream, silence
-from tests.kit.messages import AAAA, NS, opt_record, option, query, read_dnspython, scanned
+from tests.kit.messages import AAAA, NS, extended_error, opt_record, option, query, read_dnspython, scanned
 
 ASKED = query("www.example.net")
 ASKED_EDNS = query("www.example.net", additional=(opt_record(),))
@@ -35,13 +35,6 @@ NO_REACHABLE_AUTHORITY, CACHED_ERROR = 22, 13
 
 def under(message: bytes, ident: int) -> bytes:
     return ident.to_bytes(2, "big") + message[2:]
-
-
-def extended_error(reply: bytes) -> int:
-    """The extended DNS error (RFC 8914) in a reply that dnspython can read; it stands at the end of the OPT."""
-    read_dnspython(reply)
-    assert reply[-6:-2] == b"\0\x0f\0\x02"
-    return int.from_bytes(reply[-2:], "big")
 
 
 @asynccontextmanager
@@ -60,7 +53,7 @@ async def clients(world: Running, number: int) -> AsyncIterator[list[trio.socket
 
 
 class Gated:
-    """A server that answers when it is told."""
+    """A server that answers when the test allows it."""
 
     def __init__(self) -> None:
         self.gate = trio.Event()
@@ -131,7 +124,7 @@ async def test_one_client_that_asks_under_many_ids_has_a_reply_under_each(clock:
     ],
 )
 async def test_queries_that_differ_in_an_octet_do_not_share_a_reply(clock: MockClock, other: bytes) -> None:
-    """What changes the answer is in the query; that a twin of another client may be answered by it (CVE-2025-5994)."""
+    """Everything that changes the answer is in the query, so equal queries may share a reply (CVE-2025-5994)."""
     gated = Gated()
     async with (
         faulty_upstream(gated.script, silence) as server,
@@ -147,7 +140,7 @@ async def test_queries_that_differ_in_an_octet_do_not_share_a_reply(clock: MockC
 
 
 async def test_after_its_reply_a_query_is_asked_anew(clock: MockClock) -> None:
-    """We keep no reply: that is the business of the cache before us."""
+    """The server caches no reply; the cache in front of it does."""
     async with faulty_upstream() as server, running(server.endpoint) as world:
         for number in range(1, 4):
             assert await world.ask(ASKED) == upstream.right(ASKED)
@@ -230,7 +223,7 @@ async def test_however_often_clients_ask_an_upstream_is_asked_so_often(clock: Mo
 async def test_an_equal_query_under_another_id_has_the_next_upstream_asked_when_it_comes_late(
     clock: MockClock, later: float, asked: int
 ) -> None:
-    """A stub resolver's retry has a new ID: it must not have to wait for a query that is lost (CVE-2020-25686)."""
+    """The retry of a stub resolver has a new ID: it must not depend on a query that is lost (CVE-2020-25686)."""
     async with (
         faulty_upstream(silence, silence) as first,
         faulty_upstream(silence, silence) as second,
@@ -267,7 +260,7 @@ async def test_many_who_come_late_together_have_one_more_upstream_asked(clock: M
 
 
 class Ports:
-    """A forwarder between a real upstream and ports that are only noted; nothing happens by itself."""
+    """A forwarder between a real upstream and ports that only record; nothing happens by itself."""
 
     def __init__(self, server: FaultyUpstream, poller: Poller, settings: ForwardSettings) -> None:
         settings = replace(settings, upstreams=(server.endpoint,))
@@ -312,7 +305,7 @@ async def test_clients_of_several_ports_share_a_flight_and_each_port_is_flushed_
 
 
 async def test_one_sender_at_two_ports_is_two_who_wait() -> None:
-    """Some C libraries ask all their servers from one socket under one ID, and two of these may be ours."""
+    """Some C libraries ask all their servers from one socket with one ID, and two of these may be this server."""
     async with faulty_upstream() as server:
         with ports(server) as made:
             both = NotedPort(), NotedPort()
@@ -338,7 +331,7 @@ async def test_queries_of_a_batch_leave_together_from_one_port() -> None:
 # --- failures that are remembered (RFC 9520) -------------------------------------------------------------------------
 
 
-async def test_a_failure_is_remembered_for_a_second_and_nobody_is_asked(clock: MockClock) -> None:
+async def test_a_failure_is_remembered_for_a_second_and_no_upstream_is_asked(clock: MockClock) -> None:
     async with faulty_upstream(silence, silence) as server, running(server.endpoint) as world:
         assert extended_error(await world.ask(ASKED_EDNS)) == NO_REACHABLE_AUTHORITY
         failed = trio.current_time()
@@ -405,7 +398,7 @@ async def test_a_client_that_lets_queries_pile_up_is_refused_and_others_are_serv
             await other.send(ASKED)
             assert await other.recv(512) == upstream.right(ASKED)
         assert {upstream.rcode_of(await bomber.recv(512)) for _ in range(5)} == {upstream.SERVFAIL}
-        # No reply is older than this, so that nobody can gather more for one moment than waits at a time.
+        # No reply is older than this, so that no client can collect more replies than may wait at one time.
         assert trio.current_time() - began <= GIVE_UP + 2 * TICK
 
 
@@ -429,7 +422,7 @@ async def test_those_who_join_a_flight_count_as_those_who_have_one(clock: MockCl
 
 
 async def test_random_names_of_a_dead_zone_leave_table_answers_and_memory_alone(clock: MockClock) -> None:
-    """Water torture: names that nobody answers, as many as can be sent."""
+    """Water torture: as many queries as possible for names that no server answers."""
     async with (
         faulty_upstream(silence, silence) as server,
         running(server.endpoint, forwarding=replace(TRUSTING, outstanding=50)) as world,

@@ -1,4 +1,4 @@
-"""The ways to an answer, server and sockets whole: TCP and TLS from the start, TCP beside UDP, UDP for TCP, no loop."""
+"""The ways to an answer, through the whole server: TCP or TLS from the start, TCP after UDP, UDP after TCP, loops."""
 
 # ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
 
@@ -62,7 +62,7 @@ async def test_what_is_to_be_asked_over_tcp_is_not_asked_over_udp(clock: MockClo
 
 
 async def test_a_reply_over_tcp_that_the_client_does_not_take_is_cut_for_it(clock: MockClock) -> None:
-    """Then the client comes over TCP itself."""
+    """Then the client itself retries over TCP."""
     large: Script = lambda asked: [upstream.sized(asked, 5000)]  # noqa: E731
     async with faulty_upstream(silence, large) as server, running(server.endpoint, forwarding=OVER_TCP) as world:
         assert upstream.is_truncated(await world.ask(ASKED_EDNS))
@@ -196,7 +196,7 @@ async def test_connections_that_end_at_random_under_load_leave_the_server_well(c
 
 @pytest.fixture
 def _trusted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The system's authorities are those of the tests."""
+    """The system trusts the authority of the tests."""
     authorities = tmp_path / "authorities.pem"
     authorities.write_bytes(certificates.CA.cert_pem.bytes())
     monkeypatch.setenv("SSL_CERT_FILE", str(authorities))
@@ -221,7 +221,7 @@ async def test_an_upstream_over_tls_answers_clients_of_both_transports(clock: Mo
 
 @pytest.mark.usefixtures("_trusted")
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make, _ in certificates.BAD])
-async def test_an_upstream_that_is_not_who_it_should_be_is_servfail_in_time_and_told_once(
+async def test_an_upstream_with_a_wrong_certificate_is_servfail_in_time_and_logged_once(
     clock: MockClock, make: Callable[[], ssl.SSLContext]
 ) -> None:
     with capture_logs() as logs:
@@ -232,7 +232,7 @@ async def test_an_upstream_that_is_not_who_it_should_be_is_servfail_in_time_and_
                 assert upstream.rcode_of(reply) == upstream.SERVFAIL
                 assert trio.current_time() - began <= GIVE_UP + 2 * TICK
             assert upstream.rcode_of(await world.ask_stream(ASKED)) == upstream.SERVFAIL
-            # Nothing of the query was sent, and nothing over any other way.
+            # No part of the query was sent, on any way.
             assert not server.asked_streams + server.asked_datagrams
             await assert_nothing_is_left(world)
     assert [line["event"] for line in logs] == ["upstream is unreachable over a stream"]
@@ -288,7 +288,7 @@ async def test_a_client_over_tcp_is_answered_by_an_upstream_that_speaks_udp_alon
 
 
 async def test_a_client_over_tcp_gets_no_cut_reply(clock: MockClock) -> None:
-    """It could do nothing with it: it is on TCP already."""
+    """It has no use for one: it already asks over TCP."""
     cut: Script = lambda asked: [upstream.truncated(asked)]  # noqa: E731
     async with faulty_upstream(cut, silence) as server, running(server.endpoint) as world:
         assert upstream.rcode_of(await world.ask_stream(ASKED)) == upstream.SERVFAIL
@@ -331,7 +331,7 @@ async def test_guessing_at_one_port_brings_tcp_in_for_all_who_wait_there(clock: 
 
 
 class LeadsBack:
-    """A server whose own upstream we are: it sends us what it is asked, and perhaps passes our reply on."""
+    """A server that forwards to this one: it sends every query back, and may pass our reply on."""
 
     def __init__(self) -> None:
         self.ours: Endpoint | None = None
@@ -361,9 +361,7 @@ async def until_looping(world: Running) -> None:
         await trio.sleep(0.25)
 
 
-async def test_an_upstream_that_leads_back_to_us_is_left_out_and_told_once(
-    clock: MockClock, leads_back: LeadsBack
-) -> None:
+async def test_an_upstream_that_loops_is_excluded_and_logged_once(clock: MockClock, leads_back: LeadsBack) -> None:
     with capture_logs() as logs:
         async with (
             faulty_upstream(leads_back.script, silence) as looping,
@@ -385,9 +383,7 @@ async def test_an_upstream_that_leads_back_to_us_is_left_out_and_told_once(
     assert "dnsPolicy: Default" in errors[0]["event"]
 
 
-async def test_where_every_upstream_leads_back_a_query_is_servfail_at_once(
-    clock: MockClock, leads_back: LeadsBack
-) -> None:
+async def test_if_every_upstream_loops_a_query_is_servfail_at_once(clock: MockClock, leads_back: LeadsBack) -> None:
     async with (
         faulty_upstream(leads_back.script, silence) as server,
         running(forwarding=WATCHFUL) as world,
@@ -405,8 +401,8 @@ async def test_where_every_upstream_leads_back_a_query_is_servfail_at_once(
         assert await world.ask(ASKED) == RIGHT
 
 
-async def test_a_loop_that_nobody_has_found_yet_does_not_grow(clock: MockClock, leads_back: LeadsBack) -> None:
-    """What comes back is a query that is on its way already: it waits for itself, and ends when that does."""
+async def test_a_loop_that_is_not_found_yet_does_not_grow(clock: MockClock, leads_back: LeadsBack) -> None:
+    """The query that comes back equals the one that waits: it joins it, and ends with it."""
     async with (
         faulty_upstream(leads_back.script, silence) as server,
         running(server.endpoint) as world,
@@ -437,7 +433,7 @@ async def test_a_forged_probe_changes_nothing(clock: MockClock, stream: bool) ->
 # --- upstreams that are replaced while queries are on their way ------------------------------------------------------
 
 
-async def test_other_upstreams_are_asked_from_now_on_and_what_is_on_its_way_lands(clock: MockClock) -> None:
+async def test_replaced_upstreams_still_answer_the_open_queries(clock: MockClock) -> None:
     late: Script = lambda asked: [Pause(0.4), upstream.right(asked)]  # noqa: E731
     async with (
         faulty_upstream(late) as old,

@@ -1,4 +1,4 @@
-"""Probes for loops: only the very name that is out counts, and nobody can guess it."""
+"""Loop probes: only an outstanding name counts, and it cannot be guessed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.kit.strategies import case_of
 
 
 class News:
-    """How often it was told that a probe came back."""
+    """How many times a probe came back."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -29,21 +29,21 @@ def test_a_probe_is_a_query_that_every_server_understands() -> None:
 
 
 def test_its_name_can_neither_be_guessed_nor_be_in_use_by_others() -> None:
-    """RFC 6761 section 6.4: `invalid` is nobody's; 128 bits are what a forger would have to guess."""
+    """RFC 6761 section 6.4: no one owns `invalid`; an attacker would have to guess 128 bits."""
     names = {LoopProbes().make(News()).name for _ in range(1000)}
     assert len(names) == 1000
     assert {name[0] for name in names} == {32}
     assert {name[33:] for name in names} == {wire_name("loop-probe.switchback.invalid")}
 
 
-def test_a_probe_that_comes_back_is_told_as_often_as_it_comes() -> None:
+def test_a_probe_is_reported_each_time_it_comes_back() -> None:
     probes, news = LoopProbes(), News()
     probe = probes.make(news)
     assert [probes.caught(probe.name) for _ in range(3)] == [True] * 3
     assert news.count == 3
 
 
-def test_of_several_probes_the_one_that_comes_back_is_told() -> None:
+def test_of_several_probes_the_one_that_comes_back_is_reported() -> None:
     probes, first, second = LoopProbes(), News(), News()
     probes.make(first)
     probe = probes.make(second)
@@ -79,7 +79,7 @@ def test_names_like_a_probe_are_not_one() -> None:
 
 @given(st.integers(0, 2**80))
 def test_a_server_that_changes_the_case_of_names_is_caught_too(bits: int) -> None:
-    """0x20: what comes back is looked up as scan_query gives it, in lower case."""
+    """0x20: the name is looked up in lower case, as scan_query returns it."""
     probes, news = LoopProbes(), News()
     probe = probes.make(news)
     came = probe.message.replace(probe.name, case_of(probe.name, bits))

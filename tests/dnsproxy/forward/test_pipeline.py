@@ -1,4 +1,4 @@
-"""One shared connection to upstreams that answer in every way: the reply or None, whatever becomes of it."""
+"""One shared connection to upstreams that answer in every way: the reply or None, whatever happens to it."""
 
 # ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
 
@@ -49,7 +49,7 @@ def tls(endpoint: Endpoint, name: str = NAME) -> TlsEndpoint:
 
 
 class Asking:
-    """A pipeline that runs, and queries through it."""
+    """A running pipeline, and queries through it."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
@@ -62,7 +62,7 @@ class Asking:
         return None if reply is None else reply[2:]
 
     async def ask_all(self, *messages: bytes) -> list[bytes | None]:
-        """The replies to queries that are asked at once, in their order."""
+        """The replies to concurrent queries, in the order of the queries."""
         found: list[bytes | None] = [None] * len(messages)
 
         async def ask(place: int) -> None:
@@ -88,7 +88,7 @@ async def asking(
 
 @pytest.fixture(params=[pytest.param(False, id="TCP"), pytest.param(True, id="TLS")])
 def secured(request: pytest.FixtureRequest) -> ssl.SSLContext | None:
-    """What the servers of a test speak."""
+    """The protocol of the servers of a test."""
     return certificates.good() if request.param else None
 
 
@@ -136,7 +136,7 @@ async def test_queries_at_once_open_one_connection(clock: MockClock, secured: ss
 async def test_replies_in_another_order_each_reach_their_query(
     clock: MockClock, secured: ssl.SSLContext | None
 ) -> None:
-    """RFC 7766 section 7: a server answers when it knows, not in turn."""
+    """RFC 7766 section 7: a server answers out of order."""
     asked = several(5)
 
     def script(message: bytes) -> list[Step]:
@@ -287,7 +287,7 @@ async def test_a_connection_that_is_closed_before_any_query_is_no_answer(clock: 
 async def test_a_connection_that_served_and_then_ends_costs_no_query(
     clock: MockClock, secured: ssl.SSLContext | None, script: Script
 ) -> None:
-    """A server closes what is idle when it likes; the query that meets that gets a fresh connection."""
+    """A server may close an idle connection at any time; a query that meets this gets a new connection."""
     scripts = iter([answer, script, answer])
 
     def turn(asked: bytes) -> Iterable[Step]:
@@ -350,7 +350,7 @@ async def test_all_queries_on_a_connection_that_ends_get_a_fresh_one_together(cl
 async def test_a_query_that_shared_a_connection_gets_a_fresh_one_once(
     clock: MockClock, at_once: int, answered: int
 ) -> None:
-    """Some servers answer one query a connection; to go on until the last is answered could be a storm."""
+    """Some servers answer one query per connection; a new connection for each remaining query could be a storm."""
     served: set[tuple[str, int]] = set()
     async with faulty_upstream() as server, asking(server.endpoint) as client:
 
@@ -382,7 +382,7 @@ async def test_a_server_that_closes_again_and_again_under_load_is_no_fault_that_
 
 
 async def test_a_server_that_does_not_read_is_left_and_another_connection_opened(clock: MockClock) -> None:
-    """What nobody reads fills the buffers; a connection that takes nothing for seconds is given up."""
+    """Unread messages fill the buffers; a connection that accepts nothing for seconds is closed."""
     gate = trio.Event()
     large = [upstream.padded_query(f"h{number}.example.net", 65_000) for number in range(300)]
     async with faulty_upstream() as server, asking(server.endpoint) as client:
@@ -411,7 +411,7 @@ async def test_a_refused_connection_is_no_answer_at_once(clock: MockClock, host:
 
 @contextmanager
 def black_hole() -> Iterator[Endpoint]:
-    """An address whose connections neither open nor fail: its queue of those that nobody accepts is full."""
+    """An address whose connections neither open nor fail: its queue of unaccepted connections is full."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(0)
@@ -444,7 +444,7 @@ async def test_a_connection_outlives_the_query_that_had_it_opened(clock: MockClo
 
 
 async def test_a_query_that_is_given_up_leaves_the_stream_in_step(clock: MockClock) -> None:
-    """Half a message on the wire would make nonsense of all that follow."""
+    """Half a message on the wire would make all later messages unreadable."""
     large = upstream.padded_query("www.example.net", 65_535)
     async with serving(answer, None) as (server, client):
         for _ in range(20):
@@ -496,7 +496,7 @@ async def test_a_connection_that_a_query_waits_on_is_not_idle(clock: MockClock) 
 
 
 async def test_a_query_that_is_there_before_the_pipeline_runs_waits_for_it(clock: MockClock) -> None:
-    """A server that starts finds queries in its sockets, and upstreams may be replaced at any time."""
+    """A starting server finds queries in its sockets, and upstreams may be replaced at any time."""
     async with faulty_upstream() as server, trio.open_nursery() as nursery:
         client = Asking(Pipeline(server.endpoint))
         found: list[bytes | None] = []
@@ -518,7 +518,7 @@ async def test_a_pipeline_that_never_runs_keeps_to_the_callers_deadline(clock: M
     assert await Asking(Pipeline(Endpoint("127.0.0.1", 53))).ask(timeout=1.0) is None
 
 
-async def test_the_end_of_a_pipeline_tells_those_who_wait_and_leaves_no_descriptor(
+async def test_the_end_of_a_pipeline_wakes_the_queries_and_leaves_no_descriptor(
     clock: MockClock, secured: ssl.SSLContext | None
 ) -> None:
     before = open_descriptors()
@@ -555,7 +555,7 @@ async def test_cancelled_while_it_connects_it_leaves_no_descriptor(clock: MockCl
 # --- TLS -------------------------------------------------------------------------------------------------------------
 
 
-async def test_a_server_is_told_which_name_is_meant(clock: MockClock) -> None:
+async def test_a_server_gets_the_expected_name(clock: MockClock) -> None:
     names: list[str | None] = []
     context = certificates.good()
     context.sni_callback = lambda _, name, __: names.append(name)
@@ -566,7 +566,7 @@ async def test_a_server_is_told_which_name_is_meant(clock: MockClock) -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 async def test_a_server_may_be_known_by_its_address(clock: MockClock, host: str) -> None:
-    """RFC 8310 section 8.1 knows names alone; public resolvers also have certificates for addresses."""
+    """RFC 8310 section 8.1 only has names; public resolvers also have certificates for addresses."""
     async with faulty_upstream(host=host, secured=certificates.good(host)) as server:
         async with asking(tls(server.endpoint, host)) as client:
             assert await client.ask() == RIGHT
@@ -577,7 +577,7 @@ async def test_a_server_may_be_known_by_its_address(clock: MockClock, host: str)
 @pytest.mark.parametrize(
     ("make", "cause"), [pytest.param(make, cause, id=name) for name, make, cause in certificates.BAD]
 )
-async def test_a_certificate_that_is_not_good_is_no_answer_told_once(
+async def test_an_invalid_certificate_is_no_answer_and_logged_once(
     clock: MockClock, make: Callable[[], ssl.SSLContext], cause: str
 ) -> None:
     with capture_logs() as logs:
@@ -604,7 +604,7 @@ async def test_a_certificate_that_is_not_good_is_no_answer_told_once(
     ],
 )
 async def test_a_plain_server_where_tls_is_expected_is_no_answer_in_time(clock: MockClock, script: Script) -> None:
-    """It takes the first octets of the handshake for a length of 5,635 octets and waits for them."""
+    """It reads the first octets of the handshake as a length of 5,635 octets and waits for them."""
     with capture_logs() as logs:
         async with faulty_upstream(streams=script) as server, asking(tls(server.endpoint)) as client:
             for _ in range(3):
@@ -637,7 +637,7 @@ async def test_what_is_no_handshake_is_no_answer_and_leaves_no_descriptor(
 
 
 async def test_a_server_of_tls_1_2_is_good_enough_and_one_that_ends_without_a_word_is_too(clock: MockClock) -> None:
-    """RFC 7858 needs no closing handshake; lengths mark where messages end."""
+    """RFC 7858 needs no closing handshake: each message has a length."""
     context = certificates.good()
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     async with serving(lambda asked: [upstream.right(asked), Pause(0.1), Reset()], context) as (server, client):
@@ -669,7 +669,7 @@ async def test_the_systems_authorities_are_trusted_and_can_be_named(
 # --- what is told ----------------------------------------------------------------------------------------------------
 
 
-async def test_trouble_is_told_once_and_its_end_once(clock: MockClock) -> None:
+async def test_a_fault_is_logged_once_and_its_end_once(clock: MockClock) -> None:
     context = certificates.good()
     with capture_logs() as logs:
         async with faulty_upstream(secured=context) as server, asking(tls(server.endpoint)) as client:

@@ -1,4 +1,4 @@
-"""Upstream's replies: which belong to a query, and that they pass untouched but for the named exceptions."""
+"""The replies of upstreams: which belong to a query, and that they pass unchanged except in three cases."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_header_that_asks_is_no_error() -> None:
 
 @pytest.mark.parametrize("rcode", range(16))
 def test_a_header_and_a_lone_opt_record_pass_where_they_state_an_error(rcode: int) -> None:
-    """BIND answers so what it will not parse."""
+    """BIND answers so when it refuses to parse a query."""
     reply = header(0x8180 | rcode, (0, 0, 0, 1)) + opt_record(options=option(10, b"c" * 24))
     stated = rcode in (Rcode.FORMERR, Rcode.SERVFAIL, Rcode.NOTIMP, Rcode.REFUSED)
     assert belongs(reply, QUESTION) == is_bare_error(reply) == stated
@@ -228,7 +228,7 @@ def test_a_large_nxdomain_that_is_shielded_is_cut_and_denies_nothing() -> None:
 @pytest.mark.parametrize(
     ("size", "limit"), [(None, 512), (0, 512), (511, 512), (512, 512), (513, 513), (1232, 1232), (65535, 65535)]
 )
-def test_a_client_takes_what_it_says_and_at_least_512(size: int | None, limit: int) -> None:
+def test_a_client_accepts_its_edns_size_and_at_least_512(size: int | None, limit: int) -> None:
     assert client_limit(scanned(asked_with(*([] if size is None else [opt_record(size)])))) == limit
 
 
@@ -236,7 +236,7 @@ def test_a_client_takes_what_it_says_and_at_least_512(size: int | None, limit: i
 
 
 def assert_passes(reply: bytes) -> None:
-    """What holds for any octets from upstream."""
+    """Holds for any octets from an upstream."""
     asked = scanned(ASKED)
     if not belongs(reply, asked.question):
         return

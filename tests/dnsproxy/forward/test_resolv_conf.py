@@ -1,4 +1,4 @@
-"""resolv.conf: nameservers and search list of files good, odd and broken."""
+"""resolv.conf: nameservers, options and search list of valid, unusual and broken files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A resolv.conf that is read and followed: there is always somebody to ask."""
+"""A resolv.conf that is read and followed: there is always an upstream to ask."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def path(tmp_path: Path) -> Path:
 
 
 class Following:
-    """A follower under way, and what it has told and logged; time passes only in `look`."""
+    """A running follower, with its reports and log lines; time passes only in `look`."""
 
     def __init__(self, path: Path, nursery: trio.Nursery, clock: MockClock) -> None:
         self.told: list[ForwardSettings] = []
@@ -44,7 +44,7 @@ class Following:
         return [[upstream.host for upstream in settings.upstreams] for settings in self.told]
 
     async def look(self) -> list[str]:
-        """The causes of the warnings during several looks."""
+        """The causes of the warnings during several checks."""
         with capture_logs() as logs:
             for _ in range(5):
                 await wait_all_tasks_blocked()
@@ -74,7 +74,7 @@ def make_pipe(path: Path) -> None:
         pytest.param(make_folder, "Is a directory", id="a folder"),
     ],
 )
-def test_at_the_start_there_must_be_somebody_to_ask(path: Path, spoil: object, complaint: str) -> None:
+def test_at_the_start_there_must_be_a_nameserver(path: Path, spoil: object, complaint: str) -> None:
     assert callable(spoil)
     spoil(path)
     with pytest.raises(StartError, match=complaint) as caught:
@@ -103,7 +103,7 @@ async def test_a_file_as_it_was_at_the_start_is_no_news(
     assert following.told == []
 
 
-async def test_a_change_between_reading_and_following_is_told(
+async def test_a_change_between_reading_and_following_is_reported(
     path: Path, nursery: trio.Nursery, mock_clock: MockClock
 ) -> None:
     following = Following(path, nursery, mock_clock)
@@ -112,7 +112,7 @@ async def test_a_change_between_reading_and_following_is_told(
     assert following.hosts == [["192.0.2.2"]]
 
 
-async def test_new_nameservers_and_options_are_told_and_the_limits_stay(
+async def test_new_nameservers_and_options_are_reported_and_the_limits_stay(
     path: Path, nursery: trio.Nursery, mock_clock: MockClock
 ) -> None:
     following = Following(path, nursery, mock_clock)
@@ -157,7 +157,7 @@ async def test_options_that_are_gone_are_back_at_their_defaults(
         ),
     ],
 )
-async def test_a_file_that_cannot_be_used_is_told_of_once_and_the_upstreams_stay(
+async def test_an_unusable_file_is_logged_once_and_the_upstreams_stay(
     path: Path, nursery: trio.Nursery, mock_clock: MockClock, spoil: object, cause: str
 ) -> None:
     following = Following(path, nursery, mock_clock)

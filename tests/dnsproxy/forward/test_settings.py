@@ -1,4 +1,4 @@
-"""Upstream addresses: what a flag may say, and what is said about the rest."""
+"""The settings of forwarding, from flags and from a resolv.conf, and the errors for other texts."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_only_what_is_no_matter_of_the_file_stays(rotate: bool, attempts: int, u
         pytest.param([TlsEndpoint("127.0.0.1", 853, "a.example")], [Endpoint("127.0.0.1", 853)], id="over TLS"),
     ],
 )
-def test_an_upstream_that_is_us_is_refused(asked: list[Endpoint], listening: list[Endpoint]) -> None:
+def test_an_upstream_that_is_this_server_is_refused(asked: list[Endpoint], listening: list[Endpoint]) -> None:
     with pytest.raises(ValueError, match=re.escape(f"{asked[-1]} is an address that dnsproxy listens on")):
         refuse_loop(asked, listening=listening)
 
@@ -195,7 +195,7 @@ def test_an_upstream_that_is_us_is_refused(asked: list[Endpoint], listening: lis
     [
         pytest.param([Endpoint("127.0.0.1", 53)], [Endpoint("127.0.0.1", 1053)], id="another port"),
         pytest.param([Endpoint("127.0.0.53", 53)], [Endpoint("127.0.0.1", 53)], id="another address"),
-        # It may be bound to its own device, as systemd-resolved is, and then it is not us.
+        # Another server may be bound to one device there, as systemd-resolved is.
         pytest.param([Endpoint("127.0.0.53", 53)], [Endpoint("0.0.0.0", 53)], id="every address"),
         pytest.param([], [Endpoint("127.0.0.1", 53)], id="no upstream"),
         pytest.param([Endpoint("127.0.0.1", 53)], [], id="no listener"),

@@ -1,4 +1,4 @@
-"""The ports of an upstream: many, random, rotating, and what happens when none can be had."""
+"""The source ports for an upstream: many, random, rotating, and what happens when none can be opened."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.dnsproxy.forward.flights import Noted, flight, large_flight
 
 
 class World:
-    """The ports of an upstream that is a plain socket."""
+    """The source ports for an upstream that is a plain socket."""
 
     def __init__(self, poller: Poller, server: socket.socket) -> None:
         self.poller = poller
@@ -31,7 +31,7 @@ class World:
         self.ports = upstream.ports
 
     def ask(self, count: int = 1) -> list[int]:
-        """Send a batch of so many queries; gives the port that each came from."""
+        """Send a batch of this many queries; returns the source port of each."""
         for _ in range(count):
             self.ports.post(flight())
         assert self.ports.flush() == []
@@ -127,7 +127,7 @@ def test_without_descriptors_a_used_up_port_serves_on(world: World, monkeypatch:
     assert world.ask()[0] not in before
 
 
-def test_without_any_socket_the_error_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_any_socket_the_error_is_raised(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "socket", out_of_descriptors)
     with pytest.raises(OSError, match="Too many open files"):
         world.ports.post(flight())
@@ -137,7 +137,7 @@ def out_of_descriptors(*_: object) -> socket.socket:
     raise OSError(errno.EMFILE, "Too many open files")
 
 
-def test_an_address_without_a_route_is_told_and_leaves_nothing_open(world: World) -> None:
+def test_an_address_without_a_route_raises_and_leaves_nothing_open(world: World) -> None:
     nowhere = Upstream(Endpoint("255.255.255.255", 53), poller=world.poller, batches=Batches(), receiver=world.told)
     for _ in range(3):
         with pytest.raises(OSError, match=r"denied|unreachable"):

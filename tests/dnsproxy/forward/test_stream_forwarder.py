@@ -1,4 +1,4 @@
-"""Forwarding for clients over TCP: a reply or SERVFAIL in time, within the caps that datagrams share."""
+"""Forwarding for TCP clients: a reply or SERVFAIL in time, within the limits shared with datagrams."""
 
 # ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
 
@@ -21,23 +21,16 @@ from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.stream_forwarder import StreamForwarder
 from dnsproxy.forward.upstreams import Upstreams
 from tests.kit import upstream_replies
-from tests.kit.messages import TXT, opt_record, query, read_dnspython, scanned
+from tests.kit.messages import TXT, extended_error, opt_record, query, read_dnspython, scanned
 
 ASKED = query("www.example.net")
 ASKED_EDNS = query("www.example.net", additional=(opt_record(),))
 NO_REACHABLE_AUTHORITY, CACHED_ERROR = 22, 13
 
 
-def extended_error(reply: bytes) -> int:
-    """The extended DNS error (RFC 8914) in a reply that dnspython can read; it stands at the end of the OPT."""
-    read_dnspython(reply)
-    assert reply[-6:-2] == b"\0\x0f\0\x02"
-    return int.from_bytes(reply[-2:], "big")
-
-
 @pytest.fixture
 def clock() -> MockClock:
-    """Nobody here waits for anything but the clock."""
+    """All tasks here wait only for the clock."""
     return MockClock(autojump_threshold=0)
 
 
@@ -59,7 +52,7 @@ class Asked:
 
 
 class World:
-    """A stream forwarder over such upstreams."""
+    """A stream forwarder with these upstreams."""
 
     def __init__(self, upstreams: Asked, *, total: int = 10, per_client: int = 10) -> None:
         self.admission = Admission(total=total, per_client=per_client)
@@ -79,7 +72,7 @@ class World:
 
 
 def right(asked: bytes = ASKED) -> bytes:
-    """A reply under an ID that is not the client's."""
+    """A reply with an ID that is not the client's."""
     return b"\xff\xff" + upstream_replies.right(asked)[2:]
 
 
@@ -133,7 +126,7 @@ async def test_no_answer_is_servfail_with_its_reason_in_time(
         pytest.param({"per_client": 2}, 2, id="per client"),
     ],
 )
-async def test_beyond_a_cap_a_query_is_refused_at_once_and_nobody_is_asked(
+async def test_beyond_a_limit_a_query_is_refused_at_once_and_no_upstream_is_asked(
     clock: MockClock, caps: dict[str, int], admitted: int
 ) -> None:
     upstreams = Asked(seconds=1.0, reply=right())
@@ -178,7 +171,7 @@ async def test_a_query_whose_client_left_gives_its_place_back(clock: MockClock) 
 # --- failures that are remembered (RFC 9520) -------------------------------------------------------------------------
 
 
-async def test_a_failure_is_remembered_for_a_second_and_nobody_is_asked(clock: MockClock) -> None:
+async def test_a_failure_is_remembered_for_a_second_and_no_upstream_is_asked(clock: MockClock) -> None:
     upstreams = Asked()
     world = World(upstreams)
     assert extended_error(await world.ask(ASKED_EDNS)) == NO_REACHABLE_AUTHORITY
@@ -201,7 +194,7 @@ async def test_a_failure_of_a_query_over_udp_is_one_of_the_same_over_tcp(clock: 
     assert upstreams.queries == [ASKED]
 
 
-async def test_what_is_remembered_is_let_go_of_though_nobody_asks_over_udp(clock: MockClock) -> None:
+async def test_failures_are_forgotten_also_without_queries_over_udp(clock: MockClock) -> None:
     world = World(Asked())
     for number in range(20):
         await world.ask(query(f"h{number}.example.net"))
@@ -249,7 +242,7 @@ async def test_a_forged_probe_is_a_query_like_any_other(clock: MockClock) -> Non
 
 
 async def several(world: World, messages: list[bytes], *, shields: tuple[bool, ...] = ()) -> list[tuple[bytes, float]]:
-    """The replies to queries that are asked at once, in their order, and the moment of each."""
+    """The replies to concurrent queries, in the order of the queries, and the time of each."""
     found: list[tuple[bytes, float]] = [(b"", 0.0)] * len(messages)
 
     async def ask(place: int) -> None:
@@ -298,7 +291,7 @@ async def test_a_query_that_comes_after_the_reply_is_asked_anew(clock: MockClock
 
 
 async def test_those_who_share_a_reply_are_shielded_each_for_himself(clock: MockClock) -> None:
-    """The table may have changed between them."""
+    """The table may have changed between the two queries."""
     nxdomain = upstream_replies.right(ASKED, rcode=upstream_replies.NXDOMAIN, answers=0)
     world = World(Asked(seconds=0.5, reply=nxdomain))
     replies = await several(world, [ASKED, ASKED], shields=(True, False))
@@ -306,7 +299,7 @@ async def test_those_who_share_a_reply_are_shielded_each_for_himself(clock: Mock
 
 
 async def test_those_who_share_a_query_share_its_silence(clock: MockClock) -> None:
-    """Also who came late: what a loop brings back must not go round again when the first lap ends."""
+    """Also late ones: a query that a loop brings back must not start again when the first one ends."""
     upstreams = Asked(seconds=99.0)
     world = World(upstreams)
     began = trio.current_time()

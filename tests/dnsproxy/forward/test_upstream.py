@@ -1,4 +1,4 @@
-"""An upstream: how it is looked after when it is failing, and how a loop through it is found and ends."""
+"""An upstream: how it is probed while it fails, and how a loop through it is found and ends."""
 
 # ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
 
@@ -31,7 +31,7 @@ ASKED = messages.scanned(messages.query("www.example.net"))
 
 
 def made(endpoint: Endpoint, *, use_tcp: bool = False, looped: Callable[[], None] = lambda: None) -> Upstream:
-    """An upstream that opens no port of its own but for what a test asks."""
+    """An upstream that opens a port only for the queries of a test."""
     return Upstream(
         endpoint,
         poller=Poller.__new__(Poller),
@@ -198,7 +198,7 @@ def test_a_loop_costs_half_a_minute_at_most_and_no_more_than_a_few_probes() -> N
 
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Probes in such a pace that a test sees several of them."""
+    """Loop probes at a pace at which a test sees several of them."""
     monkeypatch.setattr("dnsproxy.forward.upstream.LOOP_EVERY", 6.0)
     monkeypatch.setattr("dnsproxy.forward.upstream.LOOPING_EVERY", 1.0)
 
@@ -213,7 +213,7 @@ class Turns:
         self.noted = 0
 
     def script(self, asked: bytes) -> list[Step]:
-        """What a server does whose own upstream we are: the query comes back to us before it replies."""
+        """A server that forwards to this one: the query comes back before it replies."""
         caught = self.leads_back and self.loops.caught(messages.scanned(asked).name)
         if not self.passes_on:
             return []
@@ -230,7 +230,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 @pytest.mark.parametrize("use_tcp", [False, True], ids=["UDP", "TCP"])
 @pytest.mark.parametrize("passes_on", [False, True], ids=["without a reply", "with a reply"])
-async def test_a_loop_is_found_told_once_and_over_when_it_is_over(
+async def test_a_loop_is_found_and_logged_once_and_its_end_too(
     clock: MockClock, often: None, use_tcp: bool, passes_on: bool
 ) -> None:
     loops = LoopProbes()
@@ -257,7 +257,7 @@ async def test_a_loop_is_found_told_once_and_over_when_it_is_over(
 
 
 async def test_silence_does_not_end_a_loop(clock: MockClock, often: None) -> None:
-    """A probe may be lost on its way round; what answers anything else is mended."""
+    """A probe may be lost on its way; any other reply shows that the loop has ended."""
     loops = LoopProbes()
     turns = Turns(loops, leads_back=True)
     async with faulty_upstream(turns.script) as server, alive(made(server.endpoint), loops) as upstream:
@@ -282,7 +282,7 @@ async def test_probes_are_rare_and_more_frequent_while_there_is_a_loop(clock: Mo
     assert gaps == pytest.approx([6.0] * 3 + [1.0] * 2, abs=0.1)
 
 
-async def test_each_probe_has_another_name_and_none_is_left_out(clock: MockClock, often: None) -> None:
+async def test_each_probe_has_another_name_and_none_stays_outstanding(clock: MockClock, often: None) -> None:
     loops = LoopProbes()
     turns = Turns(loops, leads_back=True)
     async with faulty_upstream(turns.script) as server, alive(made(server.endpoint), loops):

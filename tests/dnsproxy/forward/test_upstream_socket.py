@@ -1,4 +1,4 @@
-"""One socket towards an upstream: who waits under which ID, what a refusal costs, and what it tells."""
+"""One socket to an upstream: which flight waits under which ID, what a refusal costs, and what is reported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LARGEST = {socket.AF_INET: 65_507, socket.AF_INET6: 65_527}
 
 
 class World:
-    """A socket towards a plain one that is the server, and what it told."""
+    """A socket to a plain socket, which is the server, and its recorded events."""
 
     def __init__(self, poller: Poller, at: Endpoint) -> None:
         self.poller = poller
@@ -39,7 +39,7 @@ class World:
         poller.add(self.sock.fileno(), self.asking.on_event, edge=False)
 
     def send(self, *flights: Flight) -> list[Flight]:
-        """Post and flush; gives what was refused."""
+        """Post and flush; returns the refused flights."""
         for one in flights:
             self.asking.post(one)
         return self.asking.flush()
@@ -50,14 +50,14 @@ class World:
 
 
 class Served(World):
-    """A world whose server is there."""
+    """A world with a server."""
 
     def __init__(self, poller: Poller, server: socket.socket) -> None:
         super().__init__(poller, bound_endpoint(server))
         self.server = server
 
     def asked(self, count: int) -> list[bytes]:
-        """So many queries that reached the server."""
+        """The next queries that reached the server."""
         return [self.server.recv(65_535) for _ in range(count)]
 
     def reply(self, *replies: bytes) -> None:
@@ -175,7 +175,7 @@ def test_a_lone_datagram_that_the_kernel_refuses_waits_for_nothing(world: Served
 
 @pytest.mark.parametrize("count", [1, 2, 10])
 def test_the_refusal_of_an_earlier_datagram_does_not_keep_the_next_from_leaving(refused: World, count: int) -> None:
-    """The kernel reports it to the next call, whatever that sends (udp(7))."""
+    """The kernel reports it to the next call, whatever that call sends (udp(7))."""
     assert refused.send(flight()) == []
     for _ in range(3):
         assert refused.send(*[flight() for _ in range(count)]) == []
@@ -227,7 +227,7 @@ def test_an_event_without_a_datagram_means_nothing(world: Served) -> None:
     assert (world.told.replies, world.told.refused) == ([], [])
 
 
-def test_a_refusal_is_told_and_the_socket_goes_on(refused: World) -> None:
+def test_a_refusal_is_reported_and_the_socket_goes_on(refused: World) -> None:
     for turn in range(1, 4):
         refused.send(flight())
         refused.poller.dispatch()
@@ -236,7 +236,7 @@ def test_a_refusal_is_told_and_the_socket_goes_on(refused: World) -> None:
     assert len(refused.told.refused) == 3
 
 
-def test_a_reply_that_waits_when_a_refusal_comes_is_told_first(world: Served) -> None:
+def test_a_queued_reply_is_reported_before_a_refusal(world: Served) -> None:
     """A server that answers and then ends must not lose its last answers."""
     world.send(flight())
     (asked,) = world.asked(1)

@@ -1,4 +1,4 @@
-"""The upstreams in use: in which order they are asked, how they are replaced, and every way for a client over TCP."""
+"""The upstreams in use: the order to ask them, replacing them, and every way to a reply for a TCP client."""
 
 # ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
 
@@ -78,7 +78,7 @@ def test_upstreams_are_asked_in_the_order_of_the_settings(poller: Poller) -> Non
     assert [hosts(upstreams) for _ in range(3)] == [list("12345")] * 3
 
 
-def test_without_upstreams_there_is_nobody_to_ask(poller: Poller) -> None:
+def test_without_upstreams_a_route_is_empty(poller: Poller) -> None:
     assert hosts(made(poller)) == []
     assert hosts(made(poller, settings=replace(TRUSTING, rotate=True))) == []
 
@@ -90,7 +90,7 @@ def test_rotation_begins_with_each_as_often_and_keeps_the_order(poller: Poller) 
 
 
 @pytest.mark.parametrize("sick", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)], ids=str)
-def test_the_unwell_go_behind_the_others_wherever_they_stand(poller: Poller, sick: tuple[int, ...]) -> None:
+def test_failing_upstreams_come_last_whatever_their_place(poller: Poller, sick: tuple[int, ...]) -> None:
     upstreams = made(poller, *ENDPOINTS[:3])
     for place in sick:
         upstreams.used[place].health.misses = 3
@@ -98,7 +98,7 @@ def test_the_unwell_go_behind_the_others_wherever_they_stand(poller: Poller, sic
     assert [str(upstream.endpoint) for upstream in upstreams.used] == [str(endpoint) for endpoint in ENDPOINTS[:3]]
 
 
-def test_where_all_are_unwell_the_order_is_that_of_the_settings(poller: Poller) -> None:
+def test_if_all_upstreams_fail_the_order_is_that_of_the_settings(poller: Poller) -> None:
     upstreams = made(poller, *ENDPOINTS)
     for upstream in upstreams.used:
         upstream.health.misses = 99
@@ -110,7 +110,7 @@ def test_where_all_are_unwell_the_order_is_that_of_the_settings(poller: Poller) 
     st.booleans(),
     st.integers(1, 8),
 )
-def test_a_route_holds_each_that_does_not_loop_once_and_the_unwell_last(
+def test_a_route_has_each_upstream_that_does_not_loop_once_and_failing_ones_last(
     states: list[tuple[bool, bool]], rotate: bool, turns: int
 ) -> None:
     with Poller() as poller:
@@ -128,7 +128,7 @@ def test_a_route_holds_each_that_does_not_loop_once_and_the_unwell_last(
             )
 
 
-def test_one_that_leads_back_to_us_is_left_out_until_it_does_not(poller: Poller) -> None:
+def test_a_looping_upstream_is_excluded_while_it_loops(poller: Poller) -> None:
     upstreams = made(poller, *ENDPOINTS[:2])
     first, second = upstreams.used
     first._note_loop(looping=True)
@@ -174,7 +174,7 @@ def test_one_that_stays_keeps_its_sockets_and_its_health(poller: Poller) -> None
     assert hosts(upstreams) == ["4", "2"]
 
 
-def test_one_that_loops_and_stays_is_left_out_on(poller: Poller) -> None:
+def test_a_looping_upstream_that_stays_remains_excluded(poller: Poller) -> None:
     upstreams = made(poller, *ENDPOINTS[:2])
     upstreams.used[0]._note_loop(looping=True)
     upstreams.replace(settings(*ENDPOINTS[:3]))
@@ -310,7 +310,7 @@ async def asked_of(clock: MockClock, poller: Poller) -> Asked:
 
 
 class Asked:
-    """One query for a client that came over TCP, and how long the reply took."""
+    """One query of a TCP client, and how long the reply took."""
 
     def __init__(self, poller: Poller) -> None:
         self._poller = poller
@@ -346,7 +346,7 @@ BROKEN: list[tuple[str, Script]] = [
 
 @pytest.mark.parametrize("streams", [pytest.param(script, id=name) for name, script in BROKEN])
 async def test_where_tcp_fails_udp_answers(clock: MockClock, asked_of: Asked, streams: Script) -> None:
-    """Some servers and many paths speak UDP alone; the client came over TCP all the same."""
+    """Some servers and many paths allow only UDP; a TCP client gets a reply all the same."""
     async with faulty_upstream(answer, streams) as server:
         assert await asked_of(server.endpoint) == RIGHT
         assert asked_of.seconds < GIVE_UP
@@ -420,7 +420,7 @@ async def test_without_upstreams_there_is_no_answer(clock: MockClock, asked_of: 
 async def test_streams_alone_are_asked_one_after_another_and_then_side_by_side(
     clock: MockClock, poller: Poller
 ) -> None:
-    """For a query over UDP that is not answered there; it goes on waiting for UDP by itself."""
+    """For a query over UDP without a reply; the flight itself still waits for UDP."""
     async with faulty_upstream(answer, silence) as first, faulty_upstream(answer, answer) as second:
         async with alive(made(poller, first.endpoint, second.endpoint)) as upstreams:
             route: list[Upstream] = list(upstreams.route())
@@ -436,7 +436,7 @@ PATIENCE = 1.0
 
 
 class Ways:
-    """Ways that answer or fail after some seconds, and what became of each."""
+    """Ways that answer or fail after some seconds, and what happened to each."""
 
     def __init__(self, *ways: tuple[float, bytes | None]) -> None:
         self._ways = ways

@@ -1,4 +1,4 @@
-"""The server whole: what clients get at its sockets, what it does when full or faulty, and what it leaves behind."""
+"""The whole server: what clients get at its sockets, what it does when full or faulty, and what it leaves behind."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from tests.kit.upstream_replies import framed
 ASKED = query("www.example.net")
 OUR_QUERY = query(OURS)
 PROBE = query("", NS)
-"""What CoreDNS's forward sends to see whether we are alive."""
+"""The health probe of CoreDNS's forward plugin."""
 
 on_every_port = pytest.mark.parametrize(
     "port", [pytest.param(SinglePort, id="single"), pytest.param(BatchPort, id="batch")]
@@ -115,7 +115,7 @@ async def test_what_must_not_be_answered_is_dropped_and_service_goes_on(message:
     async with faulty_upstream() as there, running(there.endpoint) as world, world.client() as client:
         await client.send(message)
         await client.send(OUR_QUERY)
-        # Datagrams are answered in order: had there been a reply, it would come first.
+        # Datagrams are answered in order: a reply to the first would arrive first.
         assert (await client.recv(512))[:2] == OUR_QUERY[:2]
         assert world.server.counters.dropped == 1
         assert not there.asked_datagrams
@@ -140,11 +140,11 @@ async def test_what_cannot_be_answered_gets_an_error_over_both_transports(messag
 
 
 REFLECTORS = (0, 7, 9, 13, 17, 19, 37)
-"""No port at all; echo, discard, daytime, quote of the day, character generator, time: they answer anything."""
+"""Port 0, and echo, discard, daytime, quote of the day, character generator, time: they answer every datagram."""
 
 
 def from_source_port(number: int) -> Callable[[socket.socket], DatagramPort]:
-    """A port to which every datagram comes from this source port, as a forger can have it."""
+    """A port that receives every datagram from this source port, which an attacker can forge."""
 
     class SpoofedPort(BatchPort):
         def source_port(self, sender: Sender) -> int:
@@ -166,7 +166,7 @@ ERRORS = {
 @pytest.mark.parametrize("number", REFLECTORS)
 @pytest.mark.parametrize("message", [pytest.param(message, id=name) for name, message in ERRORS.items()])
 async def test_a_service_that_answers_whatever_it_is_sent_gets_no_error_of_ours(number: int, message: bytes) -> None:
-    """Two that answer one another's errors never stop (CVE-2024-2169)."""
+    """Two servers that answer each other's errors never stop (CVE-2024-2169)."""
     async with running(port=from_source_port(number)) as world, world.client() as client:
         for _ in range(3):
             await client.send(message)
@@ -190,7 +190,7 @@ async def test_a_query_from_such_a_port_that_is_one_is_answered(number: int) -> 
 
 
 async def test_a_flood_makes_no_tasks_and_is_over_when_it_is_over() -> None:
-    """What is too much is lost in the kernel's queue, which is bounded, and nowhere else."""
+    """Excess datagrams are lost in the bounded queue of the kernel, and nowhere else."""
     with refusing_upstream() as refusing:
         async with running(refusing) as world, world.client() as client:
             await trio.testing.wait_all_tasks_blocked()
@@ -198,13 +198,13 @@ async def test_a_flood_makes_no_tasks_and_is_over_when_it_is_over() -> None:
             most = before
             for wave in range(20):
                 for number in range(250):
-                    client._sock.send(OUR_QUERY)  # type: ignore[attr-defined]  # faster than the server is let run
+                    client._sock.send(OUR_QUERY)  # type: ignore[attr-defined]  # faster than the server can run
                     client._sock.send(query(f"w{wave}n{number}.example.net"))  # type: ignore[attr-defined]
                 await trio.lowlevel.checkpoint()
                 most = max(most, trio.lowlevel.current_statistics().tasks_living)
             assert most <= before
             await wait_until(lambda: world.server.outstanding == 0)
-            # What the flood left in the kernel's queue would keep the next query out.
+            # The rest of the flood in the queue of the kernel would block the next query.
             await trio.testing.wait_all_tasks_blocked(0.05)
             assert addresses(await world.ask(OUR_QUERY)) == {OURS_AT}
             assert world.waiting == 0
@@ -368,10 +368,10 @@ async def test_a_server_that_is_cancelled_in_the_middle_closes_everything() -> N
 
 @contextmanager
 def descriptors_left(count: int) -> Iterator[None]:
-    """Only so many more can be opened."""
+    """Only this many more descriptors can be opened."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.ExitStack() as stack:
-        # The limit is one on the numbers of descriptors, so all below it are taken, but for the spare ones.
+        # The limit is on descriptor numbers, so all numbers below it are used except for the spare ones.
         spare = [stack.enter_context(socket.socket()) for _ in range(count)]
         last = stack.enter_context(socket.socket())
         while last.fileno() + 1 < open_descriptors():
@@ -423,7 +423,7 @@ async def test_draining_waits_for_forwarded_queries_over_both_transports() -> No
         drained = trio.Event()
         nursery.start_soon(drain, world.server, drained)
         await trio.testing.wait_all_tasks_blocked()
-        # UDP is served to the end: a client that still asks must not wait for a timeout.
+        # UDP is served to the end: a client that still asks must not run into a timeout.
         assert addresses(await world.ask(OUR_QUERY)) == {OURS_AT}
         assert not drained.is_set()
         gate.set()
@@ -439,7 +439,7 @@ async def drain(dns: DnsServer, drained: trio.Event) -> None:
     drained.set()
 
 
-async def test_draining_waits_for_datagrams_alone_also_when_all_had_landed_before() -> None:
+async def test_draining_waits_for_datagrams_alone_also_after_earlier_ones_were_answered() -> None:
     gate = trio.Event()
     async with faulty_upstream() as there, running(there.endpoint) as world, world.client() as client:
         assert await world.ask(ASKED) == upstream.right(ASKED)
@@ -465,7 +465,7 @@ async def test_draining_twice_and_with_nothing_under_way_ends_at_once() -> None:
         assert (world.server.outstanding, world.server.counters.tcp_connections) == (0, 0)
 
 
-async def test_a_client_that_left_before_its_reply_harms_nobody() -> None:
+async def test_a_client_that_left_before_its_reply_does_no_harm() -> None:
     gate = trio.Event()
     async with (
         faulty_upstream(lambda asked: [Until(gate), upstream.right(asked)]) as there,

@@ -36,11 +36,11 @@ from tests.kit.messages import opt_record, option, query, read_dnspython
 from tests.kit.upstream_replies import framed
 
 SHORT = 0.1
-"""A limit that a test waits out."""
+"""A limit that a test waits for."""
 
 
 class Service:
-    """Answers b"now..." at once and b"later..." when the test says so; b"bad" is not DNS, b"bug" meets one."""
+    """Answers b"now..." at once and b"later..." when the test allows it; b"bad" is not DNS, b"bug" raises."""
 
     def __init__(self) -> None:
         self.gates: dict[bytes, trio.Event] = {}
@@ -77,7 +77,7 @@ class World:
 
     async def connect(self, source: str = "127.0.0.1") -> trio.SocketStream:
         sock = trio.socket.socket()
-        # The largest replies must not all fit into what the kernel holds for a client that does not read.
+        # The largest replies must not all fit into the buffers of the kernel for a client that does not read.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         await sock.bind((source, 0))
         await sock.connect(self.address)
@@ -110,13 +110,13 @@ async def read(stream: trio.SocketStream) -> bytes:
 
 
 async def assert_ended_with_fin(stream: trio.SocketStream) -> None:
-    """FIN and no more octets; a reset would raise."""
+    """FIN without further octets; a reset would raise."""
     with trio.fail_after(REPLY_SECONDS):
         assert await stream.receive_some() == b""
 
 
 async def assert_ended(stream: trio.SocketStream) -> None:
-    """No more octets; a reset will do."""
+    """No further octets; a reset is allowed."""
     with trio.fail_after(REPLY_SECONDS), contextlib.suppress(trio.BrokenResourceError):
         assert await stream.receive_some() == b""
 
@@ -169,10 +169,10 @@ async def test_replies_to_what_came_together_leave_together(monkeypatch: pytest.
         assert await stream.receive_some() == framed(b"re:now") * 10
 
 
-async def test_of_connections_that_flood_us_only_so_many_work_before_others_have_their_turn(
+async def test_of_flooding_connections_only_a_few_work_before_others_have_their_turn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # Whenever somebody looks, the slice is over: a turn is one message.
+    # Every check finds the slice over: a turn is one message.
     monkeypatch.setattr(stream_connection, "perf_counter", itertools.count().__next__)
     monkeypatch.setattr(stream_server, "TURNS", 2)
     async with served() as world:
@@ -192,7 +192,7 @@ async def test_of_connections_that_flood_us_only_so_many_work_before_others_have
             turns += 1
             await trio.lowlevel.checkpoint()
         del answered_in[0]  # while they were still being sent
-        # Those of two turns, because trio runs the tasks of one in any order.
+        # Those of two turns, because trio runs the tasks of one turn in any order.
         assert max(answered_in.values()) <= 2 * 2
         for stream in streams:
             assert [await read(stream) for _ in range(20)] == [b"re:now"] * 20
@@ -267,7 +267,7 @@ async def drip(stream: trio.SocketStream) -> None:
             await trio.sleep(SHORT / 4)
 
 
-async def test_a_client_that_says_nothing_is_closed_and_others_are_served_meanwhile() -> None:
+async def test_a_silent_client_is_closed_and_others_are_served_meanwhile() -> None:
     async with served(message=SHORT, per_client=8) as world:
         silent = [await world.connect() for _ in range(5)]
         await world.assert_serves()
@@ -290,7 +290,7 @@ async def test_a_client_that_sends_on_while_we_close_gets_no_reset() -> None:
         assert await read(stream) == b"re:now"
         await assert_ended_with_fin(stream)
         for _ in range(3):
-            # A reset that the one before provoked would break this one.
+            # A reset caused by the previous send would break this one.
             await stream.send_all(framed(b"now"))
             await trio.testing.wait_all_tasks_blocked(0.005)
         assert await stream.receive_some() == b""
@@ -434,7 +434,7 @@ async def test_one_client_cannot_take_the_places_of_the_others() -> None:
 
 
 class Listener:
-    """One that accepts nothing, for a reason."""
+    """A listener whose accept() fails."""
 
     def __init__(self, number: int, *, tries: int) -> None:
         self.left = tries
@@ -449,7 +449,7 @@ class Listener:
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS])
 @pytest.mark.parametrize(("every", "lines"), [(60.0, 1), (0.0, 3)], ids=["soon", "later"])
-async def test_where_descriptors_are_used_up_accepting_pauses_and_says_so_from_time_to_time(
+async def test_without_descriptors_accepting_pauses_and_logs_it_from_time_to_time(
     nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch, number: int, every: float, lines: int
 ) -> None:
     monkeypatch.setattr(stream_server, "_PAUSE", 0.001)
@@ -457,7 +457,7 @@ async def test_where_descriptors_are_used_up_accepting_pauses_and_says_so_from_t
     server = StreamServer(Service(), counters=Counters(), limits=StreamLimits())
     listener = Listener(number, tries=3)
     with structlog.testing.capture_logs() as logs:
-        nursery.start_soon(server.run, listener)  # type: ignore[arg-type]  # it has all that is used of one
+        nursery.start_soon(server.run, listener)  # type: ignore[arg-type]  # it has all used members
         await wait_until(lambda: not listener.left)
     assert [(line["event"], line["cause"]) for line in logs] == [
         ("cannot accept a connection; it waits", "a reason")
@@ -467,7 +467,7 @@ async def test_where_descriptors_are_used_up_accepting_pauses_and_says_so_from_t
 async def test_a_listener_that_is_broken_is_not_served_on() -> None:
     server = StreamServer(Service(), counters=Counters(), limits=StreamLimits())
     with pytest.RaisesGroup(pytest.RaisesExc(OSError, match="a reason")):
-        await server.run(Listener(errno.EBADF, tries=1))  # type: ignore[arg-type]  # it has all that is used of one
+        await server.run(Listener(errno.EBADF, tries=1))  # type: ignore[arg-type]  # it has all used members
 
 
 async def test_many_queries_on_one_connection_leave_nothing_behind() -> None:
@@ -482,7 +482,7 @@ async def test_many_queries_on_one_connection_leave_nothing_behind() -> None:
             return len(gc.get_objects())
 
         after_few = await ask(200)
-        # trio forgets deadlines that are over by the thousand; two objects each.
+        # trio removes expired deadlines by the thousand; two objects each.
         assert await ask(20_000) < after_few + 2500
 
 
@@ -537,7 +537,7 @@ async def test_draining_answers_what_is_under_way_and_ends_every_connection_with
 
 async def test_draining_does_not_wait_on_a_connection_whose_reply_was_being_sent() -> None:
     async with served() as world, await world.connect() as stream:
-        # Too much for the kernel to hold, so the server is in the middle of a send when it is told to stop.
+        # Too much for the buffers of the kernel, so the server is stopped in the middle of a send.
         await stream.send_all(framed(b"huge") * 200)
         await trio.testing.wait_all_tasks_blocked(0.01)
         async with trio.open_nursery() as nursery:
@@ -576,7 +576,7 @@ async def test_table_and_upstream_answers_of_the_largest_size_pass_over_tcp() ->
         assert (ours.rcode, len(ours.answers)) == (upstream.NOERROR, 1)
 
 
-async def test_only_over_tcp_a_client_is_told_how_long_its_connection_may_be_idle() -> None:
+async def test_only_over_tcp_a_client_gets_the_idle_time_of_its_connection() -> None:
     asked = query(OURS, additional=(opt_record(options=option(11)),))
     async with running(limits=StreamLimits(idle=12.5)) as world:
         assert (await world.ask_stream(asked)).endswith(b"\0\x0b\0\2" + (125).to_bytes(2, "big"))
