@@ -13,7 +13,14 @@ from typing import Final
 from dnsproxy.doctor.facts.model import Facts
 from dnsproxy.doctor.facts.probes import Outcome, Probe, Role
 from dnsproxy.doctor.judge.header_annotations import Sends
-from dnsproxy.doctor.judge.header_mode import HeaderMode, declared, header_mode_of, is_understood, overall, that_reached
+from dnsproxy.doctor.judge.header_mode import (
+    HeaderMode,
+    declared,
+    header_mode_of,
+    is_understood,
+    overall,
+    usable_probes,
+)
 from dnsproxy.doctor.judge.paths import Path
 from dnsproxy.doctor.judge.providers import AWS, Provider, provider_of, sends
 from dnsproxy.doctor.judge.short_circuit import Answer, DataPlane, ShortCircuit, data_plane, short_circuit
@@ -88,7 +95,7 @@ def make_controller(path: Path, facts: Facts) -> Controller:
     service = path.service
     plane = data_plane(facts)
     provider = provider_of(service, facts.provider)
-    probes = tuple(probe for probe in that_reached(facts.probes) if probe.service == service.key)
+    probes = tuple(probe for probe in usable_probes(facts.probes) if probe.service == service.key)
     controller = tuple(probe for probe in probes if probe.role is Role.CONTROLLER)
     header_mode = overall([header_mode_of(of_port) for of_port in _by_port(controller)])
     said = declared(service)

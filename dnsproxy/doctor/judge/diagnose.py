@@ -17,7 +17,7 @@ from dnsproxy.doctor.judge.controller import Controller, make_controller
 from dnsproxy.doctor.judge.controller_findings import judge_controller
 from dnsproxy.doctor.judge.dns_findings import judge_dns
 from dnsproxy.doctor.judge.findings import Diagnosis, Finding, Remedy, Severity, Unseen, worst_first
-from dnsproxy.doctor.judge.header_mode import HeaderMode, that_reached
+from dnsproxy.doctor.judge.header_mode import HeaderMode, usable_probes
 from dnsproxy.doctor.judge.path_report import report_path
 from dnsproxy.doctor.judge.paths import Paths, find_paths, near_names, normalize_address
 from dnsproxy.doctor.judge.providers import AWS
@@ -26,7 +26,7 @@ from dnsproxy.doctor.judge.remedies import look_from_inside
 from dnsproxy.doctor.judge.short_circuit import Answer
 
 _SHOWN: Final = 5
-_ALL_OF_THEM: Final = frozenset(["list services", "list ingresses", "list gateways", "list httproutes"])
+_HOST_LISTS: Final = frozenset(["list services", "list ingresses", "list gateways", "list httproutes"])
 """Without one of these lists, unknown hosts may be missing from the diagnosis."""
 
 
@@ -34,7 +34,7 @@ def judge(facts: Facts, paths: Paths | None = None) -> Diagnosis:
     """The diagnosis for the facts; `paths` are those of find_paths, for a caller that has them already."""
     paths = find_paths(facts) if paths is None else paths
     controllers = [make_controller(path, facts) for path in paths.paths]
-    said = [
+    results = [
         *_judge_paths(facts, paths),
         *(
             one
@@ -45,8 +45,8 @@ def judge(facts: Facts, paths: Paths | None = None) -> Diagnosis:
         *(one for controller in controllers for one in _judge_answers(controller, facts)),
         *_judge_need(facts, controllers, paths),
     ]
-    findings = worst_first(one for one in said if isinstance(one, Finding))
-    unseen = tuple(dict.fromkeys([*(one for one in said if isinstance(one, Unseen)), *_refusals(facts, controllers)]))
+    findings = worst_first(one for one in results if isinstance(one, Finding))
+    unseen = tuple(dict.fromkeys([*(one for one in results if isinstance(one, Unseen)), *_unseen(facts, controllers)]))
     return Diagnosis(findings, unseen, _verdict(facts, findings, unseen), report_path(facts, paths))
 
 
@@ -204,11 +204,11 @@ def _works_without(controller: Controller) -> bool:
     return controller.affected is Answer.NO and not controller.short.empty and not controller.loops_back and not aws
 
 
-def _refusals(facts: Facts, controllers: Sequence[Controller]) -> Iterator[Unseen]:
+def _unseen(facts: Facts, controllers: Sequence[Controller]) -> Iterator[Unseen]:
     for fault in facts.dns.faults if facts.dns else ():
         # A failure of pods is a finding already; if they do not fail, their DNS server does not matter.
         yield Unseen("something about the cluster's DNS", fault, matters=False)
-    if facts.probes and not that_reached(facts.probes):
+    if facts.probes and not usable_probes(facts.probes):
         why = "no connection from this machine succeeded: it is not a pod, or a network policy blocks it"
         unknown = any(controller.affected is Answer.UNKNOWN for controller in controllers)
         yield Unseen("the ports of the cluster", why, (look_from_inside(facts),), matters=unknown)
@@ -219,7 +219,7 @@ def _refusals(facts: Facts, controllers: Sequence[Controller]) -> Iterator[Unsee
         steps = (
             (Remedy("grant this right while the doctor runs: reading is enough"),) if "forbidden" in refusal.why else ()
         )
-        yield Unseen(refusal.what, refusal.why, steps, matters=not controllers or refusal.what in _ALL_OF_THEM)
+        yield Unseen(refusal.what, refusal.why, steps, matters=not controllers or refusal.what in _HOST_LISTS)
 
 
 def _verdict(facts: Facts, findings: Sequence[Finding], unseen: Sequence[Unseen]) -> str:

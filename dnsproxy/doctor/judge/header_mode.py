@@ -79,7 +79,7 @@ def is_understood(probe: Probe) -> bool:
     return probe.outcome in _SPOKEN
 
 
-def that_reached(probes: Sequence[Probe]) -> tuple[Probe, ...]:
+def usable_probes(probes: Sequence[Probe]) -> tuple[Probe, ...]:
     """The probes; empty if none reached an address, because then this machine is blocked."""
     return tuple(probes) if any(probe.outcome is not Outcome.UNREACHABLE for probe in probes) else ()
 

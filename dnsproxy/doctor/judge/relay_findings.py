@@ -14,7 +14,7 @@ from dnsproxy.doctor.facts.model import Facts, OwnService, Service
 from dnsproxy.doctor.facts.probes import Outcome, Probe, Role
 from dnsproxy.doctor.judge.controller import Controller
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
-from dnsproxy.doctor.judge.header_mode import HeaderMode, describe, is_understood, that_reached
+from dnsproxy.doctor.judge.header_mode import HeaderMode, describe, is_understood, usable_probes
 from dnsproxy.doctor.judge.remedies import deploy_line, quoted
 
 TRUST_KEYS: Final = ("proxy-real-ip-cidr", "proxy-protocol", "trusted-ips")
@@ -33,7 +33,7 @@ def judge_relay(facts: Facts, controllers: Sequence[Controller], *, used: bool) 
         return
     routed = [controller for controller in controllers if routes_to(part, controller.path.service)]
     wanting = [controller for controller in controllers if controller.header_mode is HeaderMode.REQUIRES]
-    probes = tuple(probe for probe in that_reached(facts.probes) if probe.role is Role.RELAY)
+    probes = tuple(probe for probe in usable_probes(facts.probes) if probe.role is Role.RELAY)
     namespace, name = quoted(part.key)
     if part.ready == 0:
         text = f"no pod of Service {part.key} is ready, so connections to it are refused"
@@ -111,7 +111,7 @@ def _judge_trust(part: OwnService, service: Service) -> Iterator[Finding]:
         networks = parse_networks(text)
         if not networks:
             continue
-        untrusted = tuple(pod for pod in part.pods if not is_within(pod, networks))
+        untrusted = tuple(pod for pod in part.pods if not is_in_networks(pod, networks))
         if untrusted:
             message = (
                 f"the controller does not trust the relay's header: {key} of {service.settings_from} lacks the "
@@ -134,7 +134,7 @@ def parse_networks(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def is_within(address: str, networks: Sequence[str]) -> bool:
+def is_in_networks(address: str, networks: Sequence[str]) -> bool:
     """Whether an address is in one of the networks; an invalid address is in none."""
     try:
         found = ip_address(address)

@@ -1,4 +1,4 @@
-"""Facts as tests need them: one controller behind one load balancer, and whatever is changed about it."""
+"""Facts for tests: one controller behind one load balancer, with changes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def relay_probe(outcome: Outcome) -> Probe:
 
 
 def facts(one: Service | None = None, **fields: Any) -> Facts:
-    """A cluster with kube-proxy, one controller that demands the header, and its short-circuited load balancer."""
+    """A cluster with kube-proxy, one controller that requires the header, and its short-circuited load balancer."""
     one = one if one is not None else service()
     status = tuple(text for point in one.points for text in (point.ip, point.hostname) if text)
     base = Facts(
@@ -123,11 +123,11 @@ def ids(diagnosis: Diagnosis) -> set[str]:
 
 
 def bad(diagnosis: Diagnosis) -> set[str]:
-    """The ids of what is wrong."""
+    """The ids of warnings and problems."""
     wrong = (Severity.WARNING, Severity.PROBLEM)
     return {finding.id for finding in diagnosis.findings if finding.severity in wrong}
 
 
 def lines(finding: Finding) -> list[str]:
-    """All that is to be typed."""
+    """All lines to type."""
     return [line for step in finding.steps for line in step.lines]

@@ -1,4 +1,4 @@
-"""The command line: files in and out, bad usage, exit statuses, and text that cannot drive a terminal."""
+"""The command line: files in and out, bad usage, exit statuses, and text that cannot control a terminal."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def file(tmp_path: Path) -> Path:
     ids=["a fault", "installed", "nothing needed", "from outside", "no hosts"],
 )
 @pytest.mark.parametrize("output", ["text", "json"])
-def test_the_status_is_that_of_the_diagnosis_whatever_its_form(seen: Facts, status: int, output: str) -> None:
+def test_the_status_is_that_of_the_diagnosis_in_every_format(seen: Facts, status: int, output: str) -> None:
     result = doctor("--from", "-", "--output", output, given=format_facts(seen))
     assert result.exit_code == status, result.stderr
     if output == "json":
@@ -58,7 +58,7 @@ def test_a_file_is_judged_and_saved_again(file: Path, tmp_path: Path) -> None:
     assert "[short-circuited]" in result.stdout
 
 
-def test_a_host_narrows_what_a_file_says(file: Path) -> None:
+def test_a_host_narrows_the_diagnosis_of_a_file(file: Path) -> None:
     assert "host-unknown" in doctor("other.example.org", "--from", str(file)).stdout
     assert doctor("APP.example.org.", "--from", str(file)).stdout.startswith(f"{HOST}, Kubernetes")
 
@@ -87,7 +87,7 @@ def test_bad_usage_is_one_line_and_status_2(arguments: list[str], said: str) -> 
     assert "Traceback" not in result.output
 
 
-def test_a_place_that_cannot_be_written_is_told(file: Path) -> None:
+def test_a_file_that_cannot_be_written_is_an_error(file: Path) -> None:
     result = doctor("--from", str(file), "--save", "/nowhere/facts.json")
     assert result.exit_code == 2
     assert "--save /nowhere/facts.json" in result.stderr
@@ -98,7 +98,7 @@ def test_without_a_cluster_it_could_not_look(tmp_path: Path) -> None:
     assert result.exit_code == 3
 
 
-def test_text_of_the_cluster_drives_no_terminal() -> None:
+def test_text_from_the_cluster_cannot_control_a_terminal() -> None:
     evil = "\x1b[2J[red]evil[/red]\u202e\r\n"
     seen = replace(facts(), hosts=(Host(HOST, f"Ingress {evil}", evil, (BALANCER,)), Host("b", evil)), rejected=(evil,))
     for output in ("text", "json"):
@@ -108,14 +108,14 @@ def test_text_of_the_cluster_drives_no_terminal() -> None:
     assert "[red]evil" in doctor("--from", "-", given=format_facts(seen)).stdout
 
 
-def test_colour_is_for_terminals_and_whoever_asks(file: Path) -> None:
+def test_colour_is_for_terminals_and_on_request(file: Path) -> None:
     assert "\x1b" not in doctor("--from", str(file)).stdout
     assert "\x1b" not in doctor("--from", str(file), NO_COLOR="").stdout
     assert "\x1b[" in doctor("--from", str(file), NO_COLOR="", FORCE_COLOR="1").stdout
 
 
 @pytest.mark.parametrize("columns", ["40", "72", "300"])
-def test_prose_is_broken_and_commands_are_not(file: Path, columns: str) -> None:
+def test_prose_is_wrapped_and_commands_are_not(file: Path, columns: str) -> None:
     lines = doctor("--from", str(file), COLUMNS=columns).stdout.splitlines()
     commands = [line for line in lines if line.startswith("      ")]
     assert any(line.strip() == "kubectl apply -k deploy/overlays/kubeadm" for line in commands)

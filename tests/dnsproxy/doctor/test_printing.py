@@ -28,7 +28,7 @@ DIAGNOSIS = Diagnosis(
 
 
 class Terminal(io.TextIOWrapper):
-    """A stream that is a terminal, or says so."""
+    """A stream that claims to be a terminal."""
 
     def __init__(self, *, encoding: str = "utf-8", terminal: bool = True) -> None:
         super().__init__(io.BytesIO(), encoding=encoding)
@@ -69,7 +69,7 @@ def test_a_stream_that_cannot_encode_the_marks_gets_ascii() -> None:
     assert text.isascii()
 
 
-def test_colour_says_nothing_that_the_text_does_not_say() -> None:
+def test_colour_adds_no_meaning() -> None:
     plain, coloured = (format_diagnosis(DIAGNOSIS, facts(), Style(colour=colour)) for colour in (False, True))
     assert "\x1b[1;31m✗ problem\x1b[0m" in coloured
     assert "\x1b[1;31mthis cluster: pods fail\x1b[0m" in coloured

@@ -1,4 +1,4 @@
-"""What is read of an API server becomes facts: all kinds, all refusals, and nothing that is no business of a file."""
+"""Reading an API server: all kinds of objects and failures become facts, and private data does not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PLACES: Final = Places(ServiceRef(), ObjectRef("switchback", "dnsproxy"))
 
 
 class Api:
-    """An API server out of a mapping of paths; lists are `items`."""
+    """An API server that serves a mapping of paths; a list is served as `items`."""
 
     def __init__(self, objects: Mapping[str, Any], *, status: Mapping[str, int] | None = None) -> None:
         self.objects = {"/version": {"gitVersion": "v1.34.4"}} | dict(objects)
@@ -97,7 +97,7 @@ DAEMON_SETS: Final = "/apis/apps/v1/daemonsets"
 MAPS: Final = "/api/v1/namespaces/kube-system/configmaps"
 
 
-async def test_a_cluster_is_read_with_get_and_list_alone() -> None:
+async def test_a_cluster_is_read_with_get_and_list_only() -> None:
     default = {"metadata": {"name": "nginx", "annotations": {"ingressclass.kubernetes.io/is-default-class": "true"}},
                "spec": {"controller": "k8s.io/ingress-nginx"}}  # fmt: skip
     api = Api(
@@ -196,7 +196,7 @@ async def test_hosts_of_gateways_are_those_of_the_server() -> None:
     ],
     ids=["cilium", "antrea", "calico ebpf", "calico", "kube-router", "digest", "without pods", "unreadable", "none"],
 )  # fmt: skip
-async def test_the_data_plane_is_known_by_its_workloads(objects: Mapping[str, Any], expected: list[Any]) -> None:
+async def test_the_data_plane_is_recognised_by_its_workloads(objects: Mapping[str, Any], expected: list[Any]) -> None:
     seen = await Api(objects).read()
     assert [(one.name, one.version, one.settings) for one in seen.components] == expected
 
@@ -211,25 +211,25 @@ async def test_the_data_plane_is_known_by_its_workloads(objects: Mapping[str, An
         ("/api/v1/nodes", "list nodes"),
     ],
 )
-async def test_what_cannot_be_read_is_a_refusal_and_the_rest_is_read(path: str, what: str, code: int) -> None:
+async def test_a_failed_read_is_noted_and_the_rest_is_read(path: str, what: str, code: int) -> None:
     seen = await Api({INGRESSES: [INGRESS]}, status={path: code}).read()
     assert what in {refusal.what for refusal in seen.refusals}
     assert seen.server_version == "v1.34.4"
 
 
 @pytest.mark.parametrize("code", [401, 500, 503])
-async def test_a_server_that_tells_nothing_at_all_ends_the_look(code: int) -> None:
+async def test_a_server_that_cannot_be_used_ends_the_look(code: int) -> None:
     with pytest.raises(StartError, match="could not be asked") as caught:
         await Api({}, status={"/version": code}).read()
     assert caught.value.status == 3
 
 
-async def test_a_version_that_is_not_told_is_no_reason_to_stop() -> None:
+async def test_a_missing_version_does_not_end_the_look() -> None:
     assert (await Api({}, status={"/version": 403}).read()).server_version == ""
     assert (await Api({"/version": ["a"]}).read()).server_version == ""
 
 
-async def test_long_lists_come_in_pages_and_one_bad_object_spoils_none() -> None:
+async def test_long_lists_come_in_pages_and_a_bad_object_is_skipped() -> None:
     good = [{"metadata": {"name": f"s{number}", "namespace": "a"}} for number in range(1200)]
     api = Api({"/api/v1/services": [*good, {"metadata": {"name": None}}, {"spec": {}}]})
     async with api.client() as client:
@@ -310,11 +310,11 @@ def test_the_config_map_of_a_controller_is_named_by_its_arguments(words: list[st
         ([], {}),
     ],
 )
-def test_whom_traefik_believes_is_among_its_arguments(words: list[str], expected: dict[str, str]) -> None:
+def test_the_networks_that_traefik_trusts_are_in_its_arguments(words: list[str], expected: dict[str, str]) -> None:
     assert settings_of_words(words) == expected
 
 
 @pytest.mark.parametrize("text", ["", "garbage {", "<html>", 'a{source="x"} not-a-number\n', "\x00"])
-def test_metrics_that_are_none_tell_nothing(text: str) -> None:
+def test_invalid_metrics_change_nothing(text: str) -> None:
     page = Admin("dnsproxy", "a", True)
     assert with_metrics(page, text) == page

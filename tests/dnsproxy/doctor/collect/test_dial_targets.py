@@ -30,7 +30,7 @@ def targets_of(seen: Facts, lookups: tuple[Lookup, ...] = ()) -> tuple[DialTarge
         (Port(9100), None),
     ],
 )
-def test_only_web_ports_are_asked(port: Port, tls: bool | None) -> None:
+def test_only_web_ports_are_probed(port: Port, tls: bool | None) -> None:
     assert is_tls(port) is tls
 
 
@@ -45,7 +45,7 @@ def test_a_controller_is_dialled_three_times_and_its_load_balancer_once() -> Non
     assert not [target for target in targets if target.role is Role.RELAY]
 
 
-def test_the_relay_is_dialled_where_there_is_one() -> None:
+def test_the_relay_is_dialled_if_it_exists() -> None:
     relay = [target for target in targets_of(installed()) if target.role is Role.RELAY]
     assert [str(target.endpoint) for target in relay] == [f"{RELAY}:80", f"{RELAY}:443"]
 
@@ -60,7 +60,7 @@ def test_a_hostname_in_the_status_is_dialled_by_its_public_addresses() -> None:
 
 
 @pytest.mark.parametrize("address", ["example.org", "10.0.0.1/8", "", "::g"])
-def test_what_is_no_address_is_not_dialled(address: str) -> None:
+def test_an_invalid_address_is_not_dialled(address: str) -> None:
     lookups = (Lookup("lb.example.org", "public", "x", (address,)),)
     targets = targets_of(facts(service(points=HOSTNAME)), lookups)
     assert not [target for target in targets if target.role is Role.BALANCER]
@@ -71,18 +71,18 @@ def wide(count: int) -> Facts:
     return facts(hosts=hosts)
 
 
-def test_however_many_hosts_there_are_the_look_is_bounded() -> None:
+def test_the_look_is_bounded_for_any_number_of_hosts() -> None:
     seen = wide(5000)
     assert len(names_to_look_up(seen, find_paths(seen))) == MOST_LOOKUPS
     assert len(targets_of(seen)) == 8
 
 
-def test_the_asked_host_comes_first_and_is_the_one_that_is_dialled() -> None:
+def test_the_requested_host_comes_first_and_is_dialled() -> None:
     seen = facts(hostname=HOST)
     assert names_to_look_up(seen, find_paths(seen))[0] == HOST
     assert {target.hostname for target in targets_of(seen)} == {HOST}
 
 
-def test_a_wildcard_is_asked_by_a_name_that_it_covers() -> None:
+def test_a_wildcard_is_queried_by_a_name_that_it_covers() -> None:
     assert name_to_ask("*.example.org") == "switchback-doctor.example.org"
     assert name_to_ask("app.example.org") == "app.example.org"

@@ -1,4 +1,4 @@
-"""Every way in which a connection can end is an outcome, and each ends."""
+"""Every end of a connection is an outcome, and every connection ends."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def reset(stream: trio.SocketStream) -> None:
 
 
 async def refuse_and_reset(stream: trio.SocketStream) -> None:
-    """As a server that closes with part of the request unread; no end of a line in what it says."""
+    """A server that closes with a part of the request unread; its response has no line end."""
     async with stream:
         await stream.receive_some(1)
         await stream.send_all(b"<p>Error code: 400")
@@ -88,21 +88,21 @@ def target(endpoint: Endpoint, *, tls: bool = False, header: Header = Header.PLA
          "closed in a handshake",
          "HTTP to a handshake", "handshake_failure", "unrecognized_name", "unexpected_message", "protocol_version"],
 )  # fmt: skip
-async def test_what_a_server_does_is_an_outcome(handler: Handler, tls: bool, outcome: Outcome) -> None:
+async def test_every_reaction_of_a_server_is_an_outcome(handler: Handler, tls: bool, outcome: Outcome) -> None:
     async with listening(handler) as endpoint:
         probe = await dial(target(endpoint, tls=tls))
     assert probe.outcome is outcome, probe.detail
 
 
 @pytest.mark.parametrize("tls", [False, True])
-async def test_a_server_that_says_nothing_is_left_in_time(monkeypatch: pytest.MonkeyPatch, tls: bool) -> None:
+async def test_a_silent_server_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch, tls: bool) -> None:
     monkeypatch.setattr(dialling, "ANSWER_SECONDS", 0.2)
     async with listening(say_nothing) as endpoint:
         probe = await dial(target(endpoint, tls=tls))
     assert probe.outcome is Outcome.SILENT
 
 
-async def test_nobody_there_is_refused() -> None:
+async def test_a_closed_port_is_refused() -> None:
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
     endpoint = Endpoint("127.0.0.1", listeners[0].socket.getsockname()[1])
     await listeners[0].aclose()
@@ -116,7 +116,7 @@ async def test_no_route_is_unreachable() -> None:
 
 
 @pytest.mark.parametrize("header", list(Header))
-async def test_a_tls_server_is_answered_whoever_signed_its_certificate(header: Header) -> None:
+async def test_a_tls_server_counts_as_answered_with_any_certificate(header: Header) -> None:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     trustme.CA().issue_cert("other.example.org").configure_cert(context)
     seen: list[bytes] = []
@@ -140,7 +140,7 @@ async def test_a_tls_server_is_answered_whoever_signed_its_certificate(header: H
     assert seen == [HEADERS[header]]
 
 
-def test_the_headers_are_those_that_the_relay_sends_of_its_own() -> None:
+def test_the_headers_are_those_of_the_relays_own_connections() -> None:
     assert HEADERS[Header.V1] == format_v1(LOCAL)
     assert HEADERS[Header.V2] == format_v2(LOCAL)
 
@@ -157,11 +157,11 @@ def test_the_headers_are_those_that_the_relay_sends_of_its_own() -> None:
         (b"\xff" * 100, Outcome.GARBAGE),
     ],
 )
-def test_the_first_line_says_what_it_is(received: bytes, outcome: Outcome) -> None:
+def test_the_first_line_decides_the_outcome(received: bytes, outcome: Outcome) -> None:
     assert judge_response(received)[0] is outcome
 
 
-async def test_many_are_dialled_and_told_in_their_order() -> None:
+async def test_many_are_dialled_and_reported_in_order() -> None:
     told: list[int] = []
     async with listening(saying(b"HTTP/1.1 200 OK\r\n\r\n")) as endpoint:
         targets = [target(endpoint, header=header) for header in Header]

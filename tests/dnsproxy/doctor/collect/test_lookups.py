@@ -20,7 +20,7 @@ Answering = Callable[[dnslib.DNSRecord], bytes]
 
 @asynccontextmanager
 async def server(answer: Answering) -> AsyncIterator[Endpoint]:
-    """Answers over UDP with what a function makes of the query; nothing where that is empty."""
+    """A UDP server that answers with the result of a function; an empty result is not sent."""
     with trio.socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         await sock.bind(("127.0.0.1", 0))
 
@@ -84,7 +84,7 @@ async def test_a_reply_is_addresses_or_a_fault(
         pytest.param(lambda _: b"\0" * 600, id="zeros"),
     ],
 )
-async def test_a_server_that_makes_no_sense_is_left_in_time(answer: Answering, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_broken_server_is_given_up_in_time(answer: Answering, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookups, "SECONDS", 0.3)
     async with server(answer) as endpoint:
         found = await look_up("a.example.org", "cluster", endpoint)
@@ -92,12 +92,12 @@ async def test_a_server_that_makes_no_sense_is_left_in_time(answer: Answering, m
     assert found.fault
 
 
-async def test_a_name_that_no_query_can_hold_is_a_fault() -> None:
+async def test_a_name_that_does_not_fit_into_a_query_is_a_fault() -> None:
     found = await look_up("a" * 70 + ".example.org", "cluster", Endpoint("127.0.0.1", 9))
     assert found.fault
 
 
-async def test_a_wildcard_is_asked_by_a_name_below_it() -> None:
+async def test_a_wildcard_is_queried_by_a_name_below_it() -> None:
     asked: list[str] = []
 
     def answer(query: dnslib.DNSRecord) -> bytes:
@@ -110,7 +110,7 @@ async def test_a_wildcard_is_asked_by_a_name_below_it() -> None:
     assert found.hostname == "*.example.org"
 
 
-async def test_all_of_them_together_take_a_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_all_look_ups_together_take_a_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookups, "ALL_SECONDS", 0.2)
     async with server(lambda _: b"") as endpoint:
         found = await look_up_all(["a.example.org"], {"public": endpoint})

@@ -1,4 +1,4 @@
-"""The file of facts: what comes back is what was saved, and whatever comes is judged or refused."""
+"""The file of facts: a saved value comes back unchanged, and any input is judged or refused."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dnsproxy.doctor.judge.paths import find_paths
 from dnsproxy.doctor.printing import format_diagnosis
 from tests.dnsproxy.doctor.making import HOST, HOSTNAME, STANZA, facts, installed, service
 
-# Texts that some module takes for something, among any others.
+# Texts with a meaning to some module, among others.
 WORDS = st.sampled_from(
     ["", "a", "web/shop", "10.96.0.10", "10.96.0.53:53", "203.0.113.10", "2001:db8::1", "app.example.org",
      "*.example.org", "nginx", "Proxy", "VIP", "cluster", "public", "yes", "no", "silent", "partly", "kube-proxy",
@@ -78,7 +78,7 @@ def some_fields(draw: st.DrawFn, kind: Any) -> dict[str, Any]:
 
 @st.composite
 def nearly_real(draw: st.DrawFn) -> Facts:
-    """A cluster that hangs together but for a few fields: anything at all seldom reaches the inner judgements."""
+    """A consistent cluster except for a few fields: random facts seldom reach the inner judgements."""
     base = draw(st.sampled_from([facts(), installed(), facts(probes=(), probed=False), installed(hostname=HOST)]))
     one = replace(base.services[0], **some_fields(draw, Service))
     probes = tuple(replace(probe, outcome=draw(st.sampled_from(Outcome)), service=one.key) for probe in base.probes)
@@ -107,7 +107,7 @@ def test_any_facts_are_judged_printed_and_the_same_after_a_file(seen: Facts) -> 
 
 
 def unquoted(line: str) -> set[str]:
-    """What a shell would take for more than a part of a word; `<` stands in a line of ours."""
+    """Unquoted characters that a shell interprets; `<` is allowed, because one of our lines has it."""
     return set(re.sub(r"'[^']*'", "", line)) & set(";&|$`()>\\")
 
 
@@ -115,7 +115,7 @@ HOSTILE = ("x; reboot", "$(reboot)", "`reboot`", "a&reboot", "a b", "it's")
 
 
 @pytest.mark.parametrize("word", HOSTILE)
-def test_what_a_file_holds_runs_nothing_when_a_command_is_pasted(word: str) -> None:
+def test_hostile_facts_run_nothing_when_a_command_is_pasted(word: str) -> None:
     beta = "service.beta.kubernetes.io/aws-load-balancer-"
     loop = {f"{beta}type": "nlb", f"{beta}target-group-attributes": word}
     controllers = [service(key=f"{word}/{word}"), service(loop, points=HOSTNAME, key=f"{word}/{word}")]
@@ -141,7 +141,7 @@ def command_lines(diagnosis: Diagnosis) -> list[str]:
 
 @settings(max_examples=50)
 @given(nearly_real())
-def test_what_is_wrong_decides_the_status(seen: Facts) -> None:
+def test_problems_and_warnings_decide_the_status(seen: Facts) -> None:
     diagnosis = judge(seen)
     wrong = [finding for finding in diagnosis.findings if finding.severity in (Severity.PROBLEM, Severity.WARNING)]
     assert (diagnosis.status == 1) is bool(wrong)
@@ -180,23 +180,23 @@ def test_a_file_comes_back_as_it_was(seen: Facts) -> None:
         b"[" * 100_000,
     ],
 )
-def test_what_holds_no_facts_is_refused_on_one_line(octets: bytes) -> None:
+def test_an_invalid_file_is_refused_in_one_line(octets: bytes) -> None:
     with pytest.raises(BadFacts) as caught:
         parse_facts(octets)
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_without_end_is_refused_before_it_is_read() -> None:
+def test_a_file_that_is_too_large_is_refused() -> None:
     with pytest.raises(BadFacts, match="larger than"):
         parse_facts(b" " * (LARGEST + 1))
 
 
-def test_what_a_later_version_adds_is_passed_over() -> None:
+def test_fields_of_a_later_version_are_ignored() -> None:
     octets = format_facts(facts()).replace(b'"version": 1,', b'"version": 1, "later": [1],', 1)
     assert parse_facts(octets) == facts()
 
 
 def test_no_field_has_room_for_a_secret() -> None:
-    """Only these maps take any key, and what fills them takes those of a list."""
+    """Only maps take arbitrary keys, and the code that fills them takes the keys of a list."""
     schema = json.dumps(msgspec.json.schema(Facts)).lower()
     assert not any(word in schema for word in ("token", "secret", "password", "certificate", "authorization"))

@@ -1,4 +1,4 @@
-"""Short circuit, header and load balancer together: what is said of one controller."""
+"""Short circuit, header and load balancer together: the findings about one controller."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ DECLARED: dict[str, Any] = {
          "wanted, not sent", "wanted and not sent, a hostname", "MetalLB", "dead controller",
          "from outside, switched on", "from outside", "from outside, a hostname", "from outside, ipMode Proxy",
          "from outside, as its settings say", "from outside, switched off", "from outside, MetalLB",
-         "nobody knows the data plane", "no status"],
+         "unknown data plane", "no status"],
 )  # fmt: skip
 def test_a_state_has_its_findings_and_its_status(seen: Facts, wrong: set[str], status: int) -> None:
     diagnosis = judge(seen)
@@ -78,7 +78,7 @@ def test_a_state_has_its_findings_and_its_status(seen: Facts, wrong: set[str], s
     assert diagnosis.status == status
 
 
-def test_a_connection_that_was_answered_beats_what_was_worked_out() -> None:
+def test_an_answered_connection_overrides_what_was_derived() -> None:
     probes = (*controller_probes(REQUIRES), balancer_probe(Outcome.ANSWERED))
     diagnosis = diagnose(service(HETZNER_ON), probes=probes)
     assert "reached" in ids(diagnosis)
@@ -86,19 +86,19 @@ def test_a_connection_that_was_answered_beats_what_was_worked_out() -> None:
 
 
 @pytest.mark.parametrize("outcome", [Outcome.CLOSED, Outcome.RESET, Outcome.SILENT, Outcome.BAD_REQUEST])
-def test_a_connection_that_failed_is_evidence_of_the_short_circuit(outcome: Outcome) -> None:
+def test_a_failed_connection_is_evidence_of_the_short_circuit(outcome: Outcome) -> None:
     probes = (*controller_probes(REQUIRES), balancer_probe(outcome))
     finding = named(diagnose(service(HETZNER_ON), probes=probes), "short-circuited")
     assert f"203.0.113.10:80 (HTTP): plain {outcome.value}" in finding.evidence
 
 
-def test_a_load_balancer_that_fails_without_a_short_circuit_is_told_apart() -> None:
+def test_a_load_balancer_that_fails_without_a_short_circuit_is_another_finding() -> None:
     probes = (*controller_probes(REQUIRES), balancer_probe(Outcome.UNREACHABLE))
     diagnosis = diagnose(service(HETZNER_ON, points=PROXY_MODE), probes=probes)
     assert bad(diagnosis) == {"balancer-unserved"}
 
 
-def test_where_nothing_can_be_reached_it_is_here_that_something_is_in_the_way() -> None:
+def test_if_nothing_can_be_reached_this_machine_is_blocked() -> None:
     unreachable = (Outcome.UNREACHABLE,) * 3
     probes = (*controller_probes(unreachable), balancer_probe(Outcome.UNREACHABLE))
     diagnosis = diagnose(service(), probes=probes)
@@ -109,7 +109,7 @@ def test_where_nothing_can_be_reached_it_is_here_that_something_is_in_the_way() 
     assert bad(well) == set()
 
 
-def test_a_controller_that_takes_both_needs_no_relay() -> None:
+def test_a_controller_that_accepts_both_needs_no_relay() -> None:
     finding = named(diagnose(probes=controller_probes(ACCEPTS)), "takes-both")
     assert lines(finding) == ["DNSPROXY_TARGET_FOR=nginx=service:ingress-nginx/ingress-nginx-controller"]
 
@@ -154,13 +154,13 @@ def _with_class(base: Facts, probes: object) -> Facts:
     return replace(base, classes=(Class("nginx", "k8s.io/ingress-nginx"),), probes=probes)
 
 
-def test_bare_metal_that_is_reached_is_well() -> None:
+def test_bare_metal_that_is_reached_is_healthy() -> None:
     base = facts(service(points=(), type="NodePort", labels={"app.kubernetes.io/name": "ingress-nginx"}))
     seen = _with_class(base, (*controller_probes(REQUIRES), balancer_probe(Outcome.ANSWERED)))
     assert judge(seen).status == ExitStatus.DONE
 
 
-def test_from_outside_the_lines_that_look_from_inside_are_given() -> None:
+def test_outside_the_cluster_the_lines_to_look_from_inside_are_given() -> None:
     diagnosis = diagnose(service(), probes=(), probed=False, hostname="app.example.org")
     (unseen,) = diagnosis.unseen
     told = [line for step in unseen.steps for line in step.lines]
@@ -177,7 +177,7 @@ def test_a_switch_that_is_missing_is_given_as_the_command_that_sets_it() -> None
     assert lines(named(diagnose(service(scaleway)), "header-missing"))[0].endswith("proxy-protocol-v1='*'")
 
 
-def test_an_annotation_that_holds_more_is_not_overwritten() -> None:
+def test_an_annotation_with_other_settings_is_not_overwritten() -> None:
     upcloud = {"service.beta.kubernetes.io/upcloud-load-balancer-config": '{"name": "web"}'}
     assert named(diagnose(service(upcloud)), "header-missing").steps[0].lines == ()
 
@@ -186,7 +186,7 @@ def test_a_header_from_a_proxy_before_metallb_is_no_fault() -> None:
     assert named(diagnose(service(METALLB, points=HOSTNAME)), "header-from-outside").severity is Severity.INFO
 
 
-def test_an_installation_turns_the_fault_into_something_that_is_well() -> None:
+def test_an_installation_turns_the_fault_into_an_ok_finding() -> None:
     diagnosis = judge(installed(service(HETZNER_ON)))
     assert bad(diagnosis) == set()
     assert named(diagnosis, "short-circuit-answered").severity is Severity.OK

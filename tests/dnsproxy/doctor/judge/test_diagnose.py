@@ -1,4 +1,4 @@
-"""The state of our own parts: one fault at a time, each named, and nothing else named with it."""
+"""Diagnoses of whole clusters, mostly of our own parts: one fault at a time gives its finding and no other."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def relay(seen: Facts, **fields: Any) -> Facts:
 
 
 def asked(seen: Facts, **fields: Any) -> Facts:
-    """Where the stanza does nothing, names lead to the load balancer."""
+    """Without a working stanza, names resolve to the load balancer."""
     return replace(seen, lookups=PUBLIC, loaded=NOT_LOADED, **fields)
 
 
@@ -139,7 +139,7 @@ FAULTS: list[Any] = [
     pytest.param(
         lambda one: relay(one, settings={"PROXY_ROUTE": "8080=other.elsewhere.svc:80"}),
         {"relay-backend-other"},
-        id="the relay leads to another controller",
+        id="the relay routes to another controller",
     ),
     pytest.param(
         lambda one: without_relay_probe(one, Outcome.BAD_REQUEST), {"relay-header-unwanted"}, id="answered with 400"
@@ -161,10 +161,10 @@ def _trusting(networks: str) -> Any:
     return service(settings=settings, settings_from="ConfigMap ingress-nginx/ingress-nginx-controller")
 
 
-@pytest.mark.parametrize(("break_it", "expected"), FAULTS)
-def test_a_fault_is_named_and_nothing_else(break_it: Callable[[Facts], Facts], expected: set[str]) -> None:
+@pytest.mark.parametrize(("with_fault", "expected"), FAULTS)
+def test_a_fault_gives_its_finding_and_no_other(with_fault: Callable[[Facts], Facts], expected: set[str]) -> None:
     assert bad(judge(installed())) == set()
-    diagnosis = judge(break_it(installed()))
+    diagnosis = judge(with_fault(installed()))
     assert bad(diagnosis) == expected
     assert diagnosis.status == 1
     for finding in diagnosis.findings:
@@ -172,7 +172,7 @@ def test_a_fault_is_named_and_nothing_else(break_it: Callable[[Facts], Facts], e
             assert finding.steps, f"{finding.id} says nothing of what to do"
 
 
-def test_a_class_whose_controller_takes_no_header_is_not_to_be_led_to_the_relay() -> None:
+def test_a_class_whose_controller_rejects_the_header_must_not_use_the_relay() -> None:
     plain = service(key="traefik/traefik", points=(BalancerAddress(ip="203.0.113.20"),), cluster_ips=("10.96.0.81",))
     host = Host("plain.example.org", "Ingress web/plain", "traefik", ("203.0.113.20",))
     probes = tuple(replace(probe, service=plain.key, endpoint="10.96.0.81:80") for probe in controller_probes(REJECTS))
@@ -205,17 +205,17 @@ def test_a_class_whose_controller_takes_no_header_is_not_to_be_led_to_the_relay(
         ("", True),
     ],
 )
-def test_who_is_trusted_is_a_question_of_networks(networks: str, trusted: bool) -> None:
+def test_trust_depends_on_networks(networks: str, trusted: bool) -> None:
     diagnosis = judge(replace(installed(), services=(_trusting(networks),)))
     assert ("relay-not-trusted" not in ids(diagnosis)) is trusted
 
 
-def test_the_line_that_trusts_the_relay_keeps_who_was_trusted() -> None:
+def test_the_line_that_trusts_the_relay_keeps_the_trusted_networks() -> None:
     diagnosis = judge(replace(installed(), services=(_trusting("192.168.0.0/16"),)))
     assert lines(named(diagnosis, "relay-not-trusted")) == ['proxy-real-ip-cidr: "192.168.0.0/16,10.244.0.0/16"']
 
 
-def test_node_local_dns_is_no_fault_where_the_stanza_stands_in_it() -> None:
+def test_node_local_dns_is_no_fault_if_it_has_the_stanza() -> None:
     target = "stubDomains in ConfigMap kube-system/kube-dns"
     stanza = Stanza(target, "stub-domains", ("example.org.",), (f"{DNSPROXY}:53",))
     seen = dns(installed(), stanzas=(stanza,), decides=("kube-system/kube-dns",), **NODE_LOCAL)
@@ -225,16 +225,16 @@ def test_node_local_dns_is_no_fault_where_the_stanza_stands_in_it() -> None:
     assert "stanza-not-loaded" in ids(unloaded)
 
 
-def test_a_cache_that_passes_names_on_is_not_in_the_way() -> None:
+def test_a_cache_that_forwards_names_is_no_fault() -> None:
     seen = dns(asked(installed()), node_local_passes_on=True, **NODE_LOCAL)
     assert "node-local-bypass" not in ids(judge(seen))
 
 
-def test_what_is_installed_without_our_marks_works_all_the_same() -> None:
+def test_an_installation_without_our_markers_works() -> None:
     assert bad(judge(dns(installed(), stanzas=()))) == set()
 
 
-def test_from_outside_a_whole_installation_is_neither_well_nor_wrong() -> None:
+def test_outside_the_cluster_a_complete_installation_is_neither_healthy_nor_faulty() -> None:
     seen = replace(installed(), probed=False, probes=(), lookups=(), loaded=(), answers=())
     diagnosis = judge(seen)
     assert bad(diagnosis) == set()
@@ -245,7 +245,7 @@ def test_from_outside_a_whole_installation_is_neither_well_nor_wrong() -> None:
 @pytest.mark.parametrize(
     ("points", "told"), [(PROXY_MODE, True), (HOSTNAME, True), (OLD_IP, False)], ids=["ipMode", "hostname", "needed"]
 )
-def test_what_is_needed_no_longer_is_to_be_taken_out(points: tuple[BalancerAddress, ...], told: bool) -> None:
+def test_an_installation_that_is_no_longer_needed_is_a_finding(points: tuple[BalancerAddress, ...], told: bool) -> None:
     diagnosis = judge(installed(service(points=points)))
     assert ("no-longer-needed" in ids(diagnosis)) is told
     if told:
@@ -255,7 +255,7 @@ def test_what_is_needed_no_longer_is_to_be_taken_out(points: tuple[BalancerAddre
         assert diagnosis.status == ExitStatus.DONE
 
 
-def test_it_is_not_called_needless_where_something_is_not_known() -> None:
+def test_an_installation_counts_as_needed_while_something_is_unknown() -> None:
     seen = installed(service(points=PROXY_MODE))
     assert "no-longer-needed" not in ids(judge(replace(seen, hostname=HOST)))
     assert "no-longer-needed" not in ids(judge(replace(seen, components=())))
@@ -267,7 +267,7 @@ def test_it_is_not_called_needless_where_something_is_not_known() -> None:
     assert "no-longer-needed" not in ids(judge(aws))
 
 
-def test_a_cluster_that_needs_nothing_is_told_so() -> None:
+def test_a_cluster_without_need_gets_that_verdict() -> None:
     diagnosis = judge(facts(service(points=HOSTNAME)))
     assert diagnosis.verdict == "this cluster: no host of this cluster needs Switchback"
 

@@ -1,4 +1,4 @@
-"""What probes say about the header that a port wants."""
+"""The header mode of a port, from probes and from settings."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ O = Outcome  # noqa: E741  # a table is read across
         ((O.UNREACHABLE, O.CLOSED, O.REFUSED), HeaderMode.UNKNOWN),
     ],
 )
-def test_three_outcomes_make_one_speech(outcomes: tuple[Outcome, ...], expected: HeaderMode) -> None:
+def test_three_outcomes_give_one_mode(outcomes: tuple[Outcome, ...], expected: HeaderMode) -> None:
     assert header_mode_of(controller_probes(outcomes)) is expected
 
 
-def test_a_port_that_was_not_asked_everything_says_less() -> None:
+def test_without_all_probes_the_mode_is_unknown() -> None:
     probes = controller_probes(REQUIRES)
     assert header_mode_of(()) is HeaderMode.UNKNOWN
     assert header_mode_of(probes[:1]) is HeaderMode.UNKNOWN
@@ -49,7 +49,7 @@ def test_a_port_that_was_not_asked_everything_says_less() -> None:
     assert header_mode_of(controller_probes(REJECTS)[:1]) is HeaderMode.UNKNOWN
 
 
-def test_every_combination_has_a_speech_and_none_calls_an_answered_port_dead() -> None:
+def test_every_combination_has_a_mode_and_an_answered_port_is_never_dead() -> None:
     for outcomes in itertools.product(Outcome, repeat=3):
         found = header_mode_of(controller_probes(outcomes))
         assert (found is HeaderMode.REQUIRES) <= (outcomes[0] not in (O.ANSWERED, O.ALERT))
@@ -67,7 +67,7 @@ def test_every_combination_has_a_speech_and_none_calls_an_answered_port_dead() -
         ([], HeaderMode.UNKNOWN),
     ],
 )
-def test_the_port_that_makes_pods_fail_speaks_for_all(modes: list[HeaderMode], expected: HeaderMode) -> None:
+def test_the_port_that_makes_pods_fail_decides(modes: list[HeaderMode], expected: HeaderMode) -> None:
     assert overall(modes) is expected
 
 
@@ -84,7 +84,7 @@ def test_the_port_that_makes_pods_fail_speaks_for_all(modes: list[HeaderMode], e
         ({}, HeaderMode.UNKNOWN),
     ],
 )
-def test_settings_speak_where_nothing_was_dialled(settings: dict[str, str], expected: HeaderMode) -> None:
+def test_settings_give_the_mode_if_nothing_was_dialled(settings: dict[str, str], expected: HeaderMode) -> None:
     assert declared(service(settings=settings)) is expected
 
 

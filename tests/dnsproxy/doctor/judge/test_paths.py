@@ -1,4 +1,4 @@
-"""From a hostname to the Service that its connections come in through."""
+"""From a hostname to the Service through which its connections enter."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def host(name: str, *status: str, ingress_class: str = "nginx") -> Host:
          "node addresses, by label", "foreign address", "no status", "two that fit", "headless", "class not known",
          "no class", "no hosts", "no Services", "two load balancers"],
 )  # fmt: skip
-def test_a_host_comes_in_through_the_service_of_its_status(
+def test_connections_enter_through_the_service_of_the_status(
     hosts: list[Host], services: list[object], paths: list[str], unmatched: int
 ) -> None:
     found = find_paths(facts(hosts=tuple(hosts), services=tuple(services), classes=(NGINX,)))
@@ -78,12 +78,12 @@ def asked(name: str, *hosts: str) -> Facts:
         ("a.example.org", [], set()),
     ],
 )
-def test_the_asked_host_is_looked_for_in_every_object(name: str, hosts: list[str], found: set[str]) -> None:
+def test_the_requested_host_is_looked_for_in_every_object(name: str, hosts: list[str], found: set[str]) -> None:
     paths = find_paths(asked(name, *hosts)).paths
     assert {hostname for path in paths for hostname in path.hostnames} == found
 
 
-def test_a_host_in_no_object_is_told_with_its_neighbours() -> None:
+def test_an_unknown_host_is_reported_with_similar_names() -> None:
     seen = asked("shop.exmaple.org", "shop.example.org", "mail.example.net")
     finding = named(judge(seen), "host-unknown")
     assert near_names(seen) == ("shop.example.org",)
@@ -91,13 +91,13 @@ def test_a_host_in_no_object_is_told_with_its_neighbours() -> None:
     assert judge(seen).status == ExitStatus.NO
 
 
-def test_a_host_that_its_object_cannot_have_is_told_with_the_reason() -> None:
+def test_a_rejected_host_is_reported_with_the_reason() -> None:
     rejected = ("Ingress web/shop: shop.example.org: it is ignored (switchback.dev/ignore)", "Ingress a/b: other")
     finding = named(judge(facts(hosts=(), hostname="shop.example.org", rejected=rejected)), "host-unknown")
     assert finding.evidence == rejected[:1]
 
 
-def test_a_cluster_without_hosts_is_well() -> None:
+def test_a_cluster_without_hosts_is_healthy() -> None:
     diagnosis = judge(facts(hosts=()))
     assert ids(diagnosis) == {"no-hosts"}
     assert diagnosis.status == ExitStatus.DONE

@@ -1,4 +1,4 @@
-"""Every provider, as its Services look, and what is said about them."""
+"""Every provider: how its Services are recognised, and the findings about them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SWITCHED_ON: Final = {
     "Outscale": {f"{BETA}osc-load-balancer-proxy-protocol": "*"},
     "AWS": {f"{BETA}aws-load-balancer-proxy-protocol": "*"},
 }
-"""The row's own switch."""
+"""Annotations that turn the header on."""
 
 NEVER: Final = {
     "Exoscale": {f"{BETA}exoscale-loadbalancer-name": "web"},
@@ -62,7 +62,7 @@ def test_every_row_is_recognised_here() -> None:
 
 
 @pytest.mark.parametrize(("name", "annotations"), (SWITCHED_ON | NEVER).items())
-def test_a_provider_is_known_by_its_annotations(name: str, annotations: dict[str, str]) -> None:
+def test_a_provider_is_recognised_by_its_annotations(name: str, annotations: dict[str, str]) -> None:
     assert provider_of(service(annotations)).name == name
 
 
@@ -165,7 +165,7 @@ def test_a_short_circuited_load_balancer_gets_its_providers_line(name: str, anno
 
 
 @pytest.mark.parametrize(("name", "annotations"), SWITCHED_ON.items())
-def test_what_the_provider_does_itself_is_told_before_anything_else(name: str, annotations: dict[str, str]) -> None:
+def test_the_providers_own_remedy_comes_first(name: str, annotations: dict[str, str]) -> None:
     steps = named(diagnose(service(annotations)), "short-circuited").steps
     if name in ("Hetzner", "OpenStack", "Scaleway", "STACKIT", "Oracle"):
         assert "ipMode: Proxy" in steps[0].text
@@ -204,7 +204,7 @@ def test_a_provider_that_has_done_it_leaves_nothing_to_do(
     ids=["in-tree nlb", "controller, instances", "class", "auto mode", "old ip targets", "ip targets", "switched off",
          "ip targets that keep it", "classic", "classic by name"],
 )  # fmt: skip
-def test_the_loopback_of_an_nlb_is_named_apart(
+def test_the_loopback_of_an_nlb_is_a_finding_of_its_own(
     annotations: dict[str, str], load_balancer_class: str, loops: bool
 ) -> None:
     one = service(

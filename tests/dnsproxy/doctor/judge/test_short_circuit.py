@@ -1,4 +1,4 @@
-"""kube-proxy, Cilium and the others: who short-circuits what."""
+"""kube-proxy, Cilium and others: which of them short-circuits what."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ HONOURING = [
     pytest.param([proxy("v1.28.0")], "v1.31.0", NO, id="nodes older than the API server"),
     pytest.param([proxy("v1.31.0")], "v1.29.0", NO, id="an API server that drops the field"),
     pytest.param([proxy("latest")], "v1.32.1", YES, id="an image without a version"),
-    pytest.param([proxy("sha")], "", UNKNOWN, id="nothing tells a version"),
+    pytest.param([proxy("sha")], "", UNKNOWN, id="no version known"),
     pytest.param([], "v1.33.5+k3s1", YES, id="k3s has it built in"),
     pytest.param([], "v1.28.5+k3s1", NO, id="an old k3s"),
     pytest.param([], "v1.31.2+rke2r1", YES, id="RKE2"),
-    pytest.param([], "v1.34.4", UNKNOWN, id="nobody was recognised"),
+    pytest.param([], "v1.34.4", UNKNOWN, id="no data plane recognised"),
     pytest.param([], "garbage", UNKNOWN, id="no version at all"),
     pytest.param([cilium("v1.17.0")], "v1.34.4", YES, id="Cilium 1.17.0"),
     pytest.param([cilium("v1.17.9")], "v1.34.4", YES, id="Cilium 1.17.9"),
@@ -61,16 +61,16 @@ HONOURING = [
     pytest.param([cilium("v1.18.0-rc.0")], "v1.34.4", NO, id="Cilium before 1.18.0"),
     pytest.param([cilium("v1.18.1")], "v1.34.4", YES, id="Cilium 1.18.1"),
     pytest.param([cilium("1.19.2")], "v1.34.4", YES, id="Cilium 1.19"),
-    pytest.param([cilium("latest")], "v1.34.4", UNKNOWN, id="a Cilium that does not tell"),
+    pytest.param([cilium("latest")], "v1.34.4", UNKNOWN, id="Cilium without a version"),
     pytest.param([cilium("v1.18.0", "strict")], "v1.34.4", NO, id="strict"),
     pytest.param([cilium("v1.18.0", None)], "v1.34.4", NO, id="no kube-proxy beside it"),
     pytest.param([cilium("v1.18.0", None), KUBE_PROXY], "v1.34.4", YES, id="kube-proxy beside it, nothing set"),
     pytest.param([cilium("v1.18.0", "false"), KUBE_PROXY], "v1.34.4", YES, id="Cilium that leaves it to kube-proxy"),
     pytest.param([cilium("v1.18.0", "true"), KUBE_PROXY], "v1.34.4", NO, id="both, and Cilium takes it"),
-    pytest.param([cilium("v1.18.0", "disabled")], "v1.34.4", UNKNOWN, id="disabled, and nobody else"),
+    pytest.param([cilium("v1.18.0", "disabled")], "v1.34.4", UNKNOWN, id="disabled, and nothing else"),
     pytest.param([other("antrea", "v2.0.0")], "v1.34.4", YES, id="Antrea 2.0"),
     pytest.param([other("antrea", "v1.15.1")], "v1.34.4", NO, id="Antrea 1.15"),
-    pytest.param([other("antrea", "")], "v1.34.4", UNKNOWN, id="an Antrea that does not tell"),
+    pytest.param([other("antrea", "")], "v1.34.4", UNKNOWN, id="Antrea without a version"),
     pytest.param([other("calico", **{"service-proxy": "true"})], "v1.34.4", UNKNOWN, id="Calico eBPF"),
     pytest.param([other("calico"), KUBE_PROXY], "v1.34.4", YES, id="Calico beside kube-proxy"),
     pytest.param([other("ovn-kubernetes", **{"service-proxy": "true"})], "v1.34.4", UNKNOWN, id="OVN-Kubernetes"),
@@ -80,7 +80,7 @@ HONOURING = [
 
 
 @pytest.mark.parametrize(("components", "server", "honours"), HONOURING)
-def test_who_looks_at_ip_mode_follows_from_program_and_version(
+def test_whether_ip_mode_is_honoured_follows_from_program_and_version(
     components: list[Component], server: str, honours: Answer
 ) -> None:
     plane = data_plane(facts(components=tuple(components), server_version=server))
@@ -118,14 +118,14 @@ def test_what_is_short_circuited_follows_from_the_status(
     assert found.evidence
 
 
-def test_external_ips_are_short_circuited_whatever_ip_mode_says() -> None:
+def test_external_ips_are_short_circuited_with_any_ip_mode() -> None:
     one = service(points=PROXY_MODE, external_ips=("198.51.100.7",))
     found = short_circuit(one, data_plane(facts()))
     assert (found.state, found.addresses) == (YES, ("198.51.100.7",))
     assert "to which ipMode does not apply" in " ".join(found.evidence)
 
 
-def test_antrea_can_be_told_to_leave_load_balancers_alone() -> None:
+def test_antrea_can_be_configured_to_leave_load_balancers_alone() -> None:
     plane = data_plane(facts(components=(other("antrea", "v1.13.0", proxyLoadBalancerIPs="false"),)))
     assert short_circuit(service(), plane).state is NO
 
@@ -139,7 +139,7 @@ def test_ip_mode_that_is_ignored_is_a_finding_of_its_own() -> None:
     assert "short-circuited" not in ids(diagnosis)
 
 
-def test_an_upgrade_goes_before_an_annotation_that_nothing_would_look_at() -> None:
+def test_an_upgrade_comes_before_an_annotation_without_effect() -> None:
     one = service({"lb.stackit.cloud/tcp-proxy-protocol": "true"})
     old = diagnose(one, components=(proxy("v1.28.0"),), server_version="v1.28.0")
     assert "first upgrade Kubernetes to 1.30 or newer" in named(old, "short-circuited").steps[0].text
