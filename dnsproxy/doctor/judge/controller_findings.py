@@ -40,10 +40,10 @@ def judge_controller(controller: Controller, facts: Facts, *, answered: bool) ->
 
 def _evidence(controller: Controller) -> tuple[str, ...]:
     guessed = (f"{controller.about} was found by its labels: no status names it",) if controller.path.guessed else ()
-    return (*guessed, *controller.short.evidence, *_speech(controller), *describe(controller.balancer_probes))
+    return (*guessed, *controller.short.evidence, *_header_evidence(controller), *describe(controller.balancer_probes))
 
 
-def _speech(controller: Controller) -> tuple[str, ...]:
+def _header_evidence(controller: Controller) -> tuple[str, ...]:
     if controller.declared:
         return (f"the controller {controller.header_mode.value}, according to {controller.path.service.settings_from}",)
     return describe(controller.controller_probes)
@@ -103,7 +103,9 @@ def _unknown(controller: Controller, facts: Facts, *, answered: bool) -> Iterato
     lines = tuple(probe_by_hand(controller.path.service, hostname, header) for header in (Header.PLAIN, Header.V1))
     by_hand = Remedy("or ask by hand, once without and once with the header; 000 means no answer", lines)
     why = (
-        "its ports were not dialled" if not facts.probed else "; ".join(_speech(controller)) or "its ports show nothing"
+        "its ports were not dialled"
+        if not facts.probed
+        else "; ".join(_header_evidence(controller)) or "its ports show nothing"
     )
     what = f"whether the controller of {controller.about} requires the PROXY header; pods are short-circuited to it"
     yield Unseen(what, why, (look_from_inside(facts), by_hand), matters=not answered)
@@ -223,5 +225,8 @@ def _finding(
 def _of_header(
     controller: Controller, ident: str, severity: Severity, text: str, steps: tuple[Remedy, ...] = ()
 ) -> Finding:
-    evidence = (*_speech(controller), f"the load balancer of {controller.provider.name} {controller.sends.value}")
+    evidence = (
+        *_header_evidence(controller),
+        f"the load balancer of {controller.provider.name} {controller.sends.value}",
+    )
     return Finding(ident, severity, text, controller.about, evidence, steps, controller.path.hostnames)

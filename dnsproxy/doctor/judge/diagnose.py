@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from shlex import quote
 from typing import Final
 
-from dnsproxy.doctor.facts.model import Facts
+from dnsproxy.doctor.facts.model import Facts, Host
 from dnsproxy.doctor.facts.probes import Lookup
 from dnsproxy.doctor.judge.controller import Controller, make_controller
 from dnsproxy.doctor.judge.controller_findings import judge_controller
@@ -71,40 +71,33 @@ def _lookups(controller: Controller, facts: Facts, server: str) -> list[Lookup]:
 
 def _judge_paths(facts: Facts, paths: Paths) -> Iterator[Finding | Unseen]:
     if facts.hostname and not paths.paths and not paths.unmatched:
-        near = near_names(facts)
-        text = f"no Ingress or Gateway of this cluster serves {facts.hostname}"
-        rejected = tuple(one for one in facts.rejected if facts.hostname in one)
-        meant = Remedy(f"was {' or '.join(near)} meant?", tuple(f"dnsproxy doctor {quote(name)}" for name in near))
-        yield Finding(
-            "host-unknown",
-            Severity.PROBLEM,
-            text,
-            facts.hostname,
-            rejected,
-            (meant,) if near else (),
-            (facts.hostname,),
-        )
+        yield _unknown_host(facts)
     elif not facts.hosts and not facts.refusals:
         yield Finding("no-hosts", Severity.INFO, "no Ingress or Gateway of this cluster has a hostname")
     if paths.unmatched:
-        hostnames = tuple(sorted({host.hostname for host in paths.unmatched}))
-        status = any(host.status for host in paths.unmatched)
-        text = (
-            "the address in the status of their objects belongs to no Service of this cluster"
-            if status
-            else "their objects have no address in the status: no controller handles them"
-        )
-        origins = tuple(
-            f"{host.origin}, class {host.ingress_class or 'none'}{_shown(host.status)}"
-            for host in paths.unmatched[:_SHOWN]
-        )
-        steps = (
-            ()
-            if status
-            else (Remedy("see which controller should handle them", ("kubectl get ingressclasses,gatewayclasses",)),)
-        )
-        severity = Severity.INFO if status else Severity.WARNING
-        yield Finding("no-road", severity, text, "", origins, steps, hostnames)
+        yield _no_path(paths.unmatched)
+
+
+def _unknown_host(facts: Facts) -> Finding:
+    near = near_names(facts)
+    text = f"no Ingress or Gateway of this cluster serves {facts.hostname}"
+    rejected = tuple(one for one in facts.rejected if facts.hostname in one)
+    meant = Remedy(f"was {' or '.join(near)} meant?", tuple(f"dnsproxy doctor {quote(name)}" for name in near))
+    steps, hosts = (meant,) if near else (), (facts.hostname,)
+    return Finding("host-unknown", Severity.PROBLEM, text, facts.hostname, rejected, steps, hosts)
+
+
+def _no_path(hosts: Sequence[Host]) -> Finding:
+    hostnames = tuple(sorted({host.hostname for host in hosts}))
+    origins = tuple(
+        f"{host.origin}, class {host.ingress_class or 'none'}{_shown(host.status)}" for host in hosts[:_SHOWN]
+    )
+    if any(host.status for host in hosts):
+        text = "the address in the status of their objects belongs to no Service of this cluster"
+        return Finding("no-road", Severity.INFO, text, "", origins, hosts=hostnames)
+    text = "their objects have no address in the status: no controller handles them"
+    steps = (Remedy("see which controller should handle them", ("kubectl get ingressclasses,gatewayclasses",)),)
+    return Finding("no-road", Severity.WARNING, text, "", origins, steps, hostnames)
 
 
 def _shown(status: Sequence[str]) -> str:

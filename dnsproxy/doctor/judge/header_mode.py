@@ -37,7 +37,7 @@ def header_mode_of(probes: Iterable[Probe]) -> HeaderMode:
     if not outcomes:
         return HeaderMode.UNKNOWN
     if not any(outcome in _CONNECTED for outcome in outcomes.values()):
-        # No answer may come from a network policy, or from dialling outside a pod; a refusal comes from a host.
+        # A missing answer may be caused by a network policy, or by dialling outside a pod; a refusal comes from a host.
         return HeaderMode.DEAD if Outcome.REFUSED in outcomes.values() else HeaderMode.UNKNOWN
     plain = outcomes.get(Header.PLAIN) in _SPOKEN
     headed = [outcomes.get(header) in _SPOKEN for header in (Header.V1, Header.V2)]

@@ -32,7 +32,7 @@ def judge_relay(facts: Facts, controllers: Sequence[Controller], *, used: bool) 
             yield _missing(part, deploy_line(facts))
         return
     routed = [controller for controller in controllers if routes_to(part, controller.path.service)]
-    wanting = [controller for controller in controllers if controller.header_mode is HeaderMode.REQUIRES]
+    requiring = [controller for controller in controllers if controller.header_mode is HeaderMode.REQUIRES]
     probes = tuple(probe for probe in usable_probes(facts.probes) if probe.role is Role.RELAY)
     namespace, name = quoted(part.key)
     if part.ready == 0:
@@ -41,20 +41,20 @@ def judge_relay(facts: Facts, controllers: Sequence[Controller], *, used: bool) 
         yield _finding("relay-down", text, (), (Remedy("see why", lines),))
     elif bad := [page for page in facts.admin if page.program == "relay" and page.ready is False]:
         text = f"the relay does not reach its backend: {bad[0].text}"
-        yield _finding("relay-backend", text, _routes(part), (_name_backend(part, wanting),))
-    elif part.settings.get(_ROUTES) and wanting and not routed:
+        yield _finding("relay-backend", text, _routes(part), (_name_backend(part, requiring),))
+    elif part.settings.get(_ROUTES) and requiring and not routed:
         text = "the relay routes to another controller than that of the hosts that need it"
         evidence = (
             *_routes(part),
-            f"the hosts enter through {', '.join(controller.about for controller in wanting)}",
+            f"the hosts enter through {', '.join(controller.about for controller in requiring)}",
         )
-        yield _finding("relay-backend-other", text, evidence, (_name_backend(part, wanting),))
+        yield _finding("relay-backend-other", text, evidence, (_name_backend(part, requiring),))
     elif any(not is_understood(probe) for probe in probes):
         yield _refused(part, probes)
     elif probes:
         text = "a connection through the relay is answered by the controller"
         yield Finding("relayed", Severity.OK, text, f"Service {part.key}", describe(probes))
-    for controller in routed or wanting:
+    for controller in routed or requiring:
         yield from _judge_trust(part, controller.path.service)
 
 
@@ -152,10 +152,10 @@ def network_of(address: str) -> str:
         return address
 
 
-def _name_backend(part: OwnService, wanting: Sequence[Controller]) -> Remedy:
-    service = wanting[0].path.service.key if wanting else "NAMESPACE/NAME"
+def _name_backend(part: OwnService, requiring: Sequence[Controller]) -> Remedy:
+    service = requiring[0].path.service.key if requiring else "NAMESPACE/NAME"
     namespace, _, name = service.partition("/")
-    ports = [port.port for port in wanting[0].path.service.ports][:2] if wanting else [80, 443]
+    ports = [port.port for port in requiring[0].path.service.ports][:2] if requiring else [80, 443]
     listening = [route.partition("=")[0] for route in part.settings.get(_ROUTES, "8080= 8443=").split()]
     pairs = " ".join(f"{own}={name}.{namespace}.svc:{port}" for own, port in zip(listening, ports, strict=False))
     return Remedy("name the controller's Service in the relay's settings", (f"{_ROUTES}={pairs}",))
