@@ -10,8 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-import msgspec
-
 from proxy.routes import ServicePort
 from sidecar.kubernetes.endpoint_slices import (
     FAMILIES,
@@ -21,28 +19,11 @@ from sidecar.kubernetes.endpoint_slices import (
     SliceEndpoint,
     condition_of,
 )
-from sidecar.kubernetes.objects import Collection, ObjectMeta
+from sidecar.kubernetes.objects import Collection
+from sidecar.kubernetes.structs.network import Service, ServiceSpec
 from sidecar.values.endpoints import MAXIMUM_PORT, Endpoint, is_address, parse_address
 
 _TCP: Final = "TCP"
-
-
-class _ServicePortSpec(msgspec.Struct, frozen=True, gc=False):
-    name: str | None = None
-    port: int | None = None
-    protocol: str | None = None
-
-
-class _ServiceSpec(msgspec.Struct, frozen=True, gc=False):
-    type: str | None = None
-    ports: tuple[_ServicePortSpec, ...] | None = None
-
-
-class Service(msgspec.Struct, frozen=True, gc=False):
-    """The fields of a Service that define its ports."""
-
-    metadata: ObjectMeta
-    spec: _ServiceSpec | None = None
 
 
 def service_collection(namespace: str, name: str) -> Collection[Service]:
@@ -65,7 +46,7 @@ def port_name(service: Service | None, wanted: int | str) -> str:
     """The name of a Service's port in its slices, empty for an unnamed port. Raises ValueError with the reason."""
     if service is None:
         raise ValueError("there is no such Service")
-    spec = service.spec or _ServiceSpec()
+    spec = service.spec or ServiceSpec()
     if spec.type == "ExternalName":
         raise ValueError("the Service is an ExternalName; name its host instead")
     for port in spec.ports or ():

@@ -15,7 +15,6 @@ import trio
 from proxy.backends.backend import Address, Backend, address_of
 from proxy.backends.health import Cause, Failure
 from proxy.backends.service_endpoints import (
-    Service,
     describe_none,
     port_name,
     ready_endpoints,
@@ -30,6 +29,7 @@ from sidecar.kubernetes.follower_status import Status
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import follow
 from sidecar.kubernetes.objects import Unreadable
+from sidecar.kubernetes.structs.network import Service
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()

@@ -1,7 +1,7 @@
 """Service and Ingress: how clients reach pods, and under which names.
 
 The law: null and an absent field are None or a default, never an error; other fields are not decoded. Programs that
-follow these objects (sources, the relay, wholeip) keep narrower structs: they may hold 100,000 of them, and each field
+follow all objects of a cluster (sources, wholeip) keep narrower structs: they may hold 100,000 of them, and each field
 costs memory. EndpointSlices are in ../endpoint_slices.py, for followers and one-shot readers alike.
 https://kubernetes.io/docs/reference/kubernetes-api/service-resources/
 """

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.backends.service_endpoints import (
-    Service,
     describe_none,
     port_name,
     ready_endpoints,
@@ -19,6 +18,7 @@ from proxy.backends.service_endpoints import (
 )
 from proxy.routes import ServicePort
 from sidecar.kubernetes.endpoint_slices import EndpointSlice
+from sidecar.kubernetes.structs.network import Service
 from sidecar.values.endpoints import Endpoint
 
 HTTPS = {"name": "https", "port": 8443, "protocol": "TCP"}
