@@ -14,7 +14,7 @@ WORKERS ?= $(shell processors=$$(nproc 2>/dev/null || echo 2); echo $$((processo
 # ASYNC9xx: optional rules of checkpoints, off as by default.
 ASYNC_OFF := ASYNC109,ASYNC114,ASYNC124,ASYNC128,ASYNC9
 
-.PHONY: help demo test check format docs peers cluster-peers cluster-test bench bench-dns bench-relay bench-faults bench-sync bench-wholeip bench-wholeip-events soak clean
+.PHONY: help demo test test-quick check format docs peers cluster-peers cluster-test bench bench-dns bench-relay bench-faults bench-sync bench-wholeip bench-wholeip-events soak clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -31,6 +31,9 @@ demo: $(VENV)/.synced ## play the whole story on this computer: no cluster, no r
 
 test: $(VENV)/.synced ## run every test; one that needs a missing peer is skipped and says which
 	$(BIN)/pytest --numprocesses=$(WORKERS) --dist=loadfile $(ARGS)
+
+test-quick: $(VENV)/.synced ## run the unit tests of the pure core, in less than a minute: after each edit
+	$(BIN)/pytest --pure --quiet --numprocesses=$(WORKERS) --dist=loadfile $(ARGS)
 
 check: $(VENV)/.synced ## lint, types, layers
 	$(BIN)/ruff check

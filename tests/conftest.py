@@ -7,12 +7,14 @@ import inspect
 import os
 import signal
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
 import trio
 
+from tests.kit.laws import is_test_of_pure_module
 from tests.kit.programs import find_program
 
 DEADLINE_SECONDS = 60
@@ -21,6 +23,17 @@ DEADLINE_SECONDS = 60
 # Nothing is timed in a test: an example that was slow met a busy machine.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--pure", action="store_true", help="only the tests of pure modules, found by their names")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With --pure, other tests are not even imported: None leaves the decision to pytest."""
+    if config.getoption("--pure") and collection_path.suffix == ".py" and not is_test_of_pure_module(collection_path):
+        return True
+    return None
 
 
 def pytest_configure() -> None:

@@ -5,10 +5,8 @@ Imports inside functions and under TYPE_CHECKING count like all others.
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,9 +14,19 @@ from typing import Any
 import grimp
 import pytest
 
-ROOT = Path(__file__).parent.parent
-PROGRAMS = ("dnsproxy", "proxy", "wholeip")
-PACKAGES = (*PROGRAMS, "sidecar")
+from tests.kit.laws import (
+    PACKAGES,
+    PROGRAMS,
+    ROOT,
+    Purity,
+    docstring_of,
+    folders,
+    is_test_of_pure_module,
+    modules,
+    parse_purity,
+    pure_modules,
+)
+
 PAGES = ("README.md", "CONTRIBUTING.md")
 IMPURE = (
     "trio",
@@ -35,33 +43,10 @@ IMPURE = (
 )
 """What a pure module reaches by no chain of imports."""
 
-PURITY = re.compile(r"\bPure(?: but for (?P<but>[^.]+(?:\.py[^.]*)+)|: (?P<only>[^.]+(?:\.py[^.]*)+))?\.$")
-MODULE = re.compile(r"([a-z_/]+)\.py")
-
 
 @cache
 def imports() -> Any:
     return grimp.build_graph(*PACKAGES, include_external_packages=True, cache_dir=None)
-
-
-@cache
-def modules() -> tuple[str, ...]:
-    """Every module of ours, packages aside."""
-    return tuple(
-        ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        for package in PACKAGES
-        for path in sorted((ROOT / package).rglob("*.py"))
-        if path.name != "__init__.py"
-    )
-
-
-@cache
-def folders() -> tuple[Path, ...]:
-    return tuple(path.parent for package in PACKAGES for path in sorted((ROOT / package).rglob("__init__.py")))
-
-
-def docstring_of(folder: Path) -> str:
-    return ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
 
 
 # --- The picture ---
@@ -173,42 +158,12 @@ def test_a_circle_is_seen() -> None:
 # --- The laws of the folders ---
 
 
-@dataclass(frozen=True)
-class Purity:
-    whole: bool
-    """Whether all modules are pure, those that are named aside; else only those that are named."""
-    named: tuple[str, ...]
-
-
-def parse_purity(law: str) -> Purity | None:
-    """What the last sentence of a folder's docstring says of purity; None where it says nothing."""
-    found = PURITY.search(" ".join(law.split()))
-    if found is None:
-        return None
-    return Purity(found["only"] is None, tuple(MODULE.findall(found["but"] or found["only"] or "")))
-
-
 @pytest.mark.parametrize("folder", folders(), ids=lambda folder: str(folder.relative_to(ROOT)))
 def test_a_folder_begins_with_its_law_in_one_line(folder: Path) -> None:
     """A stranger who opens `__init__.py` knows what is inside, and what never is."""
     document = docstring_of(folder)
     assert document.split("\n")[0].endswith(".")
     assert "pure" not in document.lower() or parse_purity(document) is not None, f"no test reads this: {document}"
-
-
-def pure_modules() -> Iterator[tuple[str, str]]:
-    """Each module that a law calls pure, and the folder whose law it is."""
-    for folder in folders():
-        purity = parse_purity(docstring_of(folder))
-        package = ".".join(folder.relative_to(ROOT).parts)
-        if purity is None:
-            continue
-        inside = [module for module in modules() if module.startswith(f"{package}.")]
-        named = {f"{package}.{name.replace('/', '.')}" for name in purity.named}
-        assert named <= set(inside), f"the law of {package} names {sorted(named - set(inside))}, which are not there"
-        for module in inside:
-            if (module in named) != purity.whole:
-                yield module, package
 
 
 @pytest.mark.parametrize("module", sorted(dict(pure_modules())))
@@ -238,3 +193,19 @@ LAWS: Sequence[tuple[str, Purity | None]] = [
 def test_laws_are_read_as_they_are_meant(law: str, purity: Purity | None) -> None:
     """The judge itself."""
     assert parse_purity(law) == purity
+
+
+TESTS_OF: Sequence[tuple[str, bool]] = [
+    ("tests/dnsproxy/answers/test_table.py", True),
+    ("tests/proxy/header/test_v1.py", True),
+    ("tests/dnsproxy/server/test_dns_server.py", False),
+    ("tests/sidecar/kubernetes/test_watch_policy.py", True),
+    ("tests/test_layers.py", False),
+    ("tests/kit/test_ports.py", False),
+]
+
+
+@pytest.mark.parametrize(("file", "is_pure"), TESTS_OF, ids=[file for file, _ in TESTS_OF])
+def test_the_tests_of_pure_modules_are_known_by_their_names(file: str, is_pure: bool) -> None:
+    """`make test-quick` runs these."""
+    assert is_test_of_pure_module(ROOT / file) is is_pure
