@@ -46,12 +46,12 @@ def cluster_options(command: Decorated) -> Decorated:
         click.option(
             "--dns-service",
             type=OBJECT_REF,
-            help=f"The Service that pods ask for DNS.  [default: {DNS_SERVICE}, or its like]",
+            help=f"The Service that pods ask for DNS.  [default: {DNS_SERVICE}, or a Service with the label of cluster DNS]",
         ),
         click.option(
             "--dns",
             type=EndpointType(default_port=DNS_PORT),
-            help="Ask the cluster's DNS here, not at its Service: the end of a port-forward, which takes TCP.",
+            help="Ask the cluster's DNS here, not at its Service. A kubectl port-forward works: it takes TCP.",
         ),
     )
 
@@ -62,7 +62,7 @@ def service_option(command: Decorated) -> Decorated:
         "--service",
         type=OBJECT_REF,
         default=OWN_SERVICE,
-        help="dnsproxy's own Service, whose ClusterIPs CoreDNS asks where no --address is given.",
+        help="dnsproxy's own Service, whose ClusterIPs CoreDNS asks if no --address is given.",
     )(command)
 
 

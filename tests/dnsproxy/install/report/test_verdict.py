@@ -8,7 +8,7 @@ import pytest
 
 from dnsproxy.cluster_dns.choice import choose_method
 from dnsproxy.cluster_dns.found import Found
-from dnsproxy.cluster_dns.probe_results import MOST_ZONES, Outcome, Presence, ProbeResult, places_to_ask, zones_to_ask
+from dnsproxy.cluster_dns.probe_results import Outcome, ProbeResult
 from dnsproxy.cluster_dns.requests import Denied
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.install.report.verdict import Report, judge
@@ -42,27 +42,6 @@ def report(objects: list[Manifest], loaded: tuple[ProbeResult, ...], answers: tu
 
 def report_of(found: Found, loaded: tuple[ProbeResult, ...], answers: tuple[ProbeResult, ...] = ()) -> Report:
     return Report(found, choose_method(found), find_traces(found), loaded, answers)
-
-
-@pytest.mark.parametrize(
-    ("outcomes", "state"),
-    [
-        ((OURS, OURS), Presence.YES),
-        ((OURS, OTHER), Presence.PARTLY),
-        ((OURS, SILENT), Presence.PARTLY),
-        ((OTHER, SILENT), Presence.NO),
-        ((OTHER,), Presence.NO),
-        ((SILENT, SILENT), Presence.SILENT),
-        ((), Presence.SILENT),
-    ],
-)
-def test_the_asks_of_a_server_come_to_one_state(outcomes: tuple[Outcome, ...], state: Presence) -> None:
-    assert asked(*outcomes).state is state
-
-
-def test_what_was_said_is_counted() -> None:
-    assert asked(OURS, OTHER, OTHER, SILENT).said == "2 of 4 NXDOMAIN, 1 of 4 dnsproxy, 1 of 4 no answer"
-    assert asked(Outcome(rcode=11)).said == "1 of 1 RCODE 11"
 
 
 YES, NO = asked(OURS, OURS), asked(OTHER, OTHER)
@@ -121,32 +100,3 @@ def test_a_corefile_by_sub_path_is_named_as_the_cause() -> None:
     container = pick(objects, "Deployment", "coredns")["spec"]["template"]["spec"]["containers"][0]
     container["volumeMounts"] = [{"name": "config-volume", "mountPath": "/etc/coredns/Corefile", "subPath": "Corefile"}]
     assert "is mounted by subPath: restart" in judge(report(objects, (NO,))).text
-
-
-@pytest.mark.parametrize(
-    ("name", "places"),
-    [
-        ("kubeadm", ["10.96.0.10:53"]),
-        ("kops-nodelocal", ["169.254.20.10:53"]),
-        ("kops-forward", ["100.64.0.10:53"]),
-        ("gke", ["169.254.20.10:53"]),
-        ("openshift", ["172.30.0.10:53"]),
-    ],
-)
-def test_who_is_asked_is_who_pods_ask(name: str, places: list[str]) -> None:
-    assert list(map(str, places_to_ask(discover(manifests(name))))) == places
-
-
-def test_both_families_are_asked_and_what_is_no_address_is_not() -> None:
-    objects = manifests("kubeadm")
-    pick(objects, "Service", "kube-dns")["spec"]["clusterIPs"] = ["10.96.0.10", "2001:db8::a", "x"]
-    assert list(map(str, places_to_ask(discover(objects)))) == ["10.96.0.10:53", "[2001:db8::a]:53"]
-    assert places_to_ask(discover([])) == ()
-
-
-def test_the_zones_that_are_installed_are_asked_for() -> None:
-    assert zones_to_ask(()) == (".",)
-    assert zones_to_ask(find_traces(discover(with_stanza()))) == (".",)
-    keys = " ".join(f"z{number}.example.org" for number in range(9))
-    found = discover(custom("k3s", switchback_server=marked(f"{keys} {{", "  forward . 10.96.0.53", "}")))
-    assert len(zones_to_ask(find_traces(found))) == MOST_ZONES
