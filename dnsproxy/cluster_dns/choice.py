@@ -25,7 +25,7 @@ KEY_STEM: Final = "switchback"
 
 _ON_STUB_DOMAINS: Final = (
     "zones have to be named: a stub domain is a zone",
-    "a stub domain has no second choice: while no dnsproxy is there, its names do not resolve",
+    "a stub domain has no fallback: without a running dnsproxy its names do not resolve",
 )
 
 
@@ -150,7 +150,7 @@ def _print(found: Found, server: Server) -> Choice:
     owner = corefile.owner
     why = f"{owner.name} owns ConfigMap {corefile.source} ({owner.evidence}): {owner.remark}"
     if owner.habit is not Habit.REVERTS:
-        why = f"ConfigMap {corefile.source} " + ("is immutable" if corefile.source.immutable else "is left to people")
+        why = f"ConfigMap {corefile.source} " + ("is immutable" if corefile.source.immutable else "has no other owner")
     return Choice(Method.PRINT, why, said, form=owner.form or Form.STANZA)
 
 

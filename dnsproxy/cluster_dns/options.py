@@ -46,7 +46,7 @@ def cluster_options(command: Decorated) -> Decorated:
         click.option(
             "--dns-service",
             type=OBJECT_REF,
-            help=f"The Service that pods ask for DNS.  [default: {DNS_SERVICE}, or a Service with the label of cluster DNS]",
+            help=f"The Service that pods ask for DNS.  [default: {DNS_SERVICE}, or one with its label]",
         ),
         click.option(
             "--dns",

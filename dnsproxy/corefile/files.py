@@ -37,12 +37,12 @@ def read_text(name: str) -> str:
 def write_text(name: str, text: str) -> None:
     """Put a text in the place of a regular file that exists; its mode, its owner and a link to it stay.
 
-    Raises OSError, and ValueError for what is no regular file.
+    Raises OSError, or ValueError if it is not a regular file.
     """
     path = Path(name).resolve(strict=True)
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
-        raise ValueError(f"{name} is no regular file")
+        raise ValueError(f"{name} is not a regular file")
     replace_file(
         path,
         [text.encode(errors="surrogateescape")],

@@ -19,7 +19,7 @@ END = "# END switchback"
 # The words after the name may change between versions; the pattern of a marker may not.
 _MARKER = re.compile(r"#[ \t]*(BEGIN|END) switchback\b(?!-)")
 _NAME = "switchback"
-_REMEDY = "take out the marker lines and the forward lines that belong to them, then run this again"
+_REMEDY = "remove the marker lines and the forward lines that belong to them, then run this again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def find_region(corefile: Corefile) -> Region | None:
     region = Region(Place(begin, _start_of_cut(corefile.gap(begin), comment)), Place(end, last.end), comment.line)
     if begin != end and not any(_holds_region(block, begin, end) for block in corefile.blocks):
         reason = f"the markers of lines {comment.line} and {last.line} enclose more or less than whole forward lines"
-        raise CorefileError(comment.line, reason, "move what is not dnsproxy's out from between them")
+        raise CorefileError(comment.line, reason, "move all other lines out from between them")
     return region
 
 

@@ -194,7 +194,7 @@ def test_stub_domains_are_added_beside_those_of_others_and_go_again(scene: Scene
         kubeconfig, _ = cluster.kubeconfig(json.loads(dry.stdout)["rbac"])
         done = scene.run("install", "--zone", "example.org", kubeconfig=kubeconfig)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert "a stub domain has no second choice" in done.stderr
+        assert "a stub domain has no fallback" in done.stderr
         assert coredns.addresses(NAME) == [BY_DNSPROXY]
         stubs = json.loads(cluster.data("kube-dns")["stubDomains"])
         assert list(stubs) == ["corp.example.net", "example.org"]

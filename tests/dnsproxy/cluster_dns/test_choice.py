@@ -76,7 +76,7 @@ def test_every_cluster_of_the_corpus_is_in_the_table() -> None:
         ),
         ("cozystack", "before it the file would fit"),
         ("eks-addon", "unless the add-on was deleted with --preserve"),
-        ("gke", "a stub domain has no second choice"),
+        ("gke", "a stub domain has no fallback"),
         ("k3s", "coredns-custom, which is to be created"),
         (
             "kops-nodelocal",
@@ -198,7 +198,7 @@ def test_the_owner_of_the_workload_counts_where_the_config_map_has_none() -> Non
         ("k3s", COREFILE, COREFILE, "has the Corefile of Deployment kube-system/coredns, and every start of a k3s"),
         ("k3s", PRINT, PRINT, "k3s owns ConfigMap kube-system/coredns"),
         ("k3s", STUB_DOMAINS, None, "Deployment kube-system/coredns reads no stub domains"),
-        ("kubeadm", PRINT, PRINT, "ConfigMap kube-system/coredns is left to people"),
+        ("kubeadm", PRINT, PRINT, "ConfigMap kube-system/coredns has no other owner"),
         ("kubeadm", IMPORT, None, "has no import that would take a file of ours"),
         (
             "cozystack",
