@@ -1,6 +1,7 @@
-"""Bodies of responses: in the chunks they come in, inflated, and ended in order wherever their reader stops.
+"""Bodies of responses: chunk by chunk, decompressed, and closed properly wherever their reader stops.
 
-The law: nothing of a body is left to the garbage collector. What a body raises is httpx2's, zlib's or ServerTrouble.
+The law: no generator is left for the garbage collector to close. A body raises errors of httpx2 or zlib, or
+ServerTrouble.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ async def body_of(response: httpx2.Response) -> AsyncIterator[AsyncIterator[byte
 
 @asynccontextmanager
 async def _ending(chunks: AsyncGenerator[bytes]) -> AsyncIterator[AsyncGenerator[bytes]]:
-    """A body that may be left in the middle.
+    """A body that may be abandoned in the middle.
 
-    Closed at its `yield`, httpx's generator would leave those within it to the garbage collector, which warns and ends
-    them at some later time (PEP 533). A cancellation of its next wait ends them all.
+    If httpx's generator is closed at its `yield`, it leaves its inner generators to the garbage collector, which warns
+    and closes them later (PEP 533). Cancelling its next wait closes them all.
     """
     async with aclosing(chunks), AsyncExitStack() as stack:
         stack.push_async_callback(_cut, chunks)
@@ -46,11 +47,11 @@ async def _cut(chunks: AsyncGenerator[bytes]) -> None:
 
 
 async def _inflated(chunks: AsyncIterator[bytes], encoding: str) -> AsyncGenerator[bytes]:
-    """Raises ServerTrouble for what was not compressed as it says (RFC 9110, section 8.4)."""
+    """Raises ServerTrouble if the body does not have the encoding of its header (RFC 9110, section 8.4)."""
     if encoding not in ("gzip", "identity"):
-        raise ServerTrouble(f"a body comes as {shown(encoding.encode())}, which nobody asked for")
+        raise ServerTrouble(f"a body is encoded as {shown(encoding.encode())}, which was not requested")
     inflater = zlib.decompressobj(wbits=_GZIP)
     async for chunk in chunks:
         yield inflater.decompress(chunk) if encoding == "gzip" else chunk
     if encoding == "gzip" and not inflater.eof:
-        raise ServerTrouble("a compressed body is cut")
+        raise ServerTrouble("a compressed body is truncated")

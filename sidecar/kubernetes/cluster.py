@@ -14,25 +14,25 @@ from dataclasses import dataclass, field
 
 
 class ClusterConfigError(Exception):
-    """We can't tell how to reach the cluster; the message names the file or variable and says what to do."""
+    """The configuration of the cluster is unusable; the message names the file or variable, and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """Whom to trust and what to show, as PEM texts, so that two readings of the same files compare equal."""
+    """The certificates to trust and to present, as PEM texts, so that two reads of the same files compare equal."""
 
     ca: str | None = None
     """Certificates to trust; None: those of the operating system."""
     certificate: str | None = None
     key: str | None = field(default=None, repr=False)
     server_name: str | None = None
-    """The name in the server's certificate, where it is not the one in its URL."""
+    """The name in the server's certificate, if it differs from the host in the URL."""
     verify: bool = True
 
     def make_context(self) -> ssl.SSLContext:
-        """An SSL context for clients. Raises ValueError or ssl.SSLError for what is no certificate or key."""
+        """An SSL context for clients. Raises ValueError or ssl.SSLError for an invalid certificate or key."""
         if self.ca is not None and not self.ca.strip():
-            # Nobody would be trusted; OpenSSL would take it for "the operating system's".
+            # This should trust no certificate, but OpenSSL would take it for those of the operating system.
             raise ValueError("no certificate in the authority's file")
         context = ssl.create_default_context(cadata=self.ca)
         if not self.verify:
@@ -40,31 +40,31 @@ class Tls:
             context.verify_mode = ssl.CERT_NONE
         if self.certificate is not None and self.key is not None:
             with _as_file(self.certificate) as certificate, _as_file(self.key) as key:
-                # An encrypted key would have OpenSSL ask on the terminal; this makes it fail instead.
+                # With an encrypted key OpenSSL would ask for a password on the terminal; this makes it fail instead.
                 context.load_cert_chain(certificate, key, password="")
         return context
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """One API server and how to be let in."""
+    """One API server, and how to authenticate to it."""
 
     server: str
     """`https://HOST[:PORT][/PREFIX]`, no final slash."""
     origin: str
-    """Where this was read, for people: `the pod's service account`, `FILE, context NAME`."""
+    """Where this was read, for messages: `the pod's service account`, `FILE, context NAME`."""
     read_authorization: Callable[[], str | None] = field(repr=False, compare=False)
-    """The value of the Authorization header, fresh; None where a client certificate is all there is."""
+    """Returns the current Authorization header; None if only a client certificate authenticates."""
     reload: Callable[[], Cluster] = field(repr=False, compare=False)
-    """Everything read again, for when the server refuses us. May block; raises ClusterConfigError."""
+    """Reads everything again, after the server has rejected the credentials. May block; raises ClusterConfigError."""
     tls: Tls = field(default_factory=Tls)
     namespace: str = "default"
     proxy: str | None = None
     """URL of an HTTP proxy."""
     trust_env: bool = False
-    """Whether HTTPS_PROXY and NO_PROXY count. Not in a pod, where they are meant for the world outside."""
+    """Whether HTTPS_PROXY and NO_PROXY apply. Not in a pod, where they are for connections out of the cluster."""
     blocks: bool = False
-    """Whether `read_authorization` may run a program or use the network, and so belongs in a thread."""
+    """Whether `read_authorization` may run a program or use the network, so that it needs a thread."""
 
 
 def check_tls(tls: Tls, *, source: str) -> None:
@@ -77,7 +77,7 @@ def check_tls(tls: Tls, *, source: str) -> None:
 
 @contextmanager
 def _as_file(text: str) -> Iterator[str]:
-    """A path for OpenSSL, which loads certificates from files alone: in memory, since a root may be read-only."""
+    """A path in memory for OpenSSL, which loads certificates only from files; the file system may be read-only."""
     descriptor = os.memfd_create("pem", os.MFD_CLOEXEC)
     try:
         os.write(descriptor, text.encode())

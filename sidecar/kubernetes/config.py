@@ -43,7 +43,7 @@ def load_cluster(
     environment: Mapping[str, str] = os.environ,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Cluster:
-    """The cluster that is meant: by flag, then by KUBECONFIG, then the pod's own, then ~/.kube/config.
+    """The cluster of the flags, else of KUBECONFIG, else the pod's own, else of ~/.kube/config.
 
     `kubeconfig` may be several files joined by colons, as in KUBECONFIG. May run a plugin, so it may block.
     Raises ClusterConfigError.
@@ -51,7 +51,7 @@ def load_cluster(
     files = kubeconfig or environment.get("KUBECONFIG")
     if not files and not context and environment.get("KUBERNETES_SERVICE_HOST"):
         return load_in_cluster(environment=environment, service_account=service_account)
-    from sidecar.kubernetes.kubeconfig import load_kubeconfig  # noqa: PLC0415  # it reaches for the big package
+    from sidecar.kubernetes.kubeconfig import load_kubeconfig  # noqa: PLC0415  # it imports the big package
 
     return load_kubeconfig(files or str(Path.home() / ".kube" / "config"), context=context)
 
@@ -61,14 +61,14 @@ def load_in_cluster(*, environment: Mapping[str, str], service_account: Path = S
     host = environment.get("KUBERNETES_SERVICE_HOST", "")
     port = environment.get("KUBERNETES_SERVICE_PORT") or "443"
     if not host:
-        raise ClusterConfigError("KUBERNETES_SERVICE_HOST is not set, so this is no pod; use --kubeconfig FILE")
+        raise ClusterConfigError("KUBERNETES_SERVICE_HOST is not set, so this is not a pod; use --kubeconfig FILE")
     read_authorization = partial(_read_bearer, service_account / "token")
     read_authorization()
     cluster = Cluster(
         server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
         origin="the pod's service account",
-        # The kubelet renews the file well before the token ends; at one request per minute, reading it each time
-        # is cheaper than remembering for how long it is good.
+        # The kubelet renews the file well before the token expires; at one request per minute, reading it each time
+        # is cheaper than tracking its expiry.
         read_authorization=read_authorization,
         reload=partial(load_in_cluster, environment=environment, service_account=service_account),
         tls=Tls(ca=_read(service_account / "ca.crt")),
@@ -81,7 +81,7 @@ def load_in_cluster(*, environment: Mapping[str, str], service_account: Path = S
 def _read_bearer(path: Path) -> str:
     token = _read(path).strip()
     if not token or not token.isascii() or not token.isprintable():
-        raise ClusterConfigError(f"{path} holds no token")
+        raise ClusterConfigError(f"{path} contains no token")
     return f"Bearer {token}"
 
 

@@ -1,6 +1,6 @@
-"""EndpointSlices: which pods stand behind a Service, and what is said of each.
+"""EndpointSlices: the pods of a Service, and their conditions.
 
-The law: pure. What a condition that nobody stated means is decided here once; who counts is the readers' business.
+The law: pure. This module decides the meaning of an absent condition; readers decide which endpoints they use.
 https://kubernetes.io/docs/reference/kubernetes-api/service-resources/endpoint-slice-v1/
 """
 
@@ -14,11 +14,11 @@ import msgspec
 from sidecar.kubernetes.objects import ObjectMeta
 
 PATH: Final = "/apis/discovery.k8s.io/v1/endpointslices"
-"""Those of all namespaces."""
+"""The EndpointSlices of all namespaces."""
 SERVICE_NAME: Final = "kubernetes.io/service-name"
 """The label with the name of the Service, in the slice's own namespace."""
 FAMILIES: Final = frozenset({"IPv4", "IPv6"})
-"""The third address type, FQDN, has no use anybody agreed on and is deprecated."""
+"""The third address type, FQDN, has no defined use and is deprecated."""
 
 
 class Condition(StrEnum):
@@ -27,23 +27,23 @@ class Condition(StrEnum):
     READY = "ready"
     NOT_READY = "not ready"
     TERMINATING = "terminating"
-    """On its way out; ready all the same where the Service publishes addresses that are not."""
+    """Shutting down. Such an endpoint is still `ready` if the Service publishes addresses that are not ready."""
 
 
 class Labels(msgspec.Struct, frozen=True, gc=False):
-    """The one that counts."""
+    """The label with the Service."""
 
     service_name: str | None = msgspec.field(default=None, name=SERVICE_NAME)
 
 
 class SliceMeta(ObjectMeta, frozen=True, gc=False):
-    """Which Service the slice belongs to."""
+    """Metadata with the Service that the slice belongs to."""
 
     labels: Labels | None = None
 
 
 class Conditions(msgspec.Struct, frozen=True, gc=False):
-    """As the API server has them; what is absent or null is unknown."""
+    """As in the API; absent and null are unknown."""
 
     ready: bool | None = None
     serving: bool | None = None
@@ -51,7 +51,7 @@ class Conditions(msgspec.Struct, frozen=True, gc=False):
 
 
 class SliceEndpoint(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """One pod, mostly."""
+    """Usually one pod."""
 
     addresses: tuple[str, ...] | None = None
     conditions: Conditions | None = None
@@ -59,7 +59,7 @@ class SliceEndpoint(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class SlicePort(msgspec.Struct, frozen=True, gc=False):
-    """A port that all endpoints of a slice have; a pod may call it by another number than its neighbour."""
+    """A port of all endpoints of a slice; pods with another number for it are in another slice."""
 
     name: str | None = None
     port: int | None = None
@@ -67,7 +67,7 @@ class SlicePort(msgspec.Struct, frozen=True, gc=False):
 
 
 class EndpointSlice(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """Some of the pods behind a Service, all with the same ports."""
+    """Some of the pods of a Service, all with the same ports."""
 
     metadata: SliceMeta
     address_type: str = ""
@@ -76,9 +76,9 @@ class EndpointSlice(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 def condition_of(endpoint: SliceEndpoint) -> Condition:
-    """What the conditions of an endpoint add up to (KEP-1672)."""
+    """The conditions of an endpoint in one word (KEP-1672)."""
     conditions = endpoint.conditions or Conditions()
     if conditions.terminating:
         return Condition.TERMINATING
-    # Unknown is to be taken for ready.
+    # The API says: treat unknown as ready.
     return Condition.NOT_READY if conditions.ready is False else Condition.READY

@@ -1,7 +1,7 @@
-"""Errors of an API server, named by who is at fault and what helps.
+"""Errors of an API server, named by their cause and their remedy.
 
-The law: an answer or a broken connection becomes one of these at the edge (http.py, protocol.py), and nothing behind
-them knows HTTP. Each has a short `cause` that may be a metric's label, and each is temporary: whoever watches retries.
+The law: an error response or a broken connection becomes one of these at the edge (http.py, protocol.py); other code
+knows nothing of HTTP. Each has a short `cause` that may be a metric's label. Each is temporary: a follower retries.
 """
 
 from __future__ import annotations
@@ -12,79 +12,79 @@ import msgspec
 
 _SHOWN_LIMIT: Final = 200
 
-# An API server that was restored from a backup is asked for the future; only a new list helps, as with 410.
+# After the API server was restored from a backup, the version is in its future; only a new list helps, as after 410.
 # https://github.com/kubernetes/apimachinery/blob/v0.34.4/pkg/apis/meta/v1/types.go CauseTypeResourceVersionTooLarge
 _TOO_LARGE: Final = "too large resource version"
 
 
 class ApiError(Exception):
-    """What an API server, or the way to it, did not do. Only the classes below are raised."""
+    """A request to the API server failed. Only the subclasses are raised."""
 
     cause: ClassVar[str]
-    """The kind of trouble in one word, from a small closed set."""
+    """The kind of error in one word, from a small closed set."""
 
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
-        """Seconds that the server asked us to wait, or None."""
+        """Seconds to wait before the next request, as the server asked; or None."""
 
 
 class Unauthorized(ApiError):
-    """401: our credentials are not accepted; they are read again before the next try."""
+    """401: the credentials are not accepted; they are read again before the next attempt."""
 
     cause = "unauthorized"
 
 
 class Forbidden(ApiError):
-    """403: the credentials are good and RBAC does not allow this; somebody has to grant it."""
+    """403: the credentials are valid, but RBAC does not allow this; an administrator has to grant it."""
 
     cause = "forbidden"
 
 
 class NotFound(ApiError):
-    """404: the server does not serve this kind; its CustomResourceDefinition may come later."""
+    """404: the server does not have this object or kind; a CustomResourceDefinition may come later."""
 
     cause = "not-found"
 
 
 class Conflict(ApiError):
-    """409: the object is no longer the one that was read, or is there already; look again, then decide anew."""
+    """409: the object was changed since it was read, or exists already; read it again, then decide again."""
 
     cause = "conflict"
 
 
 class Gone(ApiError):
-    """410: the resource version or continue token is too old (or from the future); only a new list helps."""
+    """410: the resource version or continue token has expired (or is in the future); only a new list helps."""
 
     cause = "gone"
 
 
 class TooManyRequests(ApiError):
-    """429: the server is busy; `retry_after` is to be obeyed."""
+    """429: the server is busy; obey `retry_after`."""
 
     cause = "too-many-requests"
 
 
 class Refused(ApiError):
-    """Any other 3xx or 4xx: our request is wrong for this server, or something else answers at this address."""
+    """Any other 3xx or 4xx: the request is wrong for this server, or another program answers at this address."""
 
     cause = "refused"
 
 
 class ServerTrouble(ApiError):
-    """The server is ill or away: 5xx, a lost connection."""
+    """The server fails or cannot be reached: 5xx, a lost connection."""
 
     cause = "server-trouble"
 
 
 class Garbled(ServerTrouble):
-    """The server, or something between, sent what is no Kubernetes object."""
+    """The server, or a proxy in between, sent something that is not a Kubernetes object."""
 
     cause = "garbled"
 
 
 class TimedOut(ServerTrouble):
-    """Nothing came in time: a server that is stuck, or a connection that died without a word."""
+    """No answer in time: the server hangs, or the connection was lost without a reset."""
 
     cause = "timeout"
 
@@ -94,7 +94,7 @@ class _Details(msgspec.Struct, rename="camel"):
 
 
 class Status(msgspec.Struct):
-    """What the API server says with an error: meta/v1 Status, as a body or as the object of an ERROR event."""
+    """meta/v1 Status: the body of an error response, or the object of an ERROR event."""
 
     code: int | None = None
     reason: str | None = None
@@ -119,14 +119,14 @@ def error_from_response(code: int, body: bytes, *, retry_after: str | None = Non
     try:
         status = _STATUS.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        # A load balancer's page, not an API server's answer: a line of it shows whose it is.
+        # A page of a load balancer, not an answer of an API server: one line of it shows where it comes from.
         status = Status(message=shown(body))
     seconds = float(retry_after) if retry_after is not None and retry_after.strip().isdecimal() else None
     return error_from_status(status, code=code, retry_after=seconds)
 
 
 def error_from_status(status: Status, *, code: int | None = None, retry_after: float | None = None) -> ApiError:
-    """The error for a Status; `code` is that of the response which carried it."""
+    """The error for a Status; `code` is the status code of its response."""
     number = status.code or code or 500
     message = status.message or status.reason or "no reason given"
     if retry_after is None and status.details is not None and status.details.retry_after_seconds:
@@ -138,6 +138,6 @@ def error_from_status(status: Status, *, code: int | None = None, retry_after: f
 
 
 def shown(text: bytes) -> str:
-    """The beginning of a foreign text on one line, safe in logs and terminals."""
+    """The beginning of a foreign text on one line, safe for logs and terminals."""
     line = " ".join(text[: 4 * _SHOWN_LIMIT].decode("utf-8", "replace").split())
     return line[:_SHOWN_LIMIT].encode("unicode_escape").decode("ascii") or "an empty body"

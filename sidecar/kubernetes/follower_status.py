@@ -1,6 +1,6 @@
-"""Status: what a follower tells about itself, for readiness, metrics and the status page.
+"""The status of a follower, for readiness, metrics and the status page.
 
-The law: written by one follower, read by anyone at any time; plain numbers that cost nothing to keep.
+The law: one follower writes it, any code reads it at any time; the fields are plain numbers that cost nothing to keep.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class State(Enum):
     """Reading a list."""
     WATCHING = "watching"
     RETRYING = "retrying"
-    """Waiting after a failure; what was known is kept."""
+    """Waiting after a failure; known objects are kept."""
 
 
 @dataclass(slots=True)
@@ -33,10 +33,10 @@ class Status:
     synced: bool = False
     """Whether a whole list was read once; stays true through every outage."""
     doubted: bool = False
-    """A list that lost nearly everything waits for a second one to confirm it."""
+    """Whether a list that lost nearly all objects waits for a second list to confirm it."""
     objects: int = 0
     contact: float | None = None
-    """When the server last said anything, on trio's clock; None before it first did."""
+    """When the server last sent anything, on trio's clock; None before the first time."""
     contact_time: float | None = None
     """The same as seconds since the epoch."""
     synced_time: float | None = None
@@ -46,16 +46,16 @@ class Status:
     pages: int = 0
     watches: int = 0
     events: int = 0
-    """Additions, updates and deletions that watches showed."""
+    """Additions, updates and deletions from watches."""
     bookmarks: int = 0
     unreadable: int = 0
-    """Objects seen so far whose fields were not of their kind's types."""
+    """Objects so far with fields of a wrong type."""
     errors: Counter[str] = field(default_factory=Counter)
     """Failures by ApiError.cause."""
 
     @property
     def absent(self) -> bool:
-        """Whether the server does not have this kind, or does not let us see it: nothing to wait for."""
+        """Whether the server does not have this kind, or RBAC hides it: there is nothing to wait for."""
         return isinstance(self.error, Forbidden | NotFound)
 
     def describe(self) -> str:
@@ -63,5 +63,5 @@ class Status:
         return f"{self.state.value}: {self.error}" if self.error else self.state.value
 
     def age(self, now: float) -> float | None:
-        """Seconds since the server last said anything; `now` is trio's clock."""
+        """Seconds since the server last sent anything; `now` is trio's clock."""
         return None if self.contact is None else now - self.contact

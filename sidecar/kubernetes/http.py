@@ -1,8 +1,8 @@
 """HTTP to one API server: requests out, bytes or an ApiError back.
 
-The law: the only module that knows the HTTP client. It adds credentials, renews them once when the server refuses
-them, bounds every request in time, and translates every fault of the connection. It never retries: that is a step, and
-whether a change that timed out was made is for the object itself to say.
+The law: only this module knows the HTTP client. It adds credentials, renews them once if the server rejects them,
+limits the time of every request, and translates every error of the connection. It never retries: watch_policy.py
+decides that for followers, and after a change that timed out only the object itself shows whether it was made.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from http import HTTPStatus
 from types import TracebackType
 from typing import Final
 
-import httpcore2  # noqa: F401  # httpx2 would import it with the first client: 15 ms in which the loop answers nobody
+import httpcore2  # noqa: F401  # httpx2 would import it with the first client, which blocks the loop for 15 ms
 import httpx2
 import trio
 
@@ -34,16 +34,16 @@ _HEADERS: Final = {
     "user-agent": "switchback",
 }
 _COMPRESSED: Final = {"accept-encoding": "gzip"}
-"""For lists: they shrink to a tenth, and so do the pieces that they come in, each of which costs the event loop more
-than to inflate it. The server does not compress watches, nor what is small."""
+"""For lists: they shrink to a tenth, in size and in number of pieces, and a piece costs the event loop more than its
+decompression. The server compresses neither watches nor small bodies."""
 _ERROR_BODY_LIMIT: Final = 64 << 10
 _CLOSE_SECONDS: Final = 1.0
-"""Closing says good-bye to the peer (TLS), who may not listen any more."""
+"""Closing sends a TLS close_notify to the server, which may no longer read."""
 _TIMEOUTS: Final = httpx2.Timeout(None, connect=5.0, write=10.0)
-"""Reading is bounded by each request's own deadline, which a server can't stretch by dripping."""
+"""Each request has a deadline of its own for reading, which a server that sends byte by byte cannot extend."""
 _LIMITS: Final = httpx2.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=60.0)
-"""Each watch holds a connection, and one that had to wait for another's would be as good as lost. A handshake costs the
-event loop milliseconds, so a connection is kept for those who ask now and then."""
+"""Each watch holds a connection, and must never wait for another's. A TLS handshake costs the event loop milliseconds,
+so idle connections are kept for occasional requests."""
 _DONE: Final = frozenset([HTTPStatus.OK, HTTPStatus.CREATED])
 
 
@@ -69,7 +69,7 @@ class ApiClient:
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster as it was read last."""
+        """The cluster as last read."""
         return self._cluster
 
     async def __aenter__(self) -> ApiClient:
@@ -83,14 +83,14 @@ class ApiClient:
             await self._http.aclose()
 
     async def get(self, path: str, params: Mapping[str, str] | None = None, *, seconds: float) -> bytes:
-        """A whole body, within so many seconds. Raises ApiError."""
+        """A whole body, within `seconds`. Raises ApiError."""
         async with self._open_stream(_Call(path, params or {}, _COMPRESSED), seconds=seconds) as chunks:
             return b"".join([chunk async for chunk in chunks])
 
     async def change(
         self, method: str, path: str, params: Mapping[str, str], content: bytes, *, content_type: str, seconds: float
     ) -> bytes:
-        """A change of an object, and the body of its answer. Raises ApiError; Conflict where it came too late."""
+        """Change an object; returns the body of the answer. Raises ApiError: Conflict if it was changed meanwhile."""
         call = _Call(path, params, {"content-type": content_type}, method, content)
         async with self._open_stream(call, seconds=seconds) as chunks:
             return b"".join([chunk async for chunk in chunks])
@@ -98,7 +98,7 @@ class ApiClient:
     def stream(
         self, path: str, params: Mapping[str, str] | None = None, *, seconds: float
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        """A body in the chunks it comes in; everything, the block included, within so many seconds.
+        """A body chunk by chunk; all of it, and the block, within `seconds`.
 
         Raises ApiError, also from within the iteration.
         """
@@ -122,7 +122,7 @@ class ApiClient:
         except Unauthorized:
             pass
         except httpx2.ConnectError as error:
-            # A rotated CA looks so.
+            # A rotated CA causes a TLS error.
             if not _is_about_tls(error):
                 raise
         await self._renew(cluster)
@@ -158,7 +158,7 @@ class ApiClient:
             raise Unauthorized(str(error)) from error
 
     async def _renew(self, refused: Cluster) -> None:
-        """Read the cluster again, unless another request has done so since."""
+        """Read the cluster again, unless another request has done so meanwhile."""
         async with self._renewing:
             if self._cluster is not refused:
                 return
@@ -186,7 +186,7 @@ class ApiClient:
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Turn what the HTTP client and the deadline raise into ApiErrors."""
+    """Turn exceptions of the HTTP client and of the deadline into ApiErrors."""
     try:
         yield
     except (trio.TooSlowError, httpx2.TimeoutException) as error:
@@ -206,7 +206,7 @@ async def _error_of(response: httpx2.Response) -> ApiError:
 
 
 def _reason(error: BaseException) -> str:
-    """The client's message, or the first beneath it that is not empty: a failed handshake is told at the bottom."""
+    """The message of the exception, or the first non-empty one of its causes: a failed handshake is the innermost."""
     found: BaseException | None = error
     while found is not None and not str(found):
         found = found.__cause__ or found.__context__

@@ -1,7 +1,7 @@
-"""Kubeconfig files, as the `kubernetes` package reads them: merging, plugins, client certificates, token refresh.
+"""Kubeconfig files, read by the `kubernetes` package: merging, plugins, client certificates, token refresh.
 
-The law: the package is used through its documented functions, here only, and whatever is wrong with a file comes out
-as one ClusterConfigError that names it. The package takes the shape of a file for granted, so that is checked before.
+The law: only this module uses the package, through its documented functions. Every error in a file becomes one
+ClusterConfigError that names the file. The package does not validate the structure of a file, so this module does.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class _Shape(msgspec.Struct, rename="kebab"):
 
 
 def load_kubeconfig(files: str, *, context: str | None) -> Cluster:
-    """The cluster of a context (None: the current one) of the files, joined by colons. Raises ClusterConfigError."""
+    """The cluster of a context (None: the current one) of the files, separated by colons. Raises ClusterConfigError."""
     shapes = _read_shapes(files)
     chosen = _choose_context(shapes, files=files, context=context)
     user = _user_of(shapes, chosen)
@@ -101,14 +101,14 @@ def _read_shapes(files: str) -> list[_Shape]:
     for name in filter(None, files.split(":")):
         path = Path(name).expanduser()
         try:
-            # An empty file is nothing to kubectl too, and files that are not there are passed over.
+            # As in kubectl, an empty file is valid and a missing file is skipped.
             shapes.append(msgspec.yaml.decode(path.read_bytes(), type=_Shape | None) or _Shape())
         except FileNotFoundError:
             continue
         except OSError as error:
             raise ClusterConfigError(f"{path}: {error.strerror}") from error
         except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
-            raise ClusterConfigError(f"{path} is no kubeconfig: {' '.join(str(error).split())}") from error
+            raise ClusterConfigError(f"{path} is not a kubeconfig: {' '.join(str(error).split())}") from error
     if not shapes:
         raise ClusterConfigError(f"{files} does not exist; name a kubeconfig with --kubeconfig or KUBECONFIG")
     return shapes
@@ -142,11 +142,11 @@ def _refuse_provider(user: _User | None, *, files: str) -> None:
 
 
 def _read_with_package(files: str, *, context: str, source: str) -> tuple[Any, Tls]:
-    """The package's Configuration and our Tls, whose texts it leaves in files of a folder that is gone afterwards."""
+    """The package's Configuration, and a Tls whose texts the package writes into files of a temporary folder."""
     from kubernetes import client, config  # noqa: PLC0415  # half a second and 50 MB
 
     load: Any = config.load_kube_config
-    # Not None, or it would take localhost and the proxy of the environment, which could not be told from the file's.
+    # None would mean localhost and the proxy of the environment, which could not be told from values of the file.
     configuration = client.Configuration(host="", proxy="", no_proxy="")
     with TemporaryDirectory(prefix="kubeconfig-") as folder, _errors_of_package(source):
         load(files, context, configuration, temp_file_path=folder)
@@ -164,7 +164,7 @@ def _read_pem(path: str | None) -> str | None:
 
 
 def _read_authorization(configuration: Any, source: str) -> str | None:
-    """The header, after a plugin or identity provider was asked again if the token is about to end."""
+    """The header; a plugin or identity provider renews a token that is about to expire."""
     with _errors_of_package(source):
         text = configuration.get_api_key_with_prefix("BearerToken")
     # A tokenFile's final newline would be a header injection to the HTTP client.
@@ -173,14 +173,14 @@ def _read_authorization(configuration: Any, source: str) -> str | None:
 
 def _check_urls(configuration: Any, *, source: str) -> None:
     if not configuration.host.startswith(("https://", "http://")):
-        raise ClusterConfigError(f"{source}: server {configuration.host!a} is no http or https URL")
+        raise ClusterConfigError(f"{source}: server {configuration.host!a} is not an http or https URL")
     if configuration.proxy and not configuration.proxy.startswith(("https://", "http://")):
         raise ClusterConfigError(f"{source}: proxy-url {configuration.proxy!a}: only http and https proxies work here")
 
 
 @contextmanager
 def _errors_of_package(source: str) -> Iterator[None]:
-    """Whatever the package raises, and what it merely logs, as one ClusterConfigError."""
+    """Turn the errors that the package raises, and those that it only logs, into one ClusterConfigError."""
     try:
         with _PluginErrors() as logged:
             yield
@@ -191,7 +191,7 @@ def _errors_of_package(source: str) -> Iterator[None]:
 
 
 def _exceptions_of_package() -> tuple[type[Exception], ...]:
-    """What reading a file, running a plugin or asking an identity provider is known to raise."""
+    """The exceptions of reading a file, running a plugin or asking an identity provider."""
     named = (
         ("kubernetes.config", "ConfigException"),
         ("oauthlib.oauth2", "OAuth2Error"),
@@ -201,14 +201,14 @@ def _exceptions_of_package() -> tuple[type[Exception], ...]:
 
 
 class _PluginErrors(logging.Filter):
-    """Collects what the package logs on the root logger when a plugin fails, because it then goes on without."""
+    """Collects the package's messages on the root logger: it only logs the failure of a plugin, and continues."""
 
     MODULE: Final = "kube_config"
 
     def __init__(self) -> None:
         super().__init__()
         self.messages: list[str] = []
-        # Without any handler, logging.error() would set up the root logger for good.
+        # Without a handler, logging.error() would configure the root logger permanently.
         self._handler = logging.NullHandler()
 
     def filter(self, record: logging.LogRecord) -> bool:

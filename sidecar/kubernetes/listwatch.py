@@ -1,7 +1,7 @@
-"""List and watch: follow one collection for as long as the program lives, through every fault of the API server.
+"""List and watch: follows one collection for the life of the program, through every failure of the API server.
 
-The law: this shell moves bytes, waits and tells; what bytes mean is protocol.py's, what changed is store.py's, what to
-do next is steps.py's. It never takes out what it can't see to be deleted.
+The law: this shell moves bytes, waits and reports. protocol.py decodes, store.py decides what changed, and
+watch_policy.py decides the next request. An object is never removed without proof that it was deleted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final, Generic, NoReturn, TypeVar
 import structlog
 import trio
 
-from sidecar.kubernetes import watch_policy as steps
+from sidecar.kubernetes import watch_policy as policy
 from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound, ServerTrouble
 from sidecar.kubernetes.follower_status import State, Status
 from sidecar.kubernetes.http import ApiClient
@@ -29,10 +29,10 @@ from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace, Position
 T = TypeVar("T", bound=Resource)
 
 Changes = Mapping[str, T | Unreadable | None]
-"""By key (`NAMESPACE/NAME`): the object as it now is, or None where it was deleted."""
+"""By key (`NAMESPACE/NAME`): the current object, or None if it was deleted."""
 
 _QUEUED: Final = 256
-"""Chunks of a watch that may wait while changes are handled; beyond that, the server waits."""
+"""Chunks of a watch that may wait while changes are handled; with more, the server has to wait."""
 
 _log = structlog.get_logger("kubernetes")
 
@@ -48,12 +48,12 @@ async def follow(
     pace: Pace = DEFAULT_PACE,
     draw: Callable[[], float] = random.random,
 ) -> NoReturn:
-    """Tell `on_change` what is in the collection and how it changes, until cancelled.
+    """Report the objects of the collection and their changes to `on_change`, until cancelled.
 
-    Changes that arrive together are told together, at most `pace.slice_size` at once; between two calls, other tasks
-    run. `on_synced` is called whenever a whole list has been told; from the first time on, what was told is the state
-    of the cluster. An exception from either ends the follower: it is a fault of the program. `expected` is how many
-    objects an earlier run knew, about: a first list with next to none of them is confirmed by a second one.
+    Changes that arrive together are reported together, at most `pace.slice_size` per call; between two calls, other
+    tasks run. `on_synced` is called after each whole list; from the first time on, the reported objects are the state
+    of the cluster. An exception from either function is a bug and ends the follower. `expected` is about the number of
+    objects in an earlier run: a first list with almost none of them must be confirmed by a second one.
     """
     store: Store[T] = Store(expected=expected)
     follower = _Follower(client, collection, store, on_change, on_synced, status or Status(), pace, draw)
@@ -96,17 +96,17 @@ class _Follower(Generic[T]):
             self.status.state = State.SYNCING
         started = trio.current_time()
         relist = self.store.relist()
-        version, error = await self.tell_pages(relist)
+        version, error = await self.take_pages(relist)
         if error is not None and not self.means_empty(error):
             return self.fail(position, error, version="", lasted=0.0)
         if relist.is_doubtful and not position.doubted:
             return self.doubt(position, relist)
         await self.finish(relist, started)
-        position = steps.after_list(position, version=version, now=trio.current_time())
+        position = policy.after_list(position, version=version, now=trio.current_time())
         return position if error is None else self.fail(position, error, version="", lasted=0.0)
 
-    async def tell_pages(self, relist: Relist[T]) -> tuple[str, ApiError | None]:
-        """Tell each chunk as it comes; the result is the version of the whole, or what cut it."""
+    async def take_pages(self, relist: Relist[T]) -> tuple[str, ApiError | None]:
+        """Report each chunk as it arrives; returns the version of the list, and the error that ended it."""
         version, error = "", None
         send, receive = trio.open_memory_channel[Page | ApiError](0)
         with receive:
@@ -119,24 +119,24 @@ class _Follower(Generic[T]):
                     self.answered(State.SYNCING)
                     self.status.pages += 1
                     version = page.version
-                    error = await self.tell_items(page, relist)
+                    error = await self.take_items(page, relist)
                     if error is not None:
                         nursery.cancel_scope.cancel()
                         break
         return version, error
 
-    async def tell_items(self, page: Page, relist: Relist[T]) -> ApiError | None:
-        """Decode and tell the objects of a page in slices; the result is what was wrong with one of them."""
+    async def take_items(self, page: Page, relist: Relist[T]) -> ApiError | None:
+        """Decode and report the objects of a page in slices; returns the error of one of them."""
         for start in range(0, len(page.items), self.pace.slice_size):
             try:
                 entries = self.decoder.decode_items(page.items[start : start + self.pace.slice_size])
             except ApiError as error:
                 return error
-            await self.tell(relist.take(entries))
+            await self.hand_over(relist.take(entries))
         return None
 
     def means_empty(self, error: ApiError) -> bool:
-        """Whether the kind is not there (any more), which is as good as an empty list, and as doubtful."""
+        """Whether the kind does not exist (any more), which counts as an empty list, and may be doubted like one."""
         hidden = isinstance(error, Forbidden) and self.collection.optional and not self.status.synced
         absent = isinstance(error, NotFound) and not self.collection.discovered
         return absent or hidden
@@ -144,13 +144,13 @@ class _Follower(Generic[T]):
     def doubt(self, position: Position, relist: Relist[T]) -> Position:
         self.status.doubted = True
         _log.warning("list lost nearly everything, asking again", kind=self.collection.kind, held=relist.held)
-        return steps.after_doubt(position, pace=self.pace)
+        return policy.after_doubt(position, pace=self.pace)
 
     async def finish(self, relist: Relist[T], started: float) -> None:
-        """Take out what a complete list did not have, and say that we are in step with the cluster."""
+        """Remove the objects that are missing in a complete list, and report the sync."""
         missing = relist.missing()
         while part := list(islice(missing, self.pace.slice_size)):
-            await self.tell(self.store.apply(part))
+            await self.hand_over(self.store.apply(part))
         first, self.status.synced = not self.status.synced, True
         self.status.doubted = False
         self.store.expected = 0
@@ -162,7 +162,7 @@ class _Follower(Generic[T]):
             _log.info("synced", kind=self.collection.kind, objects=len(self.store), seconds=seconds)
 
     async def watch(self, position: Position) -> Position:
-        """Tell changes from a version on, until the server ends the watch or something breaks."""
+        """Report changes from a version on, until the server ends the watch or an error does."""
         version, started = position.version, trio.current_time()
         self.status.watches += 1
         error = None
@@ -172,7 +172,7 @@ class _Follower(Generic[T]):
                 answered = partial(self.answered, State.WATCHING)
                 nursery.start_soon(read_watch, self.client, self.collection, version, self.pace, answered, send)
                 async for item in receive:
-                    version, error = await self.tell_waiting(item, receive, version)
+                    version, error = await self.take_waiting(item, receive, version)
                     if error is not None:
                         nursery.cancel_scope.cancel()
                         break
@@ -184,15 +184,15 @@ class _Follower(Generic[T]):
             error = ServerTrouble("the server ended the watch at once")
         if error is not None:
             return self.fail(position, error, version=version, lasted=lasted)
-        return steps.after_watch(position, version=version, now=now, pace=self.pace)
+        return policy.after_watch(position, version=version, now=now, pace=self.pace)
 
-    async def tell_waiting(
+    async def take_waiting(
         self,
         item: list[bytes] | ApiError,
         receive: trio.MemoryReceiveChannel[list[bytes] | ApiError],
         version: str,
     ) -> tuple[str, ApiError | None]:
-        """Tell what `item` and everything that waits behind it say; the result is where the watch stands now."""
+        """Report the changes of `item` and of all waiting items; returns the new version, and the final error."""
         lines: list[bytes] = []
         ended: ApiError | None = None
         while isinstance(item, list):
@@ -209,11 +209,11 @@ class _Follower(Generic[T]):
             return version, error
         self.status.events += len(batch.entries)
         self.status.bookmarks += batch.bookmarks
-        await self.tell(self.store.apply(batch.entries))
+        await self.hand_over(self.store.apply(batch.entries))
         return batch.version or version, batch.error or ended
 
-    async def tell(self, changes: Changes[T]) -> None:
-        """Hand changes over in slices, other tasks running in between."""
+    async def hand_over(self, changes: Changes[T]) -> None:
+        """Report changes in slices, with other tasks in between."""
         self.status.objects = len(self.store)
         items = iter(changes.items())
         while part := dict(islice(items, self.pace.slice_size)):
@@ -223,25 +223,25 @@ class _Follower(Generic[T]):
 
     def fail(self, position: Position, error: ApiError, *, version: str, lasted: float) -> Position:
         self.status.errors[error.cause] += 1
-        position = steps.after_error(
+        position = policy.after_error(
             position, error=error, version=version, lasted=lasted, pace=self.pace, random=self.draw()
         )
         if position.wait:
             self.status.state, self.status.error = State.RETRYING, error
             if self.reported != error.cause:
-                # Once for each kind of trouble, not for each try.
+                # Once for each kind of error, not for each attempt.
                 self.reported = error.cause
                 _log.warning("retrying", kind=self.collection.kind, cause=error.cause, error=str(error))
         return position
 
     def answered(self, state: State) -> None:
-        """The server has said something sensible."""
+        """The server sent a valid answer."""
         self.status.state, self.status.error = state, None
         self.status.contact = trio.current_time()
         self.status.contact_time = time.time()
 
     def settled(self) -> None:
-        """A watch has held: whatever was wrong is over."""
+        """A watch was steady: the last error is over."""
         if self.reported is not None:
             self.reported = None
             _log.info("recovered", kind=self.collection.kind)

@@ -1,7 +1,7 @@
-"""Objects: the few fields of a Kubernetes object that list and watch need, whatever its kind.
+"""Objects: the fields that list and watch need of a Kubernetes object of any kind.
 
-The law: a struct holds only fields that are used, because a cluster may hold 100,000 of them, and it takes null for
-every list and every optional field, because Go writes an empty slice so.
+The law: a struct has only fields that are used, because a cluster may have 100,000 objects. It accepts null for every
+list and every optional field, because Go writes an empty slice as null.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class ObjectMeta(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class Resource(Protocol):
-    """What every kind that can be followed has."""
+    """An object of any kind that can be followed."""
 
     @property
     def metadata(self) -> ObjectMeta:
-        """Who the object is."""
+        """The identity of the object."""
         ...
 
 
@@ -36,7 +36,7 @@ T = TypeVar("T", bound=Resource)
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """An object that is there but whose fields are not of the types its kind promises."""
+    """An object that exists, but has fields of a wrong type."""
 
     metadata: ObjectMeta
     reason: str
@@ -44,23 +44,23 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Collection(Generic[T]):
-    """All objects of one kind in the cluster (or in one namespace, if the path says so)."""
+    """All objects of one kind in the cluster, or in the namespace of the path."""
 
     kind: str
-    """As people say it: `Ingress`."""
+    """For people: `Ingress`."""
     path: str
-    """As the API server knows it: `/apis/networking.k8s.io/v1/ingresses`."""
+    """For the API server: `/apis/networking.k8s.io/v1/ingresses`."""
     type: type[T]
     """The struct that an object is decoded into."""
     label_selector: str = ""
     field_selector: str = ""
     optional: bool = False
-    """Whether a collection that RBAC does not let us see counts as empty, instead of holding up the first sync."""
+    """Whether a collection that RBAC hides counts as empty, instead of delaying the first sync."""
     discovered: bool = False
-    """Whether somebody asks the server which kinds it has: then a 404 here is a failure like any other, and what is
-    known stays; else it is an empty list."""
+    """Whether the program asks the server which kinds it has. Then a 404 is a failure like any other and known objects
+    stay; otherwise it is an empty list."""
 
 
 def key_of(metadata: ObjectMeta) -> str:
-    """`NAMESPACE/NAME`, or `NAME` for what has no namespace: unique among the living objects of one kind."""
+    """`NAMESPACE/NAME`, or `NAME` without a namespace: unique among the existing objects of one kind."""
     return f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name

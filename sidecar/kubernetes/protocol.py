@@ -1,7 +1,7 @@
-"""List and watch as bytes: pages and watch lines in, entries out.
+"""The format of list and watch: pages and watch lines in, entries out.
 
-The law: whatever the bytes, the result is a value or a Garbled, and one object that is not of its kind's shape
-becomes Unreadable and harms no other. https://kubernetes.io/docs/reference/using-api/api-concepts/ has the grammar.
+The law: for any bytes the result is a value or a Garbled. An object with fields of a wrong type becomes Unreadable and
+affects no other object. Format: https://kubernetes.io/docs/reference/using-api/api-concepts/
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sidecar.kubernetes.objects import ObjectMeta, Resource, Unreadable, key_of
 T = TypeVar("T", bound=Resource)
 
 FAULTS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding a foreign text may raise."""
+"""Exceptions of decoding foreign text."""
 
 
 class Entry(NamedTuple, Generic[T]):
@@ -37,9 +37,9 @@ class Page:
     """One chunk of a list."""
 
     items: list[msgspec.Raw]
-    """Not decoded yet: a chunk may be large, and is decoded in parts, others running in between."""
+    """Not decoded yet: a chunk may be large, so it is decoded in parts, with other tasks in between."""
     version: str
-    """The resource version that the whole list is of; a watch starts there."""
+    """The resource version of the whole list; a watch starts there."""
     token: str
     """The continue token of the next chunk; empty after the last."""
 
@@ -50,12 +50,12 @@ class Batch(Generic[T]):
 
     entries: list[Entry[T]] = field(default_factory=list)
     version: str = ""
-    """Where a new watch would go on; empty if these lines do not say."""
+    """The resource version for a new watch; empty if these lines have none."""
     bookmarks: int = 0
     unknown: int = 0
-    """Events of a type that does not exist yet."""
+    """Events of an unknown type, from a newer API server."""
     error: ApiError | None = None
-    """The ERROR event that ended them."""
+    """From the ERROR event that ended the lines."""
 
 
 class _ListMeta(msgspec.Struct, rename="camel"):
@@ -78,7 +78,7 @@ class _Event(msgspec.Struct):
 
 
 class Decoder(Generic[T]):
-    """Decodes one kind; holds msgspec's decoders, which are costly to make, and no other state."""
+    """Decodes one kind. Its only state are msgspec's decoders, which are expensive to make."""
 
     def __init__(self, kind: type[T]) -> None:
         self._list = msgspec.json.Decoder(_List)
@@ -89,7 +89,7 @@ class Decoder(Generic[T]):
         self._status = msgspec.json.Decoder(Status)
 
     def split_page(self, body: bytes) -> Page:
-        """One response to a list request; a millisecond for 2 MB. Raises Garbled for what is no list."""
+        """One response to a list request; takes a millisecond for 2 MB. Raises Garbled if it is not a list."""
         try:
             page = self._list.decode(body)
         except FAULTS as error:
@@ -97,7 +97,7 @@ class Decoder(Generic[T]):
         return Page(page.items or [], page.metadata.resource_version or "", page.metadata.token or "")
 
     def decode_items(self, items: Sequence[msgspec.Raw]) -> list[Entry[T]]:
-        """Some objects of a page. Raises Garbled for what is no object."""
+        """Some objects of a page. Raises Garbled if one is not an object."""
         body = b"[%b]" % b",".join(items)
         try:
             return self._decode_items(body, items)
@@ -120,7 +120,7 @@ class Decoder(Generic[T]):
         try:
             values = self._items.decode(body)
         except FAULTS:
-            # Rare, so the fast way pays nothing for it: one by one, to find which object it is.
+            # Rare, so the fast path does not pay for it: decode one by one, to find the object with the error.
             return [self._entry(raw) for raw in items]
         return [Entry(key_of(value.metadata), value.metadata.resource_version, value) for value in values]
 
@@ -138,7 +138,7 @@ class Decoder(Generic[T]):
                 batch.entries.append(self._entry(event.object))
                 batch.version = batch.entries[-1].version
             case "DELETED":
-                # Its resource version is that of the deletion, so a watch may go on from there.
+                # This is the resource version of the deletion, so a watch may continue from it.
                 metadata = self._bare.decode(event.object).metadata
                 batch.entries.append(Entry(key_of(metadata), metadata.resource_version, None))
                 batch.version = metadata.resource_version
@@ -152,16 +152,16 @@ class Decoder(Generic[T]):
 
 
 class LineSplitter:
-    """Cuts a stream of octets into lines; what a broken stream leaves unfinished is never shown."""
+    """Splits a stream of octets into lines; the unfinished line of a broken stream is never returned."""
 
     LIMIT: Final = 32 << 20
-    """Octets in one line. etcd takes requests of 1.5 MiB; JSON makes of it what it will, but never this."""
+    """Octets in one line. etcd accepts objects of 1.5 MiB; as JSON they are larger, but never this large."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that this chunk completes. Raises Garbled for a line without end."""
+        """The lines that this chunk completes. Raises Garbled for a line longer than LIMIT."""
         if b"\n" not in chunk:
             self._rest += chunk
             if len(self._rest) > self.LIMIT:
@@ -181,7 +181,7 @@ class _Bookmark(msgspec.Struct):
 
 
 def _bookmarked(raw: msgspec.Raw) -> str:
-    """A bookmark is an object with nothing but a resource version: it has no name."""
+    """A bookmark is an object with only a resource version: it has no name."""
     return msgspec.json.decode(raw, type=_Bookmark).metadata.resource_version
 
 

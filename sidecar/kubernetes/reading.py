@@ -1,8 +1,8 @@
-"""Reading: the two requests of list and watch, each a task that puts what it reads into a channel.
+"""The two requests of list and watch, each a task that puts its results into a channel.
 
-The law: bytes in, pages or lines out, and at last the ApiError, if one ended it; nothing here knows what was read
-before. A channel between reading and telling lets the next page come while one is told, and lets changes that came in
-one read be told at once, however they were framed.
+The law: bytes in, pages or lines out, and last the ApiError, if one ended the request; this module keeps no state. The
+channel between reading and reporting lets the next page arrive while one is processed, and lets changes that arrive
+together be reported together, however they were framed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ async def read_pages(
     pace: Pace,
     send: trio.MemorySendChannel[Page | ApiError],
 ) -> None:
-    """Put the chunks of one whole list into the channel; the next is asked for as soon as one is taken."""
+    """Put the chunks of one whole list into the channel; the next is requested as soon as one is taken."""
     params: dict[str, str] | None = first_page(collection, pace.page_size)
     async with send:
         try:

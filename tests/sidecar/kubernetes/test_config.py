@@ -84,8 +84,8 @@ def test_pod_does_without_the_kubernetes_package(tmp_path: Path) -> None:
     ("name", "content", "reason"),
     [
         ("token", None, "token: No such file"),
-        ("token", "", "holds no token"),
-        ("token", "a\nb", "holds no token"),
+        ("token", "", "contains no token"),
+        ("token", "a\nb", "contains no token"),
         ("ca.crt", None, "ca.crt: No such file"),
         ("ca.crt", "nonsense", "ca.crt: unusable certificate"),
         ("ca.crt", "", "ca.crt: unusable certificate"),
@@ -223,11 +223,11 @@ def test_missing_plugin_is_named(tmp_path: Path) -> None:
 
 
 BAD_FILES = {
-    "no-yaml": ("{", "no kubeconfig"),
-    "tabs": ("clusters:\n\t- a", "no kubeconfig"),
-    "binary": ("\x00\x01", "no kubeconfig"),
-    "a-list": ("- a", "no kubeconfig"),
-    "a-text": ("hello", "no kubeconfig"),
+    "no-yaml": ("{", "is not a kubeconfig"),
+    "tabs": ("clusters:\n\t- a", "is not a kubeconfig"),
+    "binary": ("\x00\x01", "is not a kubeconfig"),
+    "a-list": ("- a", "is not a kubeconfig"),
+    "a-text": ("hello", "is not a kubeconfig"),
     "clusters-a-text": ("clusters: hello", r"\$.clusters"),
     "cluster-without-name": ("clusters: [{cluster: {}}]", "name"),
     "empty": ("", "no current-context.*: none"),
@@ -250,8 +250,8 @@ BAD_ENTRIES: dict[str, tuple[dict[str, Any], str]] = {
     "unknown-cluster": ({"contexts": [{"name": "home", "context": {"cluster": "x"}}]}, "name x in .*clusters"),
     "no-cluster-in-context": ({"contexts": [{"name": "home", "context": {}}]}, "cluster"),
     "no-server": ({"cluster": {"server": None}}, "server|URL"),
-    "server-absent": ({"clusters": [{"name": "c", "cluster": {}}]}, "server '' is no http"),
-    "server-without-scheme": ({"cluster": {"server": "192.0.2.1:6443"}}, "no http or https URL"),
+    "server-absent": ({"clusters": [{"name": "c", "cluster": {}}]}, "server '' is not an http"),
+    "server-without-scheme": ({"cluster": {"server": "192.0.2.1:6443"}}, "not an http or https URL"),
     "server-is-a-number": ({"cluster": {"server": 6443}}, "server"),
     "ca-not-base64": ({"cluster": {"certificate-authority-data": "%%%"}}, "no certificate"),
     "ca-no-certificate": ({"cluster": {"certificate-authority-data": "aGVsbG8="}}, "unusable certificate"),
