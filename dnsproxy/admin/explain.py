@@ -139,7 +139,7 @@ def format_explanation(explanation: Explanation) -> Iterator[str]:
         yield escape_controls(f"{explanation.name} is not in the table: queries for it are forwarded")
     else:
         yield escape_controls(f"{explanation.name} is answered with {', '.join(answer.addresses)}")
-        yield from _format_answer(answer, explanation)
+        yield from (escape_controls(f"  {name:<6}  {fact}") for name, fact in answer_facts(answer, explanation))
     for reason in explanation.reasons:
         yield escape_controls(f"  because  {reason}")
     for one in explanation.left_out:
@@ -156,19 +156,19 @@ def format_document(explanation: Explanation) -> str:
     return escaped_json(asdict(explanation), indent=2)
 
 
-def _format_answer(answer: Row, explanation: Explanation) -> Iterator[str]:
+def answer_facts(answer: Row, explanation: Explanation) -> Iterator[tuple[str, str]]:
+    """The facts about an answer, each with its name, for `dnsproxy explain` and the page."""
     origin = answer.origin
-    created = f", created {origin.created}" if origin.created else ""
     rule = "the exact name"
     if answer.reach is not Reach.NAME:
         rule = f"the wildcard {answer.hostname}, which covers {answer.reach.value}"
-    yield escape_controls(f"  rule    {rule}")
-    yield escape_controls(f"  origin  {origin}{created}")
-    yield escape_controls(f"  class   {answer.class_name or '-'}")
-    yield escape_controls(f"  target  {explanation.target}")
+    yield "rule", rule
+    yield "origin", f"{origin}, created {origin.created}" if origin.created else str(origin)
+    yield "class", answer.class_name or "-"
+    yield "target", explanation.target
     if answer.doubt:
-        yield escape_controls(f"  unverified  {answer.doubt}; {ADVICE}")
-    yield f"  TTL     {explanation.ttl} s"
+        yield "unverified", f"{answer.doubt}; {ADVICE}"
+    yield "TTL", f"{explanation.ttl} s"
 
 
 def _candidates(hostname: str, denied: Sequence[str]) -> Iterator[_Candidate]:

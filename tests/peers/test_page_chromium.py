@@ -171,7 +171,9 @@ def test_an_upstream_that_falls_silent_is_told_of_as_it_happens(browser: Browser
     with opened(browser, base_of(server)) as page:
         expect(page.locator("[data-live=upstream-0]")).to_have_count(1)
         ask(server, *[f"other-{number}.example.net" for number in range(20)])
-        expect(page.locator("[data-live=upstream-0]")).to_contain_text("does not answer", timeout=PATIENCE)
+        expect(page.locator("[data-live=upstream-0]")).to_contain_text(
+            "failing: asked after the others", timeout=PATIENCE
+        )
         expect(page.locator("[data-live=upstream-0]")).to_have_attribute("data-level", "bad")
 
 

@@ -9,10 +9,8 @@ from collections.abc import Iterator
 
 from markupsafe import Markup
 
-from dnsproxy.admin.explain import LONGEST, Explanation
+from dnsproxy.admin.explain import LONGEST, Explanation, answer_facts
 from dnsproxy.admin.listing import Row
-from dnsproxy.dns.names import Reach
-from dnsproxy.hostnames.ownership import ADVICE
 from sidecar.admin.page.document import Fact, Level, facts, notes, search_form, section, table, text
 from sidecar.admin.page.markup import NOTHING, html, joined
 
@@ -63,14 +61,6 @@ def _parts(explanation: Explanation, answer: Row | None) -> Iterator[Markup]:
 
 
 def _answer_facts(answer: Row, explanation: Explanation) -> Iterator[Fact]:
-    rule = "the exact name"
-    if answer.reach is not Reach.NAME:
-        rule = f"the wildcard {answer.hostname}, which covers {answer.reach.value}"
-    yield Fact("Rule", rule)
-    created = f", created {answer.origin.created}" if answer.origin.created else ""
-    yield Fact("Claimed by", f"{answer.origin}{created}")
-    yield Fact("Class", answer.class_name or "-")
-    yield Fact("Target", explanation.target)
-    if answer.doubt:
-        yield Fact("Unverified", f"{answer.doubt}; {ADVICE}", Level.WARN)
-    yield Fact("TTL", f"{explanation.ttl} s")
+    for name, fact in answer_facts(answer, explanation):
+        level = Level.WARN if name == "unverified" else Level.PLAIN
+        yield Fact(f"{name[0].upper()}{name[1:]}", fact, level)
