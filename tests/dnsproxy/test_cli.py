@@ -1,4 +1,4 @@
-"""The command as a whole: what it lists, and what it imports to do so."""
+"""The command as a whole: its list of subcommands, and the modules that listing imports."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_help_and_completion_have_every_command() -> None:
     listed = CliRunner().invoke(main, ["--help"]).stdout.partition("Commands:")[2].partition("Examples:")[0]
     lines = [line for line in listed.splitlines() if line.strip()]
     assert [line.split()[0] for line in lines if line.startswith("  ") and line[2] != " "] == sorted(COMMANDS)
-    # Each with what it does.
+    # Each with its summary.
     assert all(len(line.split()) > 2 for line in lines)
     completions = ShellComplete(main, {}, "dnsproxy", "_DNSPROXY_COMPLETE").get_completions([], "")
     assert [item.value for item in completions] == sorted(COMMANDS)

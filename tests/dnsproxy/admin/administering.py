@@ -1,4 +1,4 @@
-"""A real admin port with the pages of a registry, for the time of a block."""
+"""A real admin port with the pages of a registry, for the duration of a block."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def _ready() -> Readiness:
 
 @asynccontextmanager
 async def administered(registry: Registry, *, notes: Callable[[], Sequence[str]] = tuple) -> AsyncIterator[Endpoint]:
-    """Where the pages are."""
+    """The endpoint of the pages."""
     listener = listen_tcp(Endpoint("127.0.0.1", 0), flag="--admin")
     endpoint = bound_endpoint(listener)
     serve = partial(

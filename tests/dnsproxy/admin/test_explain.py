@@ -1,4 +1,4 @@
-"""Explanations: what the table does with a name, who excluded, and why there is nothing."""
+"""Explanations: the answer of the table for a name, the excluded claims, and why there is no answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The document of a table: what it says, that it tells the same table from another, and what it refuses."""
+"""The document of a table: its content, its tag, and the documents that are refused."""
 
 from __future__ import annotations
 

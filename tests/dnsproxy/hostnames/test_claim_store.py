@@ -18,7 +18,7 @@ def claim(hostname: str, name: str = "x", ingress_class: str | None = None) -> C
 
 
 def test_replace_tells_the_hostnames_that_changed() -> None:
-    """Those that came, went, or are claimed otherwise; not those that stayed."""
+    """Added, removed and changed ones; not the unchanged ones."""
     store = ClaimStore()
     assert store.replace("Ingress", "x", [claim("a"), claim("b"), claim("c")]) == {"a", "b", "c"}
     assert store.replace("Ingress", "x", [claim("a"), claim("b", ingress_class="k"), claim("d")]) == {"b", "c", "d"}
@@ -28,7 +28,7 @@ def test_replace_tells_the_hostnames_that_changed() -> None:
 
 
 def test_same_claims_again_are_no_change() -> None:
-    """Most updates of an object touch its status alone."""
+    """Most updates of an object change only its status."""
     store = ClaimStore()
     store.replace("Ingress", "x", [claim("a")])
     version = store.version
@@ -37,7 +37,7 @@ def test_same_claims_again_are_no_change() -> None:
 
 
 def test_hostname_of_two_objects_outlives_one() -> None:
-    """And one key of two sources is two objects."""
+    """One key in two sources means two objects."""
     store = ClaimStore()
     for source in ("Ingress", "HTTPRoute"):
         store.replace(source, "x", [claim("a", source)])
@@ -48,7 +48,7 @@ def test_hostname_of_two_objects_outlives_one() -> None:
 
 
 def test_rejections_follow_their_object() -> None:
-    """They are no change of claims."""
+    """They are not changes of claims."""
     store = ClaimStore()
     fault = Rejection(Origin("Ingress", "x"), "'*' is not a hostname")
     assert store.replace("Ingress", "x", [], [fault]) == frozenset()
@@ -58,7 +58,7 @@ def test_rejections_follow_their_object() -> None:
 
 
 def test_equal_claims_of_two_places_are_two() -> None:
-    """Each place takes back its own; twice in one place is once."""
+    """Each object removes only its own claim; a duplicate in one object counts once."""
     store = ClaimStore()
     store.replace("hosts file", "one", [claim("a"), claim("a")])
     store.replace("hosts file", "two", [claim("a")])
@@ -67,7 +67,7 @@ def test_equal_claims_of_two_places_are_two() -> None:
 
 
 def test_what_was_restored_counts_until_its_source_speaks_of_the_object() -> None:
-    """Said again it stays, said otherwise it changes, and neither is forgotten."""
+    """Reported unchanged it stays, reported changed it changes, and neither is forgotten."""
     store = ClaimStore()
     for key in ("same", "other", "gone"):
         assert store.restore("Ingress", key, [claim(key, key)]) == {key}
@@ -135,7 +135,7 @@ def test_a_source_holds_something_while_an_object_of_it_claims_anything() -> Non
 
 @pytest.mark.skipif(gc.is_tracked({"a": None}), reason="this Python walks through every dict")
 def test_a_store_of_many_objects_is_nothing_that_the_garbage_collector_walks_through() -> None:
-    """It would hold up the answers; what is new is looked at once."""
+    """It would delay answers; new claims are read once."""
     store = ClaimStore()
     for number in range(1000):
         store.replace("Ingress", str(number), [claim(str(number))])
@@ -152,7 +152,7 @@ CHANGES = st.lists(st.tuples(NAMES, st.lists(NAMES, unique=True)))
 
 @given(CHANGES)
 def test_index_agrees_with_the_claims(changes: list[tuple[str, list[str]]]) -> None:
-    """After any changes, both say the same, and a changed hostname has always been told."""
+    """After any changes, both are equal, and every changed hostname was reported."""
     store = ClaimStore()
     told: dict[str, tuple[Claim, ...]] = {}
     for key, hosts in changes:

@@ -1,4 +1,4 @@
-"""Claims: how an origin names itself to people."""
+"""Claims: the text of an origin."""
 
 from __future__ import annotations
 

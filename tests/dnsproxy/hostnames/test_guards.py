@@ -1,4 +1,4 @@
-"""Guards: hostnames that nobody gets, and that whole labels are compared."""
+"""Guards: hostnames that no claim gets, and the comparison by whole labels."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ async def test_other_tasks_run_while_a_large_change_is_taken_in(nursery: trio.Nu
 
     nursery.start_soon(other)
     await keeper.swap()
-    # Its first turn, and more: 5,000 names take longer than a slice on any machine.
+    # Its first turn, and more: 5,000 names take longer than one slice on any machine.
     assert turns > 1
 
 

@@ -1,4 +1,4 @@
-"""What public DNS says of a claim: owned, unknown, or foreign."""
+"""What public DNS shows about a claim: owned, unknown, or foreign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which hostname is looked at next: everything has its turn, and nothing keeps the rest waiting for ever."""
+"""Which hostname is looked up next: each has its turn, and no queue starves the others."""
 
 from __future__ import annotations
 

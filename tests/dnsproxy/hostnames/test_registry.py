@@ -1,4 +1,4 @@
-"""The registry: changes in any order and any slices come to the table that the final claims make."""
+"""The registry: changes in any order and any slices lead to the same table as the final claims."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def claim(
     ingress_class: str | None = None,
     addresses: tuple[str, ...] = (),
 ) -> Claim:
-    """A claim of an Ingress, or of a line of a hosts file; `reach` counts for a wildcard."""
+    """A claim of an Ingress, or of a line of a hosts file; `reach` applies to wildcards."""
     origin = Origin("hosts file", name) if addresses else Origin("Ingress", name, "shop", created)
     reach = reach if hostname.startswith("*.") else Reach.NAME
     return Claim(hostname, reach, origin, addresses, ingress_class)
@@ -61,7 +61,7 @@ def claim(
 
 @st.composite
 def object_claims(draw: st.DrawFn) -> tuple[Key, tuple[Claim, ...]]:
-    """What one object of one source claims: each row once, as every source has it."""
+    """The claims of one object of one source: each row once, as in every source."""
     source, name = draw(st.sampled_from(["ingress", "hosts"])), draw(st.sampled_from("abc"))
     created = draw(st.sampled_from(["2026-01-01T00:00:00Z", "2026-06-01T00:00:00Z"]))
     ingress_class = draw(st.sampled_from([None, "inner", "empty"]))

@@ -1,4 +1,4 @@
-"""Targets: addresses in canonical form, and what no client could connect to."""
+"""Targets: addresses in canonical form, and those that no client could connect to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan: who has a hostname, the same whatever the order of the claims."""
+"""The verdict: which claim wins (ranking.py), independent of the order of the claims."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_nobody_claims_nothing() -> None:
 
 
 ELSEWHERE = Finding(("198.51.100.9",), balancers={"inner": ("192.0.2.3",)})
-"""A public record that leads to none of the load balancers below."""
+"""A public record that points to none of the load balancers below."""
 FOREIGN, OWNED = ("192.0.2.3",), ("198.51.100.9",)
 DOUBT = "its public record points elsewhere (198.51.100.9)"
 

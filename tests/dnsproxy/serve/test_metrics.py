@@ -1,4 +1,4 @@
-"""The metrics of a server: what operators and alerts rely on, and nothing that a stranger can make grow."""
+"""The metrics of a server: those that operators and alerts use, and none that a client can make grow."""
 
 from __future__ import annotations
 

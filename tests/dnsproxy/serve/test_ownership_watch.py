@@ -1,4 +1,4 @@
-"""The watch over public records: what it asks, what it takes in, what it tells, and when."""
+"""The watch over public records: its queries, its findings, its log, and its timing."""
 # ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FAST: Final = OwnershipPace(
 
 
 async def passes(seconds: float) -> None:
-    """Let so many seconds of the default pace pass."""
+    """Let this many seconds of the default pace pass."""
     await trio.sleep(seconds / FASTER)
 
 
@@ -326,7 +326,7 @@ async def test_a_wildcard_too_long_for_a_name_below_it_is_let_be(autojump_clock:
 
 
 async def test_trusted_addresses_are_the_clusters_own(autojump_clock: MockClock) -> None:
-    """And where the operator has named them, an internal status does not excuse a record elsewhere."""
+    """If the operator has named them, an internal status does not excuse a record that points elsewhere."""
     networks = (ip_network("203.0.113.0/24"),)
     claims = claim(APP, "app", "10.0.0.5"), claim("login.example.com", "thief", "10.0.0.5")
     records = {APP: ["203.0.113.7"], "login.example.com": [ELSEWHERE]}
@@ -352,7 +352,7 @@ async def test_the_pace_is_kept_whatever_the_number_of_names_and_a_new_one_comes
 
 
 async def test_names_that_need_no_look_are_passed_over_at_leisure(autojump_clock: MockClock) -> None:
-    """A first sync has 100,000 of them: the processor is for that."""
+    """A first sync has 100,000 of them and needs the processor."""
     async with watching({APP: [BALANCER]}) as watched:
         begun = trio.current_time()
         for number in range(5000):
@@ -428,7 +428,7 @@ QUICK: Final = OwnershipPace(gap=0.001, every=0.05, confirm=0.01, doubted=0.02)
 
 @pytest.mark.parametrize("way", ["streams", "datagrams"])
 async def test_a_real_upstream_is_asked_and_not_our_own_table(way: str) -> None:
-    """Ours has the name, and leads to the relay; over TCP, and over UDP where that is refused."""
+    """The table has the name, with the relay's address; over TCP, or over UDP if TCP is refused."""
 
     def script(asked: bytes) -> list[Step]:
         return [reply_to(asked, [ELSEWHERE] if APP.split(".")[0].encode() in asked else [BALANCER])]

@@ -1,4 +1,4 @@
-"""`dnsproxy serve` with a cluster, over loopback: what it says while it waits, and how it starts from a snapshot."""
+"""`dnsproxy serve` with a cluster, over loopback: its reports while it waits, and its start from a snapshot."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def serving_cluster(
 
 
 def write_snapshot(path: Path, *, url: str) -> None:
-    """Two names that are still there, one that is not, and where their target was."""
+    """Two existing names, a deleted one, and the addresses of their target."""
     objects = [
         ObjectClaims(source, f"{namespace}/{name}", (claim_of(source, name),))
         for source, namespace, name in (
@@ -73,7 +73,7 @@ def write_snapshot(path: Path, *, url: str) -> None:
 
 
 async def until_ready(bound: Bound, reason: str) -> None:
-    """Each look waits for its reply."""
+    """Each request waits for its reply."""
     while await get(bound.admin, "/readyz") != (200, reason):
         pass
 
@@ -90,7 +90,7 @@ async def read(bound: Bound, target: str) -> Any:
 
 
 async def notes(bound: Bound) -> list[str]:
-    """What the table says of its data; an explanation says the same."""
+    """The notes of the table; an explanation has the same."""
     table = (await read(bound, "/table"))["notes"]
     assert (await read(bound, "/explain?name=app.example.org"))["notes"] == table
     return list(table)
@@ -136,7 +136,7 @@ async def test_a_target_without_an_address_is_noted_and_its_names_are_forwarded(
 
 
 async def test_a_snapshot_is_answered_at_once_and_its_age_is_told_until_the_cluster_has_spoken(tmp_path: Path) -> None:
-    """Its names, and where the Service of their target was."""
+    """Its names, and the addresses of their target Service."""
     api = make_api()
     api.crash()
     snapshot = tmp_path / "snapshot"

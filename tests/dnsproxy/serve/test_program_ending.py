@@ -1,4 +1,4 @@
-"""The end of a server: not ready at once, all answered for the lame duck's time, then what is under way (O12)."""
+"""The end of a server: not ready at once, queries answered for the lame duck's time, then pending ones (O12)."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ async def test_without_a_lame_duck_s_time_the_end_comes_at_once(nursery: trio.Nu
 
 
 class Signalled:
-    """`run_serve` in this process, which can be signalled; its log tells how far it is."""
+    """`run_serve` in this process, which can be signalled; its log shows its progress."""
 
     def __init__(self, logs: list[MutableMapping[str, Any]]) -> None:
         self.statuses: list[int] = []
@@ -94,7 +94,7 @@ class Signalled:
         self.statuses.append(await run_serve(wanted))
 
     async def wait_for_log(self, event: str) -> None:
-        """Nothing else tells of this; and as the test's clock stands still, the bound is one of the real time."""
+        """Only the log shows this; the test's clock stands still, so the limit is in real time."""
         give_up = time.monotonic() + REPLY_SECONDS
         while not any(line["event"].startswith(event) for line in self._logs):
             assert time.monotonic() < give_up, self._logs

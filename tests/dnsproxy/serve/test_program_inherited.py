@@ -1,4 +1,4 @@
-"""`dnsproxy serve --listen systemd`: a process that is handed its sockets answers on them, and on no others."""
+"""`dnsproxy serve --listen systemd`: a process with inherited sockets answers on them, and on no others."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def pair() -> Iterator[Pair]:
 
 @contextmanager
 def started(handed: Sequence[socket.socket], *arguments: str) -> Iterator[list[str]]:
-    """A server that was handed sockets; where it says it serves. It ends by a signal, well."""
+    """A server with inherited sockets, and its logged endpoints. A signal ends it, with status 0."""
     options = (*SERVE, *UPSTREAM, "--host", f"{NAME}={ADDRESSES[0]}", "--listen", "systemd", *arguments)
     with started_with(handed, *options) as process:
         try:
@@ -105,7 +105,7 @@ async def test_sockets_of_several_addresses_may_come_in_any_order_and_beside_a_f
 
 
 async def test_a_query_that_came_before_the_start_is_answered_too(pair: Pair) -> None:
-    """What socket activation is for: the unit's socket is there first."""
+    """The purpose of socket activation: the unit's socket exists first."""
     async with trio.open_nursery() as nursery:
         replies: list[bytes] = []
 
@@ -137,7 +137,7 @@ async def test_after_the_end_the_unit_keeps_its_sockets(pair: Pair) -> None:
 
 
 def refused(handed: Sequence[socket.socket], *arguments: str, **variables: str) -> str:
-    """What a server says that cannot start."""
+    """The message of a server that cannot start."""
     with started_with(handed, *SERVE, "--listen", "systemd", *arguments, variables=variables) as process:
         _, errors = process.communicate(timeout=20)
     assert process.returncode == 2, errors
@@ -151,7 +151,7 @@ def refused(handed: Sequence[socket.socket], *arguments: str, **variables: str) 
         pytest.param({"LISTEN_FDS": "0"}, "no socket was handed over", id="none"),
         pytest.param({"LISTEN_FDS": "three"}, "systemd sets both to numbers", id="no number"),
         pytest.param({"LISTEN_PID": "1"}, "the sockets are for process 1", id="another process"),
-        # What stands behind the last one is the event loop's.
+        # Descriptors after the last one belong to the event loop.
         pytest.param({"LISTEN_FDS": "3"}, "descriptor 5 is n", id="one too many"),
         pytest.param({"LISTEN_FDS": "50"}, "descriptor 5 is n", id="far too many"),
     ],

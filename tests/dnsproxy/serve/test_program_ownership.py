@@ -1,4 +1,4 @@
-"""`dnsproxy serve --ownership` as a whole: an API server, an upstream, the table, and where a doubt is shown."""
+"""`dnsproxy serve --ownership` as a whole: an API server, an upstream, the table, and reports of unverified names."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def wanted_settings(kubeconfig: str, upstream: Endpoint, mode: Mode, **rest: Any
 
 
 async def until(bound: Bound, path: str, text: str) -> str:
-    """Wait until a page says so; each round waits for its answer."""
+    """Wait until a page contains the text; each round waits for its answer."""
     with trio.fail_after(10):
         while True:
             page = (await get(bound.admin, path))[1]

@@ -1,4 +1,4 @@
-"""A server that forwards by a resolv.conf: whoever the file names now is asked, and somebody always is (U14)."""
+"""A server that follows a resolv.conf: the nameservers in the file are asked, and there is always one (U14)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tests.kit.ports import free_port
 from tests.kit.serve_inside import addresses_in, ask, serving, settings
 
 FIRST, SECOND = "127.0.0.1", "127.0.0.2"
-"""Upstreams on one port, as all nameservers of a resolv.conf are, that answer with addresses of their own."""
+"""Upstreams on one port, like all nameservers of a resolv.conf, that answer with different addresses."""
 ANSWERS = {FIRST: "198.51.100.1", SECOND: "198.51.100.2"}
 FORWARDED = "elsewhere.example.org"
 
 
 @asynccontextmanager
 async def upstreams(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
-    """Both, and their port for that of all nameservers: 53 is not for everybody to listen on."""
+    """Both upstreams; their port replaces port 53, which needs privileges."""
     first, second = (table_of(f"{FORWARDED} {ANSWERS[host]}") for host in (FIRST, SECOND))
     async with running(table=first) as one, running(table=second, at=Endpoint(SECOND, one.endpoint.port)):
         monkeypatch.setattr("dnsproxy.forward.settings.DNS_PORT", one.endpoint.port)

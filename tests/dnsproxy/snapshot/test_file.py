@@ -1,4 +1,4 @@
-"""The snapshot's file: whole at every moment, and never a reason not to start or not to answer."""
+"""The snapshot's file: complete at every moment, and never a reason not to start or not to answer."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Keeping:
         )
 
     async def look(self, times: int = 3) -> None:
-        """Wait until it has looked anew; what the last look but one found due has been written then."""
+        """Wait for further checks; by then, the write that the last check but one found due is done."""
         after = self.looks + times
         await wait_until(lambda: self.looks >= after)
 
@@ -175,7 +175,7 @@ async def test_other_tasks_run_while_a_large_snapshot_is_made(tmp_path: Path, nu
     nursery.start_soon(keeping.run)
     await wait_until(lambda: keeping.looks == 1)
     turns = 0
-    # Until there is a file, the temporary one: what follows is a thread's work.
+    # Until the temporary file exists: the rest is the work of a thread.
     while not os.listdir(tmp_path):
         turns += 1
         await trio.lowlevel.checkpoint()

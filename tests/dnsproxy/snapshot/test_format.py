@@ -1,4 +1,4 @@
-"""The snapshot: what was written is what is read, and everything else is refused with its reason."""
+"""The format of a snapshot: what was written is read back, and everything else is refused with the reason."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ WHOLE: Final = octets_of(*OBJECTS)
 
 
 def signed(*lines: object) -> bytes:
-    """Octets with a checksum that fits, whatever the lines say."""
+    """Octets with a valid checksum, whatever the lines contain."""
     body = b"".join(line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n" for line in lines)
     return body + f"sha256 {hashlib.sha256(body).hexdigest()}\n".encode()
 
@@ -71,7 +71,7 @@ def head(**changes: object) -> dict[str, Any]:
 
 
 text = st.text(max_size=20)
-# Of every field that there is, those to come as well.
+# Every field, also future ones.
 claims = st.builds(Claim, **{name: st.from_type(hint) for name, hint in get_type_hints(Claim).items()})
 objects = st.lists(
     st.builds(ObjectClaims, text, text, st.lists(claims, min_size=1, max_size=5).map(tuple)),

@@ -1,4 +1,4 @@
-"""What annotations and labels say."""
+"""Our annotations and labels."""
 
 from __future__ import annotations
 

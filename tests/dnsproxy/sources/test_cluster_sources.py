@@ -1,4 +1,4 @@
-"""All that is watched in one cluster, into one table: what is waited for, and what harms nothing else."""
+"""All watches of one cluster feed one table: what readiness waits for, and which faults affect nothing else."""
 # ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ RELAYS, OTHERS = "/api/v1/namespaces/edge/services", "/api/v1/namespaces/shop/se
 
 
 def make_api() -> LiveApi:
-    """Ingress app, HTTPRoute web, Service git, and the Service that all point at."""
+    """Ingress app, HTTPRoute web, Service git, and their target Service."""
     api = LiveApi()
     api.provide("networking.k8s.io/v1", "ingresses", "ingressclasses")
     api.provide("v1", "namespaces", "services")
@@ -200,7 +200,7 @@ async def test_only_what_is_configured_is_waited_for_and_asked_for(
 
 
 async def test_crds_that_come_and_go_leave_ingress_names_unmoved(autojump_clock: MockClock) -> None:
-    """K15: that source is off, on and off again."""
+    """K15: this source is off, on and off again."""
     api = make_api()
     api.remove(GROUP, "httproutes", "web/web")
     api.remove(GROUP, "gateways", "infra/main")
@@ -258,7 +258,7 @@ async def test_a_service_that_an_object_chose_may_come_later_and_go_with_the_obj
 async def test_a_service_that_an_object_chose_holds_up_neither_readiness_nor_snapshots(
     autojump_clock: MockClock,
 ) -> None:
-    """A tenant may name what we are not allowed to see."""
+    """A tenant may name a Service that RBAC hides."""
     api = make_api()
     api.faults[OTHERS] = failure(403, "Forbidden")
     put_route(api, "own.example.org", **chosen("shop/own"))
@@ -292,13 +292,13 @@ async def test_a_change_of_one_objects_service_judges_no_other_name_again(autoju
 
 
 def claim_of(source: str, name: str, *, target: str | None = None) -> Claim:
-    """As a snapshot has it of an object in the namespace of its kind."""
+    """A restored claim of an object in the namespace of its kind."""
     namespace = "shop" if source == "Ingress" else "web"
     return Claim(f"{name}.example.org", Reach.NAME, Origin(source, name, namespace), target=target)
 
 
 def restore(registry: Registry) -> None:
-    """What a snapshot knew: names that are still there, names that are gone, and where the Services were."""
+    """A snapshot with existing names, deleted names, and addresses of Services."""
     registry.set_services({"edge/relay": ("10.96.0.9",), "shop/own": ("10.96.7.7",)})
     for source, name, target in (
         ("Ingress", "app", None),
@@ -336,7 +336,7 @@ async def test_a_snapshot_is_answered_while_the_server_is_away_and_until_all_was
 
 
 async def test_a_service_that_an_unchanged_object_of_the_snapshot_chose_is_followed(autojump_clock: MockClock) -> None:
-    """The object's claim is the one that was restored, so that nothing tells of it again."""
+    """The object's claim equals the restored one, so that no change is reported."""
     api = make_api()
 
     def remember(registry: Registry) -> None:
@@ -353,7 +353,7 @@ async def test_a_service_that_an_unchanged_object_of_the_snapshot_chose_is_follo
 
 
 async def test_claims_are_not_in_step_before_the_gateway_api_was_looked_for(autojump_clock: MockClock) -> None:
-    """A snapshot that is written then would lose what the last one knew of it."""
+    """A snapshot written now would lose its claims."""
     api = make_api()
     api.faults[f"/apis/{V1}"] = failure(503, "ServiceUnavailable")
     async with watching(api, ClusterSettings(gateway=GatewayOptions()), target="192.0.2.10") as watched:
@@ -369,7 +369,7 @@ async def test_claims_are_not_in_step_while_a_list_is_doubted(autojump_clock: Mo
     async with watching(api) as watched:
         await watched.until_ready()
         await watched.until(lambda: watched.sources.in_step)
-        # A server that comes up with nothing, and forgets which version it was at.
+        # A server that starts empty and has lost its resource version.
         api.faults[INGRESSES] = failure(410, "Expired")
         api.crash()
         api.remove("networking.k8s.io", "ingresses", "shop/app")
@@ -386,7 +386,7 @@ async def test_claims_are_not_in_step_while_a_list_is_doubted(autojump_clock: Mo
 async def test_claims_are_not_in_step_until_what_a_snapshot_had_too_much_is_forgotten(
     autojump_clock: MockClock,
 ) -> None:
-    """Else the next snapshot would call it fresh."""
+    """Otherwise the next snapshot would treat it as fresh."""
 
     def remember(registry: Registry) -> None:
         for number in range(2_000):

@@ -1,4 +1,4 @@
-"""The sources of a cluster and what a snapshot remembers: it counts until the cluster has spoken, and no longer."""
+"""The followers and a snapshot: restored claims count until the cluster has reported, and no longer."""
 
 # ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Following the Gateway API while its CRDs come, change version and go, and while the API server is at fault."""
+"""Following the Gateway API while its CRDs appear, change version and disappear, and while the API server fails."""
 # ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BASIC: Final = ("gateways", "httproutes")
 
 @dataclass
 class Seen:
-    """A store that a follower feeds, what it told, and every set of names that there ever was."""
+    """A store that a follower feeds, its reports, and every set of names over time."""
 
     api: LiveApi
     store: ClaimStore
@@ -76,7 +76,7 @@ class Seen:
         await self.until(lambda: self.names == set(names))
 
     async def until_looked(self, times: int = 2) -> None:
-        """Until discovery has looked so often from here on."""
+        """Wait for this number of further discoveries."""
         after = self.looks + times
         await self.until(lambda: self.looks >= after)
 
@@ -113,7 +113,7 @@ def with_namespaces() -> LiveApi:
 
 
 def with_crds(*more: str, version: str = V1) -> LiveApi:
-    """A server with a Gateway for all below example.org."""
+    """A server with a Gateway for all names below example.org."""
     api = with_namespaces()
     api.provide(version, *BASIC, *more)
     put(api, "gateways", gateway(listener("*.example.org")))
@@ -161,7 +161,7 @@ async def test_crds_that_come_later_are_followed_and_go_again_with_their_names(a
 
 
 async def test_a_kind_that_vanishes_with_its_objects_takes_their_names_along(autojump_clock: MockClock) -> None:
-    """No event tells of the objects: discovery alone does, twice."""
+    """No event reports the objects; only discovery shows it, twice."""
     api = with_crds("tlsroutes")
     put(api, "httproutes", route("app.example.org"))
     put(api, "tlsroutes", route("tls.example.org", place="web/tls"))
@@ -201,7 +201,7 @@ async def test_a_better_version_is_adopted_without_a_moment_in_which_names_are_m
         api.provide(V1, *BASIC)
         if is_withdrawn:
             api.withdraw(BETA, *BASIC)
-        # Unseen by the old watch, if that has ended, and by the new one.
+        # Not seen by the old watch, if it has ended, nor by the new one.
         api.remove(GROUP, "httproutes", "web/gone")
         await seen.until(lambda: api.asked_for(f"/apis/{V1}/httproutes") >= 2)
         await seen.until_names("app.example.org")
@@ -213,7 +213,7 @@ async def test_a_better_version_is_adopted_without_a_moment_in_which_names_are_m
 
 
 async def test_a_version_that_ends_before_the_next_is_seen_costs_nothing(autojump_clock: MockClock) -> None:
-    """Its watch finds nothing there, for longer than a doubt lasts, and what was known stays until discovery speaks."""
+    """Its watch gets 404 for longer than a confirmation takes, and the known objects stay until discovery decides."""
     api = with_crds("tlsroutes", version=V1)
     api.withdraw(V1, "tlsroutes")
     api.provide(ALPHA2, "tlsroutes")
@@ -262,7 +262,7 @@ GARBAGE: Final = [
 
 @pytest.mark.parametrize("answer", GARBAGE)
 async def test_a_discovery_that_fails_changes_nothing(autojump_clock: MockClock, answer: Answer) -> None:
-    """What is known stays, also while one version answers and another does not."""
+    """Known objects stay, also while one version answers and another does not."""
     api = with_crds()
     put(api, "httproutes", route("app.example.org"))
     async with following(api) as seen:
@@ -299,7 +299,7 @@ async def test_nothing_is_claimed_and_one_line_is_logged_until_discovery_succeed
 
 
 async def test_a_server_that_is_away_is_asked_ever_less_often(autojump_clock: MockClock) -> None:
-    """At most once in a second, and at last every half a minute."""
+    """At most once per second, and finally every 30 seconds."""
     api = with_crds()
     api.faults[f"/apis/{V1}"] = failure(503, "ServiceUnavailable")
     async with following(api) as seen:
@@ -327,7 +327,7 @@ async def test_a_crash_of_the_server_changes_nothing_and_is_caught_up_with(autoj
 
 
 async def test_no_route_claims_anything_before_all_was_read(autojump_clock: MockClock) -> None:
-    """Else a name would go to the younger of two objects, until the older one is seen."""
+    """Otherwise the younger of two objects would get a name until the older one is read."""
     api = with_crds()
     put(api, "httproutes", route("app.example.org"))
     api.faults[f"/apis/{V1}/gateways"] = failure(500, "InternalError")
@@ -362,7 +362,7 @@ async def test_a_kind_that_everybody_uses_and_we_may_not_see_is_waited_for(
 
 
 async def test_namespaces_that_we_may_not_see_admit_nobody_by_label_and_all_others(autojump_clock: MockClock) -> None:
-    """And once we may, they do."""
+    """And once RBAC allows it, they do."""
     api = with_crds()
     chosen = listener("*.example.com", "chosen", allowedRoutes=SELECTED)
     put(api, "gateways", gateway(listener("*.example.org"), chosen))
@@ -380,7 +380,7 @@ async def test_namespaces_that_we_may_not_see_admit_nobody_by_label_and_all_othe
 
 
 def restored(**hostnames: str) -> ClaimStore:
-    """What a snapshot had of HTTPRoutes in the namespace `web`, by name."""
+    """Restored claims of HTTPRoutes in the namespace `web`, by name."""
     store = ClaimStore()
     for name, hostname in hostnames.items():
         claim = Claim(hostname, Reach.NAME, Origin("HTTPRoute", name, "web"))
@@ -414,7 +414,7 @@ async def test_what_a_snapshot_had_of_a_kind_that_is_gone_goes_too(autojump_cloc
 
 
 async def test_a_first_list_without_what_a_snapshot_had_is_read_twice(autojump_clock: MockClock) -> None:
-    """An API server that lost its storage, or is only starting, has nothing for a moment."""
+    """An API server that lost its storage, or is starting, is briefly empty."""
     api = with_crds()
     async with following(api, restored(app="app.example.org")) as seen:
         await seen.until(lambda: api.asked_for(f"/apis/{V1}/httproutes") == 1)
@@ -425,7 +425,7 @@ async def test_a_first_list_without_what_a_snapshot_had_is_read_twice(autojump_c
 
 
 async def test_many_changes_of_one_gateway_leave_others_their_turn(autojump_clock: MockClock) -> None:
-    """A Gateway that goes takes 2,000 names along, in slices."""
+    """A deleted Gateway removes 2,000 names, in slices."""
     api = with_crds()
     for number in range(2_000):
         put(api, "httproutes", route(f"h{number}.example.org", place=f"web/h{number}"))

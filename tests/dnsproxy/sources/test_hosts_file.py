@@ -1,4 +1,4 @@
-"""Following a hosts file: read at the start, read again when it changes, kept when it cannot be read."""
+"""Following a hosts file: read at the start and after each change; kept while it is unreadable."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.kit.dns_server import wait_until
 
 
 class Told:
-    """What a follower has told."""
+    """The reports of a follower."""
 
     def __init__(self) -> None:
         self.reports: list[list[str]] = []
@@ -39,7 +39,7 @@ def hosts(tmp_path: Path) -> Path:
 
 
 def replace_atomically(path: Path, content: str) -> None:
-    """As a mounted ConfigMap changes: another file takes the name."""
+    """A mounted ConfigMap changes like this: another file takes the name."""
     other = path.with_suffix(".new")
     other.write_text(content)
     other.replace(path)
@@ -140,7 +140,7 @@ async def test_a_file_that_goes_away_changes_nothing_until_it_is_back(hosts: Pat
 
 
 async def test_a_file_that_became_a_pipe_is_not_waited_for(hosts: Path, nursery: trio.Nursery) -> None:
-    """To open one waits for its writer, and with it would wait every answer."""
+    """Opening a FIFO waits for its writer, and every answer would wait too."""
     told = Told()
     mark = file_mark(hosts)
     hosts.unlink()

@@ -1,4 +1,4 @@
-"""The hostnames of one Ingress."""
+"""The hostnames of one Ingress, and the default IngressClass."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_wildcard_covers_one_label() -> None:
     ids=["null-spec", "empty-spec", "null-lists", "empty-lists", "rules-without-host", "tls-without-hosts", "default"],
 )
 def test_absent_hosts_are_no_claims_and_no_faults(spec: object) -> None:
-    """Null wherever Go may write it; a rule without host means any host."""
+    """Null wherever Go may write it; a rule without a host means any host."""
     assert claims_of(parse(spec), tls_only=False) == ([], [])
 
 
@@ -113,7 +113,7 @@ OLD = {"annotations": {"kubernetes.io/ingress.class": "old", "other": "x"}}
 def test_class_is_the_one_that_the_object_names(
     spec: dict[str, Any] | None, metadata: dict[str, Any], expected: str | None
 ) -> None:
-    """The field, then the annotation that came before it."""
+    """The field, then the older annotation."""
     ingress = parse(spec if spec is None else spec | {"rules": [{"host": "a.example.org"}]}, **metadata)
     assert ingress.class_name == expected
     for claim in claims_of(ingress, tls_only=False)[0]:
@@ -218,7 +218,7 @@ def test_only_true_marks_a_default(mark: str | None) -> None:
 
 
 def test_newest_default_wins_and_then_the_first_by_name() -> None:
-    """Whatever the order they come in."""
+    """In any order."""
     old, new = parse_class("a"), parse_class("c", created="2026-02-01T00:00:00Z")
     same, plain = parse_class("b", created="2026-02-01T00:00:00Z"), parse_class("d", None, "2026-03-01T00:00:00Z")
     for order in itertools.permutations([old, new, same, plain]):

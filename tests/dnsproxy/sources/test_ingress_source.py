@@ -39,7 +39,7 @@ def hostnames(store: ClaimStore) -> set[str]:
 
 
 def test_objects_come_change_and_go() -> None:
-    """The hostnames touched are told each time."""
+    """The touched hostnames are reported each time."""
     source, store = source_with()
     assert source.change_ingresses({"n/x": ingress("a"), "n/y": ingress("b")}) == {"a", "b"}
     assert source.change_ingresses({"n/x": ingress("c")}) == {"a", "c"}
@@ -53,14 +53,14 @@ def test_objects_come_change_and_go() -> None:
     ids=["all", "one", "two", "case-counts"],
 )
 def test_class_filter(classes: set[str], expected: set[str]) -> None:
-    """Exact and repeatable; without one, an object without class counts too."""
+    """Exact and repeatable; without a filter, an object without a class counts too."""
     source, store = source_with(classes=frozenset(classes))
     source.change_ingresses({"n/x": ingress("a", "k"), "n/y": ingress("b", "l"), "n/z": ingress("c")})
     assert hostnames(store) == expected
 
 
 def test_default_class_applies_to_objects_without_one() -> None:
-    """As soon as it is marked, and no longer than that."""
+    """As soon as the class is annotated as the default, and only as long."""
     source, store = source_with(classes=frozenset({"k"}))
     source.change_ingresses({"n/x": ingress("a"), "n/y": ingress("b", "l")})
     assert source.change_classes({"l": default("l"), "k": default("k", marked=False)}) == frozenset()
@@ -72,7 +72,7 @@ def test_default_class_applies_to_objects_without_one() -> None:
 
 
 def test_object_that_left_does_not_come_back_with_a_class() -> None:
-    """Nor one that has got a class of its own."""
+    """Nor an object that has been given a class."""
     source, store = source_with()
     source.change_ingresses({"n/x": ingress("a"), "n/y": ingress("b")})
     source.change_ingresses({"n/x": None, "n/y": ingress("b", "own")})
@@ -88,7 +88,7 @@ def test_tls_only_is_passed_on() -> None:
 
 
 def test_unreadable_object_is_a_rejection() -> None:
-    """What it claimed before is not known any more; what others claim stands."""
+    """Its earlier claims are gone; the claims of other objects stay."""
     source, store = source_with()
     source.change_ingresses({"n/x": ingress("a"), "n/y": ingress("b")})
     broken = Unreadable(ObjectMeta("x", "n"), "Expected `str`, got `int`")
@@ -111,7 +111,7 @@ def test_claims_depend_on_the_last_state_alone(
     marked: set[str],
     classes_first: bool,
 ) -> None:
-    """Not on what was before, nor on which watch was quicker."""
+    """Not on earlier objects, nor on which watch was faster."""
     travelled, store = source_with(classes=frozenset("k"))
     for state, classes in [*history, (last, marked)]:
         apply(travelled, state, classes, classes_first=classes_first)

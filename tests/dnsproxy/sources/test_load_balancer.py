@@ -1,4 +1,4 @@
-"""What a status says of the load balancer, and what says nothing."""
+"""The load balancer in a status, and values that are ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hostnames that Services carry as a mark."""
+"""Hostnames in the annotations of Services."""
 
 from __future__ import annotations
 

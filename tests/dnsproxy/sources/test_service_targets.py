@@ -1,4 +1,4 @@
-"""Following the Services of targets: their addresses, what is wrong with them, and how many there may be."""
+"""Following the Services of targets: their addresses, their faults, and their limit."""
 # ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ async def test_nothing_wanted_is_synced_at_once_and_asks_for_nothing(autojump_cl
 
 
 async def test_a_service_made_anew_has_its_new_address(autojump_clock: MockClock) -> None:
-    """A ClusterIP does not change in place: Helm and people delete and create."""
+    """A ClusterIP does not change in place: Helm and users delete and create the Service."""
     api = api_with("10.96.0.1")
     async with following(api, RELAY) as told:
         await told.until_at("10.96.0.1")
@@ -152,7 +152,7 @@ async def test_one_that_cannot_be_a_target_is_told_once_and_has_no_address(
 
 
 async def test_one_that_is_missing_is_reported_and_found_later(autojump_clock: MockClock, logs: Logs) -> None:
-    """Its absence does not hold up the start: the cluster has been asked."""
+    """Its absence does not delay the start: the cluster was asked."""
     api = api_with()
     async with following(api, RELAY) as told:
         await told.until(lambda: told.targets.synced)
@@ -203,7 +203,7 @@ async def test_a_configured_service_that_we_may_not_see_is_waited_for(autojump_c
 async def test_one_that_only_an_object_names_holds_up_nobody_for_long(
     autojump_clock: MockClock, answer: Answer
 ) -> None:
-    """Else whoever may write an object could keep the server from ever being ready."""
+    """Otherwise any user who may create an object could keep the server from becoming ready."""
     api = api_with("10.96.0.1")
     api.faults["/api/v1/namespaces/secret/services"] = answer
     async with following(api, RELAY) as told:
@@ -239,7 +239,7 @@ async def test_one_that_an_object_names_is_followed_until_none_does(autojump_clo
 async def test_no_more_than_so_many_are_followed_because_objects_name_them(
     autojump_clock: MockClock, logs: Logs
 ) -> None:
-    """Those that are configured come on top, and one that is left makes room for the next."""
+    """Configured ones are not counted, and a dropped one makes room for the next."""
     keys = [f"shop/s{number}" for number in range(5)]
     api = api_with("10.96.0.1")
     for number, key in enumerate(keys):

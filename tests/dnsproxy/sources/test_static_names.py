@@ -1,4 +1,4 @@
-"""Static names: flags and hosts files, and that a bad line is named and harms no other."""
+"""Static names: flags and hosts files; an invalid line is reported and affects no other."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ fe80::1%lo0 localhost
 
 
 def read(content: str) -> tuple[Names, dict[int, str]]:
-    """The addresses of each name, and the reason at each bad line."""
+    """The addresses of each name, and the reason for each invalid line."""
     claims, rejections = parse_hosts(content, path="names")
     assert [claim.hostname for claim in claims.values()] == list(claims)
     faults: dict[int, str] = {}
@@ -127,7 +127,7 @@ def test_a_name_comes_from_the_first_line_that_has_it() -> None:
 
 
 def test_there_is_a_step_for_every_name_and_every_line() -> None:
-    """Whoever runs them can leave after each."""
+    """The caller may stop after each step."""
     lines = ["192.0.2.1 " + " ".join(f"a{number}.example.org" for number in range(100)), "# comment", "", "bad line"]
     assert sum(1 for _ in parse_hosts_file(lines, path="names")) == 100 + 4
 

@@ -1,4 +1,4 @@
-"""The hosts file as a source: whatever it said before, the claims are those of what it says now."""
+"""The hosts file as a source: the claims match its current content, whatever it was before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Service as a target is answered with, and what is wrong with one that can't be."""
+"""The addresses of a target Service, and the reason if it has none."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_services_are_told_from_other_targets() -> None:
 
 @given(st.text() | st.from_regex(r"service:[a-z/.?#%-]{0,20}", fullmatch=True))
 def test_no_target_that_is_taken_reaches_beyond_its_namespace(text: str) -> None:
-    """Whoever writes an annotation must not write the path of our request."""
+    """The author of an annotation must not control the path of a request."""
     try:
         target = parse_target(text)
     except BadTarget:

@@ -1,4 +1,4 @@
-"""The lists of a DNS server's page."""
+"""The lists of a DNS server's pages (lists.py), and how a list is rendered and searched (list_page.py)."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ CLAIMS = st.builds(
 
 
 def _is_found(registry: Registry, hostname: str, words: str) -> bool:
-    """The definition: in the hostname, the name or the namespace of an object, or the whole of what claims it."""
+    """The definition: in the hostname, the name or the namespace of an object, or its whole origin."""
     origins = [one.origin for one in registry.store.claims_for(hostname)]
     single = not set(" /") & set(words)
     return words in hostname or any(

@@ -1,4 +1,4 @@
-"""The overview."""
+"""The overview, and the counters of its charts (rates.py)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def levels_of(one: Overview) -> dict[str, tuple[str, str]]:
 
 
 def test_what_the_script_is_told_is_what_the_page_shows() -> None:
-    """All but the state, which stands in the frame."""
+    """All but the state, which is in the frame."""
     one = overview()
     page = format_overview(one)
     shown = dict(re.findall(r'data-live="([^"]*)">([^<]*)<', page))

@@ -1,4 +1,4 @@
-"""Hypothesis strategies: what may happen to a few objects of the Gateway API."""
+"""Hypothesis strategies: histories of a few objects of the Gateway API."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from tests.dnsproxy.sources.gateway.objects import (
 Key = tuple[str, str]
 """Kind and NAMESPACE/NAME; the kind of a Namespace is empty."""
 Step = tuple[Key, Any]
-"""An object as it now is; None where it was deleted."""
+"""The current object; None if it was deleted."""
 
-# What lets a name through stands first and more than once: else nearly no history would serve one.
+# Values that let a name through come first and more than once: otherwise nearly no history would serve one.
 HOSTNAMES = ("a.org", "b.a.org", "*.a.org", "*.org")
 SCOPES: tuple[Any, ...] = (ALL_SETS, ALL_SETS, ALL_SETS, SELECTED, None, {"namespaces": {"from": "None"}})
 PLACES = ("infra/x", "infra/x", "web/x")
@@ -94,7 +94,7 @@ any_kind = st.sampled_from(["", *SOURCES])
 
 @st.composite
 def _histories(draw: st.DrawFn) -> list[Step]:
-    """Something of most kinds, and whatever happens to it."""
+    """Objects of most kinds, and changes of them."""
     begin = [draw(steps(kind)) for kind in (GATEWAY, GATEWAY, LISTENER_SET, HTTP_ROUTE, HTTP_ROUTE, TLS_ROUTE, "")]
     return draw(st.permutations([*begin, *draw(st.lists(any_kind.flatmap(steps), max_size=6))]))
 

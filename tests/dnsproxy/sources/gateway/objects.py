@@ -1,4 +1,4 @@
-"""Objects of the Gateway API as a manifest would have them, short enough for a table of tests."""
+"""Objects of the Gateway API as in a manifest, short enough for a table of tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def metadata(place: str, *, created: str = OLD, **more: Any) -> dict[str, Any]:
 
 
 def listener(hostname: str | None = None, name: str = "https", **more: Any) -> dict[str, Any]:
-    """Of protocol HTTPS on port 443, for routes of all namespaces, if `more` does not say otherwise."""
+    """Protocol HTTPS on port 443, for routes of all namespaces, unless `more` overrides that."""
     allowed = {"namespaces": {"from": "All"}}
     made = {"name": name, "protocol": "HTTPS", "port": 443, "allowedRoutes": allowed, **more}
     return made | ({"hostname": hostname} if hostname is not None else {})
@@ -34,14 +34,14 @@ def gateway(*listeners: Any, place: str = "infra/main", class_name: str = "publi
 
 
 def listener_set(*listeners: Any, place: str = "web/extra", parent: Any = None, **about: Any) -> structs.ListenerSet:
-    """For the Gateway infra/main, if `parent` does not say otherwise."""
+    """For the Gateway infra/main, unless `parent` is given."""
     parent = {"name": "main", "namespace": "infra"} if parent is None else parent
     spec = {"parentRef": parent, "listeners": list(listeners)}
     return msgspec.convert({"metadata": metadata(place, **about), "spec": spec}, structs.ListenerSet)
 
 
 def parent_ref(place: str = "infra/main", kind: str = GATEWAY, **more: Any) -> dict[str, Any]:
-    """A parentRef as careful people write it."""
+    """A parentRef with all its fields."""
     namespace, _, name = place.rpartition("/")
     group = {"group": X_GROUP} if kind == X_LISTENER_SET else {}
     return {"name": name, "namespace": namespace, "kind": kind, **group, **more}
@@ -52,7 +52,7 @@ TO_SET = parent_ref("web/extra", LISTENER_SET)
 
 
 def route(*hostnames: Any, place: str = "web/app", parents: Any = (TO_GATEWAY,), **about: Any) -> structs.Route:
-    """At the Gateway infra/main, if `parents` does not say otherwise."""
+    """Attached to the Gateway infra/main, unless `parents` is given."""
     spec = {"parentRefs": list(parents), "hostnames": list(hostnames)}
     return msgspec.convert({"metadata": metadata(place, **about), "spec": spec}, structs.Route)
 
@@ -62,7 +62,7 @@ def namespace(name: str, **labels: str) -> structs.Namespace:
 
 
 ALL_SETS = {"namespaces": {"from": "All"}}
-"""`allowedListeners` that let every ListenerSet in."""
+"""`allowedListeners` that admit every ListenerSet."""
 
 SELECTED = {"namespaces": {"from": "Selector", "selector": {"matchLabels": {"team": "web"}}}}
 """For `allowedRoutes` and `allowedListeners`."""

@@ -1,4 +1,4 @@
-"""The specification once more, name by name and without a thought for speed: what the source is held to."""
+"""The specification as a slow reference implementation, name by name: the source is compared with it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def doors(objects: Mapping[Key, Any], labels: Mapping[str, Any], ref: Any) -> Se
 
 
 def distinct(listeners: Sequence[Any]) -> list[Any]:
-    """Those that no other one has protocol, port and hostname in common with."""
+    """The listeners without another one of equal protocol, port and hostname."""
     about = [(one.protocol, one.port, one.hostname) for one in listeners]
     return [one for one, what in zip(listeners, about, strict=True) if about.count(what) == 1]
 

@@ -62,7 +62,7 @@ def test_an_unknown_scope_is_refused(scope: str) -> None:
 
 @pytest.mark.parametrize("namespaces", [{"from": "Selector"}, {"from": "Selector", "selector": None}])
 def test_a_missing_selector_is_refused(namespaces: Any) -> None:
-    """Else it would read like an empty one, which takes everybody."""
+    """Otherwise it would read like an empty one, which matches every namespace."""
     with pytest.raises(BadSelector):
         parse(namespaces)
 

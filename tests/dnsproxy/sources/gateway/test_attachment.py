@@ -1,4 +1,4 @@
-"""Which listeners a route gets to."""
+"""Which listeners a route attaches to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one object claims, given all others."""
+"""The claims of one object, given all others."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_the_hostnames_of_a_mark_are_served_like_a_routes_own(
 
 
 def test_a_gateway_and_a_listener_set_listen_for_the_hostnames_of_their_marks() -> None:
-    """Wildcards too: they were asked for. Whoever routes the name comes first."""
+    """Wildcards too, because they are explicit. An object that routes the name wins."""
     mark = {HOSTNAME: "mqtt.example.org,*.example.net"}
     main = (GATEWAY, gateway(listener("a.example.org"), annotations=mark, allowedListeners=ALL_SETS))
     claims, rejections = contribute(main)
@@ -146,7 +146,7 @@ def test_a_tls_route_is_served_by_tls_listeners_alone() -> None:
 
 
 def test_the_first_parent_that_serves_a_name_gives_its_class() -> None:
-    """In the order of the route, so that its owner decides."""
+    """In the order of the route's parents, so that its owner decides."""
     others = [
         (GATEWAY, gateway(listener("a.example.org"), class_name="outer")),
         (GATEWAY, gateway(listener("*.example.org"), place="infra/inner", class_name="inner")),
@@ -352,7 +352,7 @@ def test_the_target_of_a_route_goes_before_that_of_its_gateway(own: Any, of_gate
 
 @pytest.mark.parametrize("label", [IGNORE, TARGET])
 def test_an_unreadable_mark_leaves_the_object_out(label: str) -> None:
-    """The mark is told, and the names for which it counts."""
+    """The annotation is reported, with the names that it affects."""
     claims, rejections = contribute(
         (HTTP_ROUTE, route("a.org", annotations={label: "?"})), (GATEWAY, gateway(listener()))
     )

@@ -44,7 +44,7 @@ hostnames = st.builds(lambda wild, name: f"*.{name}" if wild else name, st.boole
 
 
 def stands_for(hostname: str, name: str) -> bool:
-    """The specification's words: a wildcard is a suffix match."""
+    """As in the specification: a wildcard is a suffix match."""
     return name.endswith(hostname[1:]) if hostname.startswith("*.") else name == hostname
 
 
@@ -67,7 +67,7 @@ def test_pairs_are_found_among_many_as_among_two(ones: set[str], others: set[str
 
 @given(hostnames, hostnames)
 def test_two_wildcards_without_common_names_are_disjoint(one: str, other: str) -> None:
-    """Where nothing is found, the suffixes exclude each other: no name would fit both."""
+    """Without an intersection, the suffixes exclude each other: no name matches both."""
     if common(one, other) is None:
         probes = {one.replace("*", "x"), other.replace("*", "x"), one.replace("*", "x.y"), other.replace("*", "x.y")}
         assert not any(stands_for(one, probe) and stands_for(other, probe) for probe in probes)

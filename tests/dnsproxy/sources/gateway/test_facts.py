@@ -1,4 +1,4 @@
-"""What is kept of an object."""
+"""The facts of an object."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_parents_keep_their_order_each_once() -> None:
     ],
 )
 def test_hostnames_of_a_route(hostnames: list[Any], expected: tuple[str, ...] | None, faults: int) -> None:
-    """A route whose hostnames are all bad must not take every name of its listeners instead."""
+    """A route with only invalid hostnames must not claim every name of its listeners instead."""
     facts = read_route(*hostnames)
     assert facts.hostnames == expected
     assert len(facts.faults) == faults

@@ -134,7 +134,7 @@ def test_three_alike_are_left_out_if_they_share_a_port(fields: dict[str, Any], l
     ids=["unknown scope", "no selector", "bad selector"],
 )
 def test_a_listener_whose_admission_cannot_be_read_is_shut(namespaces: Any) -> None:
-    """Its name stands: it was the routes that the owner wanted to choose."""
+    """Its name counts: the owner wanted to restrict only the routes."""
     rest = {"protocol": "HTTPS", "port": 443, "hostname": "a.example.org"}
     (listener,), faults = parse({"name": "a", "allowedRoutes": {"namespaces": namespaces}, **rest})
     assert (listener.hostname, listener.admission) == ("a.example.org", NO_NAMESPACE)

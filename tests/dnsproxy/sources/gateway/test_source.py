@@ -66,7 +66,7 @@ MAIN, EXTRA, APP = (GATEWAY, "infra/main"), (LISTENER_SET, "web/extra"), (HTTP_R
 
 
 def test_objects_come_change_and_go() -> None:
-    """The hostnames touched are told each time."""
+    """The touched hostnames are reported each time."""
     fed = Fed()
     assert fed.tell((APP, route("a.org"))) == set()
     assert fed.tell((MAIN, gateway(listener()))) == {"a.org"}
@@ -80,7 +80,7 @@ def test_objects_come_change_and_go() -> None:
 
 
 def test_a_status_that_says_nothing_of_names_costs_nothing() -> None:
-    """Each route that attaches changes its Gateway's status: were all routes looked at again, it would never end."""
+    """Each attached route changes its Gateway's status: evaluating all routes again would never end."""
     fed = Fed()
     fed.tell((MAIN, gateway(listener())), (APP, route("a.org")))
     version = fed.store.version
@@ -181,7 +181,7 @@ def test_a_listener_set_and_its_forerunner_are_different_objects() -> None:
 
 @pytest.mark.parametrize("slice_size", [1, 7, 100])
 def test_a_gateway_of_many_routes_is_settled_in_slices(slice_size: int) -> None:
-    """No slice looks at more objects than it may, and a change of one object need not wait for all others."""
+    """No slice evaluates more objects than its limit, and one changed object does not wait for all others."""
     fed = Fed()
     routes = {f"web/r{number}": route(f"r{number}.org", place=f"web/r{number}") for number in range(100)}
     fed.source.change(HTTP_ROUTE, routes)
@@ -206,7 +206,7 @@ def test_nothing_is_settled_without_leave() -> None:
 
 
 def test_what_a_snapshot_restored_stays_until_it_is_settled() -> None:
-    """So the shell may wait until all kinds are known, and no name goes missing in between."""
+    """So the follower may wait until all kinds are known, and no name is missing in between."""
     before = Fed()
     before.tell((MAIN, gateway(listener())), (APP, route("a.org")))
     fed = Fed()
@@ -222,7 +222,7 @@ def test_what_a_snapshot_restored_stays_until_it_is_settled() -> None:
 def test_claims_depend_on_the_last_objects_alone(
     history: list[Step], last: list[Step], slice_size: int, every: int, chance: Any
 ) -> None:
-    """Not on what was before, nor on the order of events, nor on when they were settled."""
+    """Not on earlier objects, nor on the order of events, nor on when they were settled."""
     travelled = Fed("public")
     for number, step in enumerate([*history, *last]):
         travelled.change(*step)

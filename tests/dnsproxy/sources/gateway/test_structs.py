@@ -1,4 +1,4 @@
-"""What the API server sends, well and badly formed."""
+"""Objects as the API server sends them, valid and invalid."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROUTE: dict[str, Any] = {"parentRefs": [{"name": "main"}], "hostnames": ["app.ex
 
 
 def decode(kind: Any, *objects: dict[str, Any]) -> list[Any]:
-    """The objects of a page, each with a name of its own."""
+    """The objects of a page, each with its own name."""
     items = [{"metadata": {"name": f"o{number}", "namespace": "web"}} | one for number, one in enumerate(objects)]
     body = {"kind": "List", "metadata": {"resourceVersion": "1"}, "items": items}
     decoder = Decoder(kind)
