@@ -44,7 +44,6 @@ class Node(msgspec.Struct, frozen=True):
 class TargetRef(msgspec.Struct, frozen=True):
     """The pod of an endpoint."""
 
-    kind: str | None = None
     name: str | None = None
 
 

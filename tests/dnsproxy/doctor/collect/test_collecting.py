@@ -11,13 +11,15 @@ import pytest
 
 from dnsproxy.cluster_dns.found import ServiceRef
 from dnsproxy.cluster_dns.own_service import ObjectRef
-from dnsproxy.doctor.collect.collecting import Places, read_cluster
+from dnsproxy.doctor.collect import collecting
+from dnsproxy.doctor.collect.collecting import Places, look_outside, read_cluster
 from dnsproxy.doctor.collect.read_own import with_metrics
 from dnsproxy.doctor.collect.read_workloads import config_map_of, mode_of, settings_of_words
 from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.facts.file import format_facts
 from dnsproxy.doctor.facts.model import Admin, Facts, Host
-from dnsproxy.doctor.judge.paths import find_paths
+from dnsproxy.doctor.judge.diagnose import judge
+from dnsproxy.doctor.judge.paths import Paths, find_paths
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.structs.network import Service
 from sidecar.values.errors import StartError
@@ -135,6 +137,34 @@ async def test_a_cluster_is_read_with_get_and_list_only() -> None:
     ]
     assert b"secret" not in format_facts(seen)
     assert seen.refusals == ()
+
+
+async def test_paths_are_found_once_and_have_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Facts] = []
+
+    def counting(seen: Facts) -> Paths:
+        calls.append(seen)
+        return find_paths(seen)
+
+    monkeypatch.setattr(collecting, "find_paths", counting)
+    monkeypatch.setattr(collecting, "public_server", lambda *_: None)
+    workloads = [workload("ingress", namespace="web", args=["--configmap=web/c"])]
+    data = {"metadata": {"name": "c"}, "data": {"use-proxy-protocol": "true"}}
+    api = Api(
+        {
+            INGRESSES: [INGRESS],
+            "/api/v1/services": [service("ingress")],
+            "/apis/apps/v1/namespaces/web/deployments": workloads,
+            "/api/v1/namespaces/web/configmaps/c": data,
+        }
+    )
+    async with api.client() as client:
+        seen, paths = await read_cluster(client, "", PLACES, lambda _: None)
+    seen = await look_outside(seen, paths, PLACES, lambda _: None)
+    assert len(calls) == 1
+    (path,) = paths.paths
+    assert path.service.settings == {"use-proxy-protocol": "true"}
+    assert judge(seen, paths) == judge(seen)
 
 
 async def test_hosts_of_gateways_are_those_of_the_server() -> None:
