@@ -1,1 +1,1 @@
-"""wholeip: a node agent that gives a pod the whole address of a load balancer, both ways, with nftables."""
+"""wholeip: a node agent that gives a pod the whole address of a load balancer, in and out, with nftables."""

@@ -1,7 +1,7 @@
-"""The command `wholeip`: what there is, and the flags of it.
+"""The command `wholeip`: its subcommands and flags.
 
-The law: every text is turned into a checked value here; what acts sees frozen settings. stdout is the answer, stderr
-what is said beside it, and the exit status never depends on the form of the output.
+The law: every text becomes a checked value here, and the programs get frozen settings. stdout has the answer, stderr
+the notes, and the exit status does not depend on the output format.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from wholeip.options import ADMIN, cluster_options, make_cluster
 
 EPILOG = """\b
 Examples:
-  wholeip rules                  what this node's rules would be; takes no root
+  wholeip rules                  what this node's rules would be; needs no root
   wholeip run --cluster-network 10.244.0.0/16
   wholeip status
   wholeip uninstall --dry-run
@@ -35,7 +35,7 @@ Examples:
   wholeip run --proxy-name my-proxy --protect 192.0.2.0/28
 
 \b
-Takes CAP_NET_ADMIN, in the network of the node. Of RBAC: list and watch on services, endpointslices and nodes.
+Requires CAP_NET_ADMIN in the network of the node. RBAC: list and watch on services, endpointslices and nodes.
 """
 RULES_EPILOG = """\b
 Examples:
@@ -59,7 +59,7 @@ Examples:
 @click.group(cls=Group, epilog=EPILOG, context_settings={"auto_envvar_prefix": "WHOLEIP"})
 @click.version_option(version("switchback"), prog_name="wholeip", allow_from_autoenv=False)
 def main() -> None:
-    """Give a pod the whole address of a load balancer, both ways."""
+    """Give a pod the whole address of a load balancer, in and out."""
 
 
 @main.command(epilog=RUN_EPILOG)
@@ -68,22 +68,24 @@ def main() -> None:
     "--resync",
     type=Seconds(1),
     default=60.0,
-    help="Seconds between two comparisons with the kernel, where it tells of no change by itself.",
+    help="Seconds between two comparisons with the kernel, while it notifies of no change.",
 )
 @click.option(
     "--end-flows/--keep-flows",
     default=True,
-    help="Whether flows end that a change no longer allows: of an address that moved, to a port that is closed.",
+    help="Whether to end flows that a change no longer allows: of a moved address, to a closed port.",
 )
 @click.option(
-    "--remove-on-exit", is_flag=True, help="Take the rules out at the end, after SIGTERM; else they stay for the next."
+    "--remove-on-exit",
+    is_flag=True,
+    help="Remove the rules at the end, after SIGTERM; else they stay for the next run.",
 )
 @admin_option(ADMIN)
 @log_options
 def run(*, admin: Endpoint | None, log_format: str | None, log_level: str, **values: Any) -> None:
-    """Keep this node's rules what the cluster wants. At its end they stay: `wholeip uninstall` takes them out.
+    """Keep this node's rules equal to what the cluster asks for. They stay until `wholeip uninstall`.
 
-    Exit status: 0 stopped, 2 bad usage, 3 the cluster's address or nftables is not to be had.
+    Exit status: 0 stopped, 2 bad usage, 3 the cluster's address or nftables is not available.
     """
     from sidecar.cli.logs import configure_logging  # noqa: PLC0415  # --help must not cost what an agent needs
     from wholeip.agent.program import run_agent  # noqa: PLC0415
@@ -97,12 +99,12 @@ def run(*, admin: Endpoint | None, log_format: str | None, log_level: str, **val
 @main.command(epilog=RULES_EPILOG)
 @cluster_options
 @click.option(
-    "--output", type=click.Choice(["nft", "json"]), default="nft", help="The table, or mappings and reports as well."
+    "--output", type=click.Choice(["nft", "json"]), default="nft", help="The table, or mappings and reports too."
 )
 def rules(*, output: str, **values: Any) -> None:
-    """Print the rules for the cluster's present state. Changes nothing, takes no root.
+    """Print the rules for the cluster's present state. Changes nothing, needs no root.
 
-    Exit status: 0 printed, 2 bad usage, 3 the cluster cannot be asked.
+    Exit status: 0 printed, 2 bad usage, 3 the cluster is out of reach.
     """
     from wholeip.rules_command import print_rules  # noqa: PLC0415  # as above
 
@@ -113,9 +115,9 @@ def rules(*, output: str, **values: Any) -> None:
 @click.option("--admin", type=EndpointType(), default=ADMIN, help="The admin port of the agent to ask.")
 @click.option("--output", type=click.Choice(["text", "json"]), default="text", help="Columns for people, or JSON.")
 def status(admin: Endpoint, output: str) -> None:
-    """Say what a running agent has put into the kernel, and what is left out and why.
+    """Show what a running agent has in the kernel, and what is excluded and why.
 
-    Exit status: 0 the kernel has what the cluster wants, 1 not so, 2 bad usage, 3 the agent cannot be asked.
+    Exit status: 0 the kernel has what the cluster asks for, 1 it does not, 2 bad usage, 3 the agent is out of reach.
     """
     from wholeip.status_command import print_status  # noqa: PLC0415  # as above
 
@@ -123,11 +125,11 @@ def status(admin: Endpoint, output: str) -> None:
 
 
 @main.command(epilog=UNINSTALL_EPILOG)
-@click.option("--dry-run", is_flag=True, help="Print what would be taken out, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be removed, and change nothing.")
 def uninstall(*, dry_run: bool) -> None:
-    """Take the rules out of this node's kernel; nothing else is touched. Stop the agent first, or it puts them back.
+    """Remove the rules from this node's kernel and nothing else. Stop the agent first, or it restores them.
 
-    Exit status: 0 there are none (any more), 2 bad usage, 3 nftables is not to be had.
+    Exit status: 0 there are no rules (any more), 2 bad usage, 3 nftables is not available.
     """
     from wholeip.uninstall_command import run_uninstall  # noqa: PLC0415  # as above
 

@@ -1,6 +1,6 @@
-"""Options that the commands have in common, and what their values make.
+"""Options that the commands share, and the settings that their values make.
 
-The law: a flag's value is checked here, at the edge; nothing behind it sees the text again.
+The law: a flag's value is checked here; no other module sees its text.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from wholeip.settings import ClusterSettings
 ADMIN: Final = "127.0.0.1:8083"
 # https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set
 _LABEL_VALUE: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
-# RFC 1123, as Kubernetes has it for names of nodes.
+# RFC 1123, as Kubernetes requires for names of nodes.
 _NODE_NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
 
 
 def parse_label_value(text: str) -> str:
-    """What a label may have as its value. Raises ValueError."""
+    """The value of a label. Raises ValueError."""
     if not _LABEL_VALUE.fullmatch(text):
         raise ValueError(f"{text!a} cannot be the value of a label: at most 63 letters, digits and -_. between them")
     return text
@@ -38,12 +38,12 @@ def parse_node_name(text: str) -> str:
 
 
 def own_name() -> str:
-    """What the kubelet calls this node, if nobody tells it otherwise."""
+    """The kubelet's default name for this node."""
     return platform.node().lower()
 
 
 def cluster_options(command: Decorated) -> Decorated:
-    """Which Services count, for which node, and how to reach the cluster: what make_cluster takes."""
+    """The Services, the node and the cluster: the values for make_cluster."""
     network = CheckedType("network", parse_network)
     return add_options(
         command,
@@ -56,29 +56,29 @@ def cluster_options(command: Decorated) -> Decorated:
         click.option(
             "--node-name",
             type=CheckedType("name", parse_node_name),
-            help="The Node that this is, which tells its own pods from those elsewhere.  [default: the hostname]",
+            help="The name of this Node: its pods count as local.  [default: the hostname]",
         ),
         click.option(
             "--cluster-network",
             type=network,
             metavar="NETWORK",
             multiple=True,
-            help="A network of the cluster's pods or Services, beside spec.podCIDRs and the addresses of Nodes: what a "
-            "pod begins towards it keeps the pod's address. Repeatable.",
+            help="A network of the cluster's pods or Services, beside spec.podCIDRs and the addresses of Nodes: "
+            "connections from pods to it keep the pod's address. Repeatable.",
         ),
         click.option(
             "--protect",
             type=network,
             metavar="NETWORK",
             multiple=True,
-            help="Never map an address in here, whatever a load balancer says. Repeatable.",
+            help="Never map an address in this network, whatever a load balancer assigns. Repeatable.",
         ),
         kubeconfig_options(),
     )
 
 
 def make_cluster(values: dict[str, Any]) -> ClusterSettings:
-    """Settings from the values by the flags' names, which are taken out."""
+    """Settings from the values by the flags' names; removes those values."""
     return ClusterSettings(
         proxy_name=values.pop("proxy_name"),
         node_name=values.pop("node_name") or own_name(),

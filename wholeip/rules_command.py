@@ -1,7 +1,7 @@
-"""`wholeip rules`: the ruleset for what a cluster holds now, printed and not applied.
+"""`wholeip rules`: prints the ruleset for the cluster's present state, without applying it.
 
-The law: reads the cluster alone, never the kernel. Where several pods are ready, an agent that runs may have chosen
-another one than this, which knows of no time before.
+The law: it reads the cluster, never the kernel. If several pods are ready, a running agent may have kept another pod,
+because this command does not know the earlier choice.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ READ_SECONDS: Final = 60.0
 
 
 async def print_rules(settings: ClusterSettings, output: str) -> int:
-    """Print it; the exit status. Raises StartError."""
+    """Print the rules; the exit status. Raises StartError."""
     async with await open_client(settings) as client:
         server = f"the API server at {client.cluster.server} ({client.cluster.origin})"
         try:
             with trio.fail_after(READ_SECONDS):
                 state = await read_state(client, settings)
         except ApiError as error:
-            raise StartError(f"{server} could not be asked: {error}", status=ExitStatus.UNKNOWN) from None
+            raise StartError(f"{server} cannot be asked: {error}", status=ExitStatus.UNKNOWN) from None
         except trio.TooSlowError:
             raise StartError(
-                f"{server} did not tell all within {READ_SECONDS:g} s", status=ExitStatus.UNKNOWN
+                f"{server} did not answer completely within {READ_SECONDS:g} s", status=ExitStatus.UNKNOWN
             ) from None
     plan = state.plan()
     ruleset = make_ruleset(plan.mappings, cluster=state.networks)
@@ -49,24 +49,24 @@ async def print_rules(settings: ClusterSettings, output: str) -> int:
 
 
 async def read_state(client: ApiClient, settings: ClusterSettings) -> ClusterState:
-    """What the cluster holds now. Raises ApiError."""
+    """The present state of the cluster. Raises ApiError."""
     state = ClusterState(node=settings.node_name, protected=settings.protected, cluster=settings.networks)
     state.change_services(await list_all(client, service_collection(settings.proxy_name)))
     state.change_slices(await list_all(client, slice_collection(settings.proxy_name)))
     try:
         state.change_nodes(await list_all(client, NODES))
     except Forbidden as error:
-        click.echo(f"Note: nodes and their networks are not known: {one_line(str(error))}", err=True)
+        click.echo(f"Note: nodes and their networks are unknown: {one_line(str(error))}", err=True)
     return state
 
 
 def _print(settings: ClusterSettings, state: ClusterState, plan: Plan, ruleset: Ruleset, output: str) -> None:
-    told = f"{len(plan.mappings)} mappings of {len(state)} Services"
+    summary = f"{len(plan.mappings)} mappings of {len(state)} Services"
     if output == "json":
         shown = Document(
             settings.node_name,
             True,
-            told,
+            summary,
             tuple(map(show_mapping, plan.mappings)),
             tuple(map(show_report, plan.reports)),
         )
@@ -75,6 +75,6 @@ def _print(settings: ClusterSettings, state: ClusterState, plan: Plan, ruleset: 
     click.echo(format_ruleset(ruleset), nl=False)
     for report in plan.reports:
         click.echo(f"Note: {report.service}: {one_line(report.detail)} ({report.reason})", err=True)
-    click.echo(f"For node {settings.node_name}: {told}.", err=True)
+    click.echo(f"For node {settings.node_name}: {summary}.", err=True)
     for line in state.advise():
         click.echo(f"Note: {line}.", err=True)

@@ -1,6 +1,6 @@
-"""What the programs are told: frozen values, made once at the edge and handed down.
+"""The settings of the programs: frozen values, created once from the flags.
 
-The law: no default here contradicts the help text of the flags; nothing else holds a setting.
+The law: each default equals that in the help text of its flag; no other module holds a setting. Pure.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from wholeip.mappings.services import DEFAULT_PROXY_NAME
 
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
-    """What to look for in a cluster, and from where."""
+    """The objects to follow, and the cluster that has them."""
 
     proxy_name: str = DEFAULT_PROXY_NAME
     """The value of the label that selects Services."""
     node_name: str | None = None
-    """None: every pod is taken to run here."""
+    """None: every pod counts as running here."""
     networks: tuple[Network, ...] = ()
-    """Of the cluster's pods and Services, beside those that nodes name."""
+    """Networks of the cluster's pods and Services, beside those of nodes."""
     protected: tuple[Network, ...] = ()
     """Addresses in them are never mapped."""
     kubeconfig: str | None = None
@@ -31,13 +31,13 @@ class ClusterSettings:
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """Of the agent. Times in seconds."""
+    """The settings of the agent. Times in seconds."""
 
     cluster: ClusterSettings = field(default_factory=ClusterSettings)
     resync: float = 60.0
-    """Between two comparisons with the kernel, where it does not tell of a change by itself."""
+    """Between two comparisons with the kernel, while it notifies of no change."""
     end_flows: bool = True
-    """Whether flows end that a change of the rules no longer allows."""
+    """Whether to end flows that a change of the rules no longer allows."""
     remove_on_exit: bool = False
-    """Whether the rules go when the agent does."""
+    """Whether to remove the rules when the agent exits."""
     admin: Endpoint | None = None

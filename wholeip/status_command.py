@@ -1,6 +1,6 @@
-"""`wholeip status`: asks a running agent, and prints what it says.
+"""`wholeip status`: asks a running agent for its document, and prints it.
 
-The law: what came is a Document or a StartError, and no character of it reaches a terminal unescaped.
+The law: the answer is a Document or a StartError, and no character of it reaches a terminal unescaped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ async def print_status(admin: Endpoint, output: str) -> int:
     try:
         document = parse_document(octets)
     except ValueError as error:
-        text = f"--admin {admin}: the answer is not what `wholeip run` of this version gives ({error})"
+        text = f"--admin {admin}: the answer is not the document of `wholeip run` of this version ({error})"
         raise StartError(text, status=ExitStatus.UNKNOWN) from None
     if output == "json":
         click.echo(format_json(document))

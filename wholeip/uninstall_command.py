@@ -1,6 +1,6 @@
-"""`wholeip uninstall`: takes our table out of this node's kernel.
+"""`wholeip uninstall`: removes our table from this node's kernel.
 
-The law: needs no cluster and no state of ours, touches no table but ours, and once is as good as twice.
+The law: it needs no cluster and no state, changes no other table, and a second run changes nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from wholeip.ruleset.ruleset import TABLE
 
 
 async def run_uninstall(dry_run: bool) -> int:
-    """Take it out, or say what that would be; the exit status. Raises StartError."""
+    """Remove the table, or print what would be removed; the exit status. Raises StartError."""
     return await uninstall(Nft(), dry_run=dry_run)
 
 
@@ -24,14 +24,14 @@ async def uninstall(table: Table, *, dry_run: bool) -> int:
     try:
         present = await table.read_ruleset()
         if present is None:
-            click.echo(f"There is no table inet {TABLE}: nothing to take out.")
+            click.echo(f"There is no table inet {TABLE}: nothing to remove.")
             return 0
         addresses = address_count(present)
         if dry_run:
-            click.echo(f"Would take out the table inet {TABLE} with {addresses} addresses.")
+            click.echo(f"Would remove the table inet {TABLE} with {addresses} addresses.")
             return 0
         await table.delete_table()
     except NftFailed as error:
         raise StartError(f"nftables: {error}", status=ExitStatus.UNKNOWN) from error
-    click.echo(f"Took out the table inet {TABLE} with {addresses} addresses.")
+    click.echo(f"Removed the table inet {TABLE} with {addresses} addresses.")
     return 0

@@ -140,7 +140,7 @@ def test_what_somebody_else_does_to_the_table_is_undone(world: World) -> None:
         deadline = time.monotonic() + PATIENCE
         while f"\nwholeip_drift_repaired_total {count}.0\n" not in world.ask("/metrics"):
             assert time.monotonic() < deadline, command
-    assert world.log.count("somebody else had changed the table; it is repaired") >= len(MEDDLING)
+    assert world.log.count("another program had changed the table; it is repaired") >= len(MEDDLING)
 
 
 def test_tables_of_others_are_left_alone(world: World) -> None:
@@ -183,10 +183,10 @@ def test_rules_are_printed_for_nft_and_status_and_removal_tell_the_same(world: W
     assert told.returncode == 0
     assert told.stdout.splitlines()[1].split() == ["default/vm", LB, POD, "everything", "yes", "here"]
     world.end_agent()
-    assert "Would take out" in run_wholeip("uninstall", "--dry-run").stdout
+    assert "Would remove" in run_wholeip("uninstall", "--dry-run").stdout
     assert world.present() is not None
-    assert "Took out the table inet switchback_wholeip with 1 addresses." in run_wholeip("uninstall").stdout
-    assert "nothing to take out" in run_wholeip("uninstall").stdout
+    assert "Removed the table inet switchback_wholeip with 1 addresses." in run_wholeip("uninstall").stdout
+    assert "nothing to remove" in run_wholeip("uninstall").stdout
     assert world.present() is None
     assert run_wholeip("status", "--admin", f"127.0.0.1:{world.admin}").returncode == 3
 

@@ -166,7 +166,7 @@ async def test_rules_without_a_right_to_nodes_say_what_is_missing(
     async with served(api, tmp_path) as settings:
         assert await print_rules(settings, "nft") == 0
     told = capsys.readouterr().err
-    for part in ("nodes and their networks are not known", "no Node n1", "--cluster-network says it"):
+    for part in ("nodes and their networks are unknown", "no Node n1", "set --cluster-network"):
         assert part in told
 
 
@@ -174,6 +174,6 @@ async def test_rules_of_a_cluster_that_refuses_are_status_3(tmp_path: Path) -> N
     api = make_api()
     api.faults = {SERVICES: failure(403, "Forbidden")}
     async with served(api, tmp_path) as settings:
-        with pytest.raises(StartError, match="could not be asked: 403") as caught:
+        with pytest.raises(StartError, match="cannot be asked: 403") as caught:
             await print_rules(settings, "nft")
     assert caught.value.status == 3

@@ -21,8 +21,8 @@ async def test_it_is_taken_out_once_and_twice_is_as_good(capsys: pytest.CaptureF
     assert kernel.ruleset is None
     assert await uninstall(kernel, dry_run=False) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "Took out the table inet switchback_wholeip with 1 addresses.",
-        "There is no table inet switchback_wholeip: nothing to take out.",
+        "Removed the table inet switchback_wholeip with 1 addresses.",
+        "There is no table inet switchback_wholeip: nothing to remove.",
     ]
 
 
@@ -30,10 +30,10 @@ async def test_a_dry_run_changes_nothing(capsys: pytest.CaptureFixture[str]) -> 
     kernel = FakeKernel(TABLE)
     assert await uninstall(kernel, dry_run=True) == 0
     assert kernel.ruleset is TABLE
-    assert capsys.readouterr().out == "Would take out the table inet switchback_wholeip with 1 addresses.\n"
+    assert capsys.readouterr().out == "Would remove the table inet switchback_wholeip with 1 addresses.\n"
 
 
-@pytest.mark.parametrize("error", [NotPermitted("Operation not permitted"), NoNft("there is no program nft")])
+@pytest.mark.parametrize("error", [NotPermitted("Operation not permitted"), NoNft("the program nft is missing")])
 async def test_a_kernel_that_is_not_ours_to_change_is_status_3(error: NotPermitted) -> None:
     with pytest.raises(StartError, match=str(error)) as caught:
         await uninstall(FakeKernel(TABLE, failures=[error]), dry_run=False)

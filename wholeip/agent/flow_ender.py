@@ -1,7 +1,7 @@
-"""Has flows ended that the rules no longer allow, beside the agent, who goes on meanwhile.
+"""Ends flows that the rules no longer allow, in a task beside the reconciler.
 
-The law: changes that come while flows are read are taken together next, and one that failed is not forgotten: the flows
-of an address that moved would go on to where it no longer is, or to whoever has the pod's address next.
+The law: updates that arrive while flows are read are processed together afterwards, and a failed one is retried. Else
+the flows of a moved address would continue to the previous pod, or to the next owner of that pod's address.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from wholeip.ruleset.ruleset import Ruleset
 
 RETRY_SECONDS: Final = 10.0
 _REST: Final = 4
-"""For so many times as long as it took to read all flows of the node, they are not read again."""
+"""Wait this multiple of the last run's duration, so that reading flows takes at most a fifth of the time."""
 
 EndFlows = Callable[[Ruleset | None, Ruleset], Awaitable[int]]
-"""As conntrack.end_flows."""
+"""The signature of conntrack.end_flows."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("wholeip")
 
 
 class FlowEnder:
-    """Gets each step that the kernel has taken, and has the flows judged by it."""
+    """Receives each applied update, and ends the flows that it no longer allows."""
 
     def __init__(self, end_flows: EndFlows, status: AgentStatus) -> None:
         self._end_flows = end_flows
@@ -36,14 +36,14 @@ class FlowEnder:
         self._pending: Update | None = None
         self._woken = trio.Event()
 
-    def note(self, step: Update) -> None:
-        """The kernel has taken this step."""
-        self._pending = self._pending.then(step) if self._pending else step
+    def note(self, update: Update) -> None:
+        """The kernel has applied this update."""
+        self._pending = self._pending.then(update) if self._pending else update
         self._woken.set()
 
     async def run(self) -> NoReturn:
         """End flows until cancelled."""
-        told = ""
+        logged = ""
         while True:
             await self._woken.wait()
             self._woken = trio.Event()
@@ -55,15 +55,15 @@ class FlowEnder:
                 ended = await self._end_flows(*pending.rulesets)
             except NftFailed as error:
                 self._status.flow_failures += 1
-                if told != str(error):
-                    log.warning("flows that no rule allows any more may go on", cause=str(error))
-                told = str(error)
+                if logged != str(error):
+                    log.warning("flows that no rule allows may continue", cause=str(error))
+                logged = str(error)
                 await trio.sleep(RETRY_SECONDS)
                 self._pending = pending.then(self._pending) if self._pending else pending
                 self._woken.set()
                 continue
-            told = ""
+            logged = ""
             self._status.flows_ended += ended
             if ended:
-                log.info("flows ended that no rule allows any more", flows=ended)
+                log.info("flows ended that no rule allows", flows=ended)
             await trio.sleep(_REST * (trio.current_time() - begun))

@@ -1,7 +1,8 @@
-"""Follows what counts in a cluster: Services with our label, their slices, and nodes.
+"""Follows the Services with our label, their EndpointSlices, and the nodes of a cluster.
 
-The law: a thin shell over state.py. While the API server is away, what was known last goes on to count; what an earlier
-run put into the kernel tells how much there should be, so that a list that lost nearly everything is confirmed first.
+The law: all decisions are in mappings/cluster_state.py. While the API server is unreachable, the last known objects
+stay valid. The kernel's table from an earlier run gives the expected number, so that a list that lost most objects is
+confirmed first.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("wholeip")
 
 
 async def open_client(settings: ClusterSettings) -> ApiClient:
-    """A client, not yet opened, for the cluster that is meant. Raises StartError with status 3."""
+    """A client for the cluster of the settings, not opened yet. Raises StartError with status 3."""
     found = await find_cluster(kubeconfig=settings.kubeconfig, context=settings.context, status=ExitStatus.UNKNOWN)
     return ApiClient(found)
 
 
 class ClusterFollower:
-    """Feeds a state; calls `on_change` whenever it may have changed, and once all of it is known."""
+    """Updates a state; calls `on_change` after each change, and once when all objects are known."""
 
     def __init__(
         self,
@@ -49,7 +50,7 @@ class ClusterFollower:
         expected: int = 0,
         pace: Pace = DEFAULT_PACE,
     ) -> None:
-        """`expected` is how many Services an earlier run knew, about."""
+        """`expected` is the approximate number of Services in an earlier run."""
         self.statuses = (Status("Service"), Status("EndpointSlice"), Status("Node"))
         self._state = state
         self._proxy_name = proxy_name
@@ -65,7 +66,7 @@ class ClusterFollower:
             start = nursery.start_soon
             start(self._follow, client, service_collection(name), state.change_services, services, expected)
             start(self._follow, client, slice_collection(name), state.change_slices, slices, expected)
-            # A cluster without a node is none that we run in.
+            # The cluster has at least the node that this runs on.
             start(self._follow, client, NODES, state.change_nodes, nodes, 1)
 
     async def _follow(

@@ -1,6 +1,6 @@
-"""The figures of an agent as metrics, when somebody asks.
+"""The metrics of an agent, read at each scrape.
 
-The law: names and labels are chosen here, and no label holds a name or an address.
+The law: names and labels are chosen here, and no label holds a hostname, an object's name or an address.
 """
 
 from __future__ import annotations
@@ -26,40 +26,36 @@ class AgentCollector(Collector):
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """The metric families of now."""
+        """The present metric families."""
         status = self._status
         yield GaugeMetricFamily("wholeip_services", "Services with our label.", value=status.services)
         yield GaugeMetricFamily(
-            "wholeip_mappings", "Addresses of load balancers that belong to a pod.", value=len(status.plan.mappings)
+            "wholeip_mappings", "Addresses of load balancers that are mapped to a pod.", value=len(status.plan.mappings)
         )
         yield self._skipped()
         yield GaugeMetricFamily(
-            "wholeip_in_step", "1 while the kernel has what the cluster wants.", value=not status.why_not_ready()
+            "wholeip_in_step", "1 while the kernel has what the cluster asks for.", value=not status.why_not_ready()
         )
-        attempts = CounterMetricFamily(
-            "wholeip_apply", "Transactions for the kernel, by what came of them.", labels=["result"]
-        )
+        attempts = CounterMetricFamily("wholeip_apply", "Transactions with the kernel, by result.", labels=["result"])
         for result, count in status.attempts.items():
             attempts.add_metric([result], count)
         yield attempts
         yield self._durations()
         yield CounterMetricFamily(
-            "wholeip_drift_repaired", "How often somebody else's changes were undone.", value=status.repaired
+            "wholeip_drift_repaired", "Changes of other programs that were undone.", value=status.repaired
         )
+        yield CounterMetricFamily("wholeip_flows_ended", "Flows ended that no rule allowed.", value=status.flows_ended)
         yield CounterMetricFamily(
-            "wholeip_flows_ended", "Flows ended that no rule allowed any more.", value=status.flows_ended
-        )
-        yield CounterMetricFamily(
-            "wholeip_flows_errors", "How often such flows could not be ended at once.", value=status.flow_failures
+            "wholeip_flows_errors", "Failed attempts to end such flows.", value=status.flow_failures
         )
         yield GaugeMetricFamily(
-            "wholeip_applied_timestamp_seconds", "When the kernel last took rules.", value=status.applied_time or 0
+            "wholeip_applied_timestamp_seconds", "When the kernel last applied rules.", value=status.applied_time or 0
         )
         yield from self._watches()
 
     def _skipped(self) -> Metric:
         family = GaugeMetricFamily(
-            "wholeip_services_skipped", "Services that something is left out of, by reason.", labels=["reason"]
+            "wholeip_services_skipped", "Services with something excluded, by reason.", labels=["reason"]
         )
         counts = skipped(self._status.plan.reports)
         for reason in Reason:
@@ -69,14 +65,14 @@ class AgentCollector(Collector):
 
     def _durations(self) -> Metric:
         durations = self._status.durations
-        family = HistogramMetricFamily("wholeip_apply_duration_seconds", "How long the kernel took for a transaction.")
+        family = HistogramMetricFamily("wholeip_apply_duration_seconds", "Duration of a transaction in the kernel.")
         bounds = [*map(str, DURATION_BOUNDS), "+Inf"]
         family.add_metric([], list(zip(bounds, accumulate(durations.counts), strict=True)), durations.total)
         return family
 
     def _watches(self) -> Iterator[Metric]:
         contact = GaugeMetricFamily(
-            "wholeip_watch_contact_timestamp_seconds", "When the API server was last heard.", labels=["kind"]
+            "wholeip_watch_contact_timestamp_seconds", "Last contact with the API server.", labels=["kind"]
         )
         errors = CounterMetricFamily("wholeip_watch_errors", "Failures of a watch, by cause.", labels=["kind", "cause"])
         for watch in self._status.watches:

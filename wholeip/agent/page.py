@@ -1,6 +1,6 @@
-"""The status page: mappings and what is wrong, for a person with a browser.
+"""The status page: mappings and problems.
 
-The law: pure; what changes by itself is a Fact with a name, in one list that the page and its script both read.
+The law: each value that changes by itself is a Fact with a name, in one list that the page and its script both read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wholeip.mappings.mapping import Mapping as PodMapping
 from wholeip.mappings.reports import NOTES, skipped
 
 SHOWN: Final = 1_000
-"""Rows of a table; `wholeip status` has all."""
+"""Rows of a table; `wholeip status` shows all."""
 _MILLISECONDS: Final = 1_000.0
 CHARTS: Final = (
     Chart("mappings", "Mappings", "at a time", (level("mappings", "mappings", "mappings"),)),
@@ -32,7 +32,7 @@ CHARTS: Final = (
     ),
     Chart(
         "duration",
-        "Time for a transaction",
+        "Duration of a transaction",
         "ms",
         (mean("kernel", "the kernel took", "seconds", "applied", scale=_MILLISECONDS),),
     ),
@@ -40,7 +40,7 @@ CHARTS: Final = (
 
 
 def read_counters(status: AgentStatus) -> Mapping[str, float]:
-    """One reading, for History.take."""
+    """One sample for History.take."""
     return {
         "mappings": len(status.plan.mappings),
         "applied": status.attempts[APPLIED],
@@ -51,7 +51,7 @@ def read_counters(status: AgentStatus) -> Mapping[str, float]:
 
 
 def agent_facts(status: AgentStatus) -> Iterator[Fact]:
-    """Everything on the page that changes by itself."""
+    """All values on the page that change by themselves."""
     yield _state(status)
     yield from _tiles(status)
     yield from _watch_facts(status)
@@ -83,21 +83,21 @@ def _state(status: AgentStatus) -> Fact:
         return Fact("State", reason, Level.BAD, "state")
     away = [watch for watch in status.watches if watch.error and not watch.absent]
     if away or status.advice:
-        return Fact("State", "in step, with a fault", Level.WARN, "state")
-    return Fact("State", "the kernel has what the cluster wants", Level.OK, "state")
+        return Fact("State", "in step, with a problem", Level.WARN, "state")
+    return Fact("State", "the kernel has what the cluster asks for", Level.OK, "state")
 
 
 def _tiles(status: AgentStatus) -> Iterator[Fact]:
-    left_out = len({one.service for one in status.plan.reports if one.reason not in NOTES})
+    excluded = len({one.service for one in status.plan.reports if one.reason not in NOTES})
     yield Fact("Mappings", f"{len(status.plan.mappings):,}", live="mappings")
     yield Fact("Services", f"{status.services:,}", live="services")
     yield Fact(
-        "Services with something left out",
-        f"{left_out:,}",
+        "Services with something excluded",
+        f"{excluded:,}",
         Level.WARN if skipped(status.plan.reports) else Level.PLAIN,
         "skipped",
     )
-    yield Fact("Changes of others undone", f"{status.repaired:,}", _warn(status.repaired), "repaired")
+    yield Fact("Changes of other programs undone", f"{status.repaired:,}", _warn(status.repaired), "repaired")
     yield Fact("Transactions that failed", f"{status.attempts[FAILED]:,}", _warn(status.attempts[FAILED]), "failed")
     yield Fact("Flows ended", f"{status.flows_ended:,}", live="flows")
 
@@ -115,7 +115,7 @@ def _warn(count: int) -> Level:
 def _mappings(status: AgentStatus) -> Markup:
     mappings = status.plan.mappings
     headings = ("Address", "Service", "Pod", "Lets in", "Egress", "Runs")
-    shown = table("Who has which address", headings, map(_row, mappings[:SHOWN]), empty="None.")
+    shown = table("Addresses and their pods", headings, map(_row, mappings[:SHOWN]), empty="None.")
     return joined((shown, _more(len(mappings))))
 
 
@@ -131,7 +131,7 @@ def _reports(status: AgentStatus) -> Markup:
         [text(one.service), text(str(one.reason), Level.PLAIN if one.reason in NOTES else Level.WARN), text(one.detail)]
         for one in reports[:SHOWN]
     ]
-    shown = table("What is left out, or worth knowing", ("Service", "Reason", "Detail"), rows, empty="Nothing.")
+    shown = table("Excluded, or worth knowing", ("Service", "Reason", "Detail"), rows, empty="Nothing.")
     return joined((shown, _more(len(reports))))
 
 

@@ -1,6 +1,6 @@
-"""The agent as a program: it follows a cluster and keeps the kernel's table until a signal, with an admin port beside.
+"""The agent as a program: follows a cluster and reconciles the kernel's table until a signal, with an admin port.
 
-The law: everything that is started lives and dies inside one nursery; the rules stay in the kernel.
+The law: all tasks run in one nursery; the rules stay in the kernel unless --remove-on-exit is set.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from wholeip.ruleset.nft_errors import NftFailed
 from wholeip.settings import RunSettings
 
 GRACE: Final = 5.0
-"""Seconds after a signal, for a transaction that is under way."""
+"""Seconds after a signal, for a transaction in progress."""
 log: structlog.stdlib.BoundLogger = structlog.get_logger("wholeip")
 
 
@@ -55,21 +55,21 @@ async def serve(
     pace: Pace = DEFAULT_PACE,
     task_status: trio.TaskStatus[Endpoint | None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Run until `stopping` is set; the value of its start is where the admin port is. Raises StartError."""
+    """Run until `stopping` is set; its start value is the endpoint of the admin port. Raises StartError."""
     cluster = settings.cluster
     state = ClusterState(node=cluster.node_name, protected=cluster.protected, cluster=cluster.networks)
     status = AgentStatus(node=cluster.node_name)
     ender = FlowEnder(end_flows, status) if settings.end_flows else None
-    agent = Reconciler(
+    reconciler = Reconciler(
         table, state, status, pace=ReconcilePace(resync=settings.resync), on_applied=ender.note if ender else None
     )
     with open_admin_port(settings.admin) as port:
-        known = await agent.begin()
-        follower = ClusterFollower(state, cluster.proxy_name, on_change=agent.wake, expected=known, pace=pace)
+        known = await reconciler.begin()
+        follower = ClusterFollower(state, cluster.proxy_name, on_change=reconciler.wake, expected=known, pace=pace)
         status.watches = follower.statuses
         async with client, trio.open_nursery() as nursery:
             nursery.start_soon(_serve_admin, port, status)
-            nursery.start_soon(agent.run)
+            nursery.start_soon(reconciler.run)
             if ender:
                 nursery.start_soon(ender.run)
             nursery.start_soon(follower.run, client)
@@ -94,9 +94,9 @@ async def _remove(table: Table) -> None:
     try:
         await table.delete_table()
     except NftFailed as error:
-        log.warning("the rules could not be taken out", cause=str(error))
+        log.warning("cannot remove the rules", cause=str(error))
     else:
-        log.info("stopped; the rules are taken out")
+        log.info("stopped; the rules are removed")
 
 
 async def _serve_admin(port: AdminPort, status: AgentStatus) -> None:

@@ -25,11 +25,11 @@ class Durations:
     """How long transactions took, as a histogram."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(DURATION_BOUNDS) + 1))
-    """For each bound, how many took no longer than it and longer than the one before; at last, the others."""
+    """For each bound, the durations up to it and above the previous one; the last count has the longer ones."""
     total: float = 0.0
 
     def add(self, seconds: float) -> None:
-        """Take one in."""
+        """Count one duration."""
         place = next((place for place, bound in enumerate(DURATION_BOUNDS) if seconds <= bound), len(DURATION_BOUNDS))
         self.counts[place] += 1
         self.total += seconds
@@ -37,47 +37,47 @@ class Durations:
 
 @dataclass(slots=True)
 class AgentStatus:
-    """One agent's state and counters."""
+    """The state and counters of one agent."""
 
     node: str | None = None
     watches: Sequence[Status] = ()
     services: int = 0
-    """With our label, as of the last plan."""
+    """Services with our label, as of the last plan."""
     plan: Plan = field(default_factory=Plan)
-    """What the kernel has, once it is in step."""
+    """The plan that the kernel has, when it is in step."""
     in_step: bool = False
-    """Whether the kernel had the plan when we last looked or wrote."""
+    """Whether the kernel had the plan after the last comparison or write."""
     trouble: str = ""
-    """Why the last attempt to bring the kernel up to date failed."""
+    """Why the last attempt to update the kernel failed."""
     advice: tuple[str, ...] = ()
-    """What about this node keeps packets from getting through."""
+    """Settings of this node that stop packets, with what to change."""
     stopping: bool = False
     attempts: Counter[str] = field(default_factory=lambda: Counter({APPLIED: 0, FAILED: 0}))
     """Transactions by outcome."""
     durations: Durations = field(default_factory=Durations)
     repaired: int = 0
-    """How often somebody else had changed the table, and it was put right."""
+    """How often another program had changed the table and it was repaired."""
     flows_ended: int = 0
-    """Because no rule allowed them any more."""
+    """Flows ended because no rule allowed them."""
     flow_failures: int = 0
-    """How often that could not be done at once."""
+    """Failed attempts to end flows."""
     applied_time: float | None = None
-    """Of the last transaction, in seconds since the epoch."""
+    """When the last transaction was applied, in seconds since the epoch."""
 
     @property
     def synced(self) -> bool:
-        """Whether the whole cluster was read once, so that what is not known is not there."""
+        """Whether the whole cluster was read once: an unknown object then does not exist."""
         return bool(self.watches) and all(watch.synced for watch in self.watches)
 
     def why_not_ready(self) -> str:
-        """In words; empty where the kernel has what the cluster wants, as far as it is known."""
+        """Why not, in words; empty if the kernel has what the cluster is known to ask for."""
         if self.stopping:
             return "stopping"
         if not self.synced:
             waiting = [f"{watch.kind}: {watch.describe()}" for watch in self.watches if not watch.synced]
             return "; ".join(["the cluster is not known yet", *waiting])
         if self.trouble:
-            return f"the kernel does not take the rules: {self.trouble}"
+            return f"the kernel refuses the rules: {self.trouble}"
         return "" if self.in_step else "the kernel does not have the rules yet"
 
     def describe(self) -> str:
@@ -85,5 +85,5 @@ class AgentStatus:
         if reason := self.why_not_ready():
             return reason
         away = [f"{watch.kind}: {watch.describe()}" for watch in self.watches if watch.error and not watch.absent]
-        told = f"{len(self.plan.mappings)} mappings of {self.services} Services"
-        return "; ".join([told, *self.advice, *away])
+        summary = f"{len(self.plan.mappings)} mappings of {self.services} Services"
+        return "; ".join([summary, *self.advice, *away])

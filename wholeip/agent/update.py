@@ -1,7 +1,7 @@
-"""The target: what a node is to have; and the steps by which its kernel gets there.
+"""The table that a node should have, and the updates that bring its kernel there.
 
-The law: pure. A step that plans again only what was touched ends at the same target as one that plans everything, and
-changes the same in the table; for what a Service has there depends on those alone that it shares an address with.
+The law: an update that plans only the touched Services results in the same table as an update that plans all of them,
+and changes the same elements: a Service's elements depend only on the Services with which it shares an address.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from wholeip.ruleset.ruleset import TABLE, Ruleset, make_ruleset
 
 @dataclass(frozen=True, slots=True)
 class DesiredTable:
-    """What a node is to have: of two, the tables differ no more than plans and networks do."""
+    """The table that a node should have; two of them differ only where their plans or networks differ."""
 
     plan: Plan
     networks: AbstractSet[Network] = frozenset()
-    """Of the cluster."""
+    """The networks of the cluster."""
     table: str = TABLE
 
     def ruleset(self) -> Ruleset:
@@ -30,46 +30,49 @@ class DesiredTable:
         return make_ruleset(self.plan.mappings, cluster=self.networks, table=self.table)
 
     def ruleset_of(self, services: AbstractSet[str], *, networks: bool) -> Ruleset:
-        """What some Services have in it, with or without the networks. Raises BadMapping."""
+        """The elements of some Services, with or without the networks. Raises BadMapping."""
         cluster = self.networks if networks else ()
         return make_ruleset(self.plan.mappings_of(services), cluster=cluster, table=self.table)
 
 
 @dataclass(frozen=True)
 class Update:
-    """A way to a target."""
+    """A change of the kernel's table."""
 
     before: DesiredTable | Ruleset | None
-    """What the kernel has: a target that it was brought to, or what was read; None: no table."""
-    target: DesiredTable
+    """What the kernel has: the table of the last update, or the ruleset that was read; None: no table."""
+    desired: DesiredTable
     services: AbstractSet[str] | None = None
-    """Only they may differ, and nobody else shares an address with them before or after; None: anything may."""
+    """Only these may differ, and no other Service shares an address with them before or after; None: any may."""
 
     @cached_property
     def rulesets(self) -> tuple[Ruleset | None, Ruleset]:
-        """Before and after, without the Services that keep what they have. Raises BadMapping."""
-        before, after = self.before, self.target
+        """The rulesets before and after, without the Services that do not change. Raises BadMapping."""
+        before, after = self.before, self.desired
         if not isinstance(before, DesiredTable):
             return before, after.ruleset()
         if self.services is None:
             return before.ruleset(), after.ruleset()
-        # The state has another set whenever they may have changed; to compare thousands each time takes longer.
+        # The state makes a new set when the networks may have changed; comparing thousands each time takes longer.
         moved = before.networks is not after.networks
         return before.ruleset_of(self.services, networks=moved), after.ruleset_of(self.services, networks=moved)
 
     def then(self, later: Update) -> Update:
-        """Both as one."""
+        """Both updates as one."""
         either = None if self.services is None or later.services is None else self.services | later.services
-        return Update(self.before, later.target, either)
+        return Update(self.before, later.desired, either)
 
 
 def whole_update(current: Ruleset | None, state: ClusterState, in_use: InUse, table: str = TABLE) -> Update:
-    """From whatever the kernel has, with everything planned from nothing."""
+    """The update from the kernel's ruleset, with all Services planned."""
     return Update(current, DesiredTable(state.plan(in_use), state.networks, table))
 
 
 def update_from(known: DesiredTable, state: ClusterState) -> Update:
-    """From a target that the kernel has and that is no older than what the state has told to be touched before."""
+    """The update from the table that the kernel has, with the touched Services planned.
+
+    `known` must include all Services that the state reported as touched before.
+    """
     touched = state.take_touched()
     part = state.plan_of(touched, known.plan.in_use(touched))
     return Update(known, DesiredTable(known.plan.replacing(touched, part), state.networks, known.table), touched)

@@ -1,1 +1,1 @@
-"""The node's kernel: nft, conntrack, netlink and sysctls. Pure: sysctls.py."""
+"""Reads and changes the node's kernel: nft, conntrack, netlink and sysctls. Pure: sysctls.py."""

@@ -1,4 +1,7 @@
-"""A socket to the kernel's netfilter (netlink(7)), which has no object of its own in Python."""
+"""Opens a socket to the kernel's netfilter (netlink(7)).
+
+The law: no message is written or read here; ruleset/netlink.py does that.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,11 @@ _SOL_NETLINK: Final = 270
 _NETLINK_ADD_MEMBERSHIP: Final = 1
 _SO_RCVBUFFORCE: Final = 33
 _RECEIVE_BUFFER: Final = 4 << 20
-"""Octets; a node's other programs may change thousands of rules at once."""
+"""Octets; other programs on the node may change thousands of rules at once."""
 
 
 async def netfilter_socket(*, group: int | None = None) -> trio.socket.SocketType:
-    """One to ask by, or to hear what a group tells. Raises OSError."""
+    """A socket for requests, or for the notifications of a multicast group. Raises OSError."""
     made = trio.socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_NETFILTER)
     try:
         made.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER)

@@ -1,7 +1,7 @@
-"""The kernel's nftables by way of the program nft: the one place that runs it.
+"""Reads and changes our nftables table with the program nft; no other module runs it.
 
-The law: a transaction is one run of nft, and so one batch to the kernel, which takes all of it or nothing (nft(8)); no
-table but ours is touched.
+The law: a transaction is one run of nft, and so one batch for the kernel, which applies all of it or nothing (nft(8)).
+Only our table is changed.
 """
 
 from __future__ import annotations
@@ -38,38 +38,38 @@ _REMEMBERED_RUNS: Final = 64
 
 
 class Table(Protocol):
-    """What the agent needs of a kernel; the tests have one in memory."""
+    """The kernel's side of the reconciler; the tests have one in memory."""
 
     async def read_ruleset(self) -> Ruleset | None:
-        """What the kernel has, or None without a table. Raises NftFailed."""
+        """The ruleset in the kernel, or None without a table. Raises NftFailed."""
 
     async def apply(self, transaction: Transaction) -> None:
-        """All of it or nothing. Raises NftFailed."""
+        """Apply all of it or nothing. Raises NftFailed."""
 
     async def delete_table(self) -> None:
-        """Remove all that is ours. Raises NftFailed."""
+        """Delete our table. Raises NftFailed."""
 
     async def watch_changes(
         self, changed: Callable[[], None], *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
-        """Until cancelled, call `changed` whenever somebody else may have changed our table. Raises NftFailed."""
+        """Until cancelled, call `changed` when another program may have changed our table. Raises NftFailed."""
 
 
 @dataclass
 class Nft:
-    """Our table in the kernel of this network namespace. Takes CAP_NET_ADMIN."""
+    """Our table in the kernel of this network namespace. Requires CAP_NET_ADMIN."""
 
     table: str = TABLE
     command: tuple[str, ...] = ("nft",)
-    """What runs nft here."""
+    """The command that runs nft."""
     timeout_seconds: float = 30
     _own: list[int] = field(default_factory=list)
-    """The process ids of the last runs, by which our own changes are known."""
+    """The process ids of the last runs, to recognise our own changes."""
     _starting: trio.Lock = field(default_factory=trio.Lock)
-    """Held while a run has begun whose process id is not known yet: it may be done before that."""
+    """Held while nft starts and its process id is not known yet: nft may be done before that."""
 
     async def read_ruleset(self) -> Ruleset | None:
-        """What the kernel has, or None without a table; its static part differs where anything in it is not ours.
+        """The ruleset in the kernel, or None without a table; its static part differs if anything in it is not ours.
 
         Raises NftFailed.
         """
@@ -86,28 +86,28 @@ class Nft:
             raise UnknownListing(str(error)) from error
 
     async def apply(self, transaction: Transaction) -> None:
-        """Do all of it at once. Raises NftFailed, and then nothing of it was done."""
+        """Apply all of it at once. Raises NftFailed, and then nothing was applied."""
         if transaction:
             script = await trio.to_thread.run_sync(format_transaction, transaction)
             await self._run(("--file", "-"), script)
 
     async def check(self, ruleset: Ruleset) -> None:
-        """Have it judged as if it were applied. Raises NftFailed."""
+        """Check a ruleset without applying it. Raises NftFailed."""
         await self._run(("--check", "--file", "-"), format_ruleset(ruleset))
 
     async def delete_table(self) -> None:
-        """Remove all that is ours; well if there is none. Raises NftFailed."""
+        """Delete our table; no table is no error. Raises NftFailed."""
         await self._run(("--file", "-"), f"add table inet {self.table}\ndelete table inet {self.table}\n")
 
     async def watch_changes(
         self, changed: Callable[[], None], *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
-        """Until cancelled, call `changed` whenever somebody else may have changed our table: then compare.
+        """Until cancelled, call `changed` when another program may have changed our table.
 
-        Started once it listens: what is read after that misses nothing. It listens to the kernel itself, and not to
-        `nft monitor`, which says neither when it has begun nor, in JSON, who changed something.
+        It starts once it listens: a read after that misses no change. It listens to the kernel and not to
+        `nft monitor`, which reports neither its start nor, in JSON, the program that made a change.
 
-        Raises NotPermitted or NoNfTables where the kernel gives no such events.
+        Raises NotPermitted or NoNfTables if the kernel gives no such events.
         """
         with await _listener() as listener:
             task_status.started()
@@ -117,7 +117,7 @@ class Nft:
                 except OSError as error:
                     if error.errno != errno.ENOBUFS:
                         raise
-                    changed()  # more happened than the buffer holds
+                    changed()  # more events than the buffer holds
                     continue
                 async with self._starting:
                     own = frozenset(self._own)
@@ -136,9 +136,9 @@ class Nft:
                     raise judge_failure(_content(stderr), script)
                 return _content(stdout)
         except FileNotFoundError as error:
-            raise NoNft(f"there is no program {self.command[0]}") from error
+            raise NoNft(f"the program {self.command[0]} is missing") from error
         except PermissionError as error:
-            raise NotPermitted(f"{self.command[0]} may not be run: {error}") from error
+            raise NotPermitted(f"no permission to run {self.command[0]}: {error}") from error
         except OSError as error:
             raise Busy(f"{self.command[0]} cannot be run now: {error}") from error
 
@@ -147,17 +147,17 @@ class Nft:
             with trio.fail_after(self.timeout_seconds):
                 return await process.wait()
         except trio.TooSlowError as error:
-            raise NoAnswer(f"{self.command[0]} did not end within {self.timeout_seconds:g} s") from error
+            raise NoAnswer(f"{self.command[0]} did not exit within {self.timeout_seconds:g} s") from error
         finally:
             with trio.CancelScope(shield=True):
-                # Cut short, it has applied all or nothing: the kernel has the batch or does not.
+                # A killed nft has applied all or nothing: the kernel has the batch or does not.
                 process.kill()
                 await process.wait()
 
 
 @contextmanager
 def _memory(content: bytes = b"") -> Iterator[int]:
-    """A file in memory: a script is fed and an answer is kept without a pipe that somebody has to serve."""
+    """A file in memory for the script and the output: it needs no task that serves a pipe."""
     descriptor = os.memfd_create("nft")
     try:
         os.write(descriptor, content)
@@ -175,6 +175,6 @@ async def _listener() -> trio.socket.SocketType:
     try:
         return await netfilter_socket(group=_NETLINK_GROUP)
     except PermissionError as error:
-        raise NotPermitted(f"the kernel tells of changes to nftables to CAP_NET_ADMIN alone: {error}") from error
+        raise NotPermitted(f"notifications of nftables changes require CAP_NET_ADMIN: {error}") from error
     except OSError as error:
-        raise NoNfTables(f"the kernel does not tell of changes to nftables: {error}") from error
+        raise NoNfTables(f"the kernel has no notifications of nftables changes: {error}") from error

@@ -1,6 +1,6 @@
-"""Kernel settings of a node without which no packet gets through, whatever the rules say.
+"""Checks the sysctls without which a node forwards no packets, whatever the rules are.
 
-The law: nothing is set here, for a node's settings are its owner's; what to set is said.
+The law: nothing is changed here, because a node's settings belong to its owner; the result says what to change. Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _ON: Final = frozenset({"1", "2"})
 
 
 def read_sysctl(name: str, root: Path = Path("/proc/sys")) -> str | None:
-    """The value of a setting, or None where the kernel has no such, or it cannot be read."""
+    """The value of a sysctl, or None if it does not exist or cannot be read."""
     try:
         return (root / name).read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
@@ -23,7 +23,7 @@ def read_sysctl(name: str, root: Path = Path("/proc/sys")) -> str | None:
 
 
 def advise(families: Iterable[int], read: Callable[[str], str | None] = read_sysctl) -> Iterator[str]:
-    """What to set for mappings of these families (4, 6). A setting that cannot be read is taken to be right."""
+    """What to change for mappings of these families (4, 6). An unreadable sysctl counts as right."""
     for family in families:
         value = read(FORWARDING[family])
         if value is not None and value not in _ON:

@@ -1,7 +1,7 @@
-"""The state: what a cluster is known to hold of what counts here, and the plan for it.
+"""The known Services, slices and nodes of a cluster, and the plan for them.
 
-The law: pure; what it gives depends on the objects alone and not on the order in which their changes came. An object is
-read once, when it changes, and a change says which Services have to be planned again because of it.
+The law: the plan depends on the objects alone, not on the order of their changes. An object is read once, when it
+changes, and a change reports which Services must be planned again because of it.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ class ClusterState:
     def __init__(
         self, *, node: str | None = None, protected: tuple[Network, ...] = (), cluster: tuple[Network, ...] = ()
     ) -> None:
-        """`node` is the name of the node to plan for; the networks are those that an operator has stated."""
+        """`node` is the name of the node to plan for; `protected` and `cluster` are the networks of the flags."""
         self._node = node
         self._stated = cluster
         self._services: dict[str, ManagedService] = {}
         self._owners: dict[str, str] = {}
-        """By slice, the Service that it belongs to."""
+        """The Service of each slice."""
         self._slices: defaultdict[str, dict[str, EndpointSlice]] = defaultdict(dict)
         """By Service."""
         self._pods: dict[str, Pods] = {}
-        """By Service: what its slices come to."""
+        """By Service: the pods of its slices."""
         self._nodes: dict[str, frozenset[Address]] = {}
         self._pod_networks: dict[str, frozenset[Network]] = {}
         self._protected = Protected(networks=protected)
@@ -49,11 +49,11 @@ class ClusterState:
         self._touched: set[str] = set()
 
     def __len__(self) -> int:
-        """How many Services there are."""
+        """The number of Services."""
         return len(self._services)
 
     def change_services(self, changes: Mapping[str, Service | Unreadable | None]) -> None:
-        """Take changes in, by NAMESPACE/NAME."""
+        """Apply changes, by NAMESPACE/NAME; None: deleted."""
         for key, service in changes.items():
             known, found = self._services.pop(key, None), None if service is None else read_service(service)
             if found is not None:
@@ -62,7 +62,7 @@ class ClusterState:
                 self._touch(key)
 
     def change_slices(self, changes: Mapping[str, EndpointSlice | Unreadable | None]) -> None:
-        """Take changes in, by NAMESPACE/NAME. A slice that cannot be read is none."""
+        """Apply changes, by NAMESPACE/NAME; None: deleted. An unreadable slice counts as deleted."""
         touched = set()
         for key, one in changes.items():
             if (owner := self._owners.pop(key, None)) is not None:
@@ -76,7 +76,7 @@ class ClusterState:
             self._read_pods(owner)
 
     def change_nodes(self, changes: Mapping[str, Node | Unreadable | None]) -> None:
-        """Take changes in, by name."""
+        """Apply changes, by name; None: deleted."""
         before = self._nodes.copy(), self._pod_networks.copy()
         for name, node in changes.items():
             if node is None:
@@ -90,26 +90,26 @@ class ClusterState:
 
     @property
     def networks(self) -> frozenset[Network]:
-        """Those of the cluster: stated ones, those of pods, and the nodes."""
+        """The networks of the cluster: of the flags, of pods, and of nodes."""
         return self._networks
 
     def advise(self) -> Iterator[str]:
-        """What an operator has to say for all to work, as far as the cluster does not."""
+        """The flags that an operator must set because the cluster does not tell."""
         if self._node is not None and self._node not in self._nodes:
-            yield f"the cluster has no Node {self._node} that we may see: --node-name says which one this is"
+            yield f"the cluster shows no Node {self._node}: set --node-name to the name of this node"
         if not self._stated and not any(self._pod_networks.values()):
-            yield "no network of the cluster's pods is known: --cluster-network says it"
+            yield "no network of the cluster's pods is known: set --cluster-network"
 
     def plan(self, in_use: InUse = NOTHING_IN_USE) -> Plan:
-        """What is to be, for what is known now."""
+        """The plan for the present state."""
         return self._plan(self._services.values(), in_use)
 
     def plan_of(self, services: AbstractSet[str], in_use: InUse) -> Plan:
-        """The parts of these Services in the plan, where no other shares an address with them."""
+        """The parts of these Services in the plan; no other Service may share an address with them."""
         return self._plan((self._services[key] for key in services if key in self._services), in_use)
 
     def take_touched(self) -> AbstractSet[str]:
-        """The Services whose parts in the plan may differ since this was last asked, for plan_of; gone ones too."""
+        """The Services whose parts may have changed since the last call, deleted ones too; for plan_of."""
         touched, self._touched = self._touched, set()
         return self._sharing.reach(touched)
 
@@ -117,11 +117,11 @@ class ClusterState:
         return make_plan(services, self._pods, in_use=in_use, protected=self._protected, node=self._node)
 
     def _touch(self, key: str) -> None:
-        """Who shared an address with it may get that now, and who will share one is found when all is known."""
+        """Services that shared an address may get it now; those that will share one are found by take_touched."""
         self._touched |= {key, *self._sharing.put(key, self._addresses(key))}
 
     def _addresses(self, key: str) -> frozenset[Address]:
-        """By which a Service and others decide about one another."""
+        """The addresses through which a Service and others affect one another."""
         service = self._services.get(key)
         if service is None:
             return frozenset()

@@ -1,7 +1,7 @@
-"""Endpoints: the pods behind a Service by family, and the one of them that has the address.
+"""Finds the pods of a Service by address family, and chooses the one that gets the address.
 
-The law: pure, and what is chosen does not depend on the order of slices. The pod that has the address keeps it while it
-is ready: a second one that comes up must not take over what the first one is in the middle of.
+The law: the choice does not depend on the order of slices. The pod that has the address keeps it while it is ready: a
+second pod that becomes ready must not take over the first pod's traffic.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ _VERSIONS = {"IPv4": 4, "IPv6": 6}
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """One that may come to have an address."""
+    """A pod that may get an address."""
 
     address: Address
     node: str | None = None
-    """Where it runs, if that is said."""
+    """The node on which it runs, if known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The pods behind a Service in one family."""
+    """The pods of a Service in one family."""
 
     ready: tuple[Pod, ...] = ()
     """Lowest address first."""
     leaving: tuple[Pod, ...] = ()
-    """On their way out and still serving: better than none, as kube-proxy has it (KEP-1669)."""
+    """Terminating and still serving: better than none, as in kube-proxy (KEP-1669)."""
     others: Counter[Condition] = field(default_factory=Counter)
-    """How many more there are, and why they do not count."""
+    """The number of other pods, by the condition that excludes them."""
     unusable: tuple[str, ...] = ()
-    """Why some addresses do not count."""
+    """Addresses that are refused, with the reason."""
     addresses: frozenset[Address] = frozenset()
-    """Of all that may come to have the load balancer's."""
+    """The addresses of all pods that may get the load balancer's address."""
 
     def choose(self, in_use: Callable[[], AbstractSet[Address]] = frozenset) -> Pod | None:
-        """The one that gets the address; `in_use` gives the addresses of those that have it now, where it matters."""
+        """The pod that gets the address; `in_use` returns the pods that have it now, called only if it matters."""
         group = self.ready or self.leaving
         if len(group) > 1:
             having = in_use()
@@ -53,27 +53,27 @@ class Candidates:
         return group[0] if group else None
 
     def describe_none(self) -> str:
-        """Why there is none to choose: `no pod is ready; 1 not ready`."""
+        """Why there is no pod to choose: `no pod is ready; 1 not ready`."""
         states = [f"{count} {condition}" for condition, count in sorted(self.others.items())]
         return "; ".join(["no pod is ready", *states, *self.unusable])
 
 
 def slice_collection(proxy_name: str) -> Collection[EndpointSlice]:
-    """The slices of the Services that have the label, which the control plane puts on slices too.
+    """The slices of Services with the label: the control plane copies it from the Service to its slices.
 
-    So kube-proxy tells them apart as well. RBAC: list and watch on endpointslices (discovery.k8s.io).
+    kube-proxy selects slices by the same label. RBAC: list and watch on endpointslices (discovery.k8s.io).
     """
     return Collection("EndpointSlice", PATH, EndpointSlice, label_selector=f"{LABEL}={proxy_name}")
 
 
 def service_key(one: EndpointSlice) -> str | None:
-    """Whose slice it is, as NAMESPACE/NAME."""
+    """The Service of a slice, as NAMESPACE/NAME."""
     name = one.metadata.labels.service_name if one.metadata.labels else None
     return f"{one.metadata.namespace}/{name}" if name else None
 
 
 def candidates(slices: Iterable[EndpointSlice], version: int) -> Candidates:
-    """The pods of one family (4, 6) behind the Service that these slices belong to."""
+    """The pods of one family (4, 6) of the Service that has these slices."""
     ready: dict[Address, Pod] = {}
     leaving: dict[Address, Pod] = {}
     others: Counter[Condition] = Counter()

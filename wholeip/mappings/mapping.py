@@ -1,7 +1,6 @@
-"""A mapping: one address of a load balancer that belongs to one pod.
+"""A mapping: one address of a load balancer for one pod.
 
-The law: both addresses are of one family, and no address is translated to a pod by two mappings of which neither
-says by port which traffic is its own.
+The law: both addresses are of one family. Two mappings may share an address only if both list ports, and no port twice.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ Protocol = Literal["tcp", "udp", "sctp"]
 
 @dataclass(frozen=True, slots=True, order=True)
 class OpenPort:
-    """A port that a Service lists; the pod listens on the same number, for nothing translates ports."""
+    """A port that a Service lists; the pod listens on the same number, because ports are not translated."""
 
     protocol: Protocol
     number: int
@@ -23,7 +22,7 @@ class OpenPort:
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """What one Service wants of one of its load balancer's addresses."""
+    """What one Service asks for one address of its load balancer."""
 
     service: str
     """NAMESPACE/NAME, for people."""
@@ -32,14 +31,14 @@ class Mapping:
     endpoint: IPv4Address | IPv6Address
     """The pod's."""
     opened: frozenset[OpenPort] | None
-    """Only these come in; None: every port and protocol."""
+    """The ports that are let in; None: all ports and protocols."""
     icmp: bool
-    """Whether echo requests and the like come in, where `opened` is given."""
+    """Whether ICMP, such as echo requests, is let in; matters only if `opened` is given."""
     egress: bool
-    """Whether what the pod itself begins leaves with this address; for one mapping of a pod and family at most.
+    """Whether connections that the pod opens leave with this address; for at most one mapping of a pod and family.
 
-    False for a pod in its node's network: what the whole node begins would leave with it.
+    False for a pod in its node's network: the connections of the whole node would leave with the address.
     """
     here: bool = True
-    """Whether the pod runs on this node. For one elsewhere, who comes from outside the cluster gets this node's source
-    address: the pod's reply has to come back by this node, which knows the flow."""
+    """Whether the pod runs on this node. For a pod on another node, traffic from outside the cluster gets this node's
+    source address, because the reply must return through this node, which tracks the flow."""

@@ -1,7 +1,7 @@
-"""Nodes: the addresses that are theirs, and the networks of their pods.
+"""The addresses of nodes, and the networks of their pods.
 
-The law: pure. A load balancer that gives out the addresses of nodes must not take them from them; and what a pod begins
-towards nodes and pods keeps the pod's address.
+The law: an address of a node is never mapped, even if a load balancer assigns it; traffic from a pod to nodes and pods
+keeps the pod's address.
 https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/node-v1/#NodeStatus
 """
 
@@ -29,7 +29,7 @@ class _Status(msgspec.Struct, frozen=True, gc=False):
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
-    """The fields of a Node that say where it and its pods are."""
+    """The fields of a Node with its addresses and the networks of its pods."""
 
     metadata: ObjectMeta
     spec: _Spec | None = None
@@ -37,23 +37,23 @@ class Node(msgspec.Struct, frozen=True, gc=False):
 
 
 NODES: Final = Collection("Node", "/api/v1/nodes", Node, optional=True)
-"""RBAC: list and watch on nodes. Without it they are not known."""
+"""RBAC: list and watch on nodes. Without that right, the nodes are unknown."""
 
 
 def addresses_of(node: Node | Unreadable) -> frozenset[Address]:
-    """What must not be mapped because of it."""
+    """The addresses of the node, which must not be mapped."""
     found = set()
     for one in ((node.status or _Status()).addresses or ()) if isinstance(node, Node) else ():
         try:
             found.add(parse_mappable(one.address if one is not None else ""))
         except ValueError:
-            # A hostname, or what is refused anyway.
+            # A hostname, or an address that is refused anyway.
             continue
     return frozenset(found)
 
 
 def pod_networks_of(node: Node | Unreadable) -> frozenset[Network]:
-    """Where the pods of this node are, if the control plane gives networks to nodes; some plugins do it alone."""
+    """The networks of this node's pods, if the control plane assigns them; some network plugins assign them alone."""
     found = set()
     for text in ((node.spec or _Spec()).pod_cidrs or ()) if isinstance(node, Node) else ():
         try:

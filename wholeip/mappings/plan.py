@@ -1,8 +1,8 @@
-"""The plan: from Services and the pods behind them to the mappings that a node is to have.
+"""Plans the mappings of a node from Services and their pods.
 
-The law: pure, and the same for the same objects, in whatever order they came. Each Service gets what it asks for unless
-an older one has it; a pod that has an address keeps it while it is ready. Services decide about one another only where
-they share an address, a load balancer's or a pod's: those that share none have the same parts together as alone.
+The law: the plan depends on the objects alone, not on their order. Each Service gets what it asks for unless an older
+Service has it; a pod that has an address keeps it while it is ready. Services affect one another only if they share an
+address, of a load balancer or of a pod: a Service that shares none has the same part in every plan.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from wholeip.mappings.reports import Reason, Report
 from wholeip.mappings.services import ManagedService
 
 Pods = AbstractMapping[int, Candidates]
-"""The pods behind one Service, by family (4, 6)."""
+"""The pods of one Service, by family (4, 6)."""
 InUse = frozenset[tuple[str | None, Address, Address]]
-"""Service (None: any), load balancer's address, and pod that has it now."""
+"""Service (None: any), address of the load balancer, and the pod that has it now."""
 
 NOTHING_IN_USE: Final[InUse] = frozenset()
 _UNPROTECTED: Final = Protected()
@@ -35,14 +35,14 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is to be for one Service, and what there is to say about it."""
+    """The mappings and reports of one Service."""
 
     mappings: tuple[Mapping, ...] = ()
     """In the order of its addresses."""
     reports: tuple[Report, ...] = ()
     """Sorted."""
     created: str = ""
-    """RFC 3339, as the Service has it."""
+    """When the Service was created (RFC 3339)."""
 
 
 _NO_PART: Final = Part()
@@ -50,36 +50,36 @@ _NO_PART: Final = Part()
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be, by Service (NAMESPACE/NAME)."""
+    """The desired mappings, by Service (NAMESPACE/NAME)."""
 
     parts: AbstractMapping[str, Part] = field(default_factory=dict)
 
     @cached_property
     def mappings(self) -> tuple[Mapping, ...]:
-        """Of all, those of older Services first."""
+        """All mappings, those of older Services first."""
         by_age = sorted(self.parts.items(), key=lambda item: (item[1].created, item[0]))
         return tuple(one for _, part in by_age for one in part.mappings)
 
     @cached_property
     def reports(self) -> tuple[Report, ...]:
-        """Of all, by Service."""
+        """All reports, sorted by Service."""
         return tuple(sorted(one for part in self.parts.values() for one in part.reports))
 
     def part(self, service: str) -> Part:
-        """An empty one where there is no such Service."""
+        """The part of a Service; an empty one if it is not in the plan."""
         return self.parts.get(service, _NO_PART)
 
     def mappings_of(self, services: Iterable[str]) -> list[Mapping]:
-        """Those of some Services."""
+        """The mappings of some Services."""
         return [one for service in services for one in self.part(service).mappings]
 
     def in_use(self, services: Iterable[str] | None = None) -> InUse:
-        """For the next plan, of all or of some: which pods have an address now."""
+        """The pods that have an address now, for the next plan; of all Services or of some."""
         mappings = self.mappings if services is None else self.mappings_of(services)
         return frozenset((one.service, one.address, one.endpoint) for one in mappings)
 
     def replacing(self, services: AbstractSet[str], new: Plan) -> Plan:
-        """With the parts of these Services as another plan has them, or without."""
+        """The same plan with the parts of these Services from another plan, without those that it lacks."""
         parts = {**self.parts, **new.parts}
         for gone in services - new.parts.keys():
             parts.pop(gone, None)
@@ -94,13 +94,13 @@ def make_plan(
     protected: Protected = _UNPROTECTED,
     node: str | None = None,
 ) -> Plan:
-    """What these Services and the pods behind them (by NAMESPACE/NAME) come to on a node.
+    """The plan of a node for these Services and their pods (by NAMESPACE/NAME).
 
-    `in_use` is as Plan.in_use gives it. Without a node, every pod is taken to run here.
+    `in_use` is the result of Plan.in_use. Without a node, every pod counts as running here.
     """
     services = sorted(services, key=lambda one: one.age)
     planner = _Planner(pods, in_use, protected, node)
-    # A set of sets, whose hashes are there.
+    # From sets, whose hashes are computed already.
     planner.pods_of_all.update(
         *(found.addresses for service in services for found in pods.get(service.key, {}).values())
     )
@@ -115,38 +115,40 @@ class _Planner:
     node: str | None
     pods_of_all: set[Address] = field(default_factory=set)
     mappings: list[Mapping] = field(default_factory=list)
-    """Of the Service that is added now."""
+    """The mappings of the Service that is added now."""
     reports: list[Report] = field(default_factory=list)
-    """The same."""
+    """The reports of that Service."""
     holders: dict[Address, list[Mapping]] = field(default_factory=lambda: defaultdict(list))
-    """By the load balancer's address, the older first."""
+    """By address of the load balancer, the older Service first."""
     egress: dict[Address, Mapping] = field(default_factory=dict)
-    """By pod."""
+    """By address of the pod."""
     used: dict[tuple[str | None, Address], set[Address]] | None = None
-    """What `in_use` says, once somebody wants to know."""
+    """`in_use` by Service and address, computed at the first use."""
 
     def add(self, service: ManagedService) -> Part:
-        """Map what can be mapped of one Service; the older ones have been."""
+        """Map the addresses of one Service, after all older Services."""
         self.mappings, self.reports = [], [*service.reports]
         chosen = {version: self.choose(service, version) for version in {one.version for one in service.addresses}}
         for address in service.addresses:
             pod = chosen[address.version]
             if pod is None:
                 self.report(
-                    service, Reason.NO_ENDPOINT, f"{address} (IPv{address.version}): {self.why(service, address)}"
+                    service,
+                    Reason.NO_ENDPOINT,
+                    f"{address} (IPv{address.version}): {self.no_pod_reason(service, address)}",
                 )
             elif not self.refuse(service, address, pod):
                 self.map(service, address, pod)
         return Part(tuple(self.mappings), tuple(sorted({*self.reports})), service.created)
 
-    def why(self, service: ManagedService, address: Address) -> str:
-        """Why there is no pod for an address."""
+    def no_pod_reason(self, service: ManagedService, address: Address) -> str:
+        """Why an address has no pod."""
         if service.key not in self.pods:
             return "no pod is ready; there is no EndpointSlice with its label"
         return self.pods[service.key].get(address.version, _NO_PODS).describe_none()
 
     def choose(self, service: ManagedService, version: int) -> Pod | None:
-        """One pod for all addresses of a family: it could have the egress of one only."""
+        """One pod for all addresses of a family: its egress can use one of them only."""
         found = self.pods.get(service.key, {}).get(version, _NO_PODS)
         pod = found.choose(
             lambda: self.have_now(service.key, service, version) or self.have_now(None, service, version)
@@ -159,7 +161,7 @@ class _Planner:
         return pod
 
     def have_now(self, key: str | None, service: ManagedService, version: int) -> set[Address]:
-        """The pods that have addresses of the Service now, as far as this key says so."""
+        """The pods that have addresses of the Service now, by the entries of this key."""
         if self.used is None:
             self.used = defaultdict(set)
             for owner, address, pod in self.in_use:
@@ -175,7 +177,7 @@ class _Planner:
         return reason is not None
 
     def map(self, service: ManagedService, address: Address, pod: Pod) -> None:
-        """Add one mapping, as far as older ones leave room for it."""
+        """Add one mapping, unless an older one has the address."""
         for older in self.holders[address]:
             if clash := _clash(older.opened, service.opened):
                 self.report(service, Reason.ADDRESS_TAKEN, f"{address}: the older {older.service} has {clash}")
@@ -197,7 +199,7 @@ class _Planner:
         if owner is None:
             self.egress[pod.address] = mapping
         elif owner.address != address:
-            text = f"{address}: what {pod.address} begins leaves with {owner.address} of {_owner(owner, service)}"
+            text = f"{address}: connections from {pod.address} leave with {owner.address} of {_owner(owner, service)}"
             self.report(service, Reason.EGRESS_TAKEN, text)
         self.holders[address].append(mapping)
         self.mappings.append(mapping)
@@ -207,7 +209,7 @@ class _Planner:
 
 
 def _clash(older: frozenset[OpenPort] | None, younger: frozenset[OpenPort] | None) -> str | None:
-    """What two Services on one address both want, in words; None where they can share it."""
+    """What two Services on one address both ask for, in words; None if they can share it."""
     if older is None:
         return "all of it"
     if younger is None:

@@ -1,6 +1,6 @@
-"""Reports: what is wrong with a Service, or not as its owner may think, in words for people and a reason for machines.
+"""Reports: problems of a Service and surprises for its owner, with a text for people and a reason for machines.
 
-The law: pure. A reason is one of a closed set, so that it may be a metric's label; names and addresses are in the text.
+The law: the reasons are a fixed set, so that they can be a metric's label; names and addresses are in the text.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from typing import Final
 
 
 class Reason(StrEnum):
-    """Why something is left out, or worth knowing."""
+    """Why something is excluded, or worth knowing."""
 
     UNREADABLE = "unreadable"
     NO_ADDRESS = "no-address"
-    """The load balancer has not given any yet."""
+    """The load balancer has not assigned an address yet."""
     HOSTNAME = "hostname"
     """The load balancer has a name where an address is needed."""
     BAD_ADDRESS = "bad-address"
     PROTECTED_ADDRESS = "protected-address"
-    """One that belongs to a node, or that the operator has kept out."""
+    """The address of a node or a pod, or one that the operator protects."""
     ADDRESS_TAKEN = "address-taken"
     """An older Service has it."""
     NO_ENDPOINT = "no-endpoint"
     """No pod is ready in the family of the address."""
     SEVERAL_ENDPOINTS = "several-endpoints"
     EGRESS_TAKEN = "egress-taken"
-    """What the pod itself begins leaves with the address of an older Service."""
+    """Connections that the pod opens leave with the address of an older Service."""
     ICMP_TAKEN = "icmp-taken"
     BAD_ANNOTATION = "bad-annotation"
     BAD_PORT = "bad-port"
@@ -38,7 +38,7 @@ class Reason(StrEnum):
 
 
 NOTES: Final = frozenset({Reason.SEVERAL_ENDPOINTS, Reason.EGRESS_TAKEN, Reason.ICMP_TAKEN, Reason.TARGET_PORT})
-"""With these nothing that was asked for is without a mapping."""
+"""Reasons that exclude nothing: all that was asked for is mapped."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -52,6 +52,6 @@ class Report:
 
 
 def skipped(reports: Iterable[Report]) -> Counter[str]:
-    """How many Services something is left out of, by reason."""
+    """The number of Services with something excluded, by reason."""
     pairs = {(report.service, str(report.reason)) for report in reports if report.reason not in NOTES}
     return Counter(reason for _, reason in pairs)

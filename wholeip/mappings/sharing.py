@@ -1,7 +1,7 @@
-"""Sharing: which Services have an address in common, a load balancer's or a pod's, and so decide about one another.
+"""Finds the Services that share an address, of a load balancer or of a pod, and so affect one another in the plan.
 
-The law: pure. Those that are reached from some Services share nothing with the rest: the plan of the rest is the same
-without them, and theirs without the rest.
+The law: the Services that are reached from some Services share no address with the rest: each group has the same plan
+without the other.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ class Sharing:
     """The addresses of Services, and the Services of addresses."""
 
     def __init__(self) -> None:
-        """Of none."""
+        """No Services."""
         self._addresses: dict[str, frozenset[Address]] = {}
         self._services: defaultdict[Address, set[str]] = defaultdict(set)
 
     def put(self, service: str, addresses: frozenset[Address]) -> AbstractSet[str]:
-        """Give a Service these addresses in place of its own; the others that have shared one with it until now."""
+        """Replace the addresses of a Service; returns the other Services that shared one with it until now."""
         known = self._addresses.pop(service, frozenset())
         before = set[str]().union(*(self._services[address] for address in known)) - {service}
         for address in known - addresses:
@@ -36,16 +36,16 @@ class Sharing:
         return before
 
     def at(self, address: Address) -> AbstractSet[str]:
-        """The Services that have an address."""
+        """The Services with an address."""
         return self._services.get(address, set())
 
     def reach(self, services: Iterable[str]) -> AbstractSet[str]:
-        """These, those that share an address with one of them, those that share one with these, and so on."""
+        """These Services, those that share an address with one of them, and so on."""
         reached, passed = set(services), set[Address]()
         waiting = [*reached]
         while waiting:
             for address in self._addresses.get(waiting.pop(), frozenset()) - passed:
-                # Once each: thousands may have one address in common.
+                # Each address once: thousands of Services may share one.
                 passed.add(address)
                 new = self._services[address] - reached
                 reached |= new

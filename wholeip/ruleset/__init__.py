@@ -1,1 +1,1 @@
-"""Mappings in, an nftables ruleset and its changes out; listings and errors of nft read back. Pure."""
+"""Mappings in, an nftables ruleset and its changes out; reads what nft and the kernel answer. Pure."""

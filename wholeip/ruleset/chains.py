@@ -1,17 +1,17 @@
-"""The static part of the table: its sets, maps and chains, none of which depends on a mapping.
+"""The static part of the table: its sets, maps and chains, which do not depend on the mappings.
 
-The law: a packet to one of our addresses is translated or dropped, never forwarded as it is; a packet to a pod's own
-address is never touched; and which pod an address belongs to stands in maps and sets alone.
+The law: a packet to one of our addresses is translated or dropped, never forwarded unchanged. A packet to a pod's own
+address is never changed. Only maps and sets say which pod has an address.
 
-Only the first packet of a flow meets a chain of type nat; connection tracking (conntrack) translates the rest, replies
-and the ICMP errors of the flow included. So a flow outlives a change of the maps, probes and pod traffic that use none
-of our addresses keep theirs, and a reply carries the pod's own address where the kernel filters by reverse path, which
-is why net.ipv4.conf.*.rp_filter may be 0, 1 or 2.
+Only the first packet of a flow goes through a chain of type nat; connection tracking (conntrack) translates the rest,
+replies and the ICMP errors of the flow included. So a flow survives a change of the maps; probes and pod traffic that
+use none of our addresses keep theirs; and a reply has the pod's own address when the kernel filters by reverse path,
+which is why net.ipv4.conf.*.rp_filter may be 0, 1 or 2.
 
 Priorities: kube-proxy's chains of type nat are at dstnat and srcnat (pkg/proxy/nftables/proxier.go,
-nftablesBaseChains), as are iptables' and those that masquerade for a network plugin. At one hook, the first of them
-that translates a flow decides it (nf_nat_inet_fn of the kernel), so ours stand 5 before. The translation itself happens
-at dstnat and srcnat whatever the chain's priority, so what looks at the outcome stands 5 after.
+nftablesBaseChains), as are those of iptables and of network plugins that masquerade. At one hook, the first chain that
+translates a flow decides (nf_nat_inet_fn of the kernel), so our chains are at 5 before. The translation itself happens
+at dstnat and srcnat whatever the chain's priority, so chains that need its result are at 5 after.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DIGEST_LENGTH: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A set, or a map where it has values, in nft's words for types."""
+    """A set, or a map if it has values, with nft's names of the types."""
 
     name: str
     key: str
@@ -36,26 +36,26 @@ class Collection:
     interval: bool = False
 
     def identity(self) -> str:
-        """The same for two collections that take the same elements."""
+        """Equal for two collections that accept the same elements."""
         kind = f"map {self.name} {self.key} : {self.value}" if self.value else f"set {self.name} {self.key}"
         return f"{kind} interval" if self.interval else kind
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule, and what it is for in words that nft keeps with it."""
+    """A rule, and its purpose, which nft keeps as a comment."""
 
     text: str
     purpose: str
 
     def comment(self) -> str:
-        """Tells this rule from any other text of it, so that a table of another version is seen to differ."""
+        """The purpose and a digest of the text, so that the table of another version differs."""
         return f"{self.purpose} ({sha256(self.text.encode()).hexdigest()[:_DIGEST_LENGTH]})"
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A chain; one without a hook is there to be jumped to."""
+    """A chain; one without a hook is a jump target."""
 
     name: str
     rules: tuple[Rule, ...]
@@ -64,7 +64,7 @@ class Chain:
     priority: int = 0
 
     def identity(self) -> str:
-        """The same for two chains that the kernel calls at the same place."""
+        """Equal for two chains that the kernel calls at the same place."""
         if not self.hook:
             return f"chain {self.name}"
         return f"chain {self.name} {self.kind} {self.hook} {self.priority} accept"
@@ -91,9 +91,9 @@ def _translate() -> Iterator[Rule]:
 
 
 def _refuse() -> Iterator[Rule]:
-    # A node that has an address, so as to announce it, is asked for it by neighbour discovery at that very address.
+    # A node that announces an address has it, and gets neighbour discovery at that address.
     yield Rule("icmpv6 type { 133, 134, 135, 136, 137 } fib daddr type local return", "neighbour discovery")
-    # On their way back to another node, where what a pod began was translated; ICMP errors are of that direction too.
+    # Replies to another node, which translated the pod's connection; ICMP errors have this direction too.
     yield Rule("ct direction reply return", "replies to a pod of another node")
     for ip, version in (("ip", "v4"), ("ip6", "v6")):
         yield Rule(f"{ip} daddr @addresses_{version} counter drop", "not translated, so not allowed")
@@ -103,20 +103,20 @@ def _source() -> Iterator[Rule]:
     for ip, version in (("ip", "v4"), ("ip6", "v6")):
         ours = f"ct original {ip} daddr @addresses_{version}"
         outside = f"{ip} daddr != @cluster_{version}"
-        # A pod that reaches itself would get a packet from itself, which no host takes.
+        # A pod that reaches itself would get a packet from its own address, which hosts drop.
         itself = f"{ip} saddr . {ip} daddr map @itself_{version}"
         yield Rule(f"{ours} snat {ip} to {itself}", "from a pod to an address of its own")
         yield Rule(
             f"{ours} {ip} daddr != @here_{version} {ip} saddr != @cluster_{version} masquerade",
             "from outside to a pod on another node: the reply must come back",
         )
-        # What a node itself begins keeps its address even where a pod shares it.
+        # Traffic of the node itself keeps its address, even if a pod shares it.
         egress = f"snat {ip} to {ip} saddr map @egress_{version}"
         yield Rule(f"{outside} fib saddr type != local {egress}", "what a pod begins")
 
 
 def _untracked() -> Iterator[Rule]:
-    # Nothing translates a packet that fits no flow; with the pod's own address it would end the flow at the other side.
+    # A packet that fits no flow is not translated; with the pod's own address it would reset the flow at the peer.
     for ip, version in (("ip", "v4"), ("ip6", "v6")):
         yield Rule(
             f"ct state invalid {ip} saddr @here_{version} {ip} daddr != @cluster_{version} counter drop",
@@ -138,12 +138,12 @@ CHAINS: Final = (
 
 
 def static_part() -> frozenset[str]:
-    """What tells one static part from another, as it can be read from the kernel as well."""
+    """Identifies the static part, in a form that can be read from the kernel too."""
     return frozenset(_identities())
 
 
 def rule_identity(chain: str, index: int, comment: str) -> str:
-    """A rule at its place."""
+    """A rule at its position."""
     return f"rule {chain} {index} {comment}"
 
 

@@ -1,6 +1,6 @@
-"""The present: what a table that was read from the kernel says about the time before this program began.
+"""Reads earlier mappings from a table that was read from the kernel.
 
-The law: pure; what cannot be understood says nothing, for the table is put right anyway.
+The law: elements that are not understood are ignored, because the table is repaired anyway.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ _VERSIONS = ("v4", "v6")
 
 
 def in_use_of(ruleset: Ruleset | None) -> InUse:
-    """Which pods have which addresses; the table knows no Services."""
+    """The pods and their addresses; the table does not have the Services."""
     if ruleset is None:
         return NOTHING_IN_USE
     return frozenset((None, ip_address(address), ip_address(pod)) for address, pod in _pairs(ruleset))
 
 
 def address_count(ruleset: Ruleset | None) -> int:
-    """How many addresses of load balancers the table has: about so many Services there should be."""
+    """The number of addresses in the table, which is about the number of Services."""
     return 0 if ruleset is None else sum(len(ruleset.elements.get(f"addresses_{version}", ())) for version in _VERSIONS)
 
 

@@ -1,7 +1,7 @@
-"""What can go wrong with nft, by name.
+"""The errors of nft as exceptions.
 
-The law: what a person can mend has a name of its own, and whatever nft says is kept word for word. nft does not
-translate its messages (it never calls setlocale), so its words can be matched.
+The law: each failure that an operator can fix has a class of its own, and nft's message is kept verbatim. nft does not
+translate its messages (it never calls setlocale), so they can be matched.
 """
 
 from __future__ import annotations
@@ -12,32 +12,32 @@ from typing import Final
 _PLACE: Final = re.compile(r"^(?:\S+?:(\d+):[\d:-]+: )?Error: (.*)$", re.MULTILINE)
 _TRANSIENT: Final = ("Device or resource busy", "Interrupted system call", "No buffer space available")
 NOT_THERE: Final = "No such file or directory"
-"""Also what nft says of a table that is not there."""
+"""Also nft's message for a missing table."""
 _OF_ELEMENTS: Final = ("add element", "delete element")
 _NOT_SUPPORTED: Final = ("Operation not supported", "Protocol not supported", "Address family not supported")
 
 
 class NftFailed(Exception):
-    """Our table is as it was before: nft, or the kernel through it, did not do what was asked."""
+    """nft or the kernel refused; our table is unchanged."""
 
     transient = False
-    """Whether the same may well be done when asked again a little later."""
+    """Whether a retry may succeed."""
 
 
 class NoNft(NftFailed):
-    """There is no such program."""
+    """The program nft is missing."""
 
 
 class NotPermitted(NftFailed):
-    """The kernel takes rules from CAP_NET_ADMIN alone."""
+    """The kernel requires CAP_NET_ADMIN."""
 
 
 class NoNfTables(NftFailed):
-    """The kernel has no nf_tables, or none of the family inet with NAT (CONFIG_NF_TABLES_INET, CONFIG_NFT_NAT)."""
+    """The kernel has no nf_tables, or no family inet with NAT (CONFIG_NF_TABLES_INET, CONFIG_NFT_NAT)."""
 
 
 class NoAnswer(NftFailed):
-    """nft did not end in time and was ended."""
+    """nft did not exit in time and was killed."""
 
     transient = True
 
@@ -49,7 +49,7 @@ class Busy(NftFailed):
 
 
 class Refused(NftFailed):
-    """Nothing of a transaction was applied. `line` is what was refused first, shortened, or empty."""
+    """No part of a transaction was applied. `line` is the first refused line, shortened, or empty."""
 
     def __init__(self, message: str, line: str = "") -> None:
         super().__init__(f"{message}: {line}" if line else message)
@@ -58,14 +58,14 @@ class Refused(NftFailed):
 
 
 class UnknownListing(NftFailed):
-    """nft lists something that is no JSON, as one does that was built without it."""
+    """The output of nft is not JSON, for example because nft was built without it."""
 
 
 _LINE_LENGTH: Final = 200
 
 
 def judge_failure(stderr: str, script: str) -> NftFailed:
-    """What nft's words mean for the script that it was given; lines count from 1."""
+    """The exception for nft's message about a script; lines count from 1."""
     place = _PLACE.search(stderr)
     message = place[2] if place else (stderr.split("\n", 1)[0].strip() or "nft failed without a word")
     if "Operation not permitted" in stderr:
@@ -73,7 +73,7 @@ def judge_failure(stderr: str, script: str) -> NftFailed:
     if any(words in stderr for words in _TRANSIENT):
         return Busy(message)
     line = _line(script, int(place[1])) if place and place[1] else ""
-    # A new table has all that its chains and rules name; what is missing is then the kernel's.
+    # A new table defines all that its chains and rules refer to, so a missing thing is a feature of the kernel.
     if message.endswith(NOT_THERE) and line and not line.startswith(_OF_ELEMENTS):
         return NoNfTables(f"{message}: {line}")
     if any(words in stderr for words in _NOT_SUPPORTED):

@@ -1,7 +1,7 @@
-"""Our table as nft lists it, `nft -j list table` (libnftables-json(5)), read back into a ruleset.
+"""Parses the output of `nft -j list table` (libnftables-json(5)) into a ruleset.
 
-The law: what is not understood makes the static part differ, so that the table is made anew; nothing here fails but on
-what is no listing at all.
+The law: anything that is not understood makes the static part differ, so that the table is replaced. Only a text that
+is not a listing raises an error.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _UNKNOWN: Final = "unknown"
 
 
 class NoListing(ValueError):
-    """Not what nft prints."""
+    """The text is not a listing of nft."""
 
 
 def parse_listing(text: str, table: str) -> Ruleset:
-    """The ruleset of this table. Raises NoListing where the text is no JSON or no list of objects of nftables."""
+    """The ruleset of this table. Raises NoListing if the text is not JSON or not a list of nftables objects."""
     try:
         objects = json.loads(text)["nftables"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -33,7 +33,7 @@ def parse_listing(text: str, table: str) -> Ruleset:
 
 
 class _Reading:
-    """What has been read so far; rules come in their order within a chain."""
+    """The part that is parsed so far; the rules of a chain arrive in order."""
 
     def __init__(self, table: str) -> None:
         self.table = table
@@ -46,7 +46,7 @@ class _Reading:
             try:
                 self._read_object(item)
             except (LookupError, ValueError, TypeError, AttributeError):
-                # Whatever it is, we did not write it, or a newer nft lists it in a way of its own.
+                # We did not write it, or a newer nft lists it in another form.
                 self.static.add(_UNKNOWN)
         return Ruleset(self.table, self.elements, frozenset(self.static))
 
@@ -61,7 +61,7 @@ class _Reading:
         elif kind in {"set", "map"}:
             self._read_collection(value)
         else:
-            # Also our table itself where it has a flag: a dormant one does nothing.
+            # Also our table itself if it has a flag: a dormant table does nothing.
             self.static.add(f"{kind} {value.get('name')}")
 
     def _read_rule(self, value: Mapping[str, Any]) -> None:
@@ -116,5 +116,5 @@ def _number(protocol: str | int) -> int:
 
 
 def _address(text: str) -> str:
-    """Written our way: there is more than one way to write an IPv6 address (RFC 5952), and one for IPv4."""
+    """In normal form: an IPv6 address has several notations (RFC 5952), an IPv4 address one."""
     return text if text[0].isdigit() and ":" not in text else str(ip_address(text))

@@ -1,7 +1,7 @@
-"""A ruleset: our nftables table as a value, and how one becomes another.
+"""A ruleset: our nftables table as a value, and the changes from one to another.
 
-The law: only addresses and numbers that Python made are written into it; applying the changes between two rulesets to
-the first gives the second, in one transaction; and mappings that mean the same give equal rulesets.
+The law: only addresses and numbers formatted by Python are written into it. The changes between two rulesets, applied
+to the first, give the second in one transaction. Equivalent mappings give equal rulesets.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from wholeip.mappings.mapping import Mapping
 from wholeip.ruleset.chains import CHAINS, COLLECTIONS, Chain, Collection, static_part
 
 TABLE: Final = "switchback_wholeip"
-"""Of the family inet, which has IPv4 and IPv6 in one table."""
+"""In the family inet, which has IPv4 and IPv6 in one table."""
 PROTOCOLS: Final = {"tcp": 6, "udp": 17, "sctp": 132}
-"""Numbers, for an image may lack /etc/protocols, by which nft reads some names."""
+"""Numbers, because an image may lack /etc/protocols, where nft looks up some names."""
 _NEVER_OUTSIDE: Final = tuple(
     ip_network(text) for text in ("169.254.0.0/16", "224.0.0.0/4", "255.255.255.255/32", "fe80::/10", "ff00::/8")
 )
-"""Links and groups: what is sent there is answered here or not at all (RFC 3927, 5771, 4291)."""
+"""Link-local and multicast networks: traffic to them never leaves the network (RFC 3927, 5771, 4291)."""
 _TABLE_NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,63}")
 
 Network = IPv4Network | IPv6Network
 Elements = MappingOf[str, MappingOf[str, str]]
-"""By set or map: each key, and its value or nothing, as nft writes them."""
+"""By set or map: each key, and its value or an empty text, in nft's notation."""
 
 
 class BadMapping(ValueError):
-    """A mapping that cannot be a rule, or two that contradict each other. A plan must not have any."""
+    """A mapping that cannot be a rule, or two mappings that contradict each other. A plan must not have them."""
 
 
 @dataclass(frozen=True)
 class Ruleset:
-    """All of our table. `static` identifies sets, maps, chains and rules; one that was read may have another."""
+    """Our whole table. `static` identifies sets, maps, chains and rules; that of a table that was read may differ."""
 
     table: str
     elements: Elements
@@ -47,7 +47,7 @@ class Ruleset:
 
 @dataclass(frozen=True)
 class Transaction:
-    """What makes one ruleset of another. With `whole`, the table is made anew and the rest is empty."""
+    """The changes from one ruleset to another. With `whole`, the table is replaced and the rest is empty."""
 
     table: str
     whole: Ruleset | None = None
@@ -62,14 +62,14 @@ class Transaction:
 def make_ruleset(mappings: Iterable[Mapping], *, cluster: Iterable[Network] = (), table: str = TABLE) -> Ruleset:
     """The table for these mappings.
 
-    `cluster` are the networks of pods, Services and nodes: what a pod begins towards them keeps the pod's address, and
-    who comes from them keeps its own. Where it is empty, nothing tells the cluster from the rest of the world.
+    `cluster` has the networks of pods, Services and nodes: traffic from pods to them keeps the pod's address, and
+    traffic from them keeps its source. If it is empty, no network counts as the cluster.
 
-    Raises BadMapping where an address has a scope, families differ, one address and port (or ICMP, or everything)
-    belongs to two pods, a pod has two addresses to leave with, or the address of one mapping is the pod of another.
+    Raises BadMapping if an address has a scope, families differ, one address and port (or ICMP, or everything) has two
+    pods, a pod has two egress addresses, or the address of one mapping is the pod of another.
     """
     if not _TABLE_NAME.fullmatch(table):
-        raise ValueError(f"{table!r} is no name for a table")
+        raise ValueError(f"{table!r} is not the name of a table")
     elements: dict[str, dict[str, str]] = {collection.name: {} for collection in COLLECTIONS}
     known = tuple(mappings)
     pods = {_add_mapping(elements, mapping) for mapping in known}
@@ -82,12 +82,12 @@ def make_ruleset(mappings: Iterable[Mapping], *, cluster: Iterable[Network] = ()
 
 
 def format_ruleset(ruleset: Ruleset) -> str:
-    """The table for `nft -f -`, in place of the one that may be there, in one transaction."""
+    """The script for `nft -f -` that replaces the table, if there is one, in one transaction."""
     return "".join(f"{line}\n" for line in _table_lines(ruleset))
 
 
 def changes(current: Ruleset | None, desired: Ruleset) -> Transaction:
-    """What is to be done: by element, or the whole table where it is missing or its static part is not ours."""
+    """The changes by element, or the whole table if it is missing or its static part is not ours."""
     if current is None or current.static != desired.static or current.table != desired.table:
         return Transaction(desired.table, whole=desired)
     return Transaction(
@@ -98,9 +98,9 @@ def changes(current: Ruleset | None, desired: Ruleset) -> Transaction:
 
 
 def format_transaction(transaction: Transaction) -> str:
-    """For `nft -f -`, which applies all of it or nothing.
+    """The script for `nft -f -`, which applies all of it or nothing.
 
-    Deletes go first: a bare add of a key that has another value is refused (EEXIST).
+    Deletes go first: adding a key that has another value is refused (EEXIST).
     """
     if transaction.whole is not None:
         return format_ruleset(transaction.whole)
@@ -117,7 +117,7 @@ def format_element(key: str, value: str) -> str:
 
 
 def _add_mapping(elements: dict[str, dict[str, str]], mapping: Mapping) -> str:
-    """Add all but what is of this node; give the pod."""
+    """Add the elements that are the same on all nodes; returns the pod."""
     address, endpoint = _format_address(mapping.address), _format_address(mapping.endpoint)
     version = f"v{mapping.address.version}"
     if mapping.endpoint.version != mapping.address.version:
@@ -131,7 +131,7 @@ def _add_mapping(elements: dict[str, dict[str, str]], mapping: Mapping) -> str:
 
 
 def _add_pods_here(elements: dict[str, dict[str, str]], here: Iterable[Mapping]) -> None:
-    # The address that a pod leaves with is also the one that it meets itself with.
+    # A pod that reaches itself gets its egress address as the source.
     for mapping in sorted(here, key=lambda one: (not one.egress, one.address.version, int(one.address))):
         endpoint, version = str(mapping.endpoint), f"v{mapping.address.version}"
         elements[f"here_{version}"][endpoint] = ""
@@ -154,7 +154,7 @@ def _add(elements: dict[str, str], key: str, value: str, mapping: Mapping) -> No
 
 
 def _format_address(address: IPv4Address | IPv6Address) -> str:
-    # A scope (RFC 4007) may hold any text, rules included, and says nothing about an address of a Service.
+    # A scope (RFC 4007) may hold any text, rules included, and has no meaning for a Service.
     if getattr(address, "scope_id", None) is not None:
         raise BadMapping(f"{str(address)!r} has a scope")
     return str(address)
@@ -171,24 +171,24 @@ def _add_cluster(elements: dict[str, dict[str, str]], networks: Iterable[Network
 
 
 def _format_network(network: Network) -> str:
-    """As nft lists it: a network of one address is an address."""
+    """In nft's notation: a network of one address is an address."""
     text = _format_address(network.network_address)
     return text if network.prefixlen == network.max_prefixlen else f"{text}/{network.prefixlen}"
 
 
 def _missing_from(some: Elements, others: Elements) -> Elements:
-    """What others have and some lack, or have with another value; sets without any are left out."""
+    """The elements of `others` that `some` lacks or has with another value; without empty sets."""
     missing: dict[str, dict[str, str]] = {}
     for name, elements in others.items():
         kept = some.get(name, {})
-        # Most are equal, which costs a tenth of a look at each element.
+        # Most sets are equal, and comparing them whole costs a tenth of comparing each element.
         if elements != kept and (lacking := [item for item in elements.items() if kept.get(item[0]) != item[1]]):
             missing[name] = dict(sorted(lacking))
     return missing
 
 
 def _table_lines(ruleset: Ruleset) -> Iterator[str]:
-    # Only a table that is there can be deleted, and adding one that is there changes nothing.
+    # Only an existing table can be deleted, and adding an existing one changes nothing.
     yield f"add table inet {ruleset.table}"
     yield f"delete table inet {ruleset.table}"
     yield f"table inet {ruleset.table} {{"

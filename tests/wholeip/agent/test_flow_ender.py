@@ -96,5 +96,5 @@ async def test_a_change_that_failed_is_not_forgotten(autojump_clock: MockClock) 
     assert flows.judged == [(A, D)]
     assert flows.status.flow_failures == 2
     assert [entry["event"] for entry in logs if entry["log_level"] == "warning"] == [
-        "flows that no rule allows any more may go on"
+        "flows that no rule allows may continue"
     ]

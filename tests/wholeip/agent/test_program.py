@@ -92,7 +92,7 @@ async def test_rules_that_cannot_be_removed_do_not_hold_up_the_end() -> None:
         async with serving(kernel, remove_on_exit=True) as admin:
             await ready(admin)
             kernel.failures = [NotPermitted("no more")] * 3
-    assert logs[-1] == {"event": "the rules could not be taken out", "cause": "no more", "log_level": "warning"}
+    assert logs[-1] == {"event": "cannot remove the rules", "cause": "no more", "log_level": "warning"}
 
 
 async def test_flows_are_judged_at_the_start_even_where_the_rules_are_right() -> None:

@@ -247,7 +247,7 @@ async def test_what_somebody_else_does_is_undone_at_once(autojump_clock: MockClo
         assert trio.current_time() - began < 1
         assert node.kernel.ruleset == right
         assert [one["event"] for one in logs if one["log_level"] == "warning"] == [
-            "somebody else had changed the table; it is repaired"
+            "another program had changed the table; it is repaired"
         ]
 
 
@@ -263,7 +263,7 @@ async def test_a_kernel_that_tells_nothing_is_looked_at_now_and_then(autojump_cl
             await node.until_whole(**{"192_0_2_1": POD})
             assert trio.current_time() - began <= ReconcilePace().resync_blind
             await trio.sleep(30)
-    assert sum("does not tell of changes" in entry["event"] for entry in logs) == 1
+    assert sum("no notifications from the kernel" in entry["event"] for entry in logs) == 1
 
 
 async def test_a_silent_change_is_found_by_the_resync(autojump_clock: MockClock) -> None:
@@ -297,12 +297,12 @@ async def test_what_is_refused_is_tried_again_and_told_once(autojump_clock: Mock
             put_service(api)
             await node.until(lambda: node.status.attempts["failed"] == 1)
             assert not node.status.in_step
-            assert "the kernel does not take the rules" in node.status.why_not_ready()
+            assert "the kernel refuses the rules" in node.status.why_not_ready()
             await node.until_whole(**{"192_0_2_1": POD})
             await node.until_ready()
     events = [entry["event"] for entry in logs]
-    assert events.count("the kernel does not take the rules; what it has stays") == 1
-    assert events.count("the kernel takes the rules again") == 1
+    assert events.count("the kernel refuses the rules; its table stays") == 1
+    assert events.count("the kernel accepts the rules again") == 1
     assert node.status.repaired == 0, "a failure of ours is nobody else's change"
 
 
@@ -367,7 +367,7 @@ async def test_what_is_to_be_set_on_the_node_is_told(autojump_clock: MockClock) 
         async with node.running(make_api()):
             await node.until_ready()
             assert node.status.describe().endswith("set net.ipv4.ip_forward=1")
-    assert sum(entry["event"] == "this needs an operator" for entry in logs) == 1
+    assert sum(entry["event"] == "an operator must change this" for entry in logs) == 1
 
 
 async def test_the_end_leaves_the_rules(autojump_clock: MockClock) -> None:
@@ -390,8 +390,8 @@ async def test_who_waits_for_transactions_hears_of_each(autojump_clock: MockCloc
         await node.until_whole(**{"192_0_2_1": POD})
         await node.until(lambda: len(heard) == len(node.kernel.applied))
     assert heard[0].before is None
-    assert heard[-1].target.ruleset() == node.kernel.ruleset
-    assert [one.target for one in heard[:-1]] == [one.before for one in heard[1:]]
+    assert heard[-1].desired.ruleset() == node.kernel.ruleset
+    assert [one.desired for one in heard[:-1]] == [one.before for one in heard[1:]]
 
 
 async def test_a_change_reads_and_writes_what_it_is_about_alone(autojump_clock: MockClock) -> None:

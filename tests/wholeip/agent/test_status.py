@@ -44,7 +44,7 @@ def status(**values: Any) -> AgentStatus:
             {"watches": (Status("Service", synced=True), Status("Node"))}, "known yet; Node: syncing", id="not all"
         ),
         pytest.param({"in_step": False}, "does not have the rules yet", id="nothing is written yet"),
-        pytest.param({"trouble": "busy"}, "does not take the rules: busy", id="refused"),
+        pytest.param({"trouble": "busy"}, "refuses the rules: busy", id="refused"),
         pytest.param({"stopping": True, "trouble": "busy"}, "stopping", id="stopping"),
     ],
 )

@@ -34,7 +34,7 @@ class World:
         self.slices: dict[str, EndpointSlice | Unreadable] = {}
         self.nodes: dict[str, Node] = {}
         self.state.take_touched()
-        self.target: DesiredTable = whole_update(None, self.state, NOTHING_IN_USE).target
+        self.target: DesiredTable = whole_update(None, self.state, NOTHING_IN_USE).desired
         self.ruleset: Ruleset = self.target.ruleset()
 
     def put_service(self, name: str, *ips: str, **options: Any) -> None:
@@ -75,16 +75,16 @@ class World:
         at_once.change_slices(dict(reversed(self.slices.items())))
         at_once.change_services(dict(reversed(self.services.items())))
         whole = whole_update(self.ruleset, at_once, known.plan.in_use())
-        assert step.target == whole.target
-        assert step.target.plan.mappings == whole.target.plan.mappings
-        assert step.target.plan.reports == whole.target.plan.reports
+        assert step.desired == whole.desired
+        assert step.desired.plan.mappings == whole.desired.plan.mappings
+        assert step.desired.plan.reports == whole.desired.plan.reports
         transaction = changes(*step.rulesets)
         assert transaction == changes(*whole.rulesets)
         self.ruleset = after(self.ruleset, transaction)
-        assert self.ruleset == step.target.ruleset()
+        assert self.ruleset == step.desired.ruleset()
         assert step.services is not None
-        assert step.services >= {key for key in self.services if step.target.plan.part(key) != known.plan.part(key)}
-        self.target = step.target
+        assert step.services >= {key for key in self.services if step.desired.plan.part(key) != known.plan.part(key)}
+        self.target = step.desired
         return step
 
     @property

@@ -32,7 +32,7 @@ async def test_without_the_program_it_is_named(tmp_path: Path) -> None:
 
 
 async def test_a_program_that_may_not_be_run_is_named(tmp_path: Path) -> None:
-    with pytest.raises(NotPermitted, match="may not be run"):
+    with pytest.raises(NotPermitted, match="no permission to run"):
         await Nft(command=script(tmp_path, "", mode=0o644)).read_ruleset()
 
 

@@ -161,7 +161,9 @@ def test_two_services_on_one_pod_both_come_in_and_the_older_has_the_egress() -> 
     )
     assert plan.mappings == (mapping("a", LB, POD), mapping("b", LB2, POD, egress=False))
     assert plan.reports == (
-        Report("default/b", Reason.EGRESS_TAKEN, f"{LB2}: what {POD} begins leaves with {LB} of the older default/a"),
+        Report(
+            "default/b", Reason.EGRESS_TAKEN, f"{LB2}: connections from {POD} leave with {LB} of the older default/a"
+        ),
     )
 
 
