@@ -1,1 +1,1 @@
-"""`dnsproxy demo`: the whole story on one computer, with the real programs and without a cluster."""
+"""`dnsproxy demo`: shows the fault and the cure on one computer, with the real programs and without a cluster."""

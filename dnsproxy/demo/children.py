@@ -1,7 +1,7 @@
-"""The programs of the story that run as processes of their own.
+"""Runs the story's programs that are separate processes.
 
-The law: a child ends with the block that started it, whatever happens; one that ends earlier is an error that shows
-what it said last.
+The law: a child always ends with the block that started it. A child that exits earlier raises an error with its last
+output.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sidecar.values.errors import ExitStatus, StartError
 PATIENCE: Final = 15
 _LOOK_EVERY: Final = 0.02
 _GRACE: Final = 3
-_LAST_WORDS: Final = 600
+_LAST_OUTPUT: Final = 600
 
 
 @asynccontextmanager
@@ -36,26 +36,26 @@ async def run_child(command: Sequence[str]) -> AsyncIterator[trio.Process]:
 async def _run(command: Sequence[str], *, task_status: trio.TaskStatus[trio.Process]) -> None:
     async with trio.open_nursery() as nursery:
         child = await trio.lowlevel.open_process(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        said = bytearray()
-        nursery.start_soon(_listen, child, said)
+        output = bytearray()
+        nursery.start_soon(_read_output, child, output)
         try:
             task_status.started(child)
             await child.wait()
-            words = bytes(said[-_LAST_WORDS:]).decode("utf-8", "replace").strip()
+            last = bytes(output[-_LAST_OUTPUT:]).decode("utf-8", "replace").strip()
             raise StartError(
-                f"{command[0]} ended by itself with status {child.returncode}: {words}", status=ExitStatus.UNKNOWN
+                f"{command[0]} exited early with status {child.returncode}: {last}", status=ExitStatus.UNKNOWN
             )
         finally:
             with trio.CancelScope(shield=True):
                 await _end(child)
 
 
-async def _listen(child: trio.Process, said: bytearray) -> None:
-    """Keep the pipe empty, or the child would block on it, and its last words for an error."""
+async def _read_output(child: trio.Process, output: bytearray) -> None:
+    """Empty the pipe, on which the child would block, and keep its last output for an error."""
     if child.stderr is not None:
         async for chunk in child.stderr:
-            said += chunk
-            del said[:-_LAST_WORDS]
+            output += chunk
+            del output[:-_LAST_OUTPUT]
 
 
 async def _end(child: trio.Process) -> None:
@@ -69,7 +69,7 @@ async def _end(child: trio.Process) -> None:
 
 
 async def wait_for_listener(endpoint: Endpoint) -> None:
-    """Wait until something accepts connections there. Raises StartError when nothing does."""
+    """Wait until a program accepts connections there. Raises StartError after PATIENCE seconds."""
     with trio.move_on_after(PATIENCE):
         while True:
             try:

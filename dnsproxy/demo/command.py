@@ -19,12 +19,12 @@ Examples:
 
 
 @click.command(cls=Command, epilog=EPILOG)
-@click.option("--keep", is_flag=True, help="Leave it running until Ctrl-C, and say what to try.")
-@click.option("--output", "-o", type=click.Choice(["text", "json"]), default="text", help="How to report.")
+@click.option("--keep", is_flag=True, help="Leave it running until Ctrl-C, and show what to try.")
+@click.option("--output", "-o", type=click.Choice(["text", "json"]), default="text", help="The format of the report.")
 def demo(*, keep: bool, output: str) -> None:
-    """Play the whole story on this computer: no cluster, no root.
+    """Show the fault and the cure on this computer: no cluster, no root.
 
-    Exit status 0 only if each step really happened, 1 if one did not, 3 if the stage could not be set.
+    Exit status: 0 all steps succeeded, 1 a step failed, 2 bad usage, 3 a program could not be started.
     """
     from sidecar.cli.logs import configure_logging  # noqa: PLC0415  # --help must not cost what the story needs
 
@@ -38,14 +38,14 @@ async def _run(keep: bool, as_json: bool) -> int:  # run_program passes argument
     from dnsproxy.demo.play import play, set_stage  # noqa: PLC0415
     from dnsproxy.demo.story import Step, format_step, format_verdict, steps_as_json, succeeded  # noqa: PLC0415
 
-    async def tell(step: Step) -> None:
+    async def report(step: Step) -> None:
         if not as_json:
             click.echo(format_step(step))
 
     async with set_stage() as stage:
         if not as_json:
             click.echo(_introduction(stage))
-        steps = await play(stage, tell)
+        steps = await play(stage, report)
         click.echo(json.dumps(steps_as_json(steps), indent=2) if as_json else format_verdict(steps))
         if keep:
             click.echo(_invitation(stage), err=as_json)
@@ -60,7 +60,7 @@ def _introduction(stage: Any) -> str:
         else "dnsproxy itself (no coredns on the PATH)"
     )
     return (
-        f"An ingress that demands the PROXY protocol, behind a load balancer that pods cannot use.\n"
+        f"An ingress requires the PROXY protocol, and its load balancer does not work for pods.\n"
         f"Pods ask {cluster_dns}.\n"
     )
 
@@ -72,7 +72,7 @@ def _invitation(stage: Any) -> str:
     at = f"@{dns.host} -p {dns.port}"
     url = f"http://{HOSTNAME}:{port}/"
     return (
-        "\nIt goes on running until Ctrl-C. Try:\n"
+        "\nIt keeps running until Ctrl-C. Try:\n"
         f"  dig {at} {HOSTNAME}\n"
         f"  dig {at} {ELSEWHERE}\n"
         f"  curl --resolve {HOSTNAME}:{port}:{PUBLIC} {url}      # without: refused\n"

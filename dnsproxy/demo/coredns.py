@@ -1,6 +1,6 @@
-"""The cluster's own DNS in the story: a real CoreDNS with kubeadm's Corefile and our stanza, where there is one.
+"""Runs the cluster DNS of the story: a real CoreDNS, with kubeadm's Corefile and our stanza.
 
-The law: the Corefile is what the installer makes of the stock one; only the port and what needs a cluster are ours.
+The law: the installer makes the Corefile from the stock one; only the port and the parts that need a cluster differ.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def installed_corefile(*, port: int, upstream: Endpoint, dnsproxy: Endpoint) -> 
 
 @asynccontextmanager
 async def run_coredns(program: str, folder: Path, *, upstream: Endpoint, dnsproxy: Endpoint) -> AsyncIterator[Endpoint]:
-    """A CoreDNS that answers on the endpoint it gives."""
+    """A CoreDNS that answers at the endpoint of the block."""
     endpoint = Endpoint("127.0.0.1", _free_port())
     corefile = folder / "Corefile"
     corefile.write_text(installed_corefile(port=endpoint.port, upstream=upstream, dnsproxy=dnsproxy))

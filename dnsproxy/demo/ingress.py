@@ -1,7 +1,7 @@
-"""An ingress as it fails in such clusters: a web server that takes no connection without a PROXY header.
+"""The ingress of the story: a web server that refuses connections without a PROXY header.
 
-The law: like nginx with `listen ... proxy_protocol`, it closes a connection that begins otherwise without a word, and
-what it says of the client comes from the header alone.
+The law: like nginx with `listen ... proxy_protocol`, it closes a connection without a header and sends no response. The
+client's address in a response comes from the header alone.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _FIELDS: Final = 6  # PROXY TCP4 SOURCE DESTINATION SOURCE-PORT DESTINATION-PORT
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Who a PROXY header says is connected."""
+    """The client that a PROXY header names."""
 
     address: str
     port: int
 
 
 def parse_header(line: bytes) -> Client | None:
-    """The client that a v1 header line (without CR LF) names, or None where it is no such header."""
+    """The client in a v1 header line (without CR LF), or None if the line is not such a header."""
     fields = line.split(b" ")
     if (
         len(fields) != _FIELDS
@@ -60,7 +60,7 @@ async def _serve(stream: trio.SocketStream) -> None:
 
 
 async def _take_until(stream: trio.SocketStream, received: bytearray, end: bytes, *, limit: int) -> bytes | None:
-    """Cut what comes before `end` off the buffer; None where the limit or the stream ends first."""
+    """Remove and return the octets before `end`; None if the limit or the end of the stream comes first."""
     while end not in received:
         chunk = await stream.receive_some() if len(received) <= limit else b""
         if not chunk:

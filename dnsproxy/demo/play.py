@@ -1,6 +1,6 @@
-"""Plays the story: starts the parts, lets a pod try the road without and with Switchback, and judges what it saw.
+"""Plays the story: starts the programs, sends a pod's requests without and with Switchback, and checks the replies.
 
-The law: every verdict compares what came back over a socket with what must come back; nothing is taken on trust.
+The law: every verdict compares what was received from a socket with what must be received; nothing is assumed.
 """
 
 from __future__ import annotations
@@ -35,32 +35,32 @@ ELSEWHERE: Final = "www.example.net"
 ELSEWHERE_ADDRESS: Final = "192.0.2.80"
 
 PUBLIC: Final = "127.0.0.10"
-"""Stands for the load balancer's address, which kube-proxy short-circuits to the ingress itself."""
+"""Plays the load balancer's address, which kube-proxy short-circuits to the ingress."""
 RELAY: Final = "127.0.0.20"
 _NOWHERE: Final = Endpoint("127.0.0.1", 9)
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Where the parts of the story are."""
+    """The endpoints of the story's programs."""
 
     public_dns: Endpoint
     dnsproxy: Endpoint
     cluster_dns: Endpoint
-    """CoreDNS where there is one, else dnsproxy itself."""
+    """CoreDNS if it is installed, else dnsproxy itself."""
     http_port: int
     has_coredns: bool
 
 
-Tell = Callable[[Step], Awaitable[None]]
+Report = Callable[[Step], Awaitable[None]]
 
 
-async def play(stage: Stage, tell: Tell) -> list[Step]:
-    """Try everything; each step is told as soon as it is judged."""
+async def play(stage: Stage, report: Report) -> list[Step]:
+    """Run all steps; each one is reported as soon as its verdict is known."""
     steps = []
     for act in (_without, _with_name, _with_fetch, _elsewhere):
         steps.append(await act(stage))
-        await tell(steps[-1])
+        await report(steps[-1])
     return steps
 
 
@@ -70,7 +70,7 @@ async def _without(stage: Stage) -> Step:
     refused = fetched.status is None and not fetched.body
     return Step(
         title="Without Switchback, the pod is refused",
-        tried=f"the public DNS is asked for {HOSTNAME}, http://{HOSTNAME}:{stage.http_port}/ fetched from there",
+        tried=f"the pod asks the public DNS for {HOSTNAME} and fetches http://{HOSTNAME}:{stage.http_port}/ from there",
         expected=f"{PUBLIC}, and a connection closed without a response, because it has no PROXY header",
         seen=f"{_shown(resolved)}, and {_response(fetched)}",
         good=resolved.addresses == (PUBLIC,) and refused,
@@ -81,7 +81,7 @@ async def _with_name(stage: Stage) -> Step:
     resolved = await pod.resolve(stage.cluster_dns, HOSTNAME)
     asked = "CoreDNS, with kubeadm's Corefile and our stanza, asks" if stage.has_coredns else "the pod asks"
     return Step(
-        title="With Switchback, the same name leads to the relay",
+        title="With Switchback, the same name resolves to the relay",
         tried=f"{asked} dnsproxy for {HOSTNAME}",
         expected=RELAY,
         seen=_shown(resolved),
@@ -93,8 +93,8 @@ async def _with_fetch(stage: Stage) -> Step:
     fetched = await _fetch(await pod.resolve(stage.cluster_dns, HOSTNAME), stage)
     expected = f"hello {pod.ADDRESS} port {fetched.port}"
     return Step(
-        title="The ingress answers, and knows the pod by its own address",
-        tried=f"http://{HOSTNAME}:{stage.http_port}/ is fetched from there, where the relay adds the PROXY header",
+        title="The ingress answers, and sees the pod's own address",
+        tried=f"the pod fetches http://{HOSTNAME}:{stage.http_port}/ from there, and the relay adds the PROXY header",
         expected=f"200, {expected!r}",
         seen=_response(fetched),
         good=fetched.status == 200 and fetched.body == expected,  # noqa: PLR2004  # OK
@@ -107,15 +107,15 @@ async def _elsewhere(stage: Stage) -> Step:
     same = bool(ours.message) and ours.message[2:] == direct.message[2:]
     return Step(
         title="A name that is not in the table is forwarded",
-        tried=f"dnsproxy is asked for {ELSEWHERE}, and so is the public DNS",
-        expected=f"{ELSEWHERE_ADDRESS}, in the public DNS's own octets",
-        seen=f"{_shown(ours)}, {'the same octets' if same else 'other octets than the public DNS sends'}",
+        tried=f"the pod asks dnsproxy for {ELSEWHERE}, and then the public DNS",
+        expected=f"{ELSEWHERE_ADDRESS}, and the same octets from both",
+        seen=f"{_shown(ours)}, and {'the same octets' if same else 'different octets'} from both",
         good=same and ours.addresses == (ELSEWHERE_ADDRESS,),
     )
 
 
 async def _fetch(resolved: pod.Resolved, stage: Stage) -> pod.Fetched:
-    """Fetch from where the name leads."""
+    """Fetch from the first address of a name."""
     if not resolved.addresses:
         return pod.Fetched(None, "no address to fetch from", 0)
     return await pod.fetch(resolved.addresses[0], stage.http_port, HOSTNAME)
@@ -133,7 +133,7 @@ def _response(fetched: pod.Fetched) -> str:
 
 @asynccontextmanager
 async def set_stage() -> AsyncIterator[Stage]:
-    """All parts running: the ingress, the public DNS, dnsproxy, the relay, and CoreDNS where there is one."""
+    """Run all programs: the ingress, the public DNS, dnsproxy, the relay, and CoreDNS if it is installed."""
     with tempfile.TemporaryDirectory(prefix="switchback-demo-") as folder:
         async with trio.open_nursery() as nursery:
             ingress = listen_tcp(Endpoint(PUBLIC, 0), flag="the demo's ingress")

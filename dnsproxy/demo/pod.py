@@ -1,7 +1,6 @@
-"""A pod of the story: asks a DNS server, then fetches a page from the address it was given.
+"""The pod of the story: asks a DNS server, then fetches a page from the address in the reply.
 
-The law: it reports what came back, without judging it. Its address is one of its own, so that it can be told from the
-relay's.
+The law: it returns what it received, without a verdict. It has an address of its own, different from the relay's.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Resolved:
     rcode: str
     addresses: tuple[str, ...]
     message: bytes
-    """The whole reply; empty where none came."""
+    """The whole reply; empty if there was none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class Fetched:
     """One HTTP exchange."""
 
     status: int | None
-    """None where the server closed without a response."""
+    """None if the server closed the connection without a response."""
     body: str
     port: int
     """The port that the pod sent from."""
@@ -74,7 +73,7 @@ async def fetch(address: str, port: int, hostname: str) -> Fetched:
                 while chunk := await stream.receive_some():
                     received += chunk
             except trio.BrokenResourceError:
-                pass  # a reset is an end too; what came before it counts
+                pass  # a reset is an end too; the octets before it count
             return _parse_response(received, source)
     return Fetched(None, "", 0)
 

@@ -1,6 +1,6 @@
-"""The story as values: each step says what was expected, what was seen, and whether they agree; and how it is told.
+"""The steps of the story as values, and their text: what was expected, what was seen, and whether they agree.
 
-The law: a step is good only because of what was seen. Nothing here runs anything.
+The law: a verdict depends on what was seen alone; no program is run here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _WIDTH = 100
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that was tried."""
+    """One attempt and its verdict."""
 
     title: str
     tried: str
@@ -28,13 +28,13 @@ class Step:
 
 
 def succeeded(steps: Iterable[Step]) -> bool:
-    """Whether there was anything to judge, and all of it was as expected."""
+    """Whether there are steps and all of them were as expected."""
     verdicts = [step.good for step in steps]
     return bool(verdicts) and all(verdicts)
 
 
 def format_step(step: Step) -> str:
-    """One step for a terminal; colours are taken out by click where there is none."""
+    """One step for a terminal; click removes the colours if there is no terminal."""
     mark = click.style("ok  ", fg="green", bold=True) if step.good else click.style("FAIL", fg="red", bold=True)
     lines = [f"{mark} {click.style(step.title, bold=True)}", _indented(step.tried), _indented(f"-> {step.seen}")]
     if not step.good:
@@ -46,8 +46,8 @@ def format_verdict(steps: list[Step]) -> str:
     """The last line."""
     bad = sum(not step.good for step in steps)
     if bad or not steps:
-        return click.style(f"{bad} of {len(steps)} steps did not happen as they should.", fg="red", bold=True)
-    return click.style(f"All {len(steps)} steps happened.", fg="green", bold=True)
+        return click.style(f"{bad} of {len(steps)} steps failed.", fg="red", bold=True)
+    return click.style(f"All {len(steps)} steps succeeded.", fg="green", bold=True)
 
 
 def steps_as_json(steps: list[Step]) -> dict[str, Any]:
