@@ -41,8 +41,8 @@ def page(of: AgentStatus) -> Tags:
 def test_mappings_and_reports_are_on_the_page() -> None:
     text = page(status(repaired=4, advice=("set net.ipv4.ip_forward=1",))).data
     for part in (
-        *("Node n1", "in step, with a fault", "default/vm", "192.0.2.1", "10.0.0.1", "set net.ipv4.ip_forward=1"),
-        *("80/tcp 53/udp icmp", "elsewhere", "no-endpoint", "no pod is ready", "Changes of others undone"),
+        *("Node n1", "in step, with a problem", "default/vm", "192.0.2.1", "10.0.0.1", "set net.ipv4.ip_forward=1"),
+        *("80/tcp 53/udp icmp", "elsewhere", "no-endpoint", "no pod is ready", "Changes of other programs undone"),
     ):
         assert part in text
 
@@ -51,7 +51,7 @@ def test_its_state_says_how_it_is() -> None:
     def state(of: AgentStatus) -> tuple[str, str]:
         return as_levels(agent_facts(of))["state"]
 
-    assert state(status()) == ("the kernel has what the cluster wants", Level.OK)
+    assert state(status()) == ("the kernel has what the cluster asks for", Level.OK)
     assert state(status(stopping=True)) == ("stopping", Level.BAD)
     away = Status("Service", State.RETRYING, ServerTrouble("503"), synced=True)
     assert state(status(watches=(away,)))[1] == Level.WARN

@@ -47,7 +47,7 @@ async def test_who_may_not_change_the_network_is_told_so() -> None:
 
 async def test_a_program_that_does_not_end_is_ended(tmp_path: Path) -> None:
     nft = Nft(command=script(tmp_path, f"echo $$ >{tmp_path}/pid\nexec sleep 1000"), timeout_seconds=0.5)
-    with pytest.raises(NoAnswer, match="did not end") as caught:
+    with pytest.raises(NoAnswer, match="did not exit") as caught:
         await nft.read_ruleset()
     assert caught.value.transient
     if (tmp_path / "pid").exists():  # it may have been ended before it began

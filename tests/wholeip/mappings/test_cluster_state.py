@@ -91,7 +91,7 @@ def test_the_networks_of_the_cluster_are_stated_ones_pods_and_nodes() -> None:
 def test_what_the_cluster_does_not_say_is_asked_of_the_operator() -> None:
     state = ClusterState(node="n1")
     assert [one.partition(":")[0] for one in state.advise()] == [
-        "the cluster has no Node n1 that we may see",
+        "the cluster shows no Node n1",
         "no network of the cluster's pods is known",
     ]
     state.change_nodes({"n1": node("n1")})

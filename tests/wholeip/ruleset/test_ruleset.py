@@ -191,7 +191,7 @@ def test_mappings_that_cannot_be_rules_are_refused(some: list[Mapping], message:
 
 @pytest.mark.parametrize("name", ["", "1", "a b", "x; flush ruleset", "x{", "Ä", "a" * 65, "x\n", "-x"])
 def test_a_table_has_a_plain_name(name: str) -> None:
-    with pytest.raises(ValueError, match="no name for a table"):
+    with pytest.raises(ValueError, match="is not the name of a table"):
         make_ruleset([], table=name)
 
 
