@@ -64,7 +64,7 @@ def test_what_no_configmap_can_hold_is_refused(tmp_path: Path) -> None:
 
 
 def test_only_a_regular_file_is_written(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no regular file"):
+    with pytest.raises(ValueError, match="not a regular file"):
         write_text(str(tmp_path), "new")
     with pytest.raises(FileNotFoundError):
         write_text(str(tmp_path / "missing"), "new")

@@ -148,7 +148,7 @@ BAD_VALUES = [
     pytest.param(["--address", ""], "is required", id="an empty address"),
     pytest.param([], "--address: is required", id="no address"),
     pytest.param([*ADDRESS, "--zone", "192.0.2.1"], "not a hostname", id="an address for a zone"),
-    pytest.param([*ADDRESS, "--zone", "a b"], "no host label", id="a blank in a zone"),
+    pytest.param([*ADDRESS, "--zone", "a b"], "not a host label", id="a blank in a zone"),
     pytest.param([*ADDRESS, "--coredns-version", "1.14"], "not a version such as", id="half a version"),
 ]
 
