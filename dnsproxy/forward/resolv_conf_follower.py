@@ -38,9 +38,9 @@ async def follow_resolv_conf(
     *,
     used: ForwardSettings,
     listening: Sequence[Endpoint],
-    tell: Callable[[ForwardSettings], None],
+    apply: Callable[[ForwardSettings], None],
 ) -> None:
-    """Pass changed settings to `tell`, until cancelled. Settings that are not from the file stay as they are."""
+    """Apply changed settings, until cancelled. Settings that are not from the file stay as they are."""
 
     async def read(path: Path) -> ForwardSettings:
         found = parse_forwarding(read_regular_file(path, largest=LARGEST), plain=used)
@@ -53,6 +53,6 @@ async def follow_resolv_conf(
         if found != used:
             used = found
             log.info("resolv.conf changed", path=str(path), upstreams=[str(upstream) for upstream in found.upstreams])
-            tell(found)
+            apply(found)
 
     await follow_file(path, read=read, tell=use)

@@ -192,7 +192,7 @@ class _Service:
 
     async def _follow_resolv_conf(self, path: Path, listening: Sequence[Endpoint]) -> None:
         used = self.settings.forwarding
-        await follow_resolv_conf(path, used=used, listening=listening, tell=self.server.replace_upstreams)
+        await follow_resolv_conf(path, used=used, listening=listening, apply=self.server.replace_upstreams)
 
     async def _keep_snapshot(self, cluster: ClusterSources, server: str) -> None:
         if self.settings.snapshot and self.settings.cluster:

@@ -196,8 +196,8 @@ def test_rows_hold_what_was_put_and_never_change_while_in_use(rounds: list[tuple
 @pytest.mark.parametrize(
     ("changed", "free", "again"),
     [
-        pytest.param(1, True, True, id="nobody has it"),
-        pytest.param(1, False, False, id="somebody has it"),
+        pytest.param(1, True, True, id="no longer in use"),
+        pytest.param(1, False, False, id="in use"),
         pytest.param(30, True, False, id="nearly all has changed"),
     ],
 )

@@ -342,7 +342,7 @@ class TestSenders:
         senders = [world.port.sender(position) for position in range(4)]
         assert len({client for _, _, client in senders}) == 1
         assert senders[0] == senders[3]
-        assert len(set(senders)) == 3, "those who wait for one reply are kept in a table"
+        assert len(set(senders)) == 3, "the clients that wait for one reply are kept in a dict"
 
 
 @on_every_port

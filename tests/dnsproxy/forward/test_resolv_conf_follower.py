@@ -32,16 +32,16 @@ class Following:
     """A running follower, with its reports and log lines; time passes only in `look`."""
 
     def __init__(self, path: Path, nursery: trio.Nursery, clock: MockClock) -> None:
-        self.told: list[ForwardSettings] = []
+        self.applied: list[ForwardSettings] = []
         self._clock = clock
         used = read_forwarding(path, plain=PLAIN)
-        start = partial(follow_resolv_conf, path, used=used, listening=[OURS], tell=self.told.append)
+        start = partial(follow_resolv_conf, path, used=used, listening=[OURS], apply=self.applied.append)
         nursery.start_soon(start)
 
     @property
     def hosts(self) -> list[list[str]]:
         """The nameservers of each report."""
-        return [[upstream.host for upstream in settings.upstreams] for settings in self.told]
+        return [[upstream.host for upstream in settings.upstreams] for settings in self.applied]
 
     async def look(self) -> list[str]:
         """The causes of the warnings during several checks."""
@@ -100,7 +100,7 @@ async def test_a_file_as_it_was_at_the_start_is_no_news(
     assert await following.look() == []
     path.write_text("# written anew\nnameserver 192.0.2.1\n")
     assert await following.look() == []
-    assert following.told == []
+    assert following.applied == []
 
 
 async def test_a_change_between_reading_and_following_is_reported(
@@ -119,7 +119,7 @@ async def test_new_nameservers_and_options_are_reported_and_the_limits_stay(
     await following.look()
     path.write_text("nameserver 192.0.2.3\nnameserver 192.0.2.1\noptions rotate use-vc attempts:1\n")
     await following.look()
-    assert following.told == [
+    assert following.applied == [
         ForwardSettings(
             (Endpoint("192.0.2.3", 53), Endpoint("192.0.2.1", 53)),
             outstanding=7,
@@ -138,7 +138,7 @@ async def test_options_that_are_gone_are_back_at_their_defaults(
     for content in ("nameserver 192.0.2.1\noptions rotate\n", "nameserver 192.0.2.1\n"):
         path.write_text(content)
         await following.look()
-    assert [settings.rotate for settings in following.told] == [True, False]
+    assert [settings.rotate for settings in following.applied] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ async def test_an_unusable_file_is_logged_once_and_the_upstreams_stay(
     (complaint,) = await following.look()
     assert cause in complaint
     assert await following.look() == []
-    assert following.told == []
+    assert following.applied == []
 
 
 async def test_after_a_trouble_the_next_good_file_counts(
