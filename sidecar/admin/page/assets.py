@@ -1,6 +1,6 @@
 """The style, the script and the icon of every page, as the admin port serves them.
 
-The law: they come with the program; nothing is ever fetched from elsewhere, and a browser that has them is told so.
+The law: they are part of the program, nothing is loaded from another server, and a browser may keep them (ETag).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TYPES: Final = {
 
 
 def asset_routes() -> Mapping[str, Route]:
-    """The resources, for serve_admin. They are read now: what is missing shows at the start."""
+    """The resources, for serve_admin. The files are read now, so that a missing file fails at the start."""
     answers = {f"/{name}": _answer(name, content_type) for name, content_type in _TYPES.items()}
     return {path: functools.partial(_show, answer) for path, answer in answers.items()}
 

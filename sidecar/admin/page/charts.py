@@ -1,6 +1,6 @@
-"""Charts as HTML: the numbers in a table for everybody, and the room in which the script draws them.
+"""Charts as HTML: the numbers in a table, and the space in which the script draws them.
 
-The law: pure; whatever a chart shows can be read as a number.
+The law: pure; everything that a chart shows is also in the table as a number.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from sidecar.admin.page.markup import html, joined
 
 
 def format_number(number: float) -> str:
-    """As the script writes it too: `12,345`, `12.3`, `0.012`, `0`."""
+    """The same format as in the script: `12,345`, `12.3`, `0.012`, `0`."""
     if number == 0:
         return "0"
     digits = 0 if abs(number) >= 100 else 1 if abs(number) >= 10 else 2 if abs(number) >= 1 else 3  # noqa: PLR2004
@@ -20,7 +20,7 @@ def format_number(number: float) -> str:
 
 
 def format_charts(history: History) -> Markup:
-    """All charts of a history, with what the script needs to go on from there."""
+    """All charts of a history, with the data that the script needs to continue them."""
     samples = ";".join(",".join(f"{number:g}" for number in row) for row in history.since(0))
     return html(
         '<div class="charts" data-samples="{samples}" data-number="{number}" data-every="{every}" data-kept="{kept}">'

@@ -1,7 +1,7 @@
-"""The parts that every page of the admin port is made of, and the frame around them.
+"""The parts of every page of the admin port, and the frame around them.
 
-The law: pure; a page is whole and usable without script, style or mouse. What the script brings up to date has a
-`data-live` name, under which sidecar.admin.page.live tells the same text again.
+The law: pure; a page is complete and usable without script, style or mouse. A value that the script updates has a
+`data-live` name, under which live.py sends its new text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sidecar.admin.page.markup import NOTHING, html, joined, shortened
 
 
 class Level(StrEnum):
-    """How good or bad a value is; shown by a sign and a colour beside the words that say it."""
+    """How good or bad a value is; shown by a sign and a colour beside the text."""
 
     PLAIN = ""
     OK = "ok"
@@ -33,21 +33,21 @@ class Fact:
     text: str
     level: Level = Level.PLAIN
     live: str = ""
-    """The name under which it is told again; empty for what stays as it is."""
+    """Its name for updates; empty for a value that does not change."""
     to: str = ""
-    """The page that has more of it."""
+    """The page with more details."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What stands around the content of a page."""
+    """The frame around the content of a page."""
 
     program: str
     pages: Sequence[tuple[str, str]]
-    """Paths, relative to this one, and titles."""
+    """Relative paths, and titles."""
     state: Fact
     raw: Sequence[tuple[str, str]] = (("metrics", "metrics"), ("readyz", "readiness"))
-    """What programs read, linked at the end."""
+    """Resources for programs, linked in the footer."""
 
 
 _DOCUMENT: Final = """<!doctype html>
@@ -82,7 +82,7 @@ _DOCUMENT: Final = """<!doctype html>
 
 
 def document(frame: Frame, *, title: str, path: str, body: Markup) -> str:
-    """A whole page; `path` is its own one among those of the frame."""
+    """A whole page; `path` is one of `frame.pages`, or another path."""
     here = Markup(' aria-current="page"')
     pages = joined(
         html('<li><a href="{}"{}>{}</a></li>', to, here if to == path else NOTHING, name) for to, name in frame.pages
@@ -104,7 +104,7 @@ def section(title: str, body: Markup, *, key: str) -> Markup:
 
 
 def value(fact: Fact) -> Markup:
-    """A value that the script can bring up to date, with its level."""
+    """A value with its level; the script can update it."""
     return html(
         '<span class="value" data-level="{}"{}>{}</span>',
         fact.level,
@@ -127,7 +127,7 @@ def facts(rows: Iterable[Fact], *, kind: str = "facts") -> Markup:
 
 
 def table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[Markup]], *, empty: str) -> Markup:
-    """A table whose first column names the row; a sentence where there are no rows."""
+    """A table whose first column names the row; the sentence `empty` without rows."""
     body = joined(table_row(row) for row in rows)
     return whole_table(caption, headings, body) if body else html('<p class="empty">{}</p>\n', empty)
 
@@ -139,7 +139,7 @@ def table_row(cells: Sequence[Markup]) -> Markup:
 
 def whole_table(caption: str, headings: Sequence[str], body: Markup) -> Markup:
     """A table around rows."""
-    # Wide tables are scrolled, which the keyboard can only do where they can have the focus.
+    # Wide tables scroll, which the keyboard can do only if they can have the focus.
     return html(
         '<div class="scroll" tabindex="0" role="region" aria-label="{caption}"><table><caption>{caption}</caption>'
         "<thead><tr>{headings}</tr></thead><tbody>{body}</tbody></table></div>\n",
@@ -177,5 +177,5 @@ def search_form(to: str, *, label: str, field: str, asked: str, longest: int, bu
 
 
 def as_levels(rows: Iterable[Fact]) -> Mapping[str, tuple[str, str]]:
-    """What changes by itself, by its name: the text and the level."""
+    """The values that the script updates, by name: text and level."""
     return {row.live: (shortened(row.text), str(row.level)) for row in rows if row.live}

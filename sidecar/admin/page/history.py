@@ -1,6 +1,6 @@
-"""A short memory of how fast things went: what the charts of a page show.
+"""The recent samples of rates and gauges that the charts of a page show.
 
-The law: pure; it holds so many samples and no more, each a row of numbers, whatever happens and however long.
+The law: pure; it holds at most KEPT samples, each a row of numbers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 EVERY: Final = 2.0
 """Seconds between two samples."""
 KEPT: Final = 151
-"""Five minutes of them."""
+"""Samples: five minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +23,12 @@ class Line:
     key: str
     name: str
     of: Callable[[Mapping[str, float], Mapping[str, float], float], float]
-    """Its value between two readings of the counters, so many seconds apart."""
+    """Its value from two readings of the counters and the seconds between them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A few lines over the same time and on the same scale."""
+    """A few lines with the same time axis and scale."""
 
     key: str
     title: str
@@ -37,7 +37,7 @@ class Chart:
 
 
 def rate(key: str, name: str, *counters: str) -> Line:
-    """What one or more counters grew by, a second."""
+    """The increase of one or more counters per second."""
 
     def grown(before: Mapping[str, float], now: Mapping[str, float], seconds: float) -> float:
         return sum(now[counter] - before[counter] for counter in counters) / seconds
@@ -46,12 +46,12 @@ def rate(key: str, name: str, *counters: str) -> Line:
 
 
 def level(key: str, name: str, gauge: str) -> Line:
-    """What a gauge shows at the end."""
+    """The value of a gauge at the second reading."""
     return Line(key, name, lambda _before, now, _seconds: now[gauge])
 
 
 def mean(key: str, name: str, total: str, count: str, *, scale: float = 1.0) -> Line:
-    """What one total grew by for each by which the count did; 0 where it did not."""
+    """The increase of a total divided by the increase of a count; 0 if the count did not increase."""
 
     def share(before: Mapping[str, float], now: Mapping[str, float], _: float) -> float:
         times = now[count] - before[count]
@@ -66,7 +66,7 @@ class History:
 
     charts: Sequence[Chart]
     number: int = 0
-    """Of the last sample, from 1; counts on when old ones go."""
+    """The number of the last sample, from 1; removed samples stay counted."""
     _rows: deque[tuple[float, ...]] = field(default_factory=lambda: deque(maxlen=KEPT))
     _before: tuple[float, Mapping[str, float]] | None = None
 
@@ -76,7 +76,7 @@ class History:
         return [line for chart in self.charts for line in chart.lines]
 
     def take(self, now: float, counters: Mapping[str, float]) -> None:
-        """Make a sample of the counters, read at `now` in seconds of any clock; the first reading only begins."""
+        """Add a sample of the counters, read at `now` in seconds of any clock; the first call only stores them."""
         before, self._before = self._before, (now, counters)
         if before is None or now <= before[0]:
             return
@@ -85,7 +85,7 @@ class History:
         self.number += 1
 
     def since(self, number: int) -> list[tuple[float, ...]]:
-        """The samples after that one, as far as they are kept; all of them for a number that never was."""
+        """The samples after that number, as far as they are kept; all samples for an unknown number."""
         missing = self.number - number
         if not 0 <= missing <= len(self._rows):
             missing = len(self._rows)
@@ -98,5 +98,5 @@ class History:
 
 
 def _rounded(number: float) -> float:
-    """Three digits behind the point: more of them are noise and octets."""
+    """Three decimal places: more would be noise, and would make answers longer."""
     return round(number, 3)

@@ -1,8 +1,8 @@
 """An index of many rows: sorted, in blocks whose texts are searched.
 
-The law: pure. What sorting and texts cost is paid once, in steps that each take less than a millisecond, by whoever
-asks first, for all who ask; sorting 100,000 names at once would hold up everything else for 80 ms. After a change only
-the blocks that it touches are made anew.
+The law: pure. The first search sorts the rows and makes their texts, once for all searches, in steps of less than a
+millisecond each; sorting 100,000 names in one go would block all other tasks for 80 ms. After a change only the
+affected blocks are made again.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from sidecar.admin.page.window import Block, Matches, Place, Window, Words, numb
 _RUN: Final = 1_000
 """Keys sorted in one step."""
 _BLOCK: Final = 400
-"""Rows whose text is made, or looked through, in one step."""
+"""Rows whose text is made or searched in one step."""
 _SEARCHES: Final = 16
-"""Whose counts are kept, some kilobytes each."""
-_TRIES: Final = 3
-"""Walks through rows that may change, before a copy of them is made."""
+"""Searches whose counts are kept, a few kilobytes each."""
+_ATTEMPTS: Final = 3
+"""Attempts to walk through rows that may change, before they are copied."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Where rows come from; their keys differ."""
+    """The source of rows; their keys are unique."""
 
     live: Callable[[], Iterable[str]]
-    """The keys in any order; a change while they are walked through is a RuntimeError."""
+    """The keys in any order; a change during the iteration raises RuntimeError."""
     copy: Callable[[], Iterable[str]]
-    """The same, which nothing changes any more."""
+    """A copy of the keys, which does not change."""
     texts: Callable[[str, bool], Iterable[str]]
-    """The texts in which a key's row is found, by any part of any of them; the flag is that of Words."""
+    """The texts of a key's row; a search matches any part of any of them. The flag is Words.whole."""
 
 
 class Index:
-    """Rows as they were when somebody first asked; what makes them is done as far as it is asked for."""
+    """The rows at the time of the first search; they are sorted and made into texts only when a search needs them."""
 
     def __init__(self, rows: Rows, *, block: int = _BLOCK) -> None:
         self._rows = rows
@@ -49,7 +49,7 @@ class Index:
         self._sorting = self._sort()
 
     def find(self, words: Words, place: Place, *, size: int) -> Generator[None, None, Window]:
-        """The page of the rows that have the words, in steps; any number may be under way at the same time."""
+        """One page of the rows that contain the words, in steps; any number of searches may run at the same time."""
         while not self._sorted:
             next(self._sorting)
             yield
@@ -68,9 +68,9 @@ class Index:
         return Window(tuple(keys), begin, sum(counts))
 
     def after(self, changed: Mapping[str, bool]) -> Index:
-        """What this becomes when some keys have come, gone or got other texts; it must be sorted, and stays as it is.
+        """A new index after some keys were added, removed or got other texts; this one must be sorted, and stays.
 
-        `changed` says of each key whether it is there now. The new one shares the blocks that have none of them.
+        `changed` maps each such key to whether it exists now. The new index shares the unaffected blocks.
         """
         new = Index(self._rows, block=self._block)
         new._sorting = new._change(self._blocks, changed)
@@ -78,11 +78,11 @@ class Index:
 
     @property
     def size(self) -> int | None:
-        """How many rows there are; None until they are sorted."""
+        """The number of rows; None until they are sorted."""
         return sum(len(block.keys) for block in self._blocks) if self._sorted else None
 
     def _count(self, words: Words) -> Generator[None, None, Sequence[int]]:
-        """How many rows of each block have the words; whoever turns the pages of a search need not count again."""
+        """The number of matching rows in each block; the further pages of a search do not count again."""
         counts = []
         for block in self._blocks:
             counts.append(block.count(words, self._rows.texts))
@@ -103,7 +103,7 @@ class Index:
         yield
 
     def _change(self, blocks: Sequence[Block], changed: Mapping[str, bool]) -> Iterator[None]:
-        """Fill the blocks from others."""
+        """Fill the blocks from those of another index."""
         by_number: dict[int, list[str]] = {}
         for key in changed:
             by_number.setdefault(max(0, number_of(blocks, key)), []).append(key)
@@ -118,18 +118,18 @@ class Index:
         yield
 
     def _made_of(self, keys: Sequence[str]) -> Iterator[Block]:
-        """Blocks that are not too large, and none where there are no keys."""
+        """Blocks of limited size; none without keys."""
         size = self._block if len(keys) > 2 * self._block else len(keys)
         return (Block(tuple(keys[begin : begin + size])) for begin in range(0, len(keys), size or 1))
 
 
 def _read_runs(rows: Rows) -> Generator[None, None, list[list[str]]]:
     """All keys, in sorted parts."""
-    for _ in range(_TRIES):
+    for _ in range(_ATTEMPTS):
         try:
             return (yield from _sorted_parts(rows.live()))
         except RuntimeError:
-            # They have changed meanwhile, and mostly stand still: once more, from the start.
+            # The keys have changed meanwhile, which is rare: start again.
             yield
     return (yield from _sorted_parts(rows.copy()))
 

@@ -1,6 +1,6 @@
-"""`/live`: what has changed since a page was made, for its script.
+"""`/live`: the changes since a page was made, for its script.
 
-The law: pure; small however long nobody asked, for the history is short and the facts are those of one page.
+The law: pure; an answer is always small, because the history is short and the facts are those of one page.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PATH: Final = "/live"
 
 
 def live_route(history: History, facts: Callable[[], Iterable[Fact]]) -> Mapping[str, Route]:
-    """The resource, for serve_admin; `facts` gives those of the overview that change."""
+    """The resource, for serve_admin; `facts` returns the facts of the overview that change."""
 
     def show(query: Mapping[str, str]) -> Answer:
         since = query.get("since", "0")

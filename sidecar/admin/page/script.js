@@ -1,4 +1,4 @@
-// What makes a page live: figures, charts and search. Everything is there without it; nothing is fetched from elsewhere.
+// Updates a page: figures, charts and search. The page is complete without it; nothing is loaded from another server.
 "use strict";
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
@@ -19,7 +19,7 @@
     return made;
   };
 
-  // As sidecar.admin.page.charts writes them.
+  // The format of charts.py.
   const format = (number) => {
     if (number === undefined) return "-";
     if (number === 0) return "0";
@@ -28,7 +28,7 @@
     return number.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
   };
 
-  // The least of 1, 2, 5, 10, 20 ... that is not below a number.
+  // The smallest of 1, 2, 5, 10, 20 ... that is not below a number.
   const ceiling = (number) => {
     if (number <= 0) return 1;
     const power = 10 ** Math.floor(Math.log10(number));
@@ -65,7 +65,7 @@
     }
 
     take(number, rows) {
-      // A server that was started again counts from 1.
+      // A restarted server counts from 1.
       if (number < this.number) this.rows = [];
       this.rows = this.rows.concat(rows).slice(-this.kept);
       if (number === this.number) return;
@@ -104,7 +104,7 @@
       one.lines.forEach((key, number) => this.write(one.figure, key, series[number]));
     }
 
-    // What the picture shows, for whoever does not see it; the table below has the rest.
+    // A text alternative of the chart; the table below has the details.
     words(one, series) {
       const title = one.figure.querySelector("figcaption").textContent.trim();
       const now = one.lines.map((_, number) => format(series[number].at(-1))).join(", ");
@@ -166,7 +166,7 @@
     if (news.length) say(`${news.join(". ")}.`);
   };
 
-  // Other upstreams or sources than when the page was made: take over the new page's tables.
+  // The upstreams or sources have changed since the page was made: use the tables of the new page.
   const keepUp = async (facts) => {
     const here = new Set(live().map((one) => one.dataset.live));
     if (!charts || Object.keys(facts).every((name) => here.has(name)) && here.size === Object.keys(facts).length) return;
@@ -210,7 +210,7 @@
     setTimeout(follow, 1000 * (charts ? charts.every : SLOWLY));
   }
 
-  // Search while typing: the same page as the form's, of which the results are taken.
+  // Search while typing: request the page of the form, and use its results.
   const results = document.getElementById("results");
   const field = results && document.querySelector("form.search input");
   if (field) {

@@ -1,9 +1,9 @@
-"""One index of what changes for all who search it.
+"""One index of changing rows, shared by all searches.
 
-The law: pure. Nothing is made before somebody asks, and nothing is kept longer than a minute after the last one. What
-is known to have changed is made anew; where that is not known, all is, and then who comes within a time that grows with
-that work, a fiftieth of a second for 1,000 rows, is given what is outdated: many who search what changes all the time
-have it made again in a tenth of the time at most.
+The law: pure. The index is made at the first search and dropped a minute after the last one. If the changes are known,
+only they are applied. Otherwise the whole index is made again, but not while it is young: a search within 20 ms per
+1,000 rows gets the outdated index. So many searches of rows that change all the time spend at most a tenth of the time
+on making indexes.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import Final
 from sidecar.admin.page.index import Index
 
 _PATIENCE: Final = 20e-6
-"""Seconds for each row: ten times what it takes to sort it and to make its text."""
+"""Seconds for each row: ten times the time to sort it and to make its text."""
 _SORTING: Final = 1.0
-"""Seconds, until the number of rows is known."""
+"""Seconds, while the number of rows is unknown."""
 _IDLE: Final = 60.0
 """Seconds without a search."""
 
 Changes = Mapping[str, bool]
-"""Keys, and whether they are there now."""
+"""Keys, and whether they exist now."""
 
 
 class Shared:
-    """Keeps an index; `version` says whether what it is made of has changed, `changes` what, since a version.
+    """Keeps an index; `version` changes with the rows, and `changes` returns the changes since a version.
 
-    None is for what is not known.
+    None means that the changes are not known.
     """
 
     def __init__(
@@ -47,14 +47,14 @@ class Shared:
         self._asked = 0.0
 
     def take(self) -> Index:
-        """The index; one that is outdated only where it is young."""
+        """The index; it may be outdated, but only while it is young."""
         self._asked = self._clock()
         if self._kept is None or self._is_outdated(*self._kept):
             self._kept = (self._make_anew(), self._version(), self._asked)
         return self._kept[0]
 
     def tidy(self) -> None:
-        """Let go of what nobody will be given any more; to be called now and then."""
+        """Drop an index that no search will use any more; to be called regularly."""
         if self._kept is None:
             return
         is_lost = self._known_changes() is None and self._is_outdated(*self._kept)
@@ -66,7 +66,7 @@ class Shared:
         return self._make() if self._kept is None or changes is None else self._kept[0].after(changes)
 
     def _known_changes(self) -> Changes | None:
-        """What has changed about the index that is kept, if that is ready and all of it is known."""
+        """The changes since the kept index was made; None if it is not sorted yet, or the changes are not known."""
         if self._kept is None or self._kept[0].size is None:
             return None
         return self._changes(self._kept[1])

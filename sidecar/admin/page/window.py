@@ -1,7 +1,7 @@
-"""A window on many rows: those that have the words of a search, sorted, a page of them at a time.
+"""A window on many rows: those that contain the words of a search, sorted, one page at a time.
 
-The law: pure; what it costs Python is the page that is shown, and a few calls for each block of rows: words are looked
-for by the C loops of str, in one text of all that a block's rows are found by.
+The law: pure; Python code runs only for the page that is shown, and in a few calls per block of rows: the C loops of
+str search the words in one text per block.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from operator import contains
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a page of sorted rows is: behind a key, or before one; with neither, at the start."""
+    """The place of a page of sorted rows: after a key, or before one; without either, at the start."""
 
     after: str = ""
     before: str = ""
@@ -23,31 +23,31 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Some rows by their keys, in order, and how many there are around them."""
+    """One page of rows by their keys, in order, and the number of rows around it."""
 
     keys: tuple[str, ...]
     earlier: int
-    """Rows that match and come before these."""
+    """Matching rows before these."""
     total: int
-    """Rows that match."""
+    """All matching rows."""
 
     @property
     def later(self) -> int:
-        """Rows that match and come after these."""
+        """Matching rows after these."""
         return self.total - self.earlier - len(self.keys)
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What is looked for: in lower case, one blank between two words and none around them (str.split)."""
+    """The words of a search: in lower case, with one blank between two words and none around them (str.split)."""
 
     text: str
     whole: bool = False
-    """Whether it is looked for in other texts of a row than a single word is."""
+    """Which texts of a row are searched: passed to `Rows.texts`."""
 
 
 class Block:
-    """Rows that follow each other."""
+    """Consecutive rows."""
 
     __slots__ = ("_texts", "keys")
 
@@ -56,7 +56,7 @@ class Block:
         self._texts: dict[bool, str] = {}
 
     def count(self, words: Words, texts: Callable[[str, bool], Iterable[str]]) -> int:
-        """How many rows have the words."""
+        """The number of rows that contain the words."""
         if not words.text:
             return len(self.keys)
         if words.whole not in self._texts:
@@ -64,7 +64,7 @@ class Block:
         return count_lines(self._texts[words.whole], words.text, lines=len(self.keys))
 
     def matching(self, words: Words) -> Sequence[str]:
-        """The keys of those rows, once they have been counted."""
+        """The keys of those rows; count must have been called."""
         if not words.text:
             return self.keys
         return [self.keys[number] for number in find_lines(self._texts[words.whole], words.text)]
@@ -72,22 +72,22 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The rows that have the words, as if they were one list."""
+    """The rows that contain the words, as if they were one list."""
 
     blocks: Sequence[Block]
     counts: Sequence[int]
     words: Words
 
     def up_to(self, key: str) -> int:
-        """How many there are up to a key, itself among them."""
+        """The number of rows up to a key, including it."""
         return self._rank(key, bisect_right)
 
     def before(self, key: str) -> int:
-        """How many there are before a key."""
+        """The number of rows before a key."""
         return self._rank(key, bisect_left)
 
     def between(self, begin: int, end: int) -> Iterator[Sequence[str]]:
-        """Those with these numbers, from 0, block by block; the second not among them."""
+        """The rows from number `begin` up to but not including `end`, from 0, block by block."""
         for block, count in zip(self.blocks, self.counts, strict=True):
             if max(0, begin) < min(count, end):
                 yield block.matching(self.words)[max(0, begin) : end]
@@ -101,14 +101,14 @@ class Matches:
 
 
 def number_of(blocks: Sequence[Block], key: str) -> int:
-    """The number of the block in which a key is, or would be; -1 where it is before all of them."""
+    """The number of the block that has a key, or would have it; -1 if the key is before all blocks."""
     return bisect_right(blocks, key, key=lambda block: block.keys[0]) - 1
 
 
 def count_lines(text: str, words: str, *, lines: int) -> int:
-    """How many of the lines of a text have the words, which have no line break in them."""
-    # Up to as many pieces as there are lines it is cheaper to ask each piece for its line break than each line for the
-    # words: nearly all searches are for what is rare.
+    """The number of lines of a text that contain the words, which have no line break."""
+    # With fewer pieces than lines it is cheaper to look for a line break in each piece than for the words in each line:
+    # nearly all searches are for rare words.
     pieces = text.split(words, lines)
     if len(pieces) > lines:
         return sum(map(contains, text.split("\n"), repeat(words)))
@@ -116,7 +116,7 @@ def count_lines(text: str, words: str, *, lines: int) -> int:
 
 
 def find_lines(text: str, words: str) -> Iterator[int]:
-    """Which of the lines those are, from 0."""
+    """The numbers of those lines, from 0."""
     number = place = 0
     while place >= 0 and (found := text.find(words, place)) >= 0:
         number += text.count("\n", place, found)
@@ -125,7 +125,7 @@ def find_lines(text: str, words: str) -> Iterator[int]:
 
 
 def _join(rows: Iterable[Iterable[str]]) -> str:
-    """A line for each row. Words have no tab and no line break in them, so they are found in one text of one row."""
+    """One line per row. Words have no tab and no line break, so a match is within one text of one row."""
     lines = ["\t".join(texts) for texts in rows]
     text = "\n".join(lines)
     if text.count("\n") >= len(lines):
