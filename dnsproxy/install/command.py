@@ -1,6 +1,6 @@
 """The command lines of `dnsproxy install` and `dnsproxy uninstall`: on a cluster, or on a file.
 
-The law: flags become checked values here; what makes no sense together is told together, before anything is read or
+The law: flags become checked values here; all contradicting options are reported together, before anything is read or
 written.
 """
 
@@ -18,7 +18,7 @@ from dnsproxy.corefile.stanza import Version
 from dnsproxy.corefile.zones import ROOT
 from dnsproxy.dns.names import is_wildcard, parse_hostname
 from dnsproxy.dns.wire import DNS_PORT
-from dnsproxy.install.file_command import Source, install_file, parse_source, uninstall_file
+from dnsproxy.install.file_command import CorefileInput, install_file, read_corefile, uninstall_file
 from dnsproxy.install.watch_options import ON_WATCHES, check_watch, run_watching, watch_options
 from sidecar.cli.options import (
     BadUsage,
@@ -34,13 +34,13 @@ from sidecar.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from dnsproxy.install.cluster_command import Asking
+    from dnsproxy.install.cluster_command import RunOptions
 
 _VERSION: Final = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})\.([0-9]{1,4})(?:[-+].*)?")
 _AUTO: Final = "auto"
 _METHODS: Final = (_AUTO, "import", "corefile", "stub-domains", "print")
 _WAIT_SECONDS: Final = 120.0
-"""A ConfigMap takes the kubelet up to a minute, and CoreDNS's reload up to 45 s more."""
+"""Seconds. The kubelet updates a ConfigMap within a minute, and CoreDNS reloads it within 45 s more."""
 _ON_CLUSTERS: Final = (
     *("kubeconfig", "context", "dns_service", "service", "dns", "method", "from", "timeout", "output"),
     *("watch", *ON_WATCHES),
@@ -106,7 +106,7 @@ def _file_options(command: Decorated) -> Decorated:
         command,
         click.option(
             "--file",
-            type=CheckedType("corefile", parse_source),
+            type=CheckedType("corefile", read_corefile),
             is_eager=True,
             help="Work on this Corefile, `-` for stdin, and not on a cluster; the result goes to stdout.",
         ),
@@ -164,7 +164,7 @@ def install(
     ctx: click.Context,
     /,
     *,
-    file: Source | None,
+    file: CorefileInput | None,
     in_place: bool,
     dry_run: bool,
     address: tuple[Endpoint, ...],
@@ -189,15 +189,15 @@ def install(
     from dnsproxy.cluster_dns.choice import Method  # noqa: PLC0415
     from dnsproxy.install import cluster_command  # noqa: PLC0415  # --help must not cost what a cluster needs
     from dnsproxy.install.print_command import print_stanza  # noqa: PLC0415
-    from dnsproxy.install.run.survey import Order  # noqa: PLC0415
+    from dnsproxy.install.run.survey import InstallRequest  # noqa: PLC0415
 
     method = None if on_cluster["method"] == _AUTO else Method(on_cluster["method"])
     where = make_service_ref(on_cluster["dns_service"])
-    order = Order(where, on_cluster["service"], method, _unique(address), _unique(zone), on_cluster["from"])
+    request = InstallRequest(where, on_cluster["service"], method, _unique(address), _unique(zone), on_cluster["from"])
     if watch:
-        run_watching(order, on_cluster)
-    asking = _asking(on_cluster, dry_run=dry_run)
-    run_program(print_stanza if method is Method.PRINT else cluster_command.install, order, asking)
+        run_watching(request, on_cluster)
+    options = _options_of(on_cluster, dry_run=dry_run)
+    run_program(print_stanza if method is Method.PRINT else cluster_command.install, request, options)
 
 
 @click.command(cls=Command, epilog=UNINSTALL_EPILOG)
@@ -205,7 +205,9 @@ def install(
 @_run_options
 @_file_options
 @click.pass_context
-def uninstall(ctx: click.Context, /, *, file: Source | None, in_place: bool, dry_run: bool, **on_cluster: Any) -> None:
+def uninstall(
+    ctx: click.Context, /, *, file: CorefileInput | None, in_place: bool, dry_run: bool, **on_cluster: Any
+) -> None:
     """Take dnsproxy out of the cluster's DNS again; everything else stays as it is.
 
     Whatever method put it there, and however far it came: what bears its marks goes, and the DNS is asked until it no
@@ -218,13 +220,13 @@ def uninstall(ctx: click.Context, /, *, file: Source | None, in_place: bool, dry
     from dnsproxy.install import cluster_command  # noqa: PLC0415  # as above
 
     where = make_service_ref(on_cluster["dns_service"])
-    run_program(cluster_command.uninstall, where, _asking(on_cluster, dry_run=dry_run))
+    run_program(cluster_command.uninstall, where, _options_of(on_cluster, dry_run=dry_run))
 
 
-def _asking(values: dict[str, Any], *, dry_run: bool) -> Asking:
-    from dnsproxy.install.cluster_command import Asking  # noqa: PLC0415  # as above
+def _options_of(values: dict[str, Any], *, dry_run: bool) -> RunOptions:
+    from dnsproxy.install.cluster_command import RunOptions  # noqa: PLC0415  # as above
 
-    return Asking(
+    return RunOptions(
         values["kubeconfig"],
         values["context"],
         values["dns"],
@@ -234,8 +236,8 @@ def _asking(values: dict[str, Any], *, dry_run: bool) -> Asking:
     )
 
 
-def _check_together(ctx: click.Context, *, file: Source | None) -> None:
-    """Raises BadUsage with a line for each flag that the other kind of work has no use for."""
+def _check_together(ctx: click.Context, *, file: CorefileInput | None) -> None:
+    """Raises BadUsage with a line for each flag that is only for clusters, or only for files."""
     useless = _ON_FILES if file is None else _ON_CLUSTERS
     why = "is for --file only" if file is None else "is for clusters, and --file is a file"
     given = [param for param in ctx.command.params if param.name in useless and is_given(ctx, param)]

@@ -1,8 +1,8 @@
-"""`dnsproxy install` and `dnsproxy uninstall` on a file: a Corefile or a diff out.
+"""`dnsproxy install` and `dnsproxy uninstall` on a file: print a Corefile or a diff, or change the file.
 
-The law: stdout has the answer (the Corefile, or with --dry-run the diff) and nothing else; what there is to know goes
-to stderr. Status 0: done, also where there was nothing to do. 1: the Corefile must not be changed so. 2: bad usage, a
-file that is no Corefile included. 3: could not find out.
+The law: stdout has the result (the Corefile, or with --dry-run the diff) and nothing else; notes go to stderr. Status
+0: done, also if there was nothing to do. 1: the change is refused. 2: bad usage, also a file that is no Corefile. 3:
+the file could not be written.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from sidecar.values.text import escape_controls, one_line
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """A Corefile that was read, and where from."""
+class CorefileInput:
+    """A Corefile, and the name of its file."""
 
     name: str
     text: str
 
     @property
     def shown(self) -> str:
-        """For people."""
+        """The name for messages."""
         return "<stdin>" if self.name == STDIN else self.name
 
 
-def parse_source(name: str) -> Source:
-    """The Corefile in a file. Raises ValueError."""
-    source = Source(name, _read(name))
+def read_corefile(name: str) -> CorefileInput:
+    """Read and check the Corefile in a file. Raises ValueError."""
+    source = CorefileInput(name, _read(name))
     try:
         parse_corefile(source.text)
     except CorefileError as error:
@@ -49,7 +49,7 @@ def parse_source(name: str) -> Source:
 
 
 def install_file(
-    source: Source,
+    source: CorefileInput,
     addresses: Sequence[Endpoint],
     zones: Sequence[str],
     *,
@@ -57,7 +57,7 @@ def install_file(
     in_place: bool,
     dry_run: bool,
 ) -> None:
-    """The Corefile with the stanza."""
+    """Add the stanza to the Corefile."""
     planned = _planned(
         source,
         lambda: plan_install(source.text, addresses=addresses, zones=zones, coredns_version=coredns_version),
@@ -65,8 +65,8 @@ def install_file(
     _finish(source, planned, in_place=in_place, dry_run=dry_run)
 
 
-def uninstall_file(source: Source, *, in_place: bool, dry_run: bool) -> None:
-    """The Corefile without it."""
+def uninstall_file(source: CorefileInput, *, in_place: bool, dry_run: bool) -> None:
+    """Remove the stanza from the Corefile."""
     _finish(source, _planned(source, lambda: plan_uninstall(source.text)), in_place=in_place, dry_run=dry_run)
 
 
@@ -77,18 +77,18 @@ def _read(name: str) -> str:
         raise ValueError(f"cannot read {name}: {error.strerror}") from None
 
 
-def _planned(source: Source, plan: Callable[[], Change]) -> Change:
+def _planned(source: CorefileInput, plan: Callable[[], Change]) -> Change:
     try:
         return plan()
     except CorefileError as error:
         raise StartError(_located(source, error), status=ExitStatus.NO) from None
 
 
-def _located(source: Source, error: CorefileError) -> str:
+def _located(source: CorefileInput, error: CorefileError) -> str:
     return f"{source.shown}:{error.line}: {error}"
 
 
-def _finish(source: Source, change: Change, *, in_place: bool, dry_run: bool) -> None:
+def _finish(source: CorefileInput, change: Change, *, in_place: bool, dry_run: bool) -> None:
     if in_place and source.name == STDIN:
         raise BadUsage(["--in-place: stdin cannot be written to, give --file a name"])
     for note in change.notes:
@@ -105,12 +105,12 @@ def _finish(source: Source, change: Change, *, in_place: bool, dry_run: bool) ->
 
 
 def _print(text: str) -> None:
-    # Octets for a program, harmless text for a terminal.
+    # The original octets for a program; escaped text for a terminal.
     shown = escape_controls(text, keep="\n\t") if sys.stdout.isatty() else text
     click.echo(shown.encode(errors="surrogateescape"), nl=False)
 
 
-def _write(source: Source, text: str) -> None:
+def _write(source: CorefileInput, text: str) -> None:
     try:
         write_text(source.name, text)
     except OSError as error:

@@ -1,7 +1,7 @@
-"""`dnsproxy install --method print`: what the owner of the cluster's DNS is to be given, and where it goes.
+"""`dnsproxy install --method print`: prints a text for the owner of the cluster's DNS, and where it goes.
 
-The law: nothing is written to the cluster. stdout has the text alone, ready for a file; what to do with it goes to
-stderr. Status 0: printed. 1: there is nothing that would work. 3: it could not be found out.
+The law: nothing is written to the cluster. stdout has only the text, ready for a file; instructions go to stderr.
+Status 0: printed. 1: no text would work. 3: unknown.
 """
 
 from __future__ import annotations
@@ -11,32 +11,31 @@ from collections.abc import Iterator
 import click
 
 from dnsproxy.cluster_dns.read import load_client
-from dnsproxy.install.change.edits import Wanted
-from dnsproxy.install.change.readiness import check_ready, notes_on_readiness
-from dnsproxy.install.change.refusal import Refusal
-from dnsproxy.install.cluster_command import Asking
+from dnsproxy.install.change.config_map import Wanted
+from dnsproxy.install.change.refusal import ChangeRefused, check_ready, notes_on_readiness
+from dnsproxy.install.cluster_command import RunOptions
 from dnsproxy.install.report.printing import Printed, print_for
 from dnsproxy.install.run.applying import check_seen
-from dnsproxy.install.run.survey import Order, Survey, survey
+from dnsproxy.install.run.survey import InstallRequest, Survey, survey
 from sidecar.values.errors import ExitStatus, StartError
 from sidecar.values.text import escape_controls, escaped_json, one_line
 
 
-async def print_stanza(order: Order, asking: Asking) -> int:
-    """Print by an order; the exit status."""
-    async with await load_client(kubeconfig=asking.kubeconfig, context=asking.context) as client:
-        seen = await survey(client, order)
+async def print_stanza(request: InstallRequest, options: RunOptions) -> int:
+    """Print what the request says; the exit status."""
+    async with await load_client(kubeconfig=options.kubeconfig, context=options.context) as client:
+        seen = await survey(client, request)
     check_seen(seen)
-    addresses = order.addresses or (seen.own.endpoints if seen.own else ())
+    addresses = request.addresses or (seen.own.endpoints if seen.own else ())
     notes = list(_notes(seen))
     try:
         if not addresses and seen.own is not None:
             check_ready(seen.own)
         printed = print_for(seen.found, seen.choice, Wanted(addresses, seen.zones))
-    except Refusal as refusal:
+    except ChangeRefused as refusal:
         raise StartError(str(refusal), status=ExitStatus.NO) from None
     notes += printed.notes
-    if asking.as_json:
+    if options.as_json:
         click.echo(escaped_json(_document(printed, seen, notes), indent=2))
     else:
         _tell(printed, seen, notes)
@@ -44,13 +43,13 @@ async def print_stanza(order: Order, asking: Asking) -> int:
 
 
 def _notes(seen: Survey) -> Iterator[str]:
-    """What would be refused elsewhere: a text may be handed on before dnsproxy is there."""
+    """Notes on what other methods refuse: a text may be printed before dnsproxy runs."""
     if seen.own is None:
         return
     yield from notes_on_readiness(seen.own)
     try:
         check_ready(seen.own)
-    except Refusal as refusal:
+    except ChangeRefused as refusal:
         yield str(refusal)
 
 

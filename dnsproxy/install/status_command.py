@@ -1,7 +1,7 @@
-"""`dnsproxy status`: reads the cluster, asks its DNS, tells both in one table.
+"""`dnsproxy status`: reads the cluster, asks its DNS, and shows both in one table.
 
-The law: nothing is written anywhere. stdout is the report, and the exit status never depends on its form: 0 installed
-and loaded, 1 not, or not fully, 2 bad usage, 3 could not look.
+The law: nothing is written anywhere. stdout has the report, and the exit status is the same for each form of it: 0
+installed and loaded, 1 not or not completely, 2 bad usage, 3 unknown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dnsproxy.cluster_dns.found import Found, ServiceRef
     from dnsproxy.cluster_dns.own_service import ObjectRef
     from dnsproxy.install.report.status_report import Row
-    from dnsproxy.install.report.verdict import Report, Verdict
+    from dnsproxy.install.report.verdict import StatusReport, Verdict
 
 _COLOURS: Final = {"ok": "green", "part": "yellow", "?": "yellow", "no": "red"}
 _BY_STATUS: Final = {0: "green", 1: "red"}
@@ -94,33 +94,33 @@ async def _status(
     return verdict.status
 
 
-async def _ask(found: Found, dns: Endpoint | None, addresses: tuple[Endpoint, ...]) -> Report:
+async def _ask(found: Found, dns: Endpoint | None, addresses: tuple[Endpoint, ...]) -> StatusReport:
     from dnsproxy.cluster_dns.choice import choose_method  # noqa: PLC0415  # as above
     from dnsproxy.cluster_dns.probe_results import places_to_ask, zones_to_ask  # noqa: PLC0415
     from dnsproxy.cluster_dns.probing import ask_all  # noqa: PLC0415
     from dnsproxy.cluster_dns.traces import find_traces  # noqa: PLC0415
-    from dnsproxy.install.report.verdict import Report  # noqa: PLC0415
+    from dnsproxy.install.report.verdict import StatusReport  # noqa: PLC0415
 
     traces = find_traces(found)
     direct = addresses or tuple(dict.fromkeys(address for trace in traces for address in trace.addresses))
     loaded = await ask_all((dns,) if dns else places_to_ask(found), zones_to_ask(traces))
-    # In any zone: the server itself makes no difference between them.
+    # One zone is enough: dnsproxy answers in all zones alike.
     answers = await ask_all(direct, (".",))
-    return Report(found, choose_method(found), traces, loaded, answers)
+    return StatusReport(found, choose_method(found), traces, loaded, answers)
 
 
-def _print_document(report: Report, verdict: Verdict) -> None:
+def _print_document(report: StatusReport, verdict: Verdict) -> None:
     from dnsproxy.install.report.status_report import format_document  # noqa: PLC0415  # as above
     from sidecar.values.text import escaped_json  # noqa: PLC0415
 
     click.echo(escaped_json(format_document(report, verdict), indent=2))
 
 
-def _print_table(report: Report, verdict: Verdict) -> None:
+def _print_table(report: StatusReport, verdict: Verdict) -> None:
     from dnsproxy.install.report.status_report import format_rows  # noqa: PLC0415  # as above
 
     text = click.style(one_line(verdict.text), fg=_BY_STATUS.get(verdict.status, "yellow"), bold=True)
-    # In one piece: for each call click asks anew whether this is a terminal.
+    # One call: click checks in each call whether stdout is a terminal.
     click.echo("\n".join([*_lines(format_rows(report)), "", text]))
 
 

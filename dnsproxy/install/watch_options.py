@@ -1,6 +1,6 @@
-"""`dnsproxy install --watch` on the command line: its options, what does not go with it, and its start.
+"""`dnsproxy install --watch` on the command line: its options, those that exclude it, and its start.
 
-The law: what makes no sense together is told together, before anything is read or written.
+The law: all contradicting options are reported together, before anything is read or written.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from dnsproxy.cluster_dns.options import is_given
 from sidecar.cli.options import BadUsage, Decorated, admin_option, log_options, run_program
 
 if TYPE_CHECKING:
-    from dnsproxy.install.run.survey import Order
+    from dnsproxy.install.run.survey import InstallRequest
 
 ADMIN: Final = "127.0.0.1:8085"
 ON_WATCHES: Final = ("admin", "log_format", "log_level")
-"""Parameters that only --watch has a use for."""
+"""Parameters that only --watch uses."""
 
 
 def watch_options(command: Decorated) -> Decorated:
-    """`--watch`, and what goes with it alone: `--admin`, `--log-format`, `--log-level`."""
+    """`--watch`, and the options only for it: `--admin`, `--log-format`, `--log-level`."""
     watch = click.option(
         "--watch",
         is_flag=True,
@@ -32,7 +32,7 @@ def watch_options(command: Decorated) -> Decorated:
 
 
 def check_watch(ctx: click.Context, *, watch: bool, dry_run: bool, method: str) -> None:
-    """Raises BadUsage for what does not go with --watch, or only with it."""
+    """Raises BadUsage for options that exclude --watch, or that only --watch uses."""
     if not watch:
         given = [param for param in ctx.command.params if param.name in ON_WATCHES and is_given(ctx, param)]
         faults = [f"{max(param.opts, key=len)}: is for --watch only" for param in given]
@@ -40,8 +40,8 @@ def check_watch(ctx: click.Context, *, watch: bool, dry_run: bool, method: str) 
         together = {
             "--dry-run and --watch: one writes nothing, the other writes again and again; --dry-run alone shows what "
             "is written first, and the RBAC of both": dry_run,
-            "--method print and --watch: what is printed is its owner's to keep": method == "print",
-            "--output and --watch: there is no end to tell of; the log is JSON with --log-format json": any(
+            "--method print and --watch: the owner of the printed text keeps it in place": method == "print",
+            "--output and --watch: a watch has no final result; for a log in JSON, use --log-format json": any(
                 param.name == "output" and is_given(ctx, param) for param in ctx.command.params
             ),
         }
@@ -50,11 +50,11 @@ def check_watch(ctx: click.Context, *, watch: bool, dry_run: bool, method: str) 
         raise BadUsage(faults)
 
 
-def run_watching(order: Order, values: dict[str, Any]) -> NoReturn:
-    """Watch until a signal, by the values of the flags."""
+def run_watching(request: InstallRequest, values: dict[str, Any]) -> NoReturn:
+    """Watch until a signal, with the values of the flags."""
     from dnsproxy.install.watch.program import WatchSettings, run_watch  # noqa: PLC0415  # --help must not cost what a cluster needs
     from sidecar.cli.logs import configure_logging  # noqa: PLC0415
 
     configure_logging(format=values["log_format"], level=values["log_level"])
     where = values["kubeconfig"], values["context"], values["dns"]
-    run_program(run_watch, WatchSettings(order, *where, values["timeout"], values["admin"]))
+    run_program(run_watch, WatchSettings(request, *where, values["timeout"], values["admin"]))

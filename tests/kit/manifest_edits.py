@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 
 from dnsproxy.cluster_dns.choice import Method, choose_method
 from dnsproxy.cluster_dns.found import ServiceRef
-from dnsproxy.install.change.config_map import make_write
-from dnsproxy.install.change.edits import Edits, Wanted
+from dnsproxy.install.change.config_map import Edits, Wanted, make_write
 from dnsproxy.install.change.planning import plan_apply
 from dnsproxy.install.change.removal import plan_removal
 from tests.dnsproxy.corefile.shapes import address

@@ -160,9 +160,9 @@ def test_a_cluster_is_installed_loaded_and_left_as_it_was_with_the_printed_right
         kubeconfig, _ = cluster.kubeconfig(rights)
         out = scene.run("uninstall", kubeconfig=kubeconfig)
         assert out.returncode == 0, out.stdout + out.stderr
-        assert out.stdout.splitlines()[-1] == "taken out, and the cluster's DNS no longer asks dnsproxy"
+        assert out.stdout.splitlines()[-1] == "removed, and the cluster's DNS no longer asks dnsproxy"
         assert [bare(cluster.config_map(name)) for name in ("coredns", "coredns-custom")] == before
-        assert scene.run("uninstall").stdout == "not installed: there is nothing to take out\n"
+        assert scene.run("uninstall").stdout == "not installed: there is nothing to remove\n"
 
 
 def node_cache() -> list[Manifest]:
@@ -334,7 +334,7 @@ def test_an_owner_that_renders_its_own_again_wins_is_named_and_no_lookup_fails(s
     with scene.coredns() as coredns, rendering_again(cluster, every=0.3), lookups(coredns) as failed:
         done = scene.run("install", "--timeout", "10")
     assert done.returncode == 1, done.stdout
-    assert "written, not loaded: it was undone, by talos" in done.stdout.splitlines()[-1]
+    assert "written, not loaded: it was undone, apparently by talos" in done.stdout.splitlines()[-1]
     assert "--method print" in done.stdout.splitlines()[-1]
     assert failed == []
     assert cluster.data("coredns")["Corefile"] == COREFILE
@@ -412,7 +412,7 @@ def test_what_is_left_of_an_install_goes_whatever_half_is_gone(
     custom = cluster.data("coredns-custom")["switchback.server"]
     corefile = scene.run("install", "--method", "corefile", "--timeout", "0")
     assert corefile.returncode == 0
-    assert "what is left of another method is taken out" in corefile.stderr
+    assert "removes the stanza of another method" in corefile.stderr
     assert cluster.config_map("coredns-custom") is None
     assert scene.run("install", "--zone", "example.org", "--timeout", "0").returncode == 0
     assert (cluster.data("coredns-custom")["switchback.server"], cluster.data("coredns")) == (

@@ -12,8 +12,8 @@ import pytest
 
 from dnsproxy.cluster_dns.choice import Method, choose_method
 from dnsproxy.cluster_dns.found import Found, FoundCorefile
-from dnsproxy.install.change.once import ONCE
-from dnsproxy.install.change.refusal import Refusal
+from dnsproxy.install.change.refusal import ChangeRefused
+from dnsproxy.install.change.routes import ONCE
 from dnsproxy.install.change.trial_corefile import Trial, make_trial
 from dnsproxy.install.run.applying import Planned, try_planned
 from dnsproxy.install.run.local_coredns import try_change
@@ -95,7 +95,7 @@ async def test_what_was_refused_before_the_change_tells_nothing() -> None:
     tried = await try_change(trial_of(broken), trial_of(STOCK))
     assert tried is not None
     assert tried.refused == ""
-    assert "does not load the Corefile as it is" in tried.untried
+    assert "does not load the Corefile from before the change" in tried.untried
     assert "never_heard_of" in tried.untried
 
 
@@ -118,13 +118,15 @@ def with_version(planned: Planned, version: tuple[int, ...] | None) -> Planned:
 
 @pytest.mark.parametrize("version", [None, (1, 9, 4)], ids=["unknown", "older"])
 async def test_a_change_that_is_not_loaded_does_not_go_out(version: tuple[int, ...] | None) -> None:
-    with pytest.raises(Refusal, match=r"ConfigMap kube-system/coredns: a CoreDNS of this computer does not load it"):
+    with pytest.raises(
+        ChangeRefused, match=r"ConfigMap kube-system/coredns: a CoreDNS of this computer rejects the change"
+    ):
         await try_planned(with_version(planned(manifests("kubeadm")), version))
 
 
 async def test_an_older_coredns_than_the_clusters_only_remarks_on_it() -> None:
     note = await try_planned(with_version(planned(manifests("kubeadm")), (99, 0, 0)))
-    assert "is older than the cluster's and does not take it" in note
+    assert "older than the cluster's, rejects the change" in note
     assert "never_heard_of" in note
 
 
@@ -136,7 +138,7 @@ async def test_an_older_coredns_than_the_clusters_only_remarks_on_it() -> None:
 )
 async def test_a_program_that_only_has_the_name_tells_nothing() -> None:
     note = await try_planned(planned(manifests("kubeadm")))
-    assert note.startswith("no CoreDNS of this computer could try it")
+    assert note.startswith("no CoreDNS of this computer could try the change")
 
 
 async def test_without_a_coredns_on_the_path_nothing_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import yaml
 from dnsproxy.cluster_dns.choice import Method, choose_method
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import find_root_block, root_port
-from dnsproxy.install.change.edits import Wanted
+from dnsproxy.install.change.config_map import Wanted
 from dnsproxy.install.report.printing import print_for
 from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.install.report.rendered import RENDERERS

@@ -1,7 +1,8 @@
-"""The change of one ConfigMap: some keys, some annotations, and nothing else of it, in one write.
+"""Edits of ConfigMaps: some keys and annotations of each, one write for each, and nothing else.
 
-The law: a write counts only for the version that was read (Kubernetes' resourceVersion), so of two writers one has to
-look again; keys that are not named stay as they are, whoever writes them meanwhile. Pure.
+The law: a write is valid only for the version that was read (Kubernetes' resourceVersion), so of two concurrent writers
+one has to read again. Keys that an edit does not name keep their values. Each ConfigMap is written completely or not at
+all, in the order of the edits, so that the cluster's DNS works after an interruption between two writes. Pure.
 """
 
 from __future__ import annotations
@@ -9,26 +10,29 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final
 from urllib.parse import quote
 
+from dnsproxy.cluster_dns.choice import Method
 from dnsproxy.cluster_dns.found import Source
 from dnsproxy.cluster_dns.owner import OUR_MANAGER
 from sidecar.values.diffs import format_diff
+from sidecar.values.endpoints import Endpoint
 
 MADE: Final = "switchback.dev/made"
-"""The annotation with what was not there before: words of the two below."""
+"""The annotation that lists what the install created: OBJECT, and the words of stub_domains.py."""
 OBJECT: Final = "object"
-"""The ConfigMap itself: it goes with the last of its keys."""
+"""The ConfigMap itself: an uninstall deletes it together with its last key."""
 
 _NEVER_READ: Final = "1"
-"""A resourceVersion that no object has: an apply with it makes an object, or fails where there is one already. Unlike a
-POST it can be granted for one name alone."""
+"""A resourceVersion that no object has: an apply with it creates the object, or fails if the object exists. Unlike
+POST, RBAC can grant it for a single name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A key or an annotation: what it is and what it is to be, None for none."""
+    """A key or an annotation: its value before and after the change, None if absent."""
 
     name: str
     old: str | None
@@ -37,13 +41,13 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class ConfigMapChange:
-    """What is to become of one ConfigMap."""
+    """The change of one ConfigMap."""
 
     source: Source
     data: tuple[Entry, ...]
     annotations: tuple[Entry, ...] = ()
     removes: bool = False
-    """Whether the ConfigMap itself goes, because it was made for us and nothing else is in it."""
+    """Whether to delete the ConfigMap: an install created it, and it holds nothing else."""
 
     @property
     def changed(self) -> bool:
@@ -52,10 +56,40 @@ class ConfigMapChange:
 
     @property
     def verb(self) -> str:
-        """What RBAC has to allow; to create is to patch as well."""
+        """The verb that RBAC has to allow; creating also takes `patch`."""
         if self.removes:
             return "delete"
         return "patch" if self.source.exists else "create"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to install."""
+
+    addresses: tuple[Endpoint, ...]
+    """The addresses of dnsproxy: one, or one for each family."""
+    zones: tuple[str, ...] = ()
+    """Empty: every name, if the method supports that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """The changes of an install or an uninstall, including those that are in place already."""
+
+    method: Method | None
+    """None for an uninstall."""
+    changes: tuple[ConfigMapChange, ...]
+    zones: tuple[str, ...] = ()
+    """The zones for which the cluster's DNS asks dnsproxy; for an uninstall, the zones until now."""
+    notes: tuple[str, ...] = ()
+    """Sentences without a full stop: limits and side effects that a user may not expect."""
+    refusals: tuple[str, ...] = ()
+    """What an uninstall leaves in place, why, and the remedy. An install is refused as a whole instead."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether there is anything to write."""
+        return any(change.changed for change in self.changes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +104,7 @@ class Write:
 
 
 def make_write(change: ConfigMapChange) -> Write:
-    """The one request for a change; the API server answers 409 where the object is no longer the one that was read."""
+    """The one request for a change; the API server answers 409 if the object has changed since it was read."""
     source = change.source
     path = f"/api/v1/namespaces/{quote(source.namespace, safe='')}/configmaps/{quote(source.name, safe='')}"
     params = {"fieldManager": OUR_MANAGER}
@@ -91,16 +125,31 @@ def make_write(change: ConfigMapChange) -> Write:
     return Write("PATCH", path, params, _encode(body), "application/apply-patch+yaml")
 
 
+def format_diffs(edits: Edits) -> str:
+    """The unified diff of all changes."""
+    return "".join(map(format_change, edits.changes))
+
+
 def format_change(change: ConfigMapChange) -> str:
-    """The unified diff of a change, a file for each key and one for the annotations; empty where nothing changes."""
+    """The unified diff of a change, one file for each key and one for the annotations; empty if nothing changes."""
     name = f"{change.source.namespace}/{change.source.name}"
     diffs = [format_diff(entry.old or "", entry.new or "", f"{name}/{entry.name}") for entry in change.data]
     old, new = (_lines(change.annotations, old=old) for old in (True, False))
     return "".join([*diffs, format_diff(old, new, f"{name}/metadata.annotations")])
 
 
+def merge_changes(*groups: Iterable[ConfigMapChange]) -> tuple[ConfigMapChange, ...]:
+    """One change for each ConfigMap, in the order of first occurrence."""
+    merged: dict[str, ConfigMapChange] = {}
+    for change in chain(*groups):
+        name = str(change.source)
+        before = merged.get(name)
+        merged[name] = change if before is None else _merged(before, change)
+    return tuple(merged.values())
+
+
 def keys_left(change: ConfigMapChange) -> set[str]:
-    """The keys of the ConfigMap once the change is made."""
+    """The keys of the ConfigMap after the change."""
     found = change.source.object
     there = {*(found.data or {}), *(found.binary_data or {})} if found else set()
     gone = {entry.name for entry in change.data if entry.new is None}
@@ -108,22 +157,22 @@ def keys_left(change: ConfigMapChange) -> set[str]:
 
 
 def annotations_of(source: Source) -> Mapping[str, str]:
-    """The annotations of a ConfigMap; none where it is not there."""
+    """The annotations of a ConfigMap; empty if it does not exist."""
     return (source.object.metadata.annotations if source.object else None) or {}
 
 
 def data_of(source: Source) -> Mapping[str, str]:
-    """The texts of a ConfigMap; none where it is not there."""
+    """The texts of a ConfigMap; empty if it does not exist."""
     return (source.object.data if source.object else None) or {}
 
 
 def words_made(source: Source) -> list[str]:
-    """What of a ConfigMap was made for us."""
+    """The words of the annotation MADE."""
     return annotations_of(source).get(MADE, "").split()
 
 
 def made_entry(source: Source, words: Iterable[str]) -> Entry:
-    """The annotation that says what was made for us; none where nothing was."""
+    """The entry that gives the annotation MADE these words, or removes it if there are none."""
     return Entry(MADE, annotations_of(source).get(MADE), " ".join(dict.fromkeys(words)) or None)
 
 
@@ -139,3 +188,16 @@ def _encode(body: Mapping[str, Any]) -> bytes:
 def _lines(entries: Iterable[Entry], *, old: bool) -> str:
     values = [(entry.name, entry.old if old else entry.new) for entry in entries]
     return "".join(f"{name}: {value}\n" for name, value in values if value is not None)
+
+
+def _merged(first: ConfigMapChange, second: ConfigMapChange) -> ConfigMapChange:
+    return ConfigMapChange(
+        first.source,
+        _latest(first.data, second.data),
+        _latest(first.annotations, second.annotations),
+        removes=first.removes or second.removes,
+    )
+
+
+def _latest(first: tuple[Entry, ...], second: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    return tuple({entry.name: entry for entry in (*first, *second)}.values())

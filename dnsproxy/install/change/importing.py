@@ -1,36 +1,61 @@
-"""The method import: a key of our own in a ConfigMap that the Corefile imports.
+"""The method import: a key of Switchback's own in a ConfigMap that the Corefile imports.
 
-The law: the key is ours and the rest of the ConfigMap is not; inside the block of `.` it holds forwards, between the
-blocks a server block for named zones, and what stands behind dnsproxy in either is what was asked before. Pure.
+The law: the install owns the key from its first marker to its second, both included; other text in the key, and the
+rest of the ConfigMap, stay. In an import inside the block of `.` the key holds forwards; in an import between the
+blocks it holds a server block for named zones. In both, the second upstreams are the servers asked until now. Pure.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from dnsproxy.cluster_dns.choice import Choice, ConfigMapKey, Method
 from dnsproxy.cluster_dns.found import FoundCorefile, Hook, Server
-from dnsproxy.corefile.markers import is_marked
+from dnsproxy.corefile.markers import BEGIN, END, is_marked
 from dnsproxy.corefile.model import CorefileError, Scope
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import labels_of
 from dnsproxy.corefile.stanza import Layout, StanzaForward, make_forward
 from dnsproxy.corefile.zones import ROOT, normalize_zone
 from dnsproxy.install.change.block import format_block
-from dnsproxy.install.change.config_map import OBJECT, ConfigMapChange, Entry, data_of, made_entry, words_made
-from dnsproxy.install.change.edits import Edits, Wanted
-from dnsproxy.install.change.own_file import find_surroundings, format_own_file
-from dnsproxy.install.change.refusal import Refusal, refusal_of
+from dnsproxy.install.change.config_map import (
+    OBJECT,
+    ConfigMapChange,
+    Edits,
+    Entry,
+    Wanted,
+    data_of,
+    made_entry,
+    words_made,
+)
+from dnsproxy.install.change.refusal import ChangeRefused, refusal_of
 from dnsproxy.install.change.routes import Route, Routes, find_routes
 from dnsproxy.install.change.zones import check_free, check_named, notes_on_keys, notes_on_plugins, route_of
 
-_FLAT = Layout("", "    ", "\n", "")
+_FLAT: Final = Layout("", "    ", "\n", "")
+# A marker starts its line here: the install writes it that way, and none of its words spans several lines.
+_MARKER: Final = re.compile(r"(?m)^[ \t]*#[ \t]*(BEGIN|END) switchback\b(?!-).*(?:\n|\Z)")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Text of others in the key."""
+
+    before: str = ""
+    after: str = ""
+
+    @property
+    def empty(self) -> bool:
+        """Whether the install owns the whole key."""
+        return not (self.before + self.after).strip()
 
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """What our file says."""
+    """What the install writes into the key."""
 
     lines: tuple[str, ...]
     zones: tuple[str, ...]
@@ -38,19 +63,34 @@ class _Lines:
 
 
 def plan_import(server: Server, corefile: FoundCorefile, choice: Choice, wanted: Wanted) -> Edits:
-    """The edits that put our file behind the hook of a choice. Raises Refusal."""
+    """The edits that write the key for the import of a choice. Raises ChangeRefused."""
     target, hook = choice.target, choice.hook
     if target is None or hook is None:
-        raise ValueError("the choice is none for an import")
+        raise ValueError("the choice has no import")
     old = data_of(target.source).get(target.key)
     if old is not None and not is_marked(old):
-        raise Refusal(f"{target} is there already, and not dnsproxy's", "take it out, or rename it")
+        raise ChangeRefused(f"{target} exists and is not dnsproxy's", "remove or rename it")
     routes = find_routes(corefile, target, _path(hook, target))
     written = _plugins(server, routes, wanted) if hook.scope is Scope.ROOT_PLUGINS else _block(server, routes, wanted)
     around = None if old is None else find_surroundings(old, target)
     new = format_own_file(written.lines, around)
     _check(new, hook.scope, target)
     return Edits(Method.IMPORT, (_change(target, old, new),), written.zones, (*written.notes, *choice.what_else))
+
+
+def find_surroundings(text: str, place: object) -> Surroundings:
+    """The text outside the markers. Raises ChangeRefused unless there is one pair of markers."""
+    found = list(_MARKER.finditer(text))
+    if [match[1] for match in found] == ["BEGIN", "END"]:
+        return Surroundings(text[: found[0].start()], text[found[1].end() :])
+    reason = f"its markers are damaged: {' '.join(match[1] for match in found) or 'none'}, not BEGIN END"
+    raise ChangeRefused(reason, "remove dnsproxy's lines by hand, then run this again", place=str(place))
+
+
+def format_own_file(lines: Iterable[str], around: Surroundings | None = None) -> str:
+    """The text of the key with these lines between the markers."""
+    around = around or Surroundings()
+    return around.before + "".join(f"{line}\n" for line in (BEGIN, *lines, END)) + around.after
 
 
 def _change(target: ConfigMapKey, old: str | None, new: str) -> ConfigMapChange:
@@ -64,7 +104,7 @@ def _plugins(server: Server, routes: Routes, wanted: Wanted) -> _Lines:
         for route in routes.before_ours():
             if route.forward.serves(normalize_zone(zone)):
                 reason = f"{route} takes the names of {zone} before this import is asked"
-                raise Refusal(reason, "put the import in front of it, or choose another --zone or --method")
+                raise ChangeRefused(reason, "put the import in front of it, or choose another --zone or --method")
     behind = routes.behind_ours()
     forwards = [_forward(zone, zone, route_of(zone, behind, zones), server, wanted) for zone in zones]
     lines = [line for forward in forwards for line in forward.lines(_FLAT)]
@@ -73,7 +113,7 @@ def _plugins(server: Server, routes: Routes, wanted: Wanted) -> _Lines:
 
 
 def _block(server: Server, routes: Routes, wanted: Wanted) -> _Lines:
-    check_named(wanted.zones, "a server block for . is there already, and CoreDNS takes no second one")
+    check_named(wanted.zones, "a server block for . exists already, and CoreDNS accepts only one")
     zones = _inner_first(wanted.zones)
     check_free(zones, routes)
     lines: list[str] = []
@@ -86,7 +126,7 @@ def _block(server: Server, routes: Routes, wanted: Wanted) -> _Lines:
 
 
 def _by_route(zones: Sequence[str], routes: Routes) -> Iterator[tuple[Route, list[str]]]:
-    """Zones that go the same way today share a block."""
+    """Zones with the same forward today share a block."""
     forwards = routes.forwards()
     found: dict[int, tuple[Route, list[str]]] = {}
     for zone in zones:
@@ -99,11 +139,11 @@ def _forward(zone: str, served: str, route: Route, server: Server, wanted: Wante
     try:
         return make_forward(zone, route.forward, addresses=wanted.addresses, coredns_version=server.version)
     except CorefileError as error:
-        raise Refusal(f"{served}: {error.reason}", error.remedy, place=route.step.place) from None
+        raise ChangeRefused(f"{served}: {error.reason}", error.remedy, place=route.placed.place) from None
 
 
 def _check(text: str, scope: Scope, target: ConfigMapKey) -> None:
-    """What is written is read once more: a text that CoreDNS's parser refuses never goes out."""
+    """Parses the new text once more: a text that CoreDNS's parser rejects is never written."""
     try:
         parse_corefile(text, scope)
     except CorefileError as error:
@@ -111,7 +151,7 @@ def _check(text: str, scope: Scope, target: ConfigMapKey) -> None:
 
 
 def _inner_first(zones: Iterable[str]) -> tuple[str, ...]:
-    """In one order whoever names them, so that planning again changes nothing."""
+    """In one order, however the user orders them, so that planning again gives no change."""
     return tuple(sorted(dict.fromkeys(zones), key=lambda zone: (-len(labels_of(zone)), zone)))
 
 

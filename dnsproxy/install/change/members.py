@@ -1,7 +1,7 @@
-"""Members: the text of a JSON object, its members put in and taken out without touching another character.
+"""Adds members to the text of a JSON object, and removes them, without changing another character.
 
-The law: what is put in and taken out again leaves the text as it was, blanks and all; members of others are never
-written anew. RFC 8259 section 4. Pure.
+The law: removing what was added gives the original text, including its whitespace; other members are never rewritten.
+RFC 8259 section 4. Pure.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ _DECODER: Final = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One member and where it stands."""
+    """One member and its position."""
 
     name: str
     start: int
     end: int
-    """Behind its value."""
+    """After its value."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Object:
     opening: int
-    """Behind its brace."""
+    """After its brace."""
     members: tuple[Member, ...]
 
 
 def put_in(text: str, members: Mapping[str, Any]) -> str:
-    """The object with members behind its last one. Raises ValueError for what is no object."""
+    """The object with these members appended. Raises ValueError for a text that is no object."""
     found = _read(text)
     at = found.members[-1].end if found.members else found.opening
     written = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in members.items()]
@@ -43,9 +43,9 @@ def put_in(text: str, members: Mapping[str, Any]) -> str:
 
 
 def take_out(text: str, names: Collection[str]) -> str:
-    """The object without the members of these names, as put_in found it. Raises ValueError for what is no object."""
+    """The object without these members, as before put_in. Raises ValueError for a text that is no object."""
     members = _read(text).members
-    # From the end, so that what stands before keeps its place; a name may be there twice.
+    # From the end, so that earlier members keep their positions; a name may occur twice.
     for at in range(len(members) - 1, -1, -1):
         if members[at].name in names:
             text = _without(text, _read(text).members, at)
@@ -53,7 +53,7 @@ def take_out(text: str, names: Collection[str]) -> str:
 
 
 def _without(text: str, members: tuple[Member, ...], at: int) -> str:
-    """With the comma before it; of a first one the comma behind it."""
+    """Removes the comma before the member, or after it if the member is the first."""
     member = members[at]
     if at:
         return text[: members[at - 1].end] + text[member.end :]
@@ -78,7 +78,7 @@ def _read(text: str) -> _Object:
         members.append(Member(name, start, end))
         at = _skip(text, end)
     if _skip(text, at + 1) != len(text):
-        raise ValueError("something stands behind the JSON object")
+        raise ValueError("there is text after the JSON object")
     return _Object(opening, tuple(members))
 
 

@@ -1,7 +1,8 @@
-"""Planning: from what a cluster is, and what is wanted, to what would be written; or a Refusal.
+"""Plans an install: from the state of a cluster and the wish to the edits, or ChangeRefused.
 
-The law: planning again on what was written gives no change; what would make a loop, or keep names from resolving, is
-refused. With a method, what another method left is taken out behind it, so at no time is nothing installed. Pure.
+The law: planning again after the write gives no change. A change that would cause a loop, or stop names from resolving,
+is refused. If another method was installed before, its stanza is removed after the new one is written, so that at least
+one is installed at any time. Pure.
 """
 
 from __future__ import annotations
@@ -10,22 +11,27 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dnsproxy.cluster_dns.choice import Choice, Method
-from dnsproxy.cluster_dns.found import Found
+from dnsproxy.cluster_dns.found import Found, FoundCorefile, Server
+from dnsproxy.corefile.model import CorefileError
+from dnsproxy.corefile.placing import find_site
+from dnsproxy.corefile.plan import plan_install
 from dnsproxy.corefile.stanza import format_address
-from dnsproxy.install.change.edits import Edits, Wanted, merge_changes
+from dnsproxy.corefile.zones import ROOT, is_at_or_below, normalize_zone
+from dnsproxy.install.change.config_map import ConfigMapChange, Edits, Entry, Wanted, merge_changes
 from dnsproxy.install.change.importing import plan_import
-from dnsproxy.install.change.in_place import plan_corefile
-from dnsproxy.install.change.refusal import Refusal
+from dnsproxy.install.change.refusal import ChangeRefused, refusal_of
 from dnsproxy.install.change.removal import plan_removal
+from dnsproxy.install.change.routes import Routes, find_routes
 from dnsproxy.install.change.stub_domains import plan_stub_domains
+from dnsproxy.install.change.zones import notes_on_keys
 
 
 def plan_apply(found: Found, choice: Choice, wanted: Wanted) -> Edits:
-    """The edits that install by the method of a choice. Raises Refusal; nothing may be wanted of `found` any more."""
+    """The edits that install by the method of `choice`. Raises ChangeRefused. `found` has to be read completely."""
     check_loop(found, wanted)
     edits = _plan(found, choice, wanted)
     others = plan_removal(found, keep=choice.target)
-    left = [f"what is left of another method is taken out of ConfigMap {change.source}" for change in others.changes]
+    left = [f"removes the stanza of another method from ConfigMap {change.source}" for change in others.changes]
     return replace(
         edits,
         changes=merge_changes(edits.changes, others.changes),
@@ -34,24 +40,63 @@ def plan_apply(found: Found, choice: Choice, wanted: Wanted) -> Edits:
 
 
 def check_loop(found: Found, wanted: Wanted) -> None:
-    """Raises Refusal: CoreDNS that asks itself answers nobody, and with its plugin `loop` it stops."""
+    """Raises ChangeRefused if CoreDNS would ask itself: no query would be answered, and the plugin `loop` stops it."""
     for address in wanted.addresses:
         if address.host in _own_addresses(found):
             reason = f"{format_address(address)} is the cluster's DNS itself, which would ask itself"
-            raise Refusal(reason, "give dnsproxy's own address with --address, or its Service with --service")
+            raise ChangeRefused(reason, "give dnsproxy's own address with --address, or its Service with --service")
 
 
 def _plan(found: Found, choice: Choice, wanted: Wanted) -> Edits:
     server = found.asked_by_pods
     if choice.method is None or server is None:
-        raise Refusal(choice.why)
+        raise ChangeRefused(choice.why)
     if choice.method is Method.IMPORT and server.corefile is not None:
         return plan_import(server, server.corefile, choice, wanted)
     if choice.method is Method.COREFILE and server.corefile is not None:
-        return plan_corefile(server, server.corefile, choice, wanted)
+        return _plan_corefile(server, server.corefile, choice, wanted)
     if choice.method is Method.STUB_DOMAINS and server.stub_domains is not None:
         return plan_stub_domains(server, server.stub_domains, choice, wanted)
-    raise Refusal(choice.why, "print it for the owner with --method print")
+    raise ChangeRefused(choice.why, "print it for the owner with --method print")
+
+
+def _plan_corefile(server: Server, corefile: FoundCorefile, choice: Choice, wanted: Wanted) -> Edits:
+    """The method corefile: the stanza between its markers in the Corefile itself."""
+    target = choice.target
+    if target is None:
+        raise ValueError("the choice has no Corefile")
+    zones = wanted.zones or (ROOT,)
+    routes = find_routes(corefile)
+    try:
+        change = plan_install(
+            corefile.text,
+            addresses=wanted.addresses,
+            zones=zones,
+            coredns_version=server.version,
+            imports_known=True,
+        )
+        _check_imported(zones, routes)
+    except CorefileError as error:
+        raise refusal_of(error, target) from None
+    imported = [served for served in routes.keys if served.imported]
+    notes = [*change.notes, *notes_on_keys(zones, imported), *choice.what_else]
+    written = ConfigMapChange(target.source, (Entry(target.key, corefile.text, change.new),))
+    return Edits(Method.COREFILE, (written,), zones, tuple(dict.fromkeys(notes)))
+
+
+def _check_imported(zones: tuple[str, ...], routes: Routes) -> None:
+    """Raises ChangeRefused if a file that the Corefile imports would keep queries away from the stanza."""
+    index = find_site(routes.value, zones).index
+    for zone in map(normalize_zone, zones):
+        for route in routes.forwards():
+            if route.placed.imported and route.placed.index < index and route.forward.serves(zone):
+                reason = f"{route} takes the names of {zone} before the stanza would be asked"
+                raise ChangeRefused(reason, "remove it, or choose another --zone")
+        for served in routes.keys:
+            if served.imported and is_at_or_below(zone, served.zone):
+                reason = f"{zone} is served by the server block of {served.key.text} and never reaches the block of ."
+                remedy = "choose another --zone, or put the forward into that block"
+                raise ChangeRefused(reason, remedy, place=served.place)
 
 
 def _own_addresses(found: Found) -> Iterator[str]:

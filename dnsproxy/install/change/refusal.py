@@ -1,15 +1,20 @@
-"""Refusal: why something is not done to a cluster's DNS, and the way out.
+"""ChangeRefused: the reason why a cluster's DNS must not be changed, and what to do about it.
 
-The law: a refusal is made before anything is written, names the place, and says what to do; text from the cluster may
-be part of it.
+The law: a change is refused before anything is written; the message names the place and the remedy, and may contain
+text from the cluster. dnsproxy has to be ready before CoreDNS asks it, and must not forward back to CoreDNS. What could
+not be read becomes a note and refuses nothing. Pure.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from dnsproxy.cluster_dns.own_service import FoundOwn
+from dnsproxy.cluster_dns.requests import Blame
 from dnsproxy.corefile.model import CorefileError
 
 
-class Refusal(ValueError):
+class ChangeRefused(ValueError):
     """A change that must not be made."""
 
     def __init__(self, reason: str, remedy: str = "", *, place: str = "") -> None:
@@ -17,11 +22,31 @@ class Refusal(ValueError):
         super().__init__(f"{place}: {text}" if place else text)
         self.reason = reason
         self.remedy = remedy
-        """What to do about it; empty where the reason says it."""
+        """What to do about it; empty if the reason contains it."""
         self.place = place
-        """The object, key and line; empty where it is about no place."""
+        """Object, key and line; empty if the reason concerns no single place."""
 
 
-def refusal_of(error: CorefileError, where: object) -> Refusal:
+def refusal_of(error: CorefileError, where: object) -> ChangeRefused:
     """The refusal for a Corefile, or a part of one, that cannot be read or must not be changed."""
-    return Refusal(error.reason, error.remedy, place=f"{where}, line {error.line}")
+    return ChangeRefused(error.reason, error.remedy, place=f"{where}, line {error.line}")
+
+
+def check_ready(own: FoundOwn) -> None:
+    """Raises ChangeRefused if dnsproxy's Service has no ready pod, or its pods forward back to the cluster's DNS."""
+    fault = next((fault for fault in own.faults if fault.blame is Blame.CONTENTS), None)
+    if fault is not None:
+        raise ChangeRefused(fault.text, fault.remedy)
+    if own.ready == 0:
+        reason = f"no pod behind Service {own.ref} is ready, so CoreDNS would send each query to a dead address first"
+        raise ChangeRefused(reason, "start dnsproxy first; or give its address with --address, which is not checked")
+    if own.loop:
+        reason = f"{own.loop}: CoreDNS and dnsproxy would ask each other, and CoreDNS's plugin loop would stop CoreDNS"
+        raise ChangeRefused(reason, "set dnsPolicy: Default, or --upstream to the servers that CoreDNS forwards to")
+
+
+def notes_on_readiness(own: FoundOwn) -> Iterator[str]:
+    """Notes on what could not be read."""
+    for fault in own.faults:
+        if fault.blame is Blame.ACCESS and own.endpoints:
+            yield f"could not read whether dnsproxy is ready and where it forwards to: {fault}"

@@ -1,8 +1,8 @@
-"""Registrable domains: from hostnames to the zones that hold them, one label below a public suffix.
+"""Registrable domains: from hostnames to their zones, one label below a public suffix.
 
-The law: a zone never holds names of other owners (`example.org` for `app.example.org`, `shop.co.uk` for
-`www.shop.co.uk`), so what CoreDNS asks dnsproxy for is no more than needed. The list is that of publicsuffix.org as the
-package publicsuffixlist brings it; nothing is fetched. Pure.
+The law: a zone never contains names of other owners (`example.org` for `app.example.org`, `shop.co.uk` for
+`www.shop.co.uk`), so CoreDNS asks dnsproxy for no more names than needed. The list of suffixes is that of
+publicsuffix.org in the package publicsuffixlist; nothing is fetched. Pure.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from sidecar.kubernetes.structs.network import Ingress
 
 
 def registrable_zones(hostnames: Iterable[str]) -> tuple[str, ...]:
-    """The zones of hostnames, sorted. What dnsproxy never takes gives none; a public suffix stands for itself."""
+    """The zones of hostnames, sorted. Names that dnsproxy never serves have none; a public suffix is its own zone."""
     zones = {zone for hostname in hostnames for zone in _zones(hostname)}
-    # A host that is itself a suffix lies around others; CoreDNS would take both, and one is enough.
+    # A host that is itself a suffix contains other zones; the outer zone is enough.
     return tuple(sorted(zone for zone in zones if not any(is_within(zone, other) for other in zones - {zone})))
 
 
 def hosts_of(ingresses: Iterable[Ingress]) -> list[str]:
-    """The hosts that rules and TLS sections name."""
+    """The hosts in the rules and TLS sections of Ingresses."""
     specs = [ingress.spec for ingress in ingresses if ingress.spec]
     rules = [rule.host for spec in specs for rule in spec.rules or () if rule.host]
     return rules + [host for spec in specs for section in spec.tls or () for host in section.hosts or ()]

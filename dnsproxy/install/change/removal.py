@@ -1,7 +1,8 @@
-"""Removal: what takes everything of ours out of a cluster's DNS again, whatever method put it there.
+"""Plans an uninstall: removes everything that an install wrote, by whatever method.
 
-The law: what is found by its marks goes, half of it too, and nothing else; what is damaged stays and is told, beside
-the rest that goes. A ConfigMap that was made for us goes with the last of its keys. Pure.
+The law: an uninstall removes what bears the markers or annotations of an install, even incomplete, and nothing else.
+Damaged text stays and is reported; the rest is removed all the same. A ConfigMap that an install created is deleted
+with its last key. Pure.
 """
 
 from __future__ import annotations
@@ -17,15 +18,16 @@ from dnsproxy.corefile.plan import plan_uninstall
 from dnsproxy.install.change.config_map import (
     OBJECT,
     ConfigMapChange,
+    Edits,
     Entry,
     data_of,
     keys_left,
     made_entry,
+    merge_changes,
     words_made,
 )
-from dnsproxy.install.change.edits import Edits, merge_changes
-from dnsproxy.install.change.own_file import find_surroundings
-from dnsproxy.install.change.refusal import Refusal, refusal_of
+from dnsproxy.install.change.importing import find_surroundings
+from dnsproxy.install.change.refusal import ChangeRefused, refusal_of
 from dnsproxy.install.change.stub_domains import without_zones
 
 
@@ -36,7 +38,7 @@ class _Removed:
 
 
 def plan_removal(found: Found, *, keep: ConfigMapKey | None = None) -> Edits:
-    """The edits that take out every trace but one."""
+    """The edits that remove every trace except `keep`."""
     changes: list[ConfigMapChange] = []
     notes: list[str] = []
     refusals: list[str] = []
@@ -44,14 +46,14 @@ def plan_removal(found: Found, *, keep: ConfigMapKey | None = None) -> Edits:
     for trace in traces:
         try:
             removed = _remove(trace, found)
-        except Refusal as refusal:
+        except ChangeRefused as refusal:
             refusals.append(str(refusal))
         else:
             changes.append(removed.change)
             notes += removed.notes
     merged = merge_changes([*changes, *_empties(found, keep)])
     zones = tuple(dict.fromkeys(zone for trace in traces for zone in trace.zones))
-    # What is kept may stand in the same ConfigMap, still to be written.
+    # The trace to keep may be in the same ConfigMap and not written yet.
     kept = str(keep.source) if keep else ""
     final = tuple(change if str(change.source) == kept else _emptied(change) for change in merged)
     return Edits(None, final, zones, tuple(dict.fromkeys(notes)), tuple(refusals))
@@ -76,17 +78,17 @@ def _remove(trace: Trace, found: Found) -> _Removed:
 
 
 def _emptied(change: ConfigMapChange) -> ConfigMapChange:
-    """Without the ConfigMap itself, where nothing but our mark is left of what was made for us."""
+    """Deletes a ConfigMap that an install created, if no key would be left."""
     if OBJECT not in words_made(change.source):
         return change
     if keys_left(change):
-        # Somebody else's keys are in it by now, so it is theirs: its mark goes once nothing of ours is left.
+        # It holds keys of others by now, so it is theirs: only the annotation goes.
         return replace(change, annotations=(*change.annotations, made_entry(change.source, [])))
     return replace(change, removes=True)
 
 
 def _empties(found: Found, keep: ConfigMapKey | None) -> Iterator[ConfigMapChange]:
-    """ConfigMaps that were made for us and from which somebody took our key."""
+    """ConfigMaps that an install created and that somebody has emptied since."""
     kept = str(keep.source) if keep else ""
     for source in {str(source): source for source in _sources(found)}.values():
         if OBJECT in words_made(source) and not data_of(source) and str(source) != kept:

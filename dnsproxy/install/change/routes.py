@@ -1,15 +1,17 @@
 """Routes: which server block, and which forward in it, serves a zone today, imported files included.
 
-The law: blocks and forwards are read as CoreDNS reads them: the longest key wins, and in a block the forwards are asked
-in the order in which imports bring them in. What is ours is left out, so that planning again sees the same. Pure.
+The law: blocks and forwards are read as CoreDNS reads them: the longest key wins; in a block, CoreDNS asks the forwards
+in the order of their lines, with imported lines at the place of the import. The stanza itself is excluded, so that
+planning again gives the same routes. What CoreDNS would not load is refused. Pure.
 """
 
 from __future__ import annotations
 
 import fnmatch
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from dnsproxy.cluster_dns.choice import ConfigMapKey
 from dnsproxy.cluster_dns.found import FoundCorefile, ImportedFile
@@ -19,33 +21,34 @@ from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Import, 
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import find_root_block, root_port
 from dnsproxy.corefile.zones import DNS_SCHEME, is_at_or_below
-from dnsproxy.install.change.once import check_once
-from dnsproxy.install.change.refusal import Refusal, refusal_of
+from dnsproxy.install.change.refusal import ChangeRefused, refusal_of
 
-_DEEPEST = 16
+_DEEPEST: Final = 16
+ONCE: Final = frozenset(["cache", "errors", "hosts", "loop", "nsid", "pprof", "prometheus", "ready", "view"])
+"""Plugins that CoreDNS accepts once in a server block, found by asking CoreDNS 1.14.7 about each plugin."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """A directive of the block of `.`, in its turn."""
+class PlacedDirective:
+    """A directive of the block of `.`, in the order in which CoreDNS reads them."""
 
     directive: Directive
     place: str
-    """Where it stands, for people: object, key and line."""
+    """Object, key and line, for messages."""
     index: int
-    """Of the word of the main Corefile that brings it: its own, or that of the import."""
+    """The index of its word in the main Corefile, or of the word that imports it."""
     imported: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A forward of the block of `.`, in its turn."""
+    """A forward of the block of `.`."""
 
     forward: Forward
-    step: Step
+    placed: PlacedDirective
 
     def __str__(self) -> str:
-        return f"`forward {self.forward.zone_text}` ({self.step.place})"
+        return f"`forward {self.forward.zone_text}` ({self.placed.place})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,47 +59,47 @@ class ServedKey:
     place: str
     is_root_block: bool = False
     imported: bool = False
-    """Whether another file than the main Corefile has it."""
+    """Whether it stands in an imported file."""
 
     @property
     def zone(self) -> str:
-        """In normal form."""
+        """The zone in normal form."""
         return self.key.origin.zone or ""
 
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """How a workload's CoreDNS treats zones, without anything of ours."""
+    """How a workload's CoreDNS treats zones without the stanza."""
 
     value: Corefile
     """The main Corefile."""
     root: ServerBlock
-    steps: tuple[Step, ...]
+    directives: tuple[PlacedDirective, ...]
     keys: tuple[ServedKey, ...]
     turn: int
-    """How many of the steps come before our own file; all of them where it has no place among them."""
+    """The number of directives before our own file; all of them if no import reads it."""
 
     def forwards(self) -> list[Route]:
-        """The forwards of the block of `.` in their turn."""
-        return list(_forwards(self.steps))
+        """The forwards of the block of `.`, in order."""
+        return list(_forwards(self.directives))
 
     def before_ours(self) -> list[Route]:
-        """Those that are asked before a forward in our own file."""
-        return list(_forwards(self.steps[: self.turn]))
+        """The forwards that CoreDNS asks before one in our own file."""
+        return list(_forwards(self.directives[: self.turn]))
 
     def behind_ours(self) -> list[Route]:
-        """Those that would be asked after it."""
-        return list(_forwards(self.steps[self.turn :]))
+        """The forwards that CoreDNS asks after it."""
+        return list(_forwards(self.directives[self.turn :]))
 
-    def named(self, *names: str) -> list[Step]:
-        """The steps of some plugins."""
-        return [step for step in self.steps if step.directive.name in names]
+    def named(self, *names: str) -> list[PlacedDirective]:
+        """The directives of these plugins."""
+        return [placed for placed in self.directives if placed.directive.name in names]
 
 
 def find_routes(corefile: FoundCorefile, ours: ConfigMapKey | None = None, path: str = "") -> Routes:
-    """The routes of a Corefile. `ours` is the key of our own file and `path` where the container sees it.
+    """The routes of a Corefile. `ours` is the key of our own file, `path` its path in the container.
 
-    Raises Refusal for what CoreDNS would not load, or we cannot read.
+    Raises ChangeRefused for a text that CoreDNS would not load, or that we cannot read.
     """
     where = f"{corefile.key} in ConfigMap {corefile.source}"
     try:
@@ -105,8 +108,8 @@ def find_routes(corefile: FoundCorefile, ours: ConfigMapKey | None = None, path:
     except CorefileError as error:
         raise refusal_of(error, where) from None
     walk = _Walk(corefile, ours, path)
-    steps = tuple(walk.steps(root, corefile.path, where))
-    check_once((step.directive, step.place) for step in steps)
+    directives = tuple(walk.directives(root, corefile.path, where))
+    _check_once(directives)
     keys = [ServedKey(key, _place(where, key.token.line), block is root) for block, key in _keys(value, root)]
     for file in corefile.files:
         if file.scope is Scope.BLOCKS and not _is_ours(file):
@@ -114,12 +117,27 @@ def find_routes(corefile: FoundCorefile, ours: ConfigMapKey | None = None, path:
             keys += [
                 ServedKey(key, _place(_name(file), key.token.line), imported=True) for _, key in _keys(fragment, root)
             ]
-    turn = len(steps) if walk.turn is None else walk.turn
-    return Routes(value, root, steps, tuple(keys), turn)
+    turn = len(directives) if walk.turn is None else walk.turn
+    return Routes(value, root, directives, tuple(keys), turn)
+
+
+def _check_once(directives: Iterable[PlacedDirective]) -> None:
+    """Raises ChangeRefused for the second occurrence of a plugin.
+
+    CoreDNS does not load such a block: running pods keep what they loaded before, and new ones fail to start.
+    """
+    first: dict[str, str] = {}
+    for placed in directives:
+        name = placed.directive.name
+        if name in ONCE and name in first:
+            reason = f"{name} is in this server block already ({first[name]}), and CoreDNS loads no block with two"
+            remedy = "remove one of them: a CoreDNS that starts now would fail"
+            raise ChangeRefused(reason, remedy, place=placed.place)
+        first[name] = placed.place
 
 
 class _Walk:
-    """The directives of a block with its imports put in."""
+    """The directives of a block, with those of its imports at their places."""
 
     def __init__(self, corefile: FoundCorefile, ours: ConfigMapKey | None, path: str) -> None:
         self.files = corefile.files
@@ -127,19 +145,19 @@ class _Walk:
         self.count = 0
         self.turn: int | None = None
 
-    def steps(
+    def directives(
         self, block: ServerBlock, path: str, where: str, *, index: int | None = None, depth: int = 0
-    ) -> Iterator[Step]:
+    ) -> Iterator[PlacedDirective]:
         entries: list[Directive | Import] = sorted([*block.directives, *block.imports], key=lambda one: one.index)
         for entry in entries:
             at = entry.index if index is None else index
             if isinstance(entry, Directive):
                 self.count += 1
-                yield Step(entry, _place(where, entry.line), at, imported=index is not None)
+                yield PlacedDirective(entry, _place(where, entry.line), at, imported=index is not None)
             elif depth < _DEEPEST:
                 yield from self.imported(posixpath.join(posixpath.dirname(path), entry.pattern), at, depth)
 
-    def imported(self, pattern: str, index: int, depth: int) -> Iterator[Step]:
+    def imported(self, pattern: str, index: int, depth: int) -> Iterator[PlacedDirective]:
         pattern = posixpath.normpath(pattern)
         matched = {file.path: file for file in self.files if file.scope is Scope.ROOT_PLUGINS}
         for path in sorted({*matched, self.path} - {""}):
@@ -149,16 +167,16 @@ class _Walk:
                 self.turn = self.count if self.turn is None else self.turn
             elif not _is_ours(matched[path]):
                 for block in _parse(matched[path]).blocks[:1]:
-                    yield from self.steps(block, path, _name(matched[path]), index=index, depth=depth + 1)
+                    yield from self.directives(block, path, _name(matched[path]), index=index, depth=depth + 1)
 
 
-def _forwards(steps: tuple[Step, ...]) -> Iterator[Route]:
-    for step in steps:
-        if step.directive.name == "forward":
+def _forwards(directives: tuple[PlacedDirective, ...]) -> Iterator[Route]:
+    for placed in directives:
+        if placed.directive.name == "forward":
             try:
-                yield Route(parse_forward(step.directive), step)
+                yield Route(parse_forward(placed.directive), placed)
             except CorefileError as error:
-                raise Refusal(error.reason, error.remedy, place=step.place) from None
+                raise ChangeRefused(error.reason, error.remedy, place=placed.place) from None
 
 
 def _keys(value: Corefile, root: ServerBlock) -> Iterator[tuple[ServerBlock, Key]]:
@@ -174,10 +192,10 @@ def _parse(file: ImportedFile) -> Corefile:
         value = parse_corefile(file.text, file.scope)
     except CorefileError as error:
         raise refusal_of(error, _name(file)) from None
-    # A brace too few takes the lines behind the import with it, and one too many ends the block there. CoreDNS reads
-    # either on in some way; what would then become of a stanza nobody should have to guess.
+    # If a closing brace is missing, the block swallows the lines after the import; with one too many it ends there.
+    # CoreDNS accepts both in some way, but the effect on a stanza is not predictable.
     if file.scope is Scope.ROOT_PLUGINS and [block.closing for block in value.blocks] != [len(value.tokens) - 1]:
-        raise Refusal("its braces do not match", "have it hold whole plugins", place=_name(file))
+        raise ChangeRefused("its braces do not match", "make it hold whole plugins", place=_name(file))
     return value
 
 
@@ -199,5 +217,5 @@ def _place(where: str, line: int) -> str:
 
 
 def is_strictly_below(zone: str, parent: str) -> bool:
-    """Whether a zone lies inside another one and is not it."""
+    """Whether a zone lies inside another and differs from it."""
     return zone != parent and is_at_or_below(zone, parent)

@@ -1,7 +1,7 @@
-"""The method stub-domains: zones of ours in the JSON that kube-dns and node-cache read beside their configuration.
+"""The method stub-domains: zones in the JSON `stubDomains` that kube-dns and node-cache read from a ConfigMap.
 
-The law: the zones and servers of others stay, character by character, and so does everything else of the ConfigMap;
-which zones are ours stands in an annotation. Pure.
+The law: zones and servers of others stay, character by character, and so does the rest of the ConfigMap; an annotation
+lists the zones that the install added. Pure.
 """
 
 from __future__ import annotations
@@ -17,29 +17,30 @@ from dnsproxy.corefile.zones import is_at_or_below, normalize_zone
 from dnsproxy.install.change.config_map import (
     OBJECT,
     ConfigMapChange,
+    Edits,
     Entry,
+    Wanted,
     annotations_of,
     data_of,
     made_entry,
     words_made,
 )
-from dnsproxy.install.change.edits import Edits, Wanted
 from dnsproxy.install.change.members import put_in, take_out
-from dnsproxy.install.change.refusal import Refusal
+from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.change.routes import find_routes
 from dnsproxy.install.change.zones import check_free, check_named, check_not_clusters
 
 KEY: Final = "key"
-"""In the annotation of what was made for us: the key stubDomains."""
+"""In the annotation MADE: the install created the key stubDomains."""
 BRACES: Final = "braces"
-"""Likewise: the JSON object in a key that was blank."""
+"""Likewise: the install wrote the JSON object into a blank key."""
 
 
 def plan_stub_domains(server: Server, stub: StubDomains, choice: Choice, wanted: Wanted) -> Edits:
-    """The edits that add our zones. Raises Refusal."""
+    """The edits that add the wanted zones. Raises ChangeRefused."""
     target = choice.target
     if target is None:
-        raise ValueError("the choice is none for stub domains")
+        raise ValueError("the choice has no stub domains")
     check_named(wanted.zones, "a stub domain is a zone")
     zones = tuple(sorted(dict.fromkeys(wanted.zones)))
     if server.corefile is not None:
@@ -55,12 +56,12 @@ def plan_stub_domains(server: Server, stub: StubDomains, choice: Choice, wanted:
 
 
 def our_zones(stub: StubDomains) -> tuple[str, ...]:
-    """The zones that are ours by the annotation, as they are written there."""
+    """The zones that the annotation lists, as written there."""
     return tuple(annotations_of(stub.source).get(ANNOTATION, "").split())
 
 
 def without_zones(stub: StubDomains, target: ConfigMapKey) -> ConfigMapChange:
-    """The change that takes our zones out. Raises Refusal where the JSON is not to be read."""
+    """The change that removes our zones. Raises ChangeRefused for unreadable JSON."""
     source, made = stub.source, words_made(stub.source)
     old = data_of(source).get(target.key)
     new: str | None = _without(old or "", our_zones(stub), target)
@@ -103,16 +104,16 @@ def _without(old: str, ours: tuple[str, ...], target: ConfigMapKey) -> str:
     try:
         return take_out(old, ours)
     except ValueError as error:
-        raise Refusal(str(error), "mend it by hand, then run this again", place=str(target)) from None
+        raise ChangeRefused(str(error), "fix it by hand, then run this again", place=str(target)) from None
 
 
 def _check_not_theirs(zone: str, stub: StubDomains, ours: tuple[str, ...], target: ConfigMapKey) -> None:
-    """The longest zone wins, so a zone inside another's takes names away from it."""
+    """Raises ChangeRefused for a zone inside a stub domain of others: the longest zone wins."""
     for there in stub.zones:
         if there not in ours and is_at_or_below(normalize_zone(zone), _normal(there)):
             servers = ", ".join(stub.zones[there])
             reason = f"{zone} belongs to the stub domain {there}, which goes to {servers}"
-            raise Refusal(reason, "choose another --zone, or take that out first", place=str(target))
+            raise ChangeRefused(reason, "choose another --zone, or remove that stub domain first", place=str(target))
 
 
 def _normal(zone: str) -> str:

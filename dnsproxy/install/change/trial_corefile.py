@@ -1,8 +1,7 @@
-"""Trial: a Corefile as a CoreDNS on this computer may load it, harmlessly, to see whether it takes what is written.
+"""Reduces a Corefile to a form that a CoreDNS of this computer can load without side effects, as a trial of a change.
 
-The law: only plugins that open nothing, ask nobody at the start and need no cluster are kept, and every block listens
-on loopback alone; the same is done to the Corefile before and after a change, so what was left out is no difference
-between them. Pure.
+The law: the trial keeps only plugins that open nothing, send nothing at the start and need no cluster, and every block
+listens on loopback only. The Corefiles before and after a change are reduced in the same way. Pure.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import find_root_block
 from dnsproxy.corefile.zones import DNS_SCHEME
 from dnsproxy.install.change.block import format_directive
-from dnsproxy.install.change.edits import Edits
+from dnsproxy.install.change.config_map import Edits
 
 _KEPT: Final = frozenset(
     [
@@ -30,18 +29,18 @@ _KEPT: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A Corefile in the form that is tried."""
+    """A Corefile in the form for a trial."""
 
     blocks: tuple[tuple[ServerBlock, tuple[Directive, ...]], ...]
-    """Each with the directives that imports bring into it."""
+    """Each with the directives that it imports."""
 
     @property
     def ports(self) -> list[int]:
-        """The ports that its blocks listen on, each once."""
+        """The ports of its blocks, each once."""
         return list(dict.fromkeys(port for block, _ in self.blocks for _, port in _names(block)))
 
     def format(self, ports: Mapping[int, int]) -> str:
-        """Its text, each port replaced by one that is free."""
+        """Its text with other ports."""
         return "".join(f"{line}\n" for block, extra in self.blocks for line in _lines(block, extra, ports))
 
 
@@ -56,7 +55,7 @@ def make_trial(corefile: FoundCorefile) -> Trial:
 
 
 def after(corefile: FoundCorefile, edits: Edits, choice: Choice) -> FoundCorefile:
-    """A Corefile and its imported files once the edits are made."""
+    """A Corefile and its imported files after the edits."""
     texts = {(str(change.source), entry.name): entry.new or "" for change in edits.changes for entry in change.data}
     files = [replace(file, text=texts.get((str(file.source), file.key), file.text)) for file in corefile.files]
     hook, target = choice.hook, choice.target
@@ -82,7 +81,7 @@ def _lines(block: ServerBlock, extra: tuple[Directive, ...], ports: Mapping[int,
 
 
 def _names(block: ServerBlock) -> list[tuple[str, int]]:
-    """Plain DNS alone; a name that the environment, or a net, decides is left out."""
+    """Zones and ports of plain DNS; names with environment variables and names in CIDR notation are excluded."""
     return [
         (key.origin.zone, key.origin.port)
         for key in block.keys

@@ -1,7 +1,7 @@
-"""Outcome: what an install or an uninstall came to, for people and for programs.
+"""The outcome of an install or an uninstall, for users and for programs.
 
-The law: `written` and `loaded` are different results, and so is what cannot be told from here; the verdict follows from
-what was read and asked last, not from what was written. Text from the cluster is escaped before it is shown. Pure.
+The law: `written`, `loaded` and `unknown` are different results. The verdict follows from what was read and asked last,
+not from what was written. Text from the cluster is escaped before it is shown. Pure.
 """
 
 from __future__ import annotations
@@ -10,26 +10,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from dnsproxy.cluster_dns.choice import Choice, ConfigMapKey
+from dnsproxy.cluster_dns.choice import Choice
 from dnsproxy.cluster_dns.found import Found, Server
 from dnsproxy.cluster_dns.owner import Habit, last_writer
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult
 from dnsproxy.corefile.stanza import format_address
-from dnsproxy.install.change.config_map import ConfigMapChange, format_change
-from dnsproxy.install.change.edits import Edits
+from dnsproxy.install.change.config_map import ConfigMapChange, Edits, format_change
 from dnsproxy.install.report.rights import WATCH_NAME, Grant, make_roles
-from dnsproxy.install.report.status_report import format_asked
-from dnsproxy.install.report.verdict import Report, Verdict, judge
+from dnsproxy.install.report.status_report import format_asked, format_target
+from dnsproxy.install.report.verdict import StatusReport, Verdict, judge
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import ExitStatus
 
 _WORDS: Final = {"patch": "changes", "create": "creates", "delete": "deletes"}
-_PRINT: Final = "give it to the owner instead: dnsproxy install --method print"
+_PRINT: Final = "give the stanza to the owner instead: dnsproxy install --method print"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What is told of a run, beside its verdict."""
+class RunReport:
+    """What is shown of a run, in addition to its verdict."""
 
     edits: Edits
     choice: Choice
@@ -37,21 +36,21 @@ class Told:
     zones_from: str
     grants: tuple[Grant, ...]
     watch_grants: tuple[Grant, ...] = ()
-    """What --watch takes besides; none for an uninstall."""
+    """What --watch takes in addition; none for an uninstall."""
     wrote: bool = False
     dry_run: bool = False
     loaded: tuple[ProbeResult, ...] = ()
 
 
-def judge_install(report: Report, choice: Choice, *, wrote: bool, reverted: bool, asked: bool) -> Verdict:
-    """The verdict on an install; `asked` is whether the cluster's DNS was to be asked at all."""
+def judge_install(report: StatusReport, choice: Choice, *, wrote: bool, reverted: bool, asked: bool) -> Verdict:
+    """The verdict on an install; `asked`: whether the run was to ask the cluster's DNS."""
     done = "written" if wrote else "unchanged"
     there = any(str(trace.target) == str(choice.target) for trace in report.traces)
     if reverted or not there:
-        text = f"written, not loaded: it was undone, by {_undoer(report.found, choice)}; {_PRINT}"
+        text = f"written, not loaded: it was undone, apparently by {_undoer(report.found, choice)}; {_PRINT}"
         return Verdict(ExitStatus.NO, text)
     if not asked:
-        return Verdict(ExitStatus.DONE, f"{done}; whether it is loaded was not asked")
+        return Verdict(ExitStatus.DONE, f"{done}; whether it is loaded was not checked")
     verdict = judge(report)
     if verdict.status == ExitStatus.DONE:
         return verdict
@@ -62,52 +61,52 @@ def judge_install(report: Report, choice: Choice, *, wrote: bool, reverted: bool
 def judge_uninstall(
     edits: Edits, loaded: Sequence[ProbeResult], *, wrote: bool, reverted: bool, asked: bool
 ) -> Verdict:
-    """The verdict on an uninstall; `loaded` is what the cluster's DNS said last."""
+    """The verdict on an uninstall; `loaded`: the last answers of the cluster's DNS."""
     states = {one.state for one in loaded}
     if edits.refusals:
-        return Verdict(ExitStatus.NO, f"not all was taken out: {'; '.join(edits.refusals)}")
+        return Verdict(ExitStatus.NO, f"not everything was removed: {'; '.join(edits.refusals)}")
     if reverted:
-        text = "taken out, and put back by somebody else each time: is `dnsproxy install --watch` running?"
+        text = "removed, and written again by another writer each time: is `dnsproxy install --watch` running?"
         return Verdict(ExitStatus.NO, text)
-    done = "taken out" if wrote else "nothing bears our marks"
+    done = "removed" if wrote else "nothing has Switchback's markers"
     if states & {Presence.YES, Presence.PARTLY}:
         return Verdict(ExitStatus.NO, f"{done}, and the cluster's DNS still asks dnsproxy: {_why_still(wrote)}")
     if not wrote:
-        return Verdict(ExitStatus.DONE, "not installed: there is nothing to take out")
+        return Verdict(ExitStatus.DONE, "not installed: there is nothing to remove")
     if not asked:
-        return Verdict(ExitStatus.DONE, f"{done}; whether it is still loaded was not asked")
+        return Verdict(ExitStatus.DONE, f"{done}; whether it is still loaded was not checked")
     if states <= {Presence.SILENT}:
         where = ", ".join(format_address(one.endpoint) for one in loaded) or "the cluster's DNS"
-        text = f"{done}; whether it is still loaded cannot be told from here, since {where} does not answer"
+        text = f"{done}; whether it is still loaded is unknown, because {where} does not answer from here"
         return Verdict(ExitStatus.UNKNOWN, f"{text}: run this in a pod")
     return Verdict(ExitStatus.DONE, f"{done}, and the cluster's DNS no longer asks dnsproxy")
 
 
-def format_lines(told: Told) -> Iterator[str]:
-    """What is about to be done, before it is done."""
-    edits = told.edits
+def format_lines(report: RunReport) -> Iterator[str]:
+    """The changes that the run is about to make."""
+    edits = report.edits
     if edits.method is not None:
-        yield f"method   {edits.method.value}: {told.choice.target}"
-        yield f"zones    {', '.join(edits.zones)}" + (f" (from {told.zones_from})" if told.zones_from else "")
-        yield f"asks     {', '.join(map(format_address, told.addresses))}"
+        yield f"method   {edits.method.value}: {report.choice.target}"
+        yield f"zones    {', '.join(edits.zones)}" + (f" (from {report.zones_from})" if report.zones_from else "")
+        yield f"asks     {', '.join(map(format_address, report.addresses))}"
     for change in edits.changes:
         if change.changed:
             yield f"{_WORDS[change.verb]}  ConfigMap {change.source} ({_keys(change)})"
 
 
-def format_document(told: Told, verdict: Verdict) -> dict[str, Any]:
-    """All of it as JSON values; names and texts as the cluster has them."""
-    edits = told.edits
+def format_document(report: RunReport, verdict: Verdict) -> dict[str, Any]:
+    """The run as JSON values; names and texts as they are in the cluster."""
+    edits = report.edits
     return {
         "status": verdict.status,
         "verdict": verdict.text,
         "method": edits.method.value if edits.method else None,
-        "target": _target(told.choice.target) if edits.method else None,
+        "target": format_target(report.choice.target) if edits.method else None,
         "zones": list(edits.zones),
-        "zones_from": told.zones_from,
-        "addresses": list(map(str, told.addresses)),
-        "dry_run": told.dry_run,
-        "wrote": told.wrote,
+        "zones_from": report.zones_from,
+        "addresses": list(map(str, report.addresses)),
+        "dry_run": report.dry_run,
+        "wrote": report.wrote,
         "changes": [
             {
                 "config_map": str(change.source),
@@ -121,9 +120,9 @@ def format_document(told: Told, verdict: Verdict) -> dict[str, Any]:
         ],
         "notes": list(edits.notes),
         "refusals": list(edits.refusals),
-        "loaded": list(map(format_asked, told.loaded)),
-        "rbac": make_roles(told.grants),
-        "rbac_watch": make_roles(told.watch_grants, WATCH_NAME),
+        "loaded": list(map(format_asked, report.loaded)),
+        "rbac": make_roles(report.grants),
+        "rbac_watch": make_roles(report.watch_grants, WATCH_NAME),
     }
 
 
@@ -133,14 +132,14 @@ def _undoer(found: Found, choice: Choice) -> str:
     server = found.asked_by_pods
     owner = server.corefile.owner if server and server.corefile else None
     if owner is not None and owner.habit is Habit.REVERTS:
-        return f"{owner.name} it seems: {owner.remark}"
-    return f"{writer} it seems, who wrote to it besides" if writer else "somebody who left no name"
+        return f"{owner.name}: {owner.remark}"
+    return f"{writer}, which wrote to it too" if writer else "a writer without a name"
 
 
-def _why_still(wrote: bool) -> str:  # one of two sentences
+def _why_still(wrote: bool) -> str:
     if wrote:
         return "a ConfigMap takes up to two minutes to be loaded, and without the plugin reload a restart of CoreDNS"
-    return "a configuration without our marks does; take it out where its owner was given it"
+    return "a configuration without Switchback's markers does; remove it where its owner added it"
 
 
 def _pods_not_ready(server: Server | None) -> str:
@@ -151,9 +150,5 @@ def _pods_not_ready(server: Server | None) -> str:
 
 def _keys(change: ConfigMapChange) -> str:
     if change.removes:
-        return "made for us, and nothing else is in it"
+        return "created by the install, and nothing else is in it"
     return ", ".join(entry.name for entry in (*change.data, *change.annotations) if entry.old != entry.new)
-
-
-def _target(target: ConfigMapKey | None) -> dict[str, str] | None:
-    return None if target is None else {"config_map": str(target.source), "key": target.key}

@@ -1,10 +1,10 @@
-"""The method print: what a person hands to the owner of a cluster's DNS, where an edit by us would be undone.
+"""The method print: the text for the owner of a cluster's DNS, whose controller would undo an edit.
 
-The law: nothing is written; the text is the whole of what the owner's own place takes for it, in that place's own form,
-and what it brings about is what the edit would have. Where a key of our own or a stub domain would stay, that is
-printed, because nobody else writes it. Pure.
+The law: nothing is written. The text is complete and has the form of the place where the owner configures the DNS; its
+effect is that of the edit. If a key of our own or a stub domain would stay, the text is a manifest of that, because no
+other program writes it. Pure.
 
-Where the forms are described:
+Descriptions of the forms:
 
 - docs.aws.amazon.com/eks/latest/userguide/updating-an-add-on.html; the add-on's schema has `corefile`
 - docs.rke2.io/helm and docs.rke2.io/networking/networking_services, the HelmChartConfig of rke2-coredns
@@ -30,42 +30,41 @@ from dnsproxy.corefile.placing import find_site
 from dnsproxy.corefile.plan import Change, plan_install
 from dnsproxy.corefile.stanza import format_address
 from dnsproxy.corefile.zones import ROOT
-from dnsproxy.install.change.edits import Wanted
+from dnsproxy.install.change.config_map import Wanted
 from dnsproxy.install.change.planning import check_loop, plan_apply
-from dnsproxy.install.change.refusal import Refusal, refusal_of
+from dnsproxy.install.change.refusal import ChangeRefused, refusal_of
 from dnsproxy.install.change.routes import find_routes
 from dnsproxy.install.change.zones import check_free, check_named, route_of
-from dnsproxy.install.report.printing_values import chart_values
-from dnsproxy.install.report.printing_yaml import format_json, format_yaml
+from dnsproxy.install.report.printing_values import chart_values, format_json, format_yaml
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """What to hand on."""
+    """The text for the owner."""
 
     text: str
-    """For stdout: YAML, JSON or lines of a Corefile. It ends in a line end."""
+    """For stdout: YAML, JSON or lines of a Corefile, with a final line end."""
     where: str
-    """Where it goes, as a sentence without its end; may hold text from the cluster."""
+    """The place for the text, as a sentence without a full stop; may contain text from the cluster."""
     apply: tuple[str, ...] = ()
-    """Commands that bring it there, in order; NAME and FILE are to be filled in."""
+    """Commands that apply it, in order; the user replaces NAME and FILE."""
     notes: tuple[str, ...] = ()
-    """Sentences without their ends: what works differently than one may think."""
+    """Sentences without a full stop: limits and side effects that a user may not expect."""
 
 
 def print_for(found: Found, choice: Choice, wanted: Wanted) -> Printed:
-    """What to hand to the owner of the DNS that was found. Raises Refusal; nothing may be wanted of `found` any more.
+    """The text for the owner of the DNS in `found`, which has to be read completely. Raises ChangeRefused.
 
-    `choice` is that of the method print, or any other that a person would rather have in other hands.
+    `choice` is the choice of the method print, or of another method whose edit the user wants to leave to the owner.
     """
     server = found.asked_by_pods
     if server is None:
-        raise Refusal(choice.why)
+        raise ChangeRefused(choice.why)
     lasting = choose_method(found)
     if lasting.method in (Method.IMPORT, Method.STUB_DOMAINS):
         return _print_config_map(found, lasting, wanted)
     if server.corefile is None or server.corefile.value is None:
-        raise Refusal(choice.why)
+        raise ChangeRefused(choice.why)
     check_loop(found, wanted)
     form = choice.form or server.corefile.owner.form or Form.STANZA
     printed = _PRINTERS[form](server, server.corefile, wanted)
@@ -73,7 +72,7 @@ def print_for(found: Found, choice: Choice, wanted: Wanted) -> Printed:
 
 
 def _print_config_map(found: Found, choice: Choice, wanted: Wanted) -> Printed:
-    """The keys of a ConfigMap that nobody else writes, such as AKS's and k3s's `coredns-custom`."""
+    """The keys of a ConfigMap that no other program writes, such as `coredns-custom` of AKS and k3s."""
     edits = plan_apply(found, choice, wanted)
     manifests = []
     for change in edits.changes:
@@ -85,8 +84,8 @@ def _print_config_map(found: Found, choice: Choice, wanted: Wanted) -> Printed:
         if annotations:
             metadata["annotations"] = annotations
         manifests.append(format_yaml({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}))
-    where = f"these keys of the ConfigMap, beside those that it has: {choice.target}"
-    # The key `stubDomains` may be somebody's already; what is in it is in the text too.
+    where = f"these keys of the ConfigMap, in addition to its own: {choice.target}"
+    # The key `stubDomains` may belong to another field manager; the text contains its present value.
     force = " --force-conflicts" if choice.method is Method.STUB_DOMAINS else ""
     apply = f"kubectl apply --server-side --field-manager={OUR_MANAGER}{force} -f FILE"
     return Printed("---\n".join(manifests), where, (apply,), edits.notes)
@@ -97,8 +96,8 @@ def _print_eks(server: Server, corefile: FoundCorefile, wanted: Wanted) -> Print
     read = "aws eks describe-addon --cluster-name NAME --addon-name coredns --query addon.configurationValues"
     write = "aws eks update-addon --cluster-name NAME --addon-name coredns"
     notes = (
-        "configuration values are written as a whole: put in again what the first command shows, such as tolerations",
-        "from then on the whole Corefile is yours: EKS adds nothing of its own to it with an upgrade",
+        "configuration values are replaced as a whole: add again what the first command shows, such as tolerations",
+        "from then on the whole Corefile is yours: an upgrade of EKS adds nothing to it",
     )
     return Printed(
         format_json({"corefile": change.new}),
@@ -111,10 +110,10 @@ def _print_eks(server: Server, corefile: FoundCorefile, wanted: Wanted) -> Print
 def _print_kops(server: Server, corefile: FoundCorefile, wanted: Wanted) -> Printed:
     change = _planned(server, corefile, wanted)
     spec = {"spec": {"kubeDNS": {"provider": "CoreDNS", "externalCoreFile": change.new}}}
-    note = "an externalCoreFile is the whole Corefile: kops' other options for it count no more"
+    note = "an externalCoreFile is the whole Corefile: kops ignores its other options for the Corefile"
     return Printed(
         format_yaml(spec),
-        "the kops cluster spec, under spec.kubeDNS, beside what stands there",
+        "the kops cluster spec, under spec.kubeDNS, in addition to its present content",
         ("kops edit cluster --name NAME", "kops update cluster --name NAME --yes"),
         (note, *change.notes),
     )
@@ -126,8 +125,8 @@ def _print_k0s(server: Server, corefile: FoundCorefile, wanted: Wanted) -> Print
     patch = {"type": "merge", "content": format_yaml({"data": {corefile.key: change.new}})}
     spec = {"spec": {"network": {"coreDNS": {"patches": [{"target": target, "patch": patch}]}}}}
     notes = (
-        "k0s calls the patches of its components experimental, and older versions have none",
-        "the patch holds the whole Corefile: with an upgrade of k0s, compare it with that of the new version",
+        "k0s calls patches of its components experimental, and older versions have none",
+        "the patch holds the whole Corefile: when you upgrade k0s, compare it with that of the new version",
     )
     return Printed(
         format_yaml(spec),
@@ -141,7 +140,7 @@ def _print_values(server: Server, corefile: FoundCorefile, wanted: Wanted) -> Pr
     change = _planned(server, corefile, wanted)
     return Printed(
         format_yaml(_values_of(change, corefile)),
-        "the values of the coredns Helm chart; where it is a part of another chart, under its name there",
+        "the values of the coredns Helm chart; if it is a part of another chart, under its name there",
         ("helm upgrade NAME coredns/coredns --namespace NAMESPACE --reuse-values -f FILE",),
         (_WHOLE_LIST, *change.notes),
     )
@@ -155,17 +154,17 @@ def _print_rke2(server: Server, corefile: FoundCorefile, wanted: Wanted) -> Prin
         "metadata": {"name": "rke2-coredns", "namespace": "kube-system"},
         "spec": {"valuesContent": format_yaml(_values_of(change, corefile))},
     }
-    note = "where a HelmChartConfig rke2-coredns is there already, put the values into its valuesContent"
+    note = "if there is a HelmChartConfig rke2-coredns already, put the values into its valuesContent"
     return Printed(
         format_yaml(config),
-        "a HelmChartConfig, which RKE2 puts over the values of its own chart",
+        "a HelmChartConfig, which overrides the values of RKE2's own chart",
         ("kubectl get helmchartconfig -n kube-system rke2-coredns -o yaml", "kubectl apply -f FILE"),
         (note, _WHOLE_LIST, *change.notes),
     )
 
 
 def _print_openshift(_server: Server, corefile: FoundCorefile, wanted: Wanted) -> Printed:
-    check_named(wanted.zones, "the DNS operator takes servers for zones, and none for .")
+    check_named(wanted.zones, "the DNS operator accepts servers for zones, but not for .")
     routes = find_routes(corefile)
     check_free(wanted.zones, routes)
     addresses = [format_address(address) for address in wanted.addresses]
@@ -180,14 +179,14 @@ def _print_openshift(_server: Server, corefile: FoundCorefile, wanted: Wanted) -
         "metadata": {"name": "default"},
         "spec": {"servers": [server_of_ours]},
     }
-    notes = ["servers is one list: put ours beside those that stand there"]
+    notes = ["servers is one list: add this one to the servers there"]
     if not known:
         notes.append(
-            "there is no second choice, because a server of the DNS operator takes addresses alone: while no dnsproxy "
-            "is there, names of these zones do not resolve; add your resolvers' addresses behind ours"
+            "there is no second upstream, because a server of the DNS operator accepts only addresses: while no "
+            "dnsproxy runs, names of these zones do not resolve; add the addresses of your resolvers after dnsproxy's"
         )
     if len(known) + len(addresses) > _OPENSHIFT_UPSTREAMS:
-        raise Refusal(f"the DNS operator takes {_OPENSHIFT_UPSTREAMS} upstreams, and these would be more")
+        raise ChangeRefused(f"the DNS operator accepts at most {_OPENSHIFT_UPSTREAMS} upstreams, and these are more")
     return Printed(
         format_yaml(spec),
         "the DNS operator's custom resource",
@@ -202,12 +201,12 @@ def _print_stanza(server: Server, corefile: FoundCorefile, wanted: Wanted) -> Pr
     begin = next(at for at, line in enumerate(lines) if BEGIN in line)
     end = next(at for at, line in enumerate(lines) if END in line)
     text = "".join(lines[begin : end + 1])
-    # A directive may stand on the line of its block's brace, and so may our marker then.
+    # A directive may stand on the line of its block's brace; then the marker stands there too.
     text = text[text.index(BEGIN) :] if lines[begin].strip() != BEGIN else text
     bare = without_region(parse_corefile(corefile.text))
     site = find_site(bare, wanted.zones or (ROOT,))
     line = bare.tokens[site.index].line
-    where = f"the block of ., right before line {line} of {corefile.key} in ConfigMap {corefile.source}, at its owner's"
+    where = f"the owner's source of {corefile.key} in ConfigMap {corefile.source}: block of ., right before line {line}"
     return Printed(text.replace("\r\n", "\n"), where, (), change.notes)
 
 
@@ -220,12 +219,12 @@ _PRINTERS: Final[dict[Form, Callable[[Server, FoundCorefile, Wanted], Printed]]]
     Form.HELM_VALUES: _print_values,
     Form.STANZA: _print_stanza,
 }
-_WHOLE_LIST: Final = "servers is one list, and this one takes the place of yours: comments are lost, all else is in it"
+_WHOLE_LIST: Final = "servers is one list, and this one replaces yours: it contains everything except comments"
 _OPENSHIFT_UPSTREAMS: Final = 15
 
 
 def _planned(server: Server, corefile: FoundCorefile, wanted: Wanted) -> Change:
-    """The whole Corefile with our stanza."""
+    """The whole Corefile with the stanza."""
     zones = wanted.zones or (ROOT,)
     try:
         return plan_install(corefile.text, addresses=wanted.addresses, zones=zones, coredns_version=server.version)
@@ -240,5 +239,5 @@ def _values_of(change: Change, corefile: FoundCorefile) -> dict[str, Any]:
         raise _refusal(error, corefile) from None
 
 
-def _refusal(error: CorefileError, corefile: FoundCorefile) -> Refusal:
+def _refusal(error: CorefileError, corefile: FoundCorefile) -> ChangeRefused:
     return refusal_of(error, f"{corefile.key} in ConfigMap {corefile.source}")

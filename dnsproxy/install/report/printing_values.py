@@ -1,14 +1,17 @@
 """A Corefile as values of the coredns Helm chart, which renders its Corefile from them (github.com/coredns/helm).
 
-The law: what the chart renders from the values is what CoreDNS read in the Corefile; what the values cannot say is
-refused. Comments are lost but for our markers: a plugin that is named like one is rendered as a line of its own, and so
-`dnsproxy status` finds what was installed this way. Pure.
+The law: the Corefile that the chart renders from the values means the same to CoreDNS; what the values cannot express
+is refused. Comments are lost, except the markers: a plugin named like a marker is rendered as a line of its own, so
+that `dnsproxy status` finds the stanza. YAML and JSON read back as the same values, character by character. Pure.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, Final
+
+import yaml
 
 from dnsproxy.corefile.forward import written
 from dnsproxy.corefile.markers import BEGIN, END, Region, find_region
@@ -20,9 +23,9 @@ _STEP: Final = "    "
 
 
 def chart_values(corefile: Corefile) -> dict[str, Any]:
-    """The values `servers`, and `extraConfig` where files are imported between the blocks.
+    """The values `servers`, and `extraConfig` if files are imported between the blocks.
 
-    Raises CorefileError where the chart has no value for something.
+    Raises CorefileError if the chart has no value for a part of the Corefile.
     """
     if corefile.snippets:
         raise _unsaid(corefile.snippets[0].line, f"the snippet {shown(corefile.snippets[0].name)}")
@@ -40,10 +43,10 @@ def _server(block: ServerBlock, region: Region | None) -> dict[str, Any]:
     schemes = {key.origin.scheme for key in block.keys}
     if None in [key.origin.zone for key in block.keys] or schemes != {DNS_SCHEME} or len(ports) != 1:
         raise _unsaid(block.line, f"a server block such as {shown(block.keys[0].text)}")
-    # The chart writes the port behind the last zone alone, so each but that one would be on port 53.
+    # The chart writes the port after the last zone only; the other zones would be on port 53.
     if len(block.keys) > 1 and ports != {53}:
         raise _unsaid(block.line, "several zones on another port than 53")
-    # The scheme and use_tcp are what every version of the chart opens both protocols for in the Service.
+    # With the scheme and use_tcp, every version of the chart opens both protocols in the Service.
     zones = [{"zone": key.origin.zone, "scheme": "dns://", "use_tcp": True} for key in block.keys]
     return {"zones": zones, "port": ports.pop(), "plugins": list(_plugins(block, region))}
 
@@ -80,3 +83,24 @@ def _plugin(entry: Directive | Import) -> dict[str, str]:
 
 def _unsaid(line: int, what: str) -> CorefileError:
     return CorefileError(line, f"the values of the coredns Helm chart cannot say {what}")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts with line ends as literal blocks, if YAML allows it."""
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+def format_yaml(value: Any) -> str:
+    """YAML in block style, without folded lines."""
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, default_flow_style=False, width=2**31, allow_unicode=True)
+
+
+def format_json(value: Any) -> str:
+    """JSON with two spaces a level and a final line end."""
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

@@ -1,7 +1,7 @@
-"""Rights: the RBAC that reading, writing and watching a plan takes, as Roles that name every object that can be named.
+"""The RBAC that a plan takes to read, write and watch, as Roles that name every object that can be named.
 
-The law: who has these rights may do all of it, and nothing else; a list cannot be granted by name, so it is granted for
-its namespace. https://kubernetes.io/docs/reference/access-authn-authz/rbac/ Pure.
+The law: these rights allow the whole plan and nothing else. RBAC cannot grant `list` by name, so it is granted for a
+namespace. https://kubernetes.io/docs/reference/access-authn-authz/rbac/ Pure.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Grant:
 
 
 def grants_of(asked: Iterable[Request], changes: Iterable[ConfigMapChange]) -> tuple[Grant, ...]:
-    """What it takes to ask and to write this."""
+    """The rights to read these requests and to write these changes."""
     read = [Grant(one.namespace, one.kind.group, one.kind.plural, one.name, one.verb) for one in asked]
     written = [
         Grant(change.source.namespace, CONFIG_MAP.group, CONFIG_MAP.plural, change.source.name, verb)
@@ -46,9 +46,9 @@ def grants_of(asked: Iterable[Request], changes: Iterable[ConfigMapChange]) -> t
 
 
 def watch_grants_of(asked: Iterable[Request], changes: Iterable[ConfigMapChange]) -> tuple[Grant, ...]:
-    """What it takes besides to follow what was asked, and to make Events beside what is written.
+    """The additional rights to watch what was read, and to create Events for what is written.
 
-    Who lists and watches one object by a field selector needs the right for its name alone.
+    To list and watch one object by a field selector takes the right for its name only.
     """
     watched_requests = followed(asked)
     watched = [
@@ -62,7 +62,7 @@ def watch_grants_of(asked: Iterable[Request], changes: Iterable[ConfigMapChange]
 
 
 def make_roles(grants: Iterable[Grant], name: str = NAME) -> list[dict[str, Any]]:
-    """A Role for each namespace, and a ClusterRole for what is asked in all of them."""
+    """A Role for each namespace, and a ClusterRole for requests in all namespaces."""
     by_namespace: dict[str, list[Grant]] = {}
     for grant in grants:
         by_namespace.setdefault(grant.namespace, []).append(grant)
@@ -70,7 +70,7 @@ def make_roles(grants: Iterable[Grant], name: str = NAME) -> list[dict[str, Any]
 
 
 def format_roles(grants: Iterable[Grant], name: str = NAME) -> str:
-    """The same as YAML documents."""
+    """The Roles as YAML documents."""
     return yaml.safe_dump_all(make_roles(grants, name), explicit_start=True, sort_keys=False)
 
 
@@ -85,7 +85,7 @@ def _role(name: str, namespace: str, grants: list[Grant]) -> dict[str, Any]:
 
 
 def _rules(grants: list[Grant]) -> list[dict[str, Any]]:
-    """One rule for the names that have the same verbs, and one for each kind that is listed."""
+    """One rule for the names with the same verbs, and one for each kind to list."""
     verbs: dict[tuple[str, str, str | None], set[str]] = {}
     for grant in grants:
         verbs.setdefault((grant.group, grant.plural, grant.name), set()).add(grant.verb)

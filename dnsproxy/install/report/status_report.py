@@ -1,7 +1,7 @@
-"""The status report: a table for people, a document for programs.
+"""The status report as a table for users and as a JSON document for programs.
 
-The law: both tell the same report; a row says what was looked at, how it stands in one word, and what was seen, and no
-meaning is in a colour alone. Text from the cluster is escaped. Pure.
+The law: both show the same report. A row names its subject, its state in one word, and details; no meaning is in a
+colour alone. Text from the cluster is escaped in the table. Pure.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult
 from dnsproxy.cluster_dns.traces import Trace
 from dnsproxy.corefile.model import Scope
 from dnsproxy.corefile.stanza import format_address
-from dnsproxy.install.report.verdict import Report, Verdict
+from dnsproxy.install.report.verdict import StatusReport, Verdict
 from sidecar.values.text import one_line
 
 _MOST_FAULTS: Final = 20
@@ -32,21 +32,21 @@ class Row(NamedTuple):
 
     what: str
     state: str
-    """`ok`, `no`, `part`, `?`, or empty for what is neither good nor bad."""
+    """`ok`, `no`, `part`, `?`, or empty if it is neither good nor bad."""
     detail: str
 
 
 _STATES: Final = {Presence.YES: "ok", Presence.PARTLY: "part", Presence.NO: "no", Presence.SILENT: "?"}
 
 
-def format_rows(report: Report) -> list[Row]:
-    """The table, its text escaped."""
+def format_rows(report: StatusReport) -> list[Row]:
+    """The table, with escaped text."""
     rows = [*_found(report.found), *_chosen(report), *_installed(report), *_faults(report.found)]
     return [Row(row.what, row.state, one_line(row.detail)) for row in rows]
 
 
-def format_document(report: Report, verdict: Verdict) -> dict[str, Any]:
-    """The same as JSON values; names and texts as the cluster has them."""
+def format_document(report: StatusReport, verdict: Verdict) -> dict[str, Any]:
+    """The report as JSON values; names and texts as they are in the cluster."""
     found = report.found
     return {
         "status": verdict.status,
@@ -66,14 +66,14 @@ def format_document(report: Report, verdict: Verdict) -> dict[str, Any]:
             "method": report.choice.method.value if report.choice.method else None,
             "why": report.choice.why,
             "what_else": list(report.choice.what_else),
-            "target": _target(report.choice.target),
+            "target": format_target(report.choice.target),
             "form": report.choice.form.value if report.choice.form else None,
             "needs_zones": report.choice.needs_zones,
         },
         "installed": [
             {
                 "method": trace.method.value,
-                "target": _target(trace.target),
+                "target": format_target(trace.target),
                 "zones": list(trace.zones),
                 "addresses": list(map(str, trace.addresses)),
                 "fault": trace.fault,
@@ -100,8 +100,8 @@ def _found(found: Found) -> Iterator[Row]:
     if found.node_local is not None:
         yield from _rows_of_server("node-local", found.node_local.server)
         at = ", ".join(found.node_local.addresses) or "an unknown address"
-        asks = "forwards" if found.node_local.passes_on else "does not forward"
-        yield Row("", "", f"pods ask it at {at}; it {asks} public names to the cluster's DNS")
+        verb = "forwards" if found.node_local.passes_on else "does not forward"
+        yield Row("", "", f"pods ask it at {at}; it {verb} public names to the cluster's DNS")
 
 
 def _rows_of_server(what: str, server: Server) -> Iterator[Row]:
@@ -129,7 +129,7 @@ def _rows_of_corefile(corefile: FoundCorefile) -> Iterator[Row]:
 
 
 def _rows_of_stubs(stub: StubDomains) -> Iterator[Row]:
-    there = "" if stub.source.exists else ", which is not there yet"
+    there = "" if stub.source.exists else ", which does not exist yet"
     zones = f"{len(stub.zones)} stub domains" if len(stub.zones) != 1 else "1 stub domain"
     yield Row("  stubDomains", "ok" if stub.readable else "no", f"{zones} in ConfigMap {stub.source}{there}")
 
@@ -142,16 +142,16 @@ def _hook(hook: Hook) -> str:
     place = f"{hook.pattern} (line {hook.line}, {_SCOPES[hook.scope]})"
     if hook.trouble:
         return f"{place}: {hook.trouble}"
-    there = "" if hook.source is None or hook.source.exists else ", which is not there yet"
-    late = "" if hook.takes_forward else "; a forward in it is never asked, for one before it takes every query"
+    there = "" if hook.source is None or hook.source.exists else ", which does not exist yet"
+    late = "" if hook.takes_forward else "; a forward in it is never asked, because one before it takes every query"
     return f"{place}: ConfigMap {hook.source}{there}{late}"
 
 
-def _chosen(report: Report) -> Iterator[Row]:
+def _chosen(report: StatusReport) -> Iterator[Row]:
     choice = report.choice
     form = f" of {choice.form.value}" if choice.form else ""
     yield Row("method", "ok" if choice.method else "no", f"{choice.method.value if choice.method else 'none'}{form}")
-    # The faults have rows of their own.
+    # Faults have rows of their own.
     if choice.method is not None or not report.found.faults:
         yield Row("", "", choice.why)
     if choice.target is not None:
@@ -160,12 +160,12 @@ def _chosen(report: Report) -> Iterator[Row]:
         yield Row("", "", text)
 
 
-def _installed(report: Report) -> Iterator[Row]:
+def _installed(report: StatusReport) -> Iterator[Row]:
     for trace in report.traces:
         yield Row("installed", "no" if trace.fault else "ok", _trace(trace))
     if not report.traces:
-        yield Row("installed", "no", "nothing with our marks")
-    yield from _asks("loaded", report.loaded, "there is nothing to ask")
+        yield Row("installed", "no", "nothing has Switchback's markers")
+    yield from _asks("loaded", report.loaded, "no address of the cluster's DNS is known")
     yield from _asks("dnsproxy", report.answers, "no address of it is known")
 
 
@@ -251,12 +251,13 @@ def _corefile(corefile: FoundCorefile) -> dict[str, Any]:
     }
 
 
-def _target(target: ConfigMapKey | None) -> dict[str, str] | None:
+def format_target(target: ConfigMapKey | None) -> dict[str, str] | None:
+    """The ConfigMap and key that a method writes, as JSON values."""
     return None if target is None else {"config_map": str(target.source), "key": target.key}
 
 
 def format_asked(asked: ProbeResult) -> dict[str, Any]:
-    """What one server said, as JSON values."""
+    """The answers of one server as JSON values."""
     return {
         "endpoint": str(asked.endpoint),
         "zone": asked.zone,

@@ -1,6 +1,6 @@
-"""Status: what was found, what is installed, whether it is loaded, whether dnsproxy answers; and the verdict.
+"""The verdict on a cluster: whether the stanza is installed, whether it is loaded, and if not, why.
 
-The law: `written` and `loaded` are different things, and what could not be looked at is neither yes nor no. The verdict
+The law: `written` and `loaded` are different states, and what could not be read is neither yes nor no. The verdict
 follows from the report alone. Text from the cluster is escaped before it is shown. Pure.
 """
 
@@ -20,54 +20,54 @@ from sidecar.values.errors import ExitStatus
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """All that `dnsproxy status` tells."""
+class StatusReport:
+    """All that `dnsproxy status` shows."""
 
     found: Found
     choice: Choice
     traces: tuple[Trace, ...]
     loaded: tuple[ProbeResult, ...]
-    """The cluster's DNS, asked for the zones that are installed, else for the root."""
+    """The answers of the cluster's DNS for the installed zones, or for the root if there are none."""
     answers: tuple[ProbeResult, ...]
-    """dnsproxy, asked directly; empty where no address of it is known."""
+    """The answers of dnsproxy itself; empty if no address of it is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What it all comes to."""
+    """The result of a run."""
 
     status: int
-    """The exit status: 0 installed and loaded, 1 not, or not fully, 3 could not look."""
+    """The exit status: 0 installed and loaded, 1 not or not completely, 3 unknown."""
     text: str
-    """One sentence without its end."""
+    """One sentence without a full stop."""
 
 
-def judge(report: Report) -> Verdict:
-    """The verdict, the worst that is known first."""
+def judge(report: StatusReport) -> Verdict:
+    """The verdict: the worst that is known."""
     blocked = next((fault for fault in report.found.faults if fault.blame is Blame.ACCESS), None)
     if blocked is not None:
-        return Verdict(ExitStatus.UNKNOWN, f"could not look at everything: {blocked}")
+        return Verdict(ExitStatus.UNKNOWN, f"could not read everything: {blocked}")
     states = {asked.state for asked in report.loaded}
     damaged = next((trace for trace in report.traces if trace.fault), None)
     if damaged is not None:
         return Verdict(ExitStatus.NO, f"installed, and damaged: {damaged.target}: {damaged.fault}")
     if Presence.YES in states and not states & {Presence.NO, Presence.PARTLY}:
-        by = "" if report.traces else ", by a configuration without our marks"
+        by = "" if report.traces else ", by a configuration without Switchback's markers"
         return Verdict(ExitStatus.DONE, f"installed and loaded: the cluster's DNS asks dnsproxy{by}")
     if not report.traces:
         return _judge_without_marks(report, states)
     if states & {Presence.NO, Presence.PARTLY} or not states:
         return Verdict(ExitStatus.NO, f"written, not loaded: {'; '.join(_causes(report))}")
     where = ", ".join(format_address(asked.endpoint) for asked in report.loaded)
-    text = f"written; whether it is loaded cannot be told from here, since {where} does not answer"
+    text = f"written; whether it is loaded is unknown, because {where} does not answer from here"
     return Verdict(ExitStatus.UNKNOWN, f"{text}: run this in a pod")
 
 
-def _judge_without_marks(report: Report, states: set[Presence]) -> Verdict:
+def _judge_without_marks(report: StatusReport, states: set[Presence]) -> Verdict:
     text = f"not installed; {_offer(report.choice)}"
     if states == {Presence.SILENT} and report.choice.method is Method.PRINT:
-        # What an owner renders from its own settings has lost our marks on the way.
-        reason = "nothing bears our marks, and whether the owner was given a stanza cannot be told from here"
+        # A configuration that its owner renders from settings has lost the markers.
+        reason = "nothing has Switchback's markers, and whether the owner was given a stanza is unknown from here"
         return Verdict(ExitStatus.UNKNOWN, f"{reason}: run this in a pod")
     return Verdict(ExitStatus.NO, text)
 
@@ -79,25 +79,25 @@ def _offer(choice: Choice) -> str:
     return f"the method {choice.method.value}{form} fits"
 
 
-def _causes(report: Report) -> Iterator[str]:
-    """Why what is written may not be loaded, the likeliest first."""
+def _causes(report: StatusReport) -> Iterator[str]:
+    """Reasons why a written stanza may not be loaded, the likeliest first."""
     direct = {asked.state for asked in report.answers}
     if direct and direct <= {Presence.NO, Presence.SILENT}:
         asked = ", ".join(dict.fromkeys(format_address(one.endpoint) for one in report.answers))
-        yield f"dnsproxy does not answer at {asked}, so its second choice does"
+        yield f"dnsproxy does not answer at {asked}, so the second upstream does"
     server = report.found.asked_by_pods
     corefile = server.corefile if server else None
     targets = {str(trace.target.source) for trace in report.traces}
     for hook in corefile.hooks if corefile else ():
         if hook.scope is Scope.ROOT_PLUGINS and not hook.takes_forward and _stands_at(hook.path, report.traces):
-            yield f"import {hook.pattern} stands behind a forward that takes every query"
+            yield f"import {hook.pattern} stands after a forward that takes every query"
     if corefile is not None and not corefile.reloads:
         yield f"there is no reload plugin: restart {server}"
     if corefile is not None and not corefile.updates and str(corefile.source) in targets:
         yield f"{corefile.path} is mounted by subPath: restart {server}"
     if any(asked.state is Presence.PARTLY for asked in report.loaded):
         yield "some pods have loaded it and others not yet"
-    yield "a ConfigMap takes up to two minutes to be loaded, and one that CoreDNS refuses never is (see its log)"
+    yield "a ConfigMap takes up to two minutes to be loaded; CoreDNS never loads one with an error (see its log)"
 
 
 def _stands_at(path: str, traces: Sequence[Trace]) -> bool:

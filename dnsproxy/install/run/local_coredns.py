@@ -1,7 +1,7 @@
-"""Trying: has a CoreDNS of this computer load a Corefile, before and after a change, where there is one on the PATH.
+"""Lets a CoreDNS of this computer, if one is on the PATH, load a Corefile before and after a change.
 
-The law: it listens on free ports of loopback for the moment until it says that it is ready, is ended with certainty,
-and takes a bounded time. What it refused before the change already tells nothing about the change.
+The law: that CoreDNS listens on free loopback ports until it reports that it is ready, is always ended, and runs for a
+bounded time. If it rejects the Corefile before the change, nothing is known about the change.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from dnsproxy.install.change.trial_corefile import Trial
 
 PROGRAM: Final = "coredns"
 START_SECONDS: Final = 20.0
-"""From its start to its banner; a fraction of a second on an idle machine."""
-_TRIES: Final = 3
+"""Seconds from its start to its banner; a fraction of a second on an idle machine."""
+_ATTEMPTS: Final = 3
 _BANNER: Final = re.compile(rb"(?m)^CoreDNS-([0-9]+)\.([0-9]+)\.([0-9]+)")
 _IN_USE: Final = b"address already in use"
 _LARGEST: Final = 64 << 10
@@ -33,14 +33,14 @@ _LARGEST: Final = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What came of a trial."""
+    """The result of a trial."""
 
     refused: str = ""
-    """What CoreDNS said against the changed Corefile; empty where it took it, or nothing was learned."""
+    """Why CoreDNS rejects the changed Corefile; empty if it accepts it, or the trial has no result."""
     untried: str = ""
-    """Why nothing was learned; empty where something was."""
+    """Why the trial has no result; empty if it has one."""
     version: Version | None = None
-    """Of the CoreDNS that was asked."""
+    """The version of the local CoreDNS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +51,17 @@ class _Run:
     @property
     def last_line(self) -> str:
         lines = [line for line in self.said.decode(errors="replace").splitlines() if line.strip()]
-        return lines[-1].strip() if lines else f"it said nothing within {START_SECONDS:g} s"
+        return lines[-1].strip() if lines else f"no output within {START_SECONDS:g} s"
 
 
 async def try_change(before: Trial, after: Trial) -> Tried | None:
-    """What a local CoreDNS says of a change; None where there is no CoreDNS on the PATH."""
+    """The result of loading a change; None if there is no CoreDNS on the PATH."""
     program = shutil.which(PROGRAM)
     if program is None:
         return None
     first = await _run(program, before)
     if first.version is None:
-        return Tried(untried=f"{program} does not load the Corefile as it is: {first.last_line}")
+        return Tried(untried=f"{program} does not load the Corefile from before the change: {first.last_line}")
     second = await _run(program, after)
     if second.version is not None:
         return Tried(version=second.version)
@@ -70,25 +70,25 @@ async def try_change(before: Trial, after: Trial) -> Tried | None:
 
 async def _run(program: str, trial: Trial) -> _Run:
     run = _Run()
-    for _ in range(_TRIES):
+    for _ in range(_ATTEMPTS):
         with tempfile.TemporaryDirectory(prefix="switchback-") as folder:
             path = Path(folder) / "Corefile"
             path.write_text(trial.format(_free_ports(trial.ports)), encoding="utf-8", errors="surrogateescape")
             run = await _start([program, "-conf", str(path)], folder)
-        # Somebody else took the port since it was looked for.
+        # Another process took the port after it was found free.
         if _IN_USE not in run.said:
             break
     return run
 
 
 async def _start(command: Sequence[str], folder: str) -> _Run:
-    """It until its banner, its end, or the end of its time."""
+    """Run it until its banner, its end, or the end of its time."""
     try:
         process = await trio.lowlevel.open_process(
             command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
     except OSError as error:
-        return _Run(said=f"it does not start: {error.strerror}".encode())
+        return _Run(said=f"it cannot be started: {error.strerror}".encode())
     output = process.stdout
     if output is None:
         raise RuntimeError("its output is not piped")
@@ -108,7 +108,7 @@ async def _start(command: Sequence[str], folder: str) -> _Run:
 
 
 def _free_ports(ports: Sequence[int]) -> Mapping[int, int]:
-    """Ports of loopback that are free for UDP and TCP; all are held at once, so they differ."""
+    """Loopback ports that are free for UDP and TCP; all are bound at the same time, so they differ."""
     with ExitStack() as stack:
         return {port: _free_port(stack) for port in ports}
 

@@ -1,6 +1,7 @@
-"""Surveying: reads all that an install rests on: the cluster's DNS, dnsproxy's own Service, the zones.
+"""Survey: reads everything that an install depends on: the cluster's DNS, dnsproxy's own Service, the zones.
 
-The law: only GET; everything is read anew each time, so a plan never rests on what was seen before a write.
+The law: a survey sends GET requests only, and reads everything again each time, so that a plan never depends on a state
+from before a write.
 """
 
 from __future__ import annotations
@@ -27,34 +28,34 @@ _ALL_INGRESSES: Final = Request(INGRESS, "")
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What a person asks for."""
+class InstallRequest:
+    """What a user wants to install, and where."""
 
     where: ServiceRef
     own: ObjectRef
-    """dnsproxy's Service, which is asked where no address is given."""
+    """dnsproxy's Service, the source of the addresses if none are given."""
     method: Method | None = None
-    """None: the one that fits."""
+    """None: the method that fits."""
     addresses: tuple[Endpoint, ...] = ()
     zones: tuple[str, ...] = ()
-    """Empty: every name, or the zones of the live hostnames where the method needs some."""
+    """Empty: every name, or, if the method needs zones, those of the live hostnames."""
     admin: Endpoint | None = None
-    """A running dnsproxy whose table gives the zones; without it the Ingresses of the cluster do."""
+    """The admin port of a running dnsproxy, whose table gives the zones; None: the Ingresses of the cluster do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What was read for an order."""
+    """What was read for a request."""
 
     found: Found
     choice: Choice
     own: FoundOwn | None
-    """None where addresses were given."""
+    """None if addresses were given."""
     zones: tuple[str, ...]
     zones_from: str
-    """Where the zones come from, for people; empty where a person named them, or none are needed."""
+    """The source of the zones, for messages; empty if the user named them, or none are needed."""
     asked: tuple[Request, ...]
-    """Everything that was read of the API server."""
+    """All requests to the API server."""
 
     @property
     def cluster_dns(self) -> tuple[str, ...]:
@@ -62,22 +63,22 @@ class Survey:
         return self.found.addresses
 
 
-async def survey(client: ApiClient, order: Order) -> Survey:
-    """All that an install by this order rests on. Raises StartError with status 3."""
-    found = await discover(client, order.where)
-    choice = choose_method(found, order.method)
-    own = None if order.addresses else await read_own(client, order.own, found.addresses)
+async def survey(client: ApiClient, request: InstallRequest) -> Survey:
+    """Everything that an install for this request depends on. Raises StartError with status 3."""
+    found = await discover(client, request.where)
+    choice = choose_method(found, request.method)
+    own = None if request.addresses else await read_own(client, request.own, found.addresses)
     asked = [*found.asked, *(own.asked if own else ())]
-    zones, zones_from = order.zones, ""
+    zones, zones_from = request.zones, ""
     if not zones and _needs_zones(found, choice):
-        hostnames, zones_from = await _read_hostnames(client, order.admin)
+        hostnames, zones_from = await _read_hostnames(client, request.admin)
         zones = registrable_zones(hostnames)
-        asked += [] if order.admin else [_ALL_INGRESSES]
+        asked += [] if request.admin else [_ALL_INGRESSES]
     return Survey(found, choice, own, zones, zones_from, tuple(asked))
 
 
 def _needs_zones(found: Found, choice: Choice) -> bool:
-    """What is printed may be for a place that takes zones alone."""
+    """Whether zones are needed: also by the place that a printed text is for."""
     if choice.method is not Method.PRINT:
         return choice.needs_zones
     return choice.form is Form.OPENSHIFT_DNS or choose_method(found).needs_zones
@@ -88,7 +89,7 @@ async def _read_hostnames(client: ApiClient, admin: Endpoint | None) -> tuple[It
         try:
             rows = parse_listing(await ask(admin, "/table", program="dnsproxy serve")).names
         except ValueError as error:
-            text = f"--admin {admin}: the answer is not what `dnsproxy serve` of this version gives ({error})"
+            text = f"--from {admin}: the answer is not that of a `dnsproxy serve` of this version ({error})"
             raise StartError(text, status=ExitStatus.UNKNOWN) from None
         return [row.hostname for row in rows], f"the table of the dnsproxy at {admin}"
     answers = await gather(client, lambda answers: () if _ALL_INGRESSES in answers else (_ALL_INGRESSES,))

@@ -1,7 +1,7 @@
-"""Proving: asks the cluster's DNS again and again until dnsproxy answers through it, or no longer does.
+"""Waits until the cluster's DNS has loaded the stanza, or has dropped it.
 
-The law: it ends as soon as every server that is asked says what is hoped for, or when its time is over; who can never
-be reached from here is not waited for.
+The law: the wait ends as soon as every server that answers is in the expected state, or when its time is over. A server
+that cannot be reached from here is not waited for.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ LOADED: Final = frozenset([Presence.YES])
 GONE: Final = frozenset([Presence.NO])
 
 Progress = Callable[[float, Sequence[ProbeResult]], None]
-"""Told the seconds since the beginning and what was said last."""
+"""Called with the seconds since the start and the last answers."""
 
 
 async def is_reachable(endpoints: Sequence[Endpoint], zones: Sequence[str]) -> bool:
-    """Whether anything at all answers there."""
+    """Whether any of the servers answers at all."""
     asked = await ask_all(endpoints, zones[:1], Patience(times=2))
     return any(one.state is not Presence.SILENT for one in asked)
 
 
-async def prove(
+async def wait_loaded(
     endpoints: Sequence[Endpoint],
     zones: Sequence[str],
-    hoped: frozenset[Presence],
+    expected: frozenset[Presence],
     *,
     seconds: float,
     progress: Progress,
 ) -> tuple[ProbeResult, ...]:
-    """What the servers said last: at the latest what they say when the time is over."""
+    """The last answers: those in the expected state, or those at the end of the time."""
     start = trio.current_time()
     while True:
         asked = await ask_all(endpoints, zones)
         passed = trio.current_time() - start
-        # A family that does not lead anywhere from here is no reason to wait.
+        # An address family without a route from here is no reason to wait.
         states = {one.state for one in asked} - {Presence.SILENT}
-        if (states and states <= hoped) or passed >= seconds:
+        if (states and states <= expected) or passed >= seconds:
             return asked
         progress(passed, asked)
         await trio.sleep(min(PAUSE_SECONDS, max(0.0, seconds - passed)))

@@ -19,7 +19,7 @@ LONGEST: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class Fight:
+class Backoff:
     """What became of the stanza so far; times are seconds of one clock."""
 
     losses: int = 0
@@ -28,22 +28,22 @@ class Fight:
     """None while it does not stand."""
 
 
-def stood(fight: Fight, now: float) -> Fight:
+def stood(backoff: Backoff, now: float) -> Backoff:
     """The stanza is seen, or was just written."""
-    if fight.stands_since is None:
-        return Fight(fight.losses, now)
-    return Fight(0, fight.stands_since) if now - fight.stands_since >= QUIET else fight
+    if backoff.stands_since is None:
+        return Backoff(backoff.losses, now)
+    return Backoff(0, backoff.stands_since) if now - backoff.stands_since >= QUIET else backoff
 
 
-def lost(fight: Fight, now: float) -> Fight:
+def lost(backoff: Backoff, now: float) -> Backoff:
     """It is seen to be gone or changed; once for each time that it stood."""
-    if fight.stands_since is None:
-        return fight
-    return Fight(fight.losses + 1 if now - fight.stands_since < QUIET else 0)
+    if backoff.stands_since is None:
+        return backoff
+    return Backoff(backoff.losses + 1 if now - backoff.stands_since < QUIET else 0)
 
 
-def wait_of(fight: Fight) -> float:
+def wait_of(backoff: Backoff) -> float:
     """Seconds to wait before it is written again."""
-    beyond = fight.losses - FREE
+    beyond = backoff.losses - FREE
     # A power of two that no float holds is never asked for.
     return min(LONGEST, FIRST * 2.0 ** min(beyond - 1, 16)) if beyond > 0 else 0.0

@@ -23,7 +23,7 @@ _SECONDS: Final = 10.0
 log = structlog.get_logger("dnsproxy.install")
 
 
-class _Told(NamedTuple):
+class _Queued(NamedTuple):
     about: About
     reason: Reason
     note: str
@@ -31,21 +31,21 @@ class _Told(NamedTuple):
     time: datetime
 
 
-class Teller:
+class EventRecorder:
     """Takes what is to be told, and tells it while it runs."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
         self._limit = Limit()
         self._failed = ""
-        self._send, self._receive = trio.open_memory_channel[_Told](_QUEUED)
+        self._send, self._receive = trio.open_memory_channel[_Queued](_QUEUED)
 
-    def tell(self, about: About, reason: Reason, note: str) -> None:
+    def record(self, about: About, reason: Reason, note: str) -> None:
         """Tell it soon, unless the same was told a moment ago."""
         self._limit, kept = admit(self._limit, reason, trio.current_time())
         if kept is not None:
             try:
-                self._send.send_nowait(_Told(about, reason, note, kept, datetime.now(UTC)))
+                self._send.send_nowait(_Queued(about, reason, note, kept, datetime.now(UTC)))
             except trio.WouldBlock:
                 # The API server is away, and the log has it.
                 return
@@ -55,16 +55,18 @@ class Teller:
         while True:
             await self._make(await self._receive.receive())
 
-    async def _make(self, told: _Told) -> None:
+    async def _make(self, queued: _Queued) -> None:
         instance = os.uname().nodename
-        body = make_event(told.about, told.reason, told.note, kept=told.kept, time=told.time, instance=instance)
+        body = make_event(
+            queued.about, queued.reason, queued.note, kept=queued.kept, time=queued.time, instance=instance
+        )
         try:
             await self._client.change(
-                "POST", event_path(told.about), {}, body, content_type="application/json", seconds=_SECONDS
+                "POST", event_path(queued.about), {}, body, content_type="application/json", seconds=_SECONDS
             )
         except ApiError as error:
             if self._failed != error.cause:
                 self._failed = error.cause
-                log.warning("cannot make an Event", namespace=told.about.namespace, cause=str(error))
+                log.warning("cannot make an Event", namespace=queued.about.namespace, cause=str(error))
         else:
             self._failed = ""

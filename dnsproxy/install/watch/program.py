@@ -14,7 +14,7 @@ import structlog
 import trio
 
 from dnsproxy.cluster_dns.read import load_client
-from dnsproxy.install.run.survey import Order
+from dnsproxy.install.run.survey import InstallRequest
 from dnsproxy.install.watch.watcher import Watcher
 from dnsproxy.install.watch.watcher_status import WatchCollector, WatchStatus, format_page
 from sidecar.admin.port import AdminPort, open_admin_port
@@ -32,7 +32,7 @@ log = structlog.get_logger("dnsproxy.install")
 class WatchSettings:
     """All that `dnsproxy install --watch` is told."""
 
-    order: Order
+    request: InstallRequest
     kubeconfig: str | None = None
     context: str | None = None
     dns: Endpoint | None = None
@@ -60,7 +60,7 @@ async def watch(
             await load_client(kubeconfig=settings.kubeconfig, context=settings.context) as client,
             trio.open_nursery() as nursery,
         ):
-            watcher = Watcher(client, settings.order, status, dns=settings.dns, seconds=settings.seconds)
+            watcher = Watcher(client, settings.request, status, dns=settings.dns, seconds=settings.seconds)
             nursery.start_soon(_serve_admin, port, status)
             nursery.start_soon(watcher.run)
             log.info("watching", server=client.cluster.server, admin=str(port))

@@ -12,7 +12,7 @@ from enum import Enum
 from math import inf
 from typing import Final
 
-from dnsproxy.install.watch.backoff import Fight, lost, stood, wait_of
+from dnsproxy.install.watch.backoff import Backoff, lost, stood, wait_of
 
 JITTER: Final = 0.3
 """Seconds, at most, between a change and the look at it: of two watchers, one then finds it mended."""
@@ -137,7 +137,7 @@ class WatchState:
     pending: str = ""
     """What is being written."""
     cause: Cause = Cause.FIRST
-    fight: Fight = field(default_factory=Fight)
+    backoff: Backoff = field(default_factory=Backoff)
     setbacks: int = 0
     """Failures in a row."""
     repairs: int = 0
@@ -148,7 +148,7 @@ class WatchState:
     @property
     def held(self) -> float:
         """The seconds that the last wait took."""
-        return wait_of(self.fight)
+        return wait_of(self.backoff)
 
 
 def watch_step(state: WatchState, event: Event, now: float, draw: float) -> tuple[WatchState, Action | None]:
@@ -181,20 +181,20 @@ def _begin(state: WatchState, action: Action) -> WatchState:
 
 
 def _drift(state: WatchState, wanted: str, now: float, draw: float) -> tuple[WatchState, Action | None]:
-    fight, hold, undone = state.fight, state.hold_until, state.undone
-    if state.fight.stands_since is not None:
+    backoff, hold, undone = state.backoff, state.hold_until, state.undone
+    if state.backoff.stands_since is not None:
         # Whatever the cause, what has to be written again and again is written more and more rarely.
-        fight = lost(state.fight, now)
-        hold = max(hold, now + wait_of(fight) * (1 + _SPREAD * draw)) if wait_of(fight) else hold
+        backoff = lost(state.backoff, now)
+        hold = max(hold, now + wait_of(backoff) * (1 + _SPREAD * draw)) if wait_of(backoff) else hold
         undone += wanted == state.wanted
     cause = Cause.FIRST if state.wanted is None else Cause.UNDONE if wanted == state.wanted else Cause.MOVED
     state = replace(
-        state, doing=None, looked_at=now, fight=fight, hold_until=hold, undone=undone, pending=wanted, cause=cause
+        state, doing=None, looked_at=now, backoff=backoff, hold_until=hold, undone=undone, pending=wanted, cause=cause
     )
     if now >= hold:
         return _begin(replace(state, standing=Standing.REPAIRING, why=""), Action.WRITE), Action.WRITE
     # What kept us from writing last time goes on to be said.
-    kept = state.standing in (Standing.REFUSED, Standing.UNKNOWN) and not wait_of(fight)
+    kept = state.standing in (Standing.REFUSED, Standing.UNKNOWN) and not wait_of(backoff)
     state = state if kept else replace(state, standing=Standing.UNDONE, why="")
     return _settle(replace(state, look_at=hold), now, draw), None
 
@@ -206,10 +206,10 @@ def _end(state: WatchState, event: Event, now: float, draw: float) -> WatchState
     match event:
         case Whole(wanted):
             later = now + HEARTBEAT * (1 - _SPREAD * draw)
-            fight = stood(state.fight, now)
+            backoff = stood(state.backoff, now)
             return replace(
-                state, standing=Standing.INSTALLED, why="", wanted=wanted, fight=fight, look_at=later, looked_at=now,
-                hold_until=-inf, setbacks=0,
+                state, standing=Standing.INSTALLED, why="", wanted=wanted, backoff=backoff, look_at=later,
+                looked_at=now, hold_until=-inf, setbacks=0,
             )  # fmt: skip
         case Refused(why):
             later = now + _backoff(setbacks, 2.0, 60.0, draw)
@@ -219,8 +219,8 @@ def _end(state: WatchState, event: Event, now: float, draw: float) -> WatchState
             return replace(state, standing=Standing.UNKNOWN, why=why, look_at=later, looked_at=now, setbacks=setbacks)
         case Written():
             repairs = state.repairs + (state.cause is not Cause.FIRST)
-            fight = stood(state.fight, now)
-            return replace(state, wanted=state.pending, fight=fight, repairs=repairs, look_at=now)
+            backoff = stood(state.backoff, now)
+            return replace(state, wanted=state.pending, backoff=backoff, repairs=repairs, look_at=now)
         case Overtaken():
             return replace(state, look_at=now + _backoff(setbacks, 0.1, 3.0, draw), setbacks=setbacks)
         case NotWritten(why, refused):

@@ -19,12 +19,11 @@ from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.corefile.stanza import format_address
 from dnsproxy.install.change.config_map import Entry
-from dnsproxy.install.change.refusal import Refusal
-from dnsproxy.install.run.applying import Planned, plan_survey, try_planned
-from dnsproxy.install.run.survey import Order, Survey, survey
-from dnsproxy.install.run.writing import Changed, write
+from dnsproxy.install.change.refusal import ChangeRefused
+from dnsproxy.install.run.applying import Changed, Planned, plan_survey, try_planned, write
+from dnsproxy.install.run.survey import InstallRequest, Survey, survey
 from dnsproxy.install.watch.event import About, Reason
-from dnsproxy.install.watch.event_recorder import Teller
+from dnsproxy.install.watch.event_recorder import EventRecorder
 from dnsproxy.install.watch.followers import Followers
 from dnsproxy.install.watch.state_machine import (
     Action,
@@ -62,14 +61,14 @@ class Watcher:
     """Keeps a cluster as an order says. `seconds`: how long the DNS may take to load it; 0: it is not asked."""
 
     def __init__(
-        self, client: ApiClient, order: Order, status: WatchStatus, *, dns: Endpoint | None, seconds: float
+        self, client: ApiClient, request: InstallRequest, status: WatchStatus, *, dns: Endpoint | None, seconds: float
     ) -> None:
         self._client = client
-        self._order = order
+        self._request = request
         self._status = status
         self._dns = dns
         self._seconds = seconds
-        self._teller = Teller(client)
+        self._recorder = EventRecorder(client)
         self._about: About | None = None
         self._planned: Planned | None = None
         self._tried: list[tuple[str, tuple[Entry, ...]]] = []
@@ -80,7 +79,7 @@ class Watcher:
         """Watch until cancelled."""
         async with trio.open_nursery() as nursery:
             followers = Followers(self._client, nursery, self._touch)
-            nursery.start_soon(self._teller.run)
+            nursery.start_soon(self._recorder.run)
             if self._seconds:
                 nursery.start_soon(self._prove)
             while True:
@@ -109,12 +108,12 @@ class Watcher:
 
     async def _look(self, followers: Followers) -> Event:
         try:
-            seen = await survey(self._client, self._order)
+            seen = await survey(self._client, self._request)
             followers.want(seen.asked)
             self._about = _about(seen)
-            planned = plan_survey(seen, self._order)
+            planned = plan_survey(seen, self._request)
             await self._try(planned)
-        except Refusal as refusal:
+        except ChangeRefused as refusal:
             return Refused(str(refusal))
         except StartError as error:
             return Unseen(str(error))
@@ -126,7 +125,7 @@ class Watcher:
         return Drifted(_wanted(planned)) if planned.edits.changed else Whole(_wanted(planned))
 
     async def _try(self, planned: Planned) -> None:
-        """Have a CoreDNS of this computer try what was not tried before. Raises Refusal."""
+        """Have a CoreDNS of this computer try what was not tried before. Raises ChangeRefused."""
         texts = [(str(change.source), change.data) for change in planned.edits.changes if change.changed]
         if texts and texts != self._tried:
             note = await try_planned(planned)
@@ -141,7 +140,7 @@ class Watcher:
             await write(self._client, self._planned.edits)
         except Changed:
             return Overtaken()
-        except Refusal as refusal:
+        except ChangeRefused as refusal:
             return NotWritten(str(refusal), refused=True)
         except StartError as error:
             return NotWritten(str(error), refused=False)
@@ -184,7 +183,7 @@ class Watcher:
 
     def _tell(self, reason: Reason, note: str) -> None:
         if self._about is not None:
-            self._teller.tell(self._about, reason, note)
+            self._recorder.record(self._about, reason, note)
 
     async def _prove(self) -> NoReturn:
         """After each look that found the stanza, ask the cluster's DNS until it has loaded it."""

@@ -10,8 +10,7 @@ import pytest
 
 from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef, find_own
 from dnsproxy.cluster_dns.requests import Answer, Denied, Request
-from dnsproxy.install.change.readiness import check_ready, notes_on_readiness
-from dnsproxy.install.change.refusal import Refusal
+from dnsproxy.install.change.refusal import ChangeRefused, check_ready, notes_on_readiness
 from tests.kit.manifest_api import FakeApi
 from tests.kit.manifest_cluster import Denies, Manifest
 
@@ -67,7 +66,7 @@ def _answer(request: Request, status: int, body: Any) -> Answer:
 
 
 def refused(found: FoundOwn) -> str:
-    with pytest.raises(Refusal) as refusal:
+    with pytest.raises(ChangeRefused) as refusal:
         check_ready(found)
     return str(refusal.value)
 

@@ -89,10 +89,10 @@ async def test_a_cluster_whose_dns_cannot_be_asked_from_here_is_status_3_at_once
     async with faulty_upstream(silence, silence) as server:
         done = await run("install", cluster(), server, tmp_path, "--timeout", "3600")
         assert (done.status, "Waiting" in done.errors) == (3, False)
-        assert "written; whether it is loaded cannot be told from here" in done.verdict
+        assert "written; whether it is loaded is unknown" in done.verdict
         out = await run("uninstall", done.api, server, tmp_path, "--timeout", "3600")
     assert out.status == 3
-    assert "taken out; whether it is still loaded cannot be told from here" in out.verdict
+    assert "removed; whether it is still loaded is unknown" in out.verdict
     assert without_versions(out.api.objects) == without_versions(cluster())
 
 
@@ -105,7 +105,7 @@ async def test_a_dry_run_prints_a_diff_and_roles_and_writes_nothing(tmp_path: Pa
     assert without_versions(api.objects) == without_versions(cluster())
     diff, _, roles = done.output.partition("---\napiVersion")
     assert diff.startswith("--- a/kube-system/coredns/Corefile\n+++ b/kube-system/coredns/Corefile\n")
-    roles, _, to_watch = roles.partition("# Only for --watch, besides:\n")
+    roles, _, to_watch = roles.partition("# Also needed for --watch:\n")
     kube_system, switchback = yaml.safe_load_all("apiVersion" + roles)
     written = [rule for rule in kube_system["rules"] if "patch" in rule["verbs"]]
     assert [(rule["resources"], rule["resourceNames"]) for rule in written] == [(["configmaps"], ["coredns"])]
@@ -123,7 +123,10 @@ async def test_a_dry_run_of_an_uninstall_shows_what_would_go(tmp_path: Path) -> 
     assert (done.status, nothing.status) == (0, 0)
     assert "-shop.example.net:53 example.org:53 {" in done.output
     assert "- delete" in done.output
-    assert "deletes  ConfigMap kube-system/coredns-custom (made for us, and nothing else is in it)" in done.errors
+    assert (
+        "deletes  ConfigMap kube-system/coredns-custom (created by the install, and nothing else is in it)"
+        in done.errors
+    )
     assert "Nothing would change" in nothing.errors
 
 
@@ -132,8 +135,8 @@ async def test_an_uninstall_is_done_when_dnsproxy_no_longer_answers(tmp_path: Pa
     async with faulty_upstream(other) as server:
         done = await run("uninstall", there, server, tmp_path)
         again = await run("uninstall", done.api, server, tmp_path)
-    assert (done.status, done.verdict) == (0, "taken out, and the cluster's DNS no longer asks dnsproxy")
-    assert (again.status, again.output) == (0, "not installed: there is nothing to take out\n")
+    assert (done.status, done.verdict) == (0, "removed, and the cluster's DNS no longer asks dnsproxy")
+    assert (again.status, again.output) == (0, "not installed: there is nothing to remove\n")
 
 
 async def test_what_is_still_loaded_after_an_uninstall_is_status_1(tmp_path: Path) -> None:
@@ -142,8 +145,8 @@ async def test_what_is_still_loaded_after_an_uninstall_is_status_1(tmp_path: Pat
         done = await run("uninstall", there, server, tmp_path, "--timeout", "1")
         unmarked = await run("uninstall", cluster(), server, tmp_path, "--timeout", "3600")
     assert (done.status, unmarked.status) == (1, 1)
-    assert "taken out, and the cluster's DNS still asks dnsproxy" in done.verdict
-    assert "nothing bears our marks, and the cluster's DNS still asks dnsproxy" in unmarked.verdict
+    assert "removed, and the cluster's DNS still asks dnsproxy" in done.verdict
+    assert "nothing has Switchback's markers, and the cluster's DNS still asks dnsproxy" in unmarked.verdict
 
 
 async def test_what_is_damaged_is_told_and_is_status_1(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from dnsproxy.corefile.model import Directive
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.install.change.block import format_directive
-from dnsproxy.install.change.refusal import Refusal
+from dnsproxy.install.change.refusal import ChangeRefused
 from tests.dnsproxy.corefile.shapes import corefiles
 from tests.kit.manifest_cluster import manifests, pick
 from tests.kit.manifest_edits import plan, wanted
@@ -82,7 +82,7 @@ def test_what_a_snippet_brings_is_taken_over_and_what_a_file_has_is_not() -> Non
 
 
 def test_placeholders_of_node_cache_are_refused_outside_of_its_template() -> None:
-    with pytest.raises(Refusal, match=r"placeholders.*--method stub-domains"):
+    with pytest.raises(ChangeRefused, match=r"placeholders.*--method stub-domains"):
         block_of(". {\n  bind __PILLAR__LOCAL__DNS__\n  forward . 192.0.2.9\n}")
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dnsproxy.install.change.config_map import ConfigMapChange, Entry
-from dnsproxy.install.change.edits import Edits, format_diffs, merge_changes
+from dnsproxy.install.change.config_map import ConfigMapChange, Edits, Entry, format_diffs, merge_changes
 from tests.dnsproxy.install.change.test_config_map import ABSENT, source
 
 

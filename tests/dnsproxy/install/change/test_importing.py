@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dnsproxy.corefile.markers import BEGIN, END
-from dnsproxy.install.change.own_file import Surroundings, find_surroundings, format_own_file
-from dnsproxy.install.change.refusal import Refusal
+from dnsproxy.install.change.importing import Surroundings, find_surroundings, format_own_file
+from dnsproxy.install.change.refusal import ChangeRefused
 
 OURS = ["example.org {", "    errors", "}"]
 
@@ -45,5 +45,5 @@ def test_markers_of_an_older_wording_are_markers() -> None:
     ids=["empty", "none", "begin", "end", "wrong order", "two begins", "two files", "behind a word", "another name"],
 )
 def test_damaged_markers_are_refused_with_the_place(text: str) -> None:
-    with pytest.raises(Refusal, match="here: its markers are damaged"):
+    with pytest.raises(ChangeRefused, match="here: its markers are damaged"):
         find_surroundings(text, "here")

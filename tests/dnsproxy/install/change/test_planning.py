@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from dnsproxy.cluster_dns.choice import Method, choose_method
 from dnsproxy.cluster_dns.traces import find_traces
-from dnsproxy.install.change.edits import format_diffs
-from dnsproxy.install.change.refusal import Refusal
+from dnsproxy.install.change.config_map import format_diffs
+from dnsproxy.install.change.refusal import ChangeRefused
 from tests.dnsproxy.corefile.shapes import corefiles
 from tests.kit.manifest_cluster import NAMES, Manifest, discover, manifests, pick
 from tests.kit.manifest_edits import plan, plan_out, play, wanted, where_of, without_versions
@@ -73,7 +73,7 @@ def test_another_method_takes_the_place_of_the_first(name: str, first: Method, s
     before = manifests(name)
     there = play(before, plan(before, method=first))
     edits = plan(there, method=second)
-    assert any("what is left of another method" in note for note in edits.notes)
+    assert any("removes the stanza of another method" in note for note in edits.notes)
     moved = play(there, edits)
     assert [trace.method for trace in find_traces(discover(moved))] == [second]
     assert without_versions(play(moved, plan_out(moved))) == without_versions(before)
@@ -85,7 +85,7 @@ def test_any_corefile_that_takes_it_gives_it_back(text: str, zones: tuple[str, .
     pick(before, "ConfigMap", "coredns")["data"]["Corefile"] = text
     try:
         edits = plan(before, wanted(*zones), method=Method.COREFILE)
-    except Refusal as refusal:
+    except ChangeRefused as refusal:
         assume("CoreDNS loads no block with two" not in str(refusal))
         raise
     there = play(before, edits)
@@ -182,13 +182,13 @@ REFUSED = [
         "a.override",
         "hosts is in this server block already",
     ),
-    ("k3s", custom(a_override="cache\n"), ["."], Method.COREFILE, "cache is in this server block", "take out one"),
+    ("k3s", custom(a_override="cache\n"), ["."], Method.COREFILE, "cache is in this server block", "remove one"),
     (
         "k3s",
         custom(switchback_server="x {\n}\n"),
         ["example.org"],
         None,
-        "is there already, and not dnsproxy's",
+        "exists and is not dnsproxy's",
         "rename",
     ),
     ("k3s", custom(switchback_server="# BEGIN switchback\n"), ["example.org"], None, "markers are damaged", "by hand"),
@@ -242,8 +242,8 @@ REFUSED = [
         "a.override",
         "before this",
     ),
-    ("k3s-2025", nothing, ["corp.example.net"], Method.COREFILE, "corp.server", "never comes to the block of ."),
-    ("k3s-2025", nothing, ["a.corp.example.net"], Method.COREFILE, "corp.server", "never comes to the block of ."),
+    ("k3s-2025", nothing, ["corp.example.net"], Method.COREFILE, "corp.server", "never reaches the block of ."),
+    ("k3s-2025", nothing, ["a.corp.example.net"], Method.COREFILE, "corp.server", "never reaches the block of ."),
     ("gke", nothing, [], None, "zones have to be named", "--zone"),
     ("gke", nothing, ["corp.example.net"], None, "belongs to the stub domain corp.example.net", "198.51.100.53"),
     ("gke", nothing, ["a.corp.example.net"], None, "belongs to the stub domain corp.example.net", "--zone"),
@@ -269,7 +269,7 @@ def test_what_would_break_the_cluster_is_refused_with_the_reason_and_the_way_out
 ) -> None:
     objects = manifests(name)
     change(objects)
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(ChangeRefused) as refused:
         plan(objects, wanted(*zones), method=method, where=where_of(name))
     assert reason in str(refused.value)
     assert way_out in str(refused.value)
@@ -278,18 +278,18 @@ def test_what_would_break_the_cluster_is_refused_with_the_reason_and_the_way_out
 def test_unreadable_stub_domains_are_left_alone() -> None:
     objects = manifests("gke")
     pick(objects, "ConfigMap", "kube-dns")["data"]["stubDomains"] = "["
-    with pytest.raises(Refusal, match="has invalid stubDomains"):
+    with pytest.raises(ChangeRefused, match="has invalid stubDomains"):
         plan(objects, wanted("example.org"))
 
 
 @pytest.mark.parametrize("address", ["10.43.0.10", "10.43.0.10:5353"])
 def test_the_clusters_own_address_is_a_loop(address: str) -> None:
-    with pytest.raises(Refusal, match="is the cluster's DNS itself"):
+    with pytest.raises(ChangeRefused, match="is the cluster's DNS itself"):
         plan(manifests("k3s"), wanted("example.org", addresses=[address]))
 
 
 def test_the_address_of_the_cache_on_the_nodes_is_a_loop_too() -> None:
-    with pytest.raises(Refusal, match=r"169\.254\.20\.10 is the cluster's DNS itself"):
+    with pytest.raises(ChangeRefused, match=r"169\.254\.20\.10 is the cluster's DNS itself"):
         plan(manifests("kops-nodelocal"), wanted("example.org", addresses=["169.254.20.10"]))
 
 
@@ -306,7 +306,7 @@ def test_zones_that_go_different_ways_today_have_blocks_of_their_own() -> None:
 def test_a_zone_around_one_that_goes_elsewhere_needs_that_named_too() -> None:
     objects = manifests("k3s")
     corefile("forward . ", "forward a.example.net 198.51.100.9\n    forward . ")(objects)
-    with pytest.raises(Refusal, match=r"add --zone a\.example\.net"):
+    with pytest.raises(ChangeRefused, match=r"add --zone a\.example\.net"):
         plan(objects, wanted("example.net"))
     assert plan(objects, wanted("example.net", "a.example.net")).changed
 

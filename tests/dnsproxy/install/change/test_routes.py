@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dnsproxy.cluster_dns.choice import ConfigMapKey
-from dnsproxy.install.change.refusal import Refusal
+from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.change.routes import Routes, find_routes
 from tests.dnsproxy.install.change.test_trial_corefile import corefile_of
 from tests.kit.manifest_cluster import manifests, pick
@@ -36,9 +36,10 @@ def test_imported_forwards_are_asked_where_they_are_imported() -> None:
         c_other="forward c.test 192.0.2.1\n",
     )
     assert zones(found) == ["a.test", "aa.test", "ab.test", "b.test", "."]
-    imported = [route.step.imported for route in found.forwards()]
+    imported = [route.placed.imported for route in found.forwards()]
     assert imported == [False, True, True, True, False]
-    assert {route.step.index for route in found.forwards() if route.step.imported} == {found.forwards()[1].step.index}
+    indexes = {route.placed.index for route in found.forwards() if route.placed.imported}
+    assert indexes == {found.forwards()[1].placed.index}
 
 
 @pytest.mark.parametrize(
@@ -100,6 +101,6 @@ def test_files_that_import_files_are_followed_and_circles_end() -> None:
     ],
 )
 def test_what_coredns_would_not_load_is_refused_with_its_place(root: str, files: dict[str, str], reason: str) -> None:
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(ChangeRefused) as refused:
         routes(root, **files).forwards()
     assert reason in str(refused.value)

@@ -8,7 +8,7 @@ from dnsproxy.cluster_dns.choice import Choice, Method, choose_method
 from dnsproxy.cluster_dns.found import FoundCorefile
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.parser import parse_corefile
-from dnsproxy.install.change.edits import Edits
+from dnsproxy.install.change.config_map import Edits
 from dnsproxy.install.change.trial_corefile import after, make_trial
 from tests.dnsproxy.install.change.test_planning import WAYS
 from tests.kit.manifest_cluster import Manifest, discover, manifests, pick

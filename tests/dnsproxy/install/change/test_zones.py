@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from dnsproxy.install.change.refusal import Refusal
+from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.change.zones import (
     check_free,
     check_named,
@@ -22,7 +22,7 @@ ROOT = "kubernetes cluster.test 10.in-addr.arpa\nhosts {\n}\nrewrite name a b\nf
 
 @pytest.mark.parametrize("zones", [[], ["."], ["example.org", "."]], ids=str)
 def test_every_name_is_no_zone_of_its_own(zones: Sequence[str]) -> None:
-    with pytest.raises(Refusal, match="zones have to be named: because"):
+    with pytest.raises(ChangeRefused, match="zones have to be named: because"):
         check_named(zones, "because")
 
 
@@ -40,7 +40,7 @@ def test_every_name_is_no_zone_of_its_own(zones: Sequence[str]) -> None:
     ],
 )
 def test_what_the_plugin_kubernetes_answers_is_the_clusters(zone: str) -> None:
-    with pytest.raises(Refusal, match="the cluster's own names"):
+    with pytest.raises(ChangeRefused, match="the cluster's own names"):
         check_free([zone], routes(ROOT))
 
 
@@ -52,7 +52,7 @@ def test_what_only_looks_like_it_is_free(zone: str) -> None:
 
 @pytest.mark.parametrize("zone", ["cluster.local", "local", "a.svc.cluster.local", "in-addr.arpa"])
 def test_where_no_corefile_tells_the_usual_ones_are_the_clusters(zone: str) -> None:
-    with pytest.raises(Refusal, match="the cluster's own names"):
+    with pytest.raises(ChangeRefused, match="the cluster's own names"):
         check_not_clusters([zone])
     check_not_clusters(["example.org", "local.example.org"])
 
@@ -90,14 +90,14 @@ def test_the_route_of_a_zone_is_the_first_forward_that_takes_all_of_it(
     ],
 )
 def test_a_zone_that_would_hide_others_or_goes_nowhere_is_refused(zone: str, reason: str) -> None:
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(ChangeRefused) as refused:
         route_of(zone, routes(FORWARDS).forwards(), [zone])
     assert reason in str(refused.value)
 
 
 def test_a_forward_whose_zone_the_environment_decides_may_be_any() -> None:
     found = routes("forward {$ZONE} 192.0.2.1\nforward . 192.0.2.2").forwards()
-    with pytest.raises(Refusal, match=r"names below example\.org go to"):
+    with pytest.raises(ChangeRefused, match=r"names below example\.org go to"):
         route_of("example.org", found, ["example.org"])
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from dnsproxy.cluster_dns.choice import Method, choose_method
 from dnsproxy.cluster_dns.probe_results import ProbeResult
-from dnsproxy.install.change.edits import Edits
-from dnsproxy.install.report.outcome import Told, format_document, format_lines, judge_install, judge_uninstall
+from dnsproxy.install.change.config_map import Edits
+from dnsproxy.install.report.outcome import RunReport, format_document, format_lines, judge_install, judge_uninstall
 from dnsproxy.install.report.rights import grants_of
 from dnsproxy.install.report.verdict import Verdict
 from tests.dnsproxy.corefile.shapes import address
@@ -47,7 +47,7 @@ def judged(
         (
             [asked(SILENT)],
             3,
-            "written; whether it is loaded cannot be told from here, since 10.96.0.10 does not answer",
+            "written; whether it is loaded is unknown, because 10.96.0.10 does not answer from here",
         ),
         ([asked(OURS), asked(SILENT)], 0, "installed and loaded"),
     ],
@@ -80,41 +80,47 @@ def test_what_was_undone_names_who_and_the_way_out() -> None:
     choice = choose_method(discover(objects), Method.COREFILE)
     verdict = judge_install(report(objects, ()), choice, wrote=True, reverted=True, asked=True)
     assert verdict.status == 1
-    assert "it was undone, by the cluster's addon manager it seems: the addon manager undoes edits" in verdict.text
+    assert "it was undone, apparently by the cluster's addon manager: the addon manager undoes edits" in verdict.text
     assert verdict.text.endswith("dnsproxy install --method print")
 
 
 def test_what_went_while_it_was_waited_for_was_undone_too() -> None:
     verdict = judged(manifests("kubeadm"), asked(OTHER))
-    assert verdict.text.startswith("written, not loaded: it was undone, by ")
+    assert verdict.text.startswith("written, not loaded: it was undone, apparently by ")
 
 
 def test_who_does_not_want_to_wait_is_told_so() -> None:
     silent = asked(SILENT)
-    assert judged(kubeadm(), silent, asked=False) == Verdict(0, "written; whether it is loaded was not asked")
+    assert judged(kubeadm(), silent, asked=False) == Verdict(0, "written; whether it is loaded was not checked")
     assert judged(kubeadm(), silent, asked=False, wrote=False).text.startswith("unchanged; ")
 
 
 @pytest.mark.parametrize(
     ("edits", "loaded", "options", "status", "text"),
     [
-        (NOTHING, [asked(OTHER)], {}, 0, "taken out, and the cluster's DNS no longer asks dnsproxy"),
-        (NOTHING, [asked(OTHER)], {"wrote": False}, 0, "not installed: there is nothing to take out"),
-        (NOTHING, [], {"wrote": False, "asked": False}, 0, "not installed: there is nothing to take out"),
-        (NOTHING, [asked(OURS)], {}, 1, "taken out, and the cluster's DNS still asks dnsproxy: a ConfigMap takes"),
-        (NOTHING, [asked(OURS, OTHER)], {}, 1, "taken out, and the cluster's DNS still asks dnsproxy"),
+        (NOTHING, [asked(OTHER)], {}, 0, "removed, and the cluster's DNS no longer asks dnsproxy"),
+        (NOTHING, [asked(OTHER)], {"wrote": False}, 0, "not installed: there is nothing to remove"),
+        (NOTHING, [], {"wrote": False, "asked": False}, 0, "not installed: there is nothing to remove"),
+        (NOTHING, [asked(OURS)], {}, 1, "removed, and the cluster's DNS still asks dnsproxy: a ConfigMap takes"),
+        (NOTHING, [asked(OURS, OTHER)], {}, 1, "removed, and the cluster's DNS still asks dnsproxy"),
         (
             NOTHING,
             [asked(OURS)],
             {"wrote": False},
             1,
-            "nothing bears our marks, and the cluster's DNS still asks dnsproxy",
+            "nothing has Switchback's markers, and the cluster's DNS still asks dnsproxy",
         ),
-        (NOTHING, [asked(SILENT)], {}, 3, "taken out; whether it is still loaded cannot be told from here"),
-        (NOTHING, [], {}, 3, "taken out; whether it is still loaded cannot be told from here"),
-        (NOTHING, [], {"asked": False}, 0, "taken out; whether it is still loaded was not asked"),
-        (NOTHING, [asked(OTHER)], {"reverted": True}, 1, "taken out, and put back by somebody else each time"),
-        (Edits(None, (), refusals=("x, line 3: y",)), [asked(OTHER)], {}, 1, "not all was taken out: x, line 3: y"),
+        (NOTHING, [asked(SILENT)], {}, 3, "removed; whether it is still loaded is unknown"),
+        (NOTHING, [], {}, 3, "removed; whether it is still loaded is unknown"),
+        (NOTHING, [], {"asked": False}, 0, "removed; whether it is still loaded was not checked"),
+        (NOTHING, [asked(OTHER)], {"reverted": True}, 1, "removed, and written again by another writer each time"),
+        (
+            Edits(None, (), refusals=("x, line 3",)),
+            [asked(OTHER)],
+            {},
+            1,
+            "not everything was removed: x, line 3",
+        ),
     ],
 )
 def test_an_uninstall_is_done_when_nobody_asks_dnsproxy_any_more(
@@ -125,10 +131,10 @@ def test_an_uninstall_is_done_when_nobody_asks_dnsproxy_any_more(
     assert verdict.text.startswith(text)
 
 
-def told(objects: list[Manifest], **options: Any) -> Told:
+def told(objects: list[Manifest], **options: Any) -> RunReport:
     found = discover(objects)
     edits = plan(objects)
-    return Told(edits, choose_method(found), (address(),), "", grants_of(found.asked, edits.changes), **options)
+    return RunReport(edits, choose_method(found), (address(),), "", grants_of(found.asked, edits.changes), **options)
 
 
 def test_the_lines_say_what_is_about_to_be_done() -> None:
@@ -153,5 +159,5 @@ def test_the_document_has_all_of_it() -> None:
     assert document["target"] == {"config_map": "kube-system/kube-dns", "key": "stubDomains"}
     assert document["loaded"][0]["state"] == "yes"
     assert document["rbac"][0]["metadata"]["namespace"] == "kube-system"
-    uninstalling = format_document(Told(NOTHING, choose_method(discover([])), (), "", ()), Verdict(0, "x"))
+    uninstalling = format_document(RunReport(NOTHING, choose_method(discover([])), (), "", ()), Verdict(0, "x"))
     assert (uninstalling["method"], uninstalling["target"], uninstalling["changes"]) == (None, None, [])

@@ -16,12 +16,11 @@ from dnsproxy.corefile.markers import find_region, is_marked
 from dnsproxy.corefile.model import Corefile, CorefileError
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.plan import plan_install
-from dnsproxy.install.change.edits import Wanted
+from dnsproxy.install.change.config_map import Wanted
 from dnsproxy.install.change.planning import plan_apply
-from dnsproxy.install.change.refusal import Refusal
+from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.report.printing import Printed, print_for
-from dnsproxy.install.report.printing_values import chart_values
-from dnsproxy.install.report.printing_yaml import format_json, format_yaml
+from dnsproxy.install.report.printing_values import chart_values, format_json, format_yaml
 from tests.dnsproxy.corefile.corpus import load_corpus
 from tests.dnsproxy.corefile.shapes import address, corefiles, installed
 from tests.dnsproxy.install.report.rendered import RENDERERS, render_chart
@@ -103,7 +102,7 @@ def test_openshift_gets_a_server_for_the_zones_with_what_is_known_of_the_upstrea
     spec = yaml.safe_load(printed_for("openshift").text)["spec"]
     plugin = {"policy": "Sequential", "upstreams": ["10.96.0.53"]}
     assert spec == {"servers": [{"name": "switchback", "zones": [ZONE], "forwardPlugin": plugin}]}
-    assert any("no second choice" in note for note in printed_for("openshift").notes)
+    assert any("no second upstream" in note for note in printed_for("openshift").notes)
 
     def name_upstreams(objects: Any) -> None:
         data = pick(objects, "ConfigMap", "dns-default")["data"]
@@ -112,7 +111,7 @@ def test_openshift_gets_a_server_for_the_zones_with_what_is_known_of_the_upstrea
     printed = printed_for("openshift", change=name_upstreams)
     upstreams = yaml.safe_load(printed.text)["spec"]["servers"][0]["forwardPlugin"]["upstreams"]
     assert upstreams == ["10.96.0.53", "192.0.2.53", "[2001:db8::53]:5353"]
-    assert not any("no second choice" in note for note in printed.notes)
+    assert not any("no second upstream" in note for note in printed.notes)
 
 
 @pytest.mark.parametrize(
@@ -160,13 +159,13 @@ REFUSED = [
 
 @pytest.mark.parametrize(("name", "wanted", "reason"), REFUSED)
 def test_what_would_not_work_is_not_printed(name: str, wanted: Wanted, reason: str) -> None:
-    with pytest.raises(Refusal, match=reason):
+    with pytest.raises(ChangeRefused, match=reason):
         printed_for(name, wanted)
 
 
 def test_where_nothing_serves_dns_nothing_is_printed() -> None:
     found = discover([])
-    with pytest.raises(Refusal):
+    with pytest.raises(ChangeRefused):
         print_for(found, choose_method(found, Method.PRINT), WANTED)
 
 

@@ -41,10 +41,10 @@ def test_the_table_of_a_cluster_with_imports_and_of_one_with_a_cache() -> None:
     k3s = lines(manifests("k3s"), (NO,))
     assert (
         "  import | no | /etc/coredns/custom/*.override (line 20, in the server block of .): ConfigMap "
-        "kube-system/coredns-custom, which is not there yet; a forward in it is never asked, for one before it takes "
-        "every query"
+        "kube-system/coredns-custom, which does not exist yet; a forward in it is never asked, because one before it "
+        "takes every query"
     ) in k3s
-    assert "installed | no | nothing with our marks" in k3s
+    assert "installed | no | nothing has Switchback's markers" in k3s
     assert "dnsproxy | ? | not asked: no address of it is known" in k3s
     gke = lines(manifests("gke"), (NOTHING,))
     assert "  stubDomains | ok | 1 stub domain in ConfigMap kube-system/kube-dns" in gke
@@ -56,7 +56,7 @@ def test_the_table_of_a_cluster_with_imports_and_of_one_with_a_cache() -> None:
 
 def test_what_is_not_there_yet_and_what_takes_no_file_is_said() -> None:
     kops = lines(manifests("kops-nodelocal"), (NO,))
-    assert "  stubDomains | ok | 0 stub domains in ConfigMap kube-system/kube-dns, which is not there yet" in kops
+    assert "  stubDomains | ok | 0 stub domains in ConfigMap kube-system/kube-dns, which does not exist yet" in kops
     objects = manifests("aks")
     pick(objects, "ConfigMap", "coredns-custom")["immutable"] = True
     assert any(
@@ -70,8 +70,8 @@ def test_where_nothing_was_found_the_faults_are_in_the_table() -> None:
         "service | no | no kube-dns in namespace kube-system",
         "server | no | not found",
         "method | no | none",
-        "installed | no | nothing with our marks",
-        "loaded | ? | not asked: there is nothing to ask",
+        "installed | no | nothing has Switchback's markers",
+        "loaded | ? | not asked: no address of the cluster's DNS is known",
         "dnsproxy | ? | not asked: no address of it is known",
         "fault | no | there is no Service kube-dns in namespace kube-system; name the Service that pods ask with "
         "--dns-service",

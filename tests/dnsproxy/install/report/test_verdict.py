@@ -11,7 +11,7 @@ from dnsproxy.cluster_dns.found import Found
 from dnsproxy.cluster_dns.probe_results import Outcome, ProbeResult
 from dnsproxy.cluster_dns.requests import Denied
 from dnsproxy.cluster_dns.traces import find_traces
-from dnsproxy.install.report.verdict import Report, judge
+from dnsproxy.install.report.verdict import StatusReport, judge
 from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.cluster_dns.test_traces import custom, marked
 from tests.dnsproxy.corefile.shapes import installed
@@ -36,12 +36,14 @@ def with_stanza(change: Any = None) -> list[Manifest]:
     return objects
 
 
-def report(objects: list[Manifest], loaded: tuple[ProbeResult, ...], answers: tuple[ProbeResult, ...] = ()) -> Report:
+def report(
+    objects: list[Manifest], loaded: tuple[ProbeResult, ...], answers: tuple[ProbeResult, ...] = ()
+) -> StatusReport:
     return report_of(discover(objects), loaded, answers)
 
 
-def report_of(found: Found, loaded: tuple[ProbeResult, ...], answers: tuple[ProbeResult, ...] = ()) -> Report:
-    return Report(found, choose_method(found), find_traces(found), loaded, answers)
+def report_of(found: Found, loaded: tuple[ProbeResult, ...], answers: tuple[ProbeResult, ...] = ()) -> StatusReport:
+    return StatusReport(found, choose_method(found), find_traces(found), loaded, answers)
 
 
 YES, NO = asked(OURS, OURS), asked(OTHER, OTHER)
@@ -53,11 +55,11 @@ PARTLY, NOTHING = asked(OURS, OTHER), asked(SILENT)
     [
         (with_stanza(), (YES,), (YES,), 0, "installed and loaded: the cluster's DNS asks dnsproxy"),
         (with_stanza(), (YES, NOTHING), (), 0, "installed and loaded"),
-        (manifests("eks-addon"), (YES,), (), 0, "by a configuration without our marks"),
+        (manifests("eks-addon"), (YES,), (), 0, "by a configuration without Switchback's markers"),
         (with_stanza(), (NO,), (YES,), 1, "written, not loaded: a ConfigMap takes up to two minutes"),
         (with_stanza(), (PARTLY,), (YES,), 1, "some pods have loaded it and others not yet"),
         (with_stanza(), (YES, NO), (YES,), 1, "written, not loaded"),
-        (with_stanza(), (NO,), (NOTHING,), 1, "dnsproxy does not answer at 10.96.0.10, so its second choice does"),
+        (with_stanza(), (NO,), (NOTHING,), 1, "dnsproxy does not answer at 10.96.0.10, so the second upstream does"),
         (
             with_stanza(lambda text: text.replace("reload\n", "\n")),
             (NO,),
@@ -65,11 +67,11 @@ PARTLY, NOTHING = asked(OURS, OTHER), asked(SILENT)
             1,
             "there is no reload plugin: restart",
         ),
-        (with_stanza(), (NOTHING,), (), 3, "whether it is loaded cannot be told from here"),
+        (with_stanza(), (NOTHING,), (), 3, "whether it is loaded is unknown"),
         (manifests("kubeadm"), (NO,), (), 1, "not installed; the method corefile fits"),
         (manifests("kubeadm"), (NOTHING,), (), 1, "not installed; the method corefile fits"),
         (manifests("eks-addon"), (NO,), (), 1, "the method print (EKS add-on configuration values) fits"),
-        (manifests("eks-addon"), (NOTHING,), (), 3, "whether the owner was given a stanza cannot be told from here"),
+        (manifests("eks-addon"), (NOTHING,), (), 3, "whether the owner was given a stanza is unknown from here"),
         ([], (), (), 1, "not installed; no method fits: there is no Service kube-dns"),
         (with_stanza(lambda text: text.replace("# END", "# END of")), (YES,), (YES,), 1, "installed, and damaged"),
     ],
@@ -92,7 +94,7 @@ def test_what_could_not_be_read_is_neither_yes_nor_no() -> None:
 def test_a_file_behind_the_forward_is_named_as_the_cause() -> None:
     text = marked("forward . 10.96.0.53 /etc/resolv.conf")
     verdict = judge(report(custom("k3s", switchback_override=text), (NO,)))
-    assert "import /etc/coredns/custom/*.override stands behind a forward" in verdict.text
+    assert "import /etc/coredns/custom/*.override stands after a forward" in verdict.text
 
 
 def test_a_corefile_by_sub_path_is_named_as_the_cause() -> None:

@@ -18,10 +18,10 @@ from dnsproxy.cluster_dns.choice import Method
 from dnsproxy.cluster_dns.found import ServiceRef
 from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.cluster_dns.traces import find_traces
-from dnsproxy.install.change.refusal import Refusal
+from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.run import applying
-from dnsproxy.install.run.applying import TRIES, WRITES, Settled
-from dnsproxy.install.run.survey import Order
+from dnsproxy.install.run.applying import ATTEMPTS, WRITES, Settled
+from dnsproxy.install.run.survey import InstallRequest
 from sidecar.kubernetes.cluster import Tls
 from sidecar.kubernetes.http import ApiClient
 from sidecar.values.errors import StartError
@@ -85,13 +85,13 @@ def cluster(name: str = "kubeadm") -> list[Manifest]:
     return [*manifests(name), service(), pods(True), deployment()]
 
 
-def order(method: Method | None = None, *zones: str, **options: Any) -> Order:
-    return Order(WHERE, ObjectRef("switchback", "dnsproxy"), method, zones=zones, **options)
+def install_request(method: Method | None = None, *zones: str, **options: Any) -> InstallRequest:
+    return InstallRequest(WHERE, ObjectRef("switchback", "dnsproxy"), method, zones=zones, **options)
 
 
-async def install(transport: Meddling, wanted: Order | None = None) -> Settled:
+async def install(transport: Meddling, wanted: InstallRequest | None = None) -> Settled:
     async with client_of(transport) as client:
-        look = partial(applying.plan, client, wanted or order())
+        look = partial(applying.plan, client, wanted or install_request())
         return await applying.settle(client, look, await look())
 
 
@@ -127,7 +127,7 @@ async def test_one_write_one_look_after_it_and_none_the_second_time() -> None:
     assert not (await uninstall(transport)).wrote
 
 
-@pytest.mark.parametrize("times", [1, 2, TRIES - 2])
+@pytest.mark.parametrize("times", [1, 2, ATTEMPTS - 2])
 async def test_who_writes_between_our_read_and_our_write_is_not_overwritten(
     times: int, autojump_clock: trio.testing.MockClock
 ) -> None:
@@ -155,9 +155,9 @@ async def test_somebody_who_never_rests_is_told_and_nothing_is_forced(autojump_c
             touch(api, theirs="x")
 
     transport = Meddling(FakeApi(cluster()), meddle)
-    with pytest.raises(Refusal, match="kube-system/coredns was changed by somebody else each time"):
+    with pytest.raises(ChangeRefused, match="kube-system/coredns was changed by another writer before each write"):
         await install(transport)
-    assert transport.writes == TRIES
+    assert transport.writes == ATTEMPTS
     assert "switchback" not in corefile(transport.api)
 
 
@@ -176,7 +176,7 @@ async def test_an_owner_that_undoes_it_is_not_fought() -> None:
 async def test_two_who_make_the_same_config_map_come_to_one() -> None:
     """The second finds it there: an object that was made meanwhile is a conflict, and looked at again."""
     other = FakeApi(cluster("k3s"))
-    await install(Meddling(other), order(None, "example.org"))
+    await install(Meddling(other), install_request(None, "example.org"))
     made = pick(other.objects, "ConfigMap", "coredns-custom")
 
     def meddle(api: FakeApi, request: httpx2.Request) -> None:
@@ -184,7 +184,7 @@ async def test_two_who_make_the_same_config_map_come_to_one() -> None:
             api.objects = [*api.objects, made]
 
     transport = Meddling(FakeApi(cluster("k3s")), meddle)
-    settled = await install(transport, order(None, "example.org"))
+    settled = await install(transport, install_request(None, "example.org"))
     assert not settled.last.edits.changed
     assert [one["metadata"]["name"] for one in transport.api.objects].count("coredns-custom") == 1
 
@@ -195,17 +195,21 @@ async def test_a_config_map_that_goes_meanwhile_is_looked_for_again() -> None:
             api.objects = [one for one in api.objects if one is not pick(api.objects, "ConfigMap", "coredns")]
 
     transport = Meddling(FakeApi(cluster()), meddle)
-    with pytest.raises(Refusal, match="no ConfigMap has"):
+    with pytest.raises(ChangeRefused, match="no ConfigMap has"):
         await install(transport)
 
 
-WAYS = [("kubeadm", order()), ("k3s", order(None, "example.org")), ("gke", order(None, "example.org"))]
+WAYS = [
+    ("kubeadm", install_request()),
+    ("k3s", install_request(None, "example.org")),
+    ("gke", install_request(None, "example.org")),
+]
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(("name", "wanted"), WAYS, ids=[name for name, _ in WAYS])
 async def test_killed_at_any_request_it_leaves_one_state_or_the_other_and_is_finished_by_the_next_run(
-    name: str, wanted: Order, *, late: bool
+    name: str, wanted: InstallRequest, *, late: bool
 ) -> None:
     before = cluster(name)
     whole = Meddling(FakeApi(copy.deepcopy(before)))
@@ -227,7 +231,7 @@ async def test_killed_at_any_request_it_leaves_one_state_or_the_other_and_is_fin
         assert without_versions(rest.api.objects) == states[0]
 
 
-async def is_killed(transport: Meddling, wanted: Order) -> bool:
+async def is_killed(transport: Meddling, wanted: InstallRequest) -> bool:
     """An install, and then an uninstall; whether it was ended."""
     ended = False
     try:
@@ -241,14 +245,14 @@ async def is_killed(transport: Meddling, wanted: Order) -> bool:
 @pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
 async def test_killed_between_two_methods_there_is_never_nothing(*, late: bool) -> None:
     first = Meddling(FakeApi(cluster("k3s")))
-    await install(first, order(None, "example.org"))
+    await install(first, install_request(None, "example.org"))
     start = list(first.api.objects)
     whole = Meddling(FakeApi(copy.deepcopy(start)))
-    await install(whole, order(Method.COREFILE))
+    await install(whole, install_request(Method.COREFILE))
     assert whole.writes == 2
     for number in range(1, len(whole.requests) + 1):
         transport = Meddling(FakeApi(copy.deepcopy(start)), killed_at=number, late=late)
-        assert await is_killed(transport, order(Method.COREFILE))
+        assert await is_killed(transport, install_request(Method.COREFILE))
         traces = find_traces(discover(transport.api.objects))
         assert traces
         assert not any(trace.fault for trace in traces)
@@ -279,8 +283,8 @@ async def test_nothing_is_written_on_what_was_seen_in_part(end: str) -> None:
 @pytest.mark.parametrize(
     ("status", "kind", "text"),
     [
-        (422, Refusal, "does not take it: 422"),
-        (413, Refusal, "does not take it: 413"),
+        (422, ChangeRefused, "rejects the change: 422"),
+        (413, ChangeRefused, "rejects the change: 413"),
         (500, StartError, "may or may not be written: 500"),
         (429, StartError, "may or may not be written: 429"),
         (401, StartError, "may or may not be written: 401"),
@@ -315,14 +319,14 @@ async def _chunks(body: bytes) -> AsyncIterator[bytes]:
 )
 async def test_what_does_not_fit_is_refused_before_anything_is_written(objects: list[Manifest], reason: str) -> None:
     transport = Meddling(FakeApi(objects))
-    with pytest.raises(Refusal, match=reason):
+    with pytest.raises(ChangeRefused, match=reason):
         await install(transport)
     assert transport.writes == 0
 
 
 async def test_an_address_that_was_given_is_taken_as_it_is() -> None:
     transport = Meddling(FakeApi(manifests("kubeadm")))
-    await install(transport, order(addresses=(address("192.0.2.53"),)))
+    await install(transport, install_request(addresses=(address("192.0.2.53"),)))
     assert "forward . 192.0.2.53 /etc/resolv.conf" in corefile(transport.api)
     assert not any("switchback" in request.url.path for request in transport.requests)
 

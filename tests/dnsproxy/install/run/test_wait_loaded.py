@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult
-from dnsproxy.install.run.wait_loaded import GONE, LOADED, is_reachable, prove
+from dnsproxy.install.run.wait_loaded import GONE, LOADED, is_reachable, wait_loaded
 from tests.dnsproxy.cluster_dns.test_probing import dnsproxy, with_rcode
 from tests.kit import upstream_replies
 from tests.kit.faulty_upstream import FaultyUpstream, Step, faulty_upstream, silence
@@ -17,7 +17,7 @@ other = with_rcode(NXDOMAIN)
 
 
 class Turning:
-    """Told of each round, it lets the server change its mind after some."""
+    """A callback that changes the answers of the server after some rounds."""
 
     def __init__(self, server: FaultyUpstream, rounds: int, then: object) -> None:
         self.server = server
@@ -42,7 +42,7 @@ async def test_it_ends_when_the_server_says_what_is_hoped_for(
 ) -> None:
     async with faulty_upstream(first) as server:  # type: ignore[arg-type]
         turning = Turning(server, 2, then)
-        (asked,) = await prove([server.endpoint], ["."], hoped, seconds=600, progress=turning)
+        (asked,) = await wait_loaded([server.endpoint], ["."], hoped, seconds=600, progress=turning)
     assert asked.state in hoped
     assert turning.seen == [before, before]
 
@@ -50,7 +50,7 @@ async def test_it_ends_when_the_server_says_what_is_hoped_for(
 async def test_it_ends_with_its_time_and_tells_what_was_said_last() -> None:
     async with faulty_upstream(other) as server:
         turning = Turning(server, 0, other)
-        (asked,) = await prove([server.endpoint], ["example.org."], LOADED, seconds=0.5, progress=turning)
+        (asked,) = await wait_loaded([server.endpoint], ["example.org."], LOADED, seconds=0.5, progress=turning)
     assert (asked.state, asked.zone) == (Presence.NO, "example.org.")
     assert turning.seen
 
@@ -58,13 +58,15 @@ async def test_it_ends_with_its_time_and_tells_what_was_said_last() -> None:
 async def test_without_time_it_looks_once() -> None:
     async with faulty_upstream(other) as server:
         turning = Turning(server, 0, other)
-        await prove([server.endpoint], ["."], LOADED, seconds=0, progress=turning)
+        await wait_loaded([server.endpoint], ["."], LOADED, seconds=0, progress=turning)
     assert turning.seen == []
 
 
 async def test_an_address_that_leads_nowhere_is_not_waited_for_beside_one_that_does() -> None:
     async with faulty_upstream(dnsproxy) as server, faulty_upstream(silence, silence) as silent:
-        asked = await prove([silent.endpoint, server.endpoint], ["."], LOADED, seconds=600, progress=lambda *_: None)
+        asked = await wait_loaded(
+            [silent.endpoint, server.endpoint], ["."], LOADED, seconds=600, progress=lambda *_: None
+        )
     assert [one.state for one in asked] == [Presence.SILENT, Presence.YES]
 
 
@@ -74,7 +76,7 @@ async def test_every_zone_has_to_be_loaded() -> None:
 
     async with faulty_upstream(only_org) as server:
         zones = ["example.org.", "example.net."]
-        states = [one.state for one in await prove([server.endpoint], zones, LOADED, seconds=0, progress=print)]
+        states = [one.state for one in await wait_loaded([server.endpoint], zones, LOADED, seconds=0, progress=print)]
     assert states == [Presence.YES, Presence.NO]
 
 

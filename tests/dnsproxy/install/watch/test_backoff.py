@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.install.watch.backoff import FIRST, FREE, LONGEST, QUIET, Fight, lost, stood, wait_of
+from dnsproxy.install.watch.backoff import FIRST, FREE, LONGEST, QUIET, Backoff, lost, stood, wait_of
 
 
-def losing(times: int, *, after: float = 1.0) -> Fight:
+def losing(times: int, *, after: float = 1.0) -> Backoff:
     """It was written and undone so often, each time after so many seconds."""
-    fight, now = Fight(), 0.0
+    backoff, now = Backoff(), 0.0
     for _ in range(times):
-        fight = lost(stood(fight, now), now + after)
+        backoff = lost(stood(backoff, now), now + after)
         now += after
-    return fight
+    return backoff
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,11 @@ def test_what_did_not_stand_is_not_lost_again() -> None:
 @given(st.lists(st.floats(0, 10 * QUIET), max_size=60))
 def test_nobody_is_fought_faster_than_once_a_minute_for_long(stands: list[float]) -> None:
     """Whatever the other side does, an hour sees a write a minute at most, beside a few."""
-    fight, now, writes = Fight(), 0.0, []
+    backoff, now, writes = Backoff(), 0.0, []
     for seconds in stands:
         writes.append(now)
-        fight = lost(stood(fight, now), now + seconds)
-        now += seconds + wait_of(fight)
+        backoff = lost(stood(backoff, now), now + seconds)
+        now += seconds + wait_of(backoff)
     for first in writes:
         within = [one for one in writes if first <= one < first + QUIET]
         assert len(within) <= FREE + 5

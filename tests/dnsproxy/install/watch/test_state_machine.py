@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.install.watch.backoff import FREE, LONGEST, Fight
+from dnsproxy.install.watch.backoff import FREE, LONGEST, Backoff
 from dnsproxy.install.watch.state_machine import (
     GAP,
     HEARTBEAT,
@@ -35,10 +35,10 @@ from dnsproxy.install.watch.state_machine import (
 )
 
 NOW = 1000.0
-STOOD = WatchState(Standing.INSTALLED, look_at=NOW + 100, looked_at=NOW - 20, wanted="a", fight=Fight(0, NOW - 500))
+STOOD = WatchState(Standing.INSTALLED, look_at=NOW + 100, looked_at=NOW - 20, wanted="a", backoff=Backoff(0, NOW - 500))
 LOOKING = replace(STOOD, doing=Action.LOOK)
 WRITING = replace(STOOD, doing=Action.WRITE, standing=Standing.REPAIRING, pending="a", cause=Cause.UNDONE)
-FOUGHT = replace(STOOD, doing=Action.LOOK, fight=Fight(FREE, NOW - 1))
+FOUGHT = replace(STOOD, doing=Action.LOOK, backoff=Backoff(FREE, NOW - 1))
 
 STEPS = [
     pytest.param(WatchState(), Due(), Action.LOOK, Standing.STARTING, id="the first thing is a look"),

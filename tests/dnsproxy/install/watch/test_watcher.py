@@ -1,4 +1,7 @@
-"""The watcher against an API server in memory, where nobody may list and watch: looks now and then do it all."""
+"""The watcher against an API server in memory that allows no watch: regular looks notice all changes.
+
+event_recorder.py is tested here too; followers.py and program.py are tested in tests/peers/test_watch_apiserver.py.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ import trio.testing
 from dnsproxy.install.watch.state_machine import Standing
 from dnsproxy.install.watch.watcher import Watcher
 from dnsproxy.install.watch.watcher_status import WatchStatus
-from tests.dnsproxy.install.run.test_applying import Meddling, client_of, cluster, corefile, order, touch
+from tests.dnsproxy.install.run.test_applying import Meddling, client_of, cluster, corefile, install_request, touch
 from tests.kit.manifest_api import FakeApi, respond
 from tests.kit.manifest_cluster import pick
 
@@ -25,7 +28,7 @@ FORBIDDEN = json.dumps({"kind": "Status", "code": 403, "reason": "Forbidden", "m
 
 @dataclass
 class Watched(Meddling):
-    """Discovery and writes are answered, list and watch are not allowed, and Events are kept."""
+    """Discovery and writes are answered, watches and lists of one object are not allowed, and Events are kept."""
 
     events: list[Any] = field(default_factory=list)
     events_forbidden: bool = False
@@ -35,7 +38,7 @@ class Watched(Meddling):
         await request.aread()
         if self.away:
             raise httpx2.ConnectError("away")
-        if "watch" in request.url.params or "limit" in request.url.params:
+        if "watch" in request.url.params or "fieldSelector" in request.url.params:
             return respond(403, FORBIDDEN)
         if request.url.path.endswith("/events"):
             if self.events_forbidden:
@@ -66,7 +69,7 @@ async def watching(transport: Watched) -> AsyncIterator[WatchStatus]:
     with trio.fail_after(HOURS) as scope:
         scope.shield = True
         async with client_of(transport) as client, trio.open_nursery() as nursery:
-            nursery.start_soon(Watcher(client, order(), status, dns=None, seconds=0).run)
+            nursery.start_soon(Watcher(client, install_request(), status, dns=None, seconds=0).run)
             yield status
             nursery.cancel_scope.cancel()
 
