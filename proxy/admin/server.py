@@ -53,8 +53,8 @@ async def serve_relay_admin(
     """Serve health, readiness, metrics and the page until cancelled; closes the listeners."""
     settings = view.settings
     greetings = [
-        (target, formatter(settings.protocol_of(route), checksum=settings.crc32c)(LOCAL))
-        for (_, target), route in zip(view.backends, settings.routes, strict=True)
+        (backend, formatter(settings.protocol_of(route), checksum=settings.crc32c)(LOCAL))
+        for (_, backend), route in zip(view.backends, settings.routes, strict=True)
     ]
 
     async def readiness() -> Readiness:
@@ -83,12 +83,12 @@ def _look(view: View, history: History, fault: str) -> RelayStatus:
     routes = [
         RouteStatus(
             listen=str(endpoint),
-            backend=str(target.destination),
+            backend=str(backend.destination),
             protocol=str(view.settings.protocol_of(route)),
-            addresses=[str(Endpoint(address.sockaddr[0], address.sockaddr[1])) for address in target.addresses],
-            fault=_fault(target),
+            addresses=[str(Endpoint(address.sockaddr[0], address.sockaddr[1])) for address in backend.addresses],
+            fault=_fault(backend),
         )
-        for (endpoint, target), route in zip(view.backends, view.settings.routes, strict=True)
+        for (endpoint, backend), route in zip(view.backends, view.settings.routes, strict=True)
     ]
     return RelayStatus(routes, view.counters, view.limit(), history, fault)
 

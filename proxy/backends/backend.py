@@ -142,9 +142,9 @@ class Backend:
 def address_of(host: str, port: int) -> Address:
     """The address of an IP literal and a port. Raises OSError if a scope is no interface of this computer."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    target = socket_address(Endpoint(host, port))
+    sockaddr = socket_address(Endpoint(host, port))
     # The form of getaddrinfo, so that equal addresses compare equal.
-    return Address(family, target if family == socket.AF_INET or len(target) > 2 else (*target, 0, 0))  # noqa: PLR2004
+    return Address(family, sockaddr if family == socket.AF_INET or len(sockaddr) > 2 else (*sockaddr, 0, 0))  # noqa: PLR2004
 
 
 def is_literal(destination: HostPort | ServicePort) -> bool:

@@ -67,11 +67,11 @@ def ready_endpoints(slices: Iterable[EndpointSlice], port: str) -> list[Endpoint
     return sorted(found, key=lambda endpoint: (endpoint.host, endpoint.port))
 
 
-def describe_none(target: ServicePort, slices: Iterable[EndpointSlice], port: str) -> str:
+def describe_none(wanted: ServicePort, slices: Iterable[EndpointSlice], port: str) -> str:
     """Why no endpoint is ready: `no endpoint of port 80 is ready; 1 not ready, 2 terminating`."""
     counts = Counter(condition_of(one) for _, one in _endpoints(slices, port))
     states = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()) if state != Condition.READY)
-    return f"no endpoint of port {target.port} is ready" + (f"; {states}" if states else "")
+    return f"no endpoint of port {wanted.port} is ready" + (f"; {states}" if states else "")
 
 
 def _endpoints(slices: Iterable[EndpointSlice], port: str) -> Iterator[tuple[int, SliceEndpoint]]:

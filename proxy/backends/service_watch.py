@@ -54,10 +54,10 @@ def _by_service(backends: Iterable[Backend]) -> list[FollowedService]:
     """One for each Service; several of its ports may be backends."""
     found: dict[tuple[str, str], FollowedService] = {}
     for backend in backends:
-        target = backend.destination
-        if isinstance(target, ServicePort):
-            one = found.setdefault((target.namespace, target.name), FollowedService(target.namespace, target.name))
-            one.backends.append((target, backend))
+        port = backend.destination
+        if isinstance(port, ServicePort):
+            one = found.setdefault((port.namespace, port.name), FollowedService(port.namespace, port.name))
+            one.backends.append((port, backend))
     return list(found.values())
 
 
@@ -123,18 +123,18 @@ class FollowedService:
     def _update(self) -> None:
         """Update the backends, once both watches have synced."""
         if all(status.synced for status in self._statuses):
-            for target, backend in self.backends:
-                backend.take(self._addresses_of(target))
+            for wanted, backend in self.backends:
+                backend.take(self._addresses_of(wanted))
 
-    def _addresses_of(self, target: ServicePort) -> list[Address] | Failure:
+    def _addresses_of(self, wanted: ServicePort) -> list[Address] | Failure:
         slices = self._slices.values()
         try:
-            port = port_name(self._service, target.port)
+            port = port_name(self._service, wanted.port)
         except ValueError as error:
             return Failure(Cause.NO_ENDPOINTS, str(error))
         found = ready_endpoints(slices, port)
         if not found:
-            return Failure(Cause.NO_ENDPOINTS, describe_none(target, slices, port))
+            return Failure(Cause.NO_ENDPOINTS, describe_none(wanted, slices, port))
         return [address_of(one.host, one.port) for one in found]
 
     def _describe_pending(self) -> Failure:
