@@ -2,7 +2,7 @@
 
 The law: `format_corefile(parse_corefile(text)) == text` for every accepted text (parser.py); a text that CoreDNS's
 parser refuses raises CorefileError. Positions are indexes of words, never offsets in the text; an edit (edits.py)
-returns a new value.
+returns a new value. Tested in test_parser.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An API server out of manifests: the GETs of discovery and the writes of an install, as values or over HTTP."""
+"""A fake API server with the objects of manifests: the GETs of discovery and the writes of an install."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ _KINDS = {
 
 @dataclass
 class FakeApi:
-    """What an API server with these objects answers."""
+    """The responses of an API server with these objects, as values; `serving` gives them over HTTP."""
 
     objects: Sequence[Manifest]
     forbidden: Sequence[str] = ()
-    """Ends of paths that RBAC does not allow."""
+    """Ends of paths that RBAC refuses."""
     forbidden_writes: Sequence[str] = ()
     asked: list[tuple[str, str, str]] = field(default_factory=list)
     """Method, path and label selector of every request."""
     limits: list[int] = field(default_factory=list)
     """The limit of every list request; 0 if it has none."""
     expires: int = 0
-    """So many continue tokens are refused, as if they had expired."""
+    """The number of continue tokens to refuse as expired."""
 
     def answer(self, request: httpx2.Request) -> httpx2.Response:
         """The response to a request."""
@@ -66,7 +66,7 @@ class FakeApi:
         return 200, {"metadata": {"resourceVersion": "1", **following}, "items": items[start:stop]}
 
     def write(self, method: str, path: str, body: Any) -> tuple[int, Any]:
-        """Status and body for a guarded change of a ConfigMap, whose kind of patch its contents tell."""
+        """Status and body for a guarded change of a ConfigMap; the kind of patch follows from its content."""
         if any(path.endswith(end) for end in self.forbidden_writes):
             return 403, _failure(403, "Forbidden", "no rule allows it")
         namespace, _, name = path.partition("/namespaces/")[2].partition("/configmaps/")
@@ -111,7 +111,7 @@ class FakeApi:
 
 
 def respond(status: int, body: bytes) -> httpx2.Response:
-    """A response whose body is still to be read, as one from a network is."""
+    """A response whose body still has to be read, as from a network."""
 
     async def chunks() -> AsyncIterator[bytes]:
         yield body
@@ -142,7 +142,7 @@ def serving(api: FakeApi, folder: Path) -> Iterator[Path]:
             self.wfile.write(octets)
 
         def log_message(self, *_: Any) -> None:
-            """Nobody reads it."""
+            """The log of the server is not needed."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -171,7 +171,7 @@ def _encoded(answer: tuple[int, Any]) -> tuple[int, bytes]:
 
 
 def _merge(there: dict[str, Any], patch: dict[str, Any]) -> None:
-    """RFC 7386; a map that becomes empty goes, as an API server leaves it out."""
+    """RFC 7386; an empty map is deleted, as an API server omits it."""
     for key, value in patch.items():
         if isinstance(value, dict):
             _merge(there.setdefault(key, {}), value)

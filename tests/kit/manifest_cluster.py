@@ -1,4 +1,4 @@
-"""A cluster out of manifests: what its API server would answer to discovery's requests."""
+"""Clusters as manifests, and discovery over them: the answers of their API server as values."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ Denies = Callable[[Request], Answer]
 
 
 def manifests(name: str) -> list[Manifest]:
-    """The objects of a cluster of the corpus, each a copy of one's own."""
+    """The objects of a cluster of the corpus, copied so that a test may change them."""
     return copy.deepcopy(_load(name))
 
 
 def pick(objects: Iterable[Manifest], kind: str, name: str) -> Manifest:
-    """The one object of that kind and name, to be changed."""
+    """The only object of that kind and name, for a test to change."""
     (found,) = [one for one in objects if one["kind"] == kind and one["metadata"]["name"] == name]
     return found
 
 
 def answer(request: Request, objects: Iterable[Manifest]) -> Answer:
-    """What an API server with these objects answers."""
+    """The answer of an API server with these objects."""
     matching = [one for one in objects if _matches(request, one)]
     try:
         found = tuple(msgspec.convert(one, request.kind.type) for one in matching)
@@ -47,14 +47,14 @@ def answer(request: Request, objects: Iterable[Manifest]) -> Answer:
 
 
 def discover(objects: Iterable[Manifest], where: ServiceRef | None = None, *, denies: Denies | None = None) -> Found:
-    """What discovery finds; `denies` may give another answer to a request, or None to leave it."""
+    """The result of discovery; `denies` may replace the answer to a request, or return None to keep it."""
     return find(read(objects, where, denies=denies), where)
 
 
 def read(
     objects: Iterable[Manifest], where: ServiceRef | None = None, *, denies: Denies | None = None
 ) -> dict[Request, Answer]:
-    """All that discovery wants to know, round by round."""
+    """The answers to all requests of discovery, round by round."""
     objects = list(objects)
     answers: dict[Request, Answer] = {}
     while wanted := find(answers, where).wanted:
@@ -65,7 +65,7 @@ def read(
 
 
 def faults_of(found: Found) -> list[str]:
-    """What is wrong, as people read it."""
+    """The faults as text."""
     return [str(fault) for fault in found.faults]
 
 

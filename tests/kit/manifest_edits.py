@@ -1,4 +1,4 @@
-"""A cluster out of manifests, and edits played on it as an API server would make them."""
+"""Edits of an install, applied to manifests as an API server would apply them."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def plan(
     method: Method | None = None,
     where: ServiceRef | None = None,
 ) -> Edits:
-    """What an install would write to these objects; for the zones of the tests where the method needs some."""
+    """The edits of an install into these objects; for the zones of the tests if the method needs zones."""
     found = discover(objects, where)
     choice = choose_method(found, method)
     return plan_apply(found, choice, want or wanted(*(ZONES if choice.needs_zones else ())))
 
 
 def plan_out(objects: Sequence[Manifest], where: ServiceRef | None = None) -> Edits:
-    """What an uninstall would write."""
+    """The edits of an uninstall."""
     return plan_removal(discover(objects, where))
 
 
@@ -56,7 +56,7 @@ def play(objects: Sequence[Manifest], edits: Edits) -> list[Manifest]:
 
 
 def without_versions(objects: Sequence[Manifest]) -> list[Manifest]:
-    """What has to be the same again: everything but the API server's own counting."""
+    """The objects without resource versions, which each write increases."""
     bare = copy.deepcopy(list(objects))
     for one in bare:
         one["metadata"].pop("resourceVersion", None)

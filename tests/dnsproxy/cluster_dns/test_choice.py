@@ -1,4 +1,4 @@
-"""The method that fits each distribution, and why others do not."""
+"""The method that fits each distribution, and the reasons against the others."""
 
 from __future__ import annotations
 

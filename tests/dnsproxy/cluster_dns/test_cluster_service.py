@@ -1,4 +1,4 @@
-"""Which Service is the cluster's DNS: the named one, the usual one, one with its label, and never a guess."""
+"""The Service of the cluster's DNS: the named one, the usual one, or one with its label, never a guess."""
 
 from __future__ import annotations
 

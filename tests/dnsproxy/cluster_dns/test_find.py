@@ -1,4 +1,4 @@
-"""The corpus: what is found in each distribution. And what is found in clusters that are not as they should be."""
+"""Discovery in each distribution of the corpus, and in broken clusters. Also tests found.py."""
 
 from __future__ import annotations
 

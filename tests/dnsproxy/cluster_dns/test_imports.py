@@ -1,4 +1,4 @@
-"""The imports of a Corefile: which files they bring in, and where a file of ours would do something."""
+"""The imports of a Corefile: the files they include, and where a file of ours would get queries."""
 
 from __future__ import annotations
 

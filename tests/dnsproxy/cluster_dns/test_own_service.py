@@ -1,4 +1,4 @@
-"""dnsproxy's own Service: where it is, whether anybody is behind it, and whether it asks who asks it."""
+"""dnsproxy's own Service: its addresses, its ready pods, and forwarding loops."""
 
 from __future__ import annotations
 

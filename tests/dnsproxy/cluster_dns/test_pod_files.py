@@ -1,4 +1,4 @@
-"""Files in a container: which of them a pattern of CoreDNS matches, and where a new one would appear."""
+"""Files in a container: those that a pattern of CoreDNS matches, and the place of a new one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking real sockets: who answers, who answers otherwise, and who is silent in every way."""
+"""Probes of real sockets: dnsproxy, other DNS servers, and servers that fail in every way."""
 
 from __future__ import annotations
 

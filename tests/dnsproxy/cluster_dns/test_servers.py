@@ -1,4 +1,4 @@
-"""From a workload to what answers DNS in it."""
+"""From a workload to its DNS program and configuration."""
 
 from __future__ import annotations
 

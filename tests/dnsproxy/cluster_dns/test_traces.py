@@ -1,4 +1,4 @@
-"""What of ours stands in a cluster is found by its marks, whole or damaged."""
+"""Everything of ours in a cluster is found by its marks, intact or damaged."""
 
 from __future__ import annotations
 

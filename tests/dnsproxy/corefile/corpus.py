@@ -1,4 +1,4 @@
-"""The corpus: a Corefile of every cluster that we know the shape of, with the files that stand beside it.
+"""The corpus: a Corefile of every kind of cluster that we know, with its imported files.
 
 The law: a shape is what a distribution writes, character by character, each once however many clusters share it.
 """
@@ -15,7 +15,7 @@ from tests.dnsproxy.corefile.shapes import FOLDER, SHAPES, read, stock
 from tests.kit.manifest_cluster import NAMES, discover, manifests
 
 TEMPLATE: Final = {"__PILLAR__UPSTREAM__SERVERS__": "/etc/resolv.conf", "__PILLAR__CLUSTER__DNS__": "10.96.0.10"}
-"""The words that node-cache puts others in the place of when it makes its Corefile of the template (kubernetes/dns,
+"""The placeholders that node-cache replaces when it makes its Corefile from the template (kubernetes/dns,
 cmd/node-cache/app/configmap.go)."""
 _USUAL_PATH: Final = "/etc/coredns/Corefile"
 _WITHOUT_RESOLV_CONF: Final = ("snippets",)
@@ -23,28 +23,28 @@ _WITHOUT_RESOLV_CONF: Final = ("snippets",)
 
 @dataclass(frozen=True)
 class Shape:
-    """A Corefile as a cluster has it."""
+    """The Corefile of a cluster."""
 
     name: str
     text: str
     files: tuple[tuple[str, str], ...] = ()
-    """What else its pod has: paths in the container, and texts."""
+    """The other files of its pod: paths in the container, and texts."""
     path: str = _USUAL_PATH
 
     @property
     def node(self) -> bool:
-        """Whether it is that of a cache on the nodes, which knows nothing of the cluster."""
+        """Whether it belongs to a cache on the nodes, which does not serve the cluster's names."""
         return "kubernetes " not in self.text
 
     def rendered(self, text: str) -> str:
-        """A text of this shape as CoreDNS gets to see it."""
+        """A text of this shape as CoreDNS reads it, placeholders replaced."""
         for word, value in TEMPLATE.items():
             text = text.replace(word, value)
         return text
 
 
 def load_corpus() -> list[Shape]:
-    """All of them."""
+    """All shapes of the corpus."""
     found = {shape.text: shape for shape in [*_of_clusters(), *_of_files()]}
     return sorted(found.values(), key=lambda shape: shape.name)
 

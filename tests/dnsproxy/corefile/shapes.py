@@ -18,7 +18,7 @@ NEWEST: Version = (1, 14, 7)
 
 
 def read(path: Path) -> str:
-    """Every octet counts, CR too."""
+    """The exact text, including CR."""
     return path.read_bytes().decode()
 
 
@@ -31,7 +31,7 @@ def golden_path(shape: str) -> Path:
 
 
 def is_updating() -> bool:
-    """`UPDATE_GOLDENS=1 make test` writes the goldens anew; what changed is then read in the diff."""
+    """`UPDATE_GOLDENS=1 make test` rewrites the goldens; review the diff."""
     return os.environ.get("UPDATE_GOLDENS") == "1"
 
 
@@ -76,7 +76,7 @@ _KEYS = [".:53 {", ".:53 example.org:53 {", "dns://. {", "{$NAME} .:53 {", ".:53
 
 @st.composite
 def corefiles(draw: st.DrawFn) -> str:
-    """A text that an install takes: one root block with one forward, all else as it comes."""
+    """A text that an install accepts: one root block with one forward, the rest at random."""
     lines = ["(common) {", "  log", "}"]
     for block in draw(st.lists(st.sampled_from(_OTHER_BLOCKS), max_size=2, unique_by=id)):
         lines += [*block, *draw(_comments)]
@@ -107,4 +107,4 @@ garbage = st.one_of(
     st.lists(st.sampled_from(_ATOMS), max_size=30).map(" ".join),
     st.lists(st.sampled_from(_ATOMS), max_size=20).map(lambda atoms: ".:53 {\n" + " ".join(atoms) + "\n}\n"),
 )
-"""Texts that look like Corefiles from afar."""
+"""Random texts of the words of Corefiles."""

@@ -1,6 +1,6 @@
 """Syntactically odd Corefiles and CoreDNS's verdict on each. Plugins are known ones, so that syntax alone decides.
 
-No port is named: the real CoreDNS gets one by its flag.
+No key has a port: the real CoreDNS gets one by its flag.
 """
 
 from __future__ import annotations
@@ -118,4 +118,4 @@ REFUSED_SINCE = [
     pytest.param("(s) {\n import t\n}\n(t) {\n import s\n}\n. {\n import s\n}\n", id="snippets in a circle"),
     pytest.param("example.org\\ {\n}\n", id="a key whose last backslash hides nothing"),
 ]
-"""What the newest CoreDNS refuses; 1.9.4 takes it, or reads it without end."""
+"""Refused by the newest CoreDNS; 1.9.4 accepts them, or never ends reading."""
