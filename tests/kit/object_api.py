@@ -1,8 +1,8 @@
-"""An API server with objects that are applied and deleted under guard, over a transport of httpx2.
+"""An API server in memory for guarded writes of objects, over a transport of httpx2.
 
-The law: it does what a real one does with an apply of one field manager (everything that manager applied before and
-applies no more goes), with resource versions, preconditions, label selectors and chunked lists; tests/peers has the
-same cases on a real one.
+The law: it treats the apply of one field manager as a real server does (fields that the manager no longer applies are
+removed), and so resource versions, preconditions, label selectors and paged lists; tests/peers has the same cases with
+a real server.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ObjectApi:
     _version: int = 1
 
     def put(self, path: str, item: Object) -> None:
-        """Create or replace an object, as anybody might."""
+        """Create or replace an object, as another writer would."""
         self._version += 1
         stored = copy.deepcopy(item)
         metadata = stored.setdefault("metadata", {})
@@ -48,7 +48,7 @@ class ObjectApi:
         self.objects[path] = stored
 
     def writes(self) -> list[tuple[str, str]]:
-        """What was asked that is no reading: method and name."""
+        """The write requests: method and name."""
         return [(method, path.rpartition("/")[2]) for method, path in self.asked if method != "GET"]
 
     def answer(self, request: httpx2.Request) -> httpx2.Response:
@@ -120,7 +120,7 @@ async def client_of(api: ObjectApi) -> AsyncIterator[ApiClient]:
 
 
 def _merged(there: Any, body: Any, applied: Any) -> Any:
-    """The object with what was applied before and is no more taken out, and the rest put in; lists are atomic."""
+    """The object without the fields that are no longer applied, and with the new ones; lists are atomic."""
     if not isinstance(body, dict) or not isinstance(there, dict):
         return copy.deepcopy(body)
     before = applied if isinstance(applied, dict) else {}

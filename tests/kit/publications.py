@@ -22,20 +22,20 @@ def parse_row(text: str) -> Name:
 
 
 def many(count: int) -> Publication:
-    """So many names."""
+    """A publication of this many names."""
     return publication(*(f"h{number}.example.org 192.0.2.10" for number in range(count)))
 
 
 @dataclass
 class ScriptedSource:
-    """Says one thing after another, the last one for ever; a text is why there is nothing to be had."""
+    """Returns one publication after another, the last one forever; a text is the reason of a SourceError."""
 
     script: Sequence[Publication | str]
     reads: int = field(default=0)
 
     async def read(self) -> Publication:
-        said = self.script[min(self.reads, len(self.script) - 1)]
+        result = self.script[min(self.reads, len(self.script) - 1)]
         self.reads += 1
-        if isinstance(said, str):
-            raise SourceError(said)
-        return said
+        if isinstance(result, str):
+            raise SourceError(result)
+        return result

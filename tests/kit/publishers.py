@@ -1,4 +1,4 @@
-"""What publishers meet in a cluster: a namespace, an account with just the rights that we ask for, and DNSEndpoints."""
+"""The publishers' cluster: a namespace, an account with only the documented rights, and DNSEndpoints."""
 
 from __future__ import annotations
 
@@ -60,17 +60,17 @@ class Place:
     kubeconfig: Path = field(init=False)
 
     def __post_init__(self) -> None:
-        """Make them."""
+        """Create both."""
         self.server.create_namespace(self.name)
         self.kubeconfig = self._make_account()
         self.names = self.folder / f"{self.name}.json.gz"
 
     def has(self, *rows: str) -> None:
-        """The table of now."""
+        """Set the present table."""
         self.names.write_bytes(format_document(publication(*rows)).octets)
 
     def publish(self, command: str, *arguments: str) -> tuple[int, str, str]:
-        """Run a publisher to its end: status, stdout and stderr."""
+        """Run a publisher until it exits: status, stdout and stderr."""
         done = subprocess.run(
             [sys.executable, "-m", "dnsproxy", command, *arguments],
             env={

@@ -1,4 +1,4 @@
-"""A kernel in memory, as strict as the real one: a transaction that does not fit what it has is refused as a whole."""
+"""A kernel in memory, as strict as the real one: a transaction that does not fit its table is refused as a whole."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from wholeip.ruleset.ruleset import Ruleset, Transaction
 
 @dataclass
 class FakeKernel:
-    """Has what a Table of wholeip.kernel.nft has. `failures` come first, one for each call."""
+    """A Table as in wholeip.kernel.nft. `failures` are raised first, one for each call."""
 
     ruleset: Ruleset | None = None
     failures: list[NftFailed] = field(default_factory=list)
     deaf: NftFailed | None = None
-    """Why it tells of no changes."""
+    """Why it has no notifications."""
     applied: list[Transaction] = field(default_factory=list)
     reads: int = 0
     _listeners: list[Callable[[], None]] = field(default_factory=list)
@@ -55,7 +55,7 @@ class FakeKernel:
             self._listeners.remove(changed)
 
     def change(self, ruleset: Ruleset | None) -> None:
-        """Somebody else does it."""
+        """Another program changes the table."""
         self.ruleset = ruleset
         for listener in self._listeners:
             listener()
@@ -66,7 +66,7 @@ class FakeKernel:
 
 
 def after(ruleset: Ruleset | None, transaction: Transaction) -> Ruleset:
-    """What a transaction makes of a table. Raises Refused."""
+    """The table after a transaction. Raises Refused."""
     if transaction.whole is not None:
         return transaction.whole
     if ruleset is None:

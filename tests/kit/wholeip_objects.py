@@ -20,7 +20,7 @@ NOT_READY = {"ready": False, "serving": False, "terminating": False}
 LEAVING = {"ready": False, "serving": True, "terminating": True}
 GONE = {"ready": False, "serving": False, "terminating": True}
 PUBLISHED = {"ready": True, "serving": False, "terminating": True}
-"""Of a Service that publishes addresses that are not ready."""
+"""With publishNotReadyAddresses."""
 OLD = "2026-01-01T00:00:00Z"
 NEW = "2026-02-02T00:00:00Z"
 

@@ -1,6 +1,6 @@
 """A real API server and a real kernel in one network namespace, and the agent as a program between them.
 
-The law: what is waited for is what the kernel has; the agent is ended with its world.
+The law: tests wait for the state of the kernel; the agent ends with its world.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ addr add 198.51.100.1/24 dev out
 link set out up
 route add default dev out
 """
-"""The API server looks for an address of its own on the way out."""
+"""The API server takes its own address from the default route."""
 THEIRS: Final = next(iter(WHOLE))
 
 
 @dataclass
 class World:
-    """An API server and a kernel in one network, and the agent that is there from time to time."""
+    """An API server and a kernel in one network, and an agent that can be started and ended."""
 
     server: ApiServer
     folder: Path
@@ -58,7 +58,7 @@ class World:
     admin: int
     agent: subprocess.Popen[bytes] | None = None
     held: dict[str, str] = field(default_factory=dict)
-    """What was made, by path, so that a test can leave the cluster empty."""
+    """The created objects by path, so that a test can leave the cluster empty."""
 
     def start_agent(self, *flags: str) -> None:
         self.end_agent()
@@ -77,7 +77,7 @@ class World:
         return (self.folder / "agent.log").read_text()
 
     def put(self, collection: str, manifest: Mapping[str, Any]) -> None:
-        """Create the object, or make it so; a Service's status has a way of its own."""
+        """Create or change an object; a Service's status has a path of its own."""
         path = f"{collection}/{manifest['metadata']['name']}"
         status = manifest.get("status")
         if path in self.held:
@@ -105,7 +105,7 @@ class World:
         return trio.run(Nft().read_ruleset)
 
     def expected(self) -> Ruleset:
-        """What the objects come to, read at once and without a past."""
+        """The ruleset for the present objects, without earlier choices."""
         return trio.run(self._expected)
 
     async def _expected(self) -> Ruleset:
@@ -115,7 +115,7 @@ class World:
         return make_ruleset(state.plan().mappings, cluster=state.networks)
 
     def until(self, expected: Ruleset | None) -> None:
-        """Wait until the kernel has this."""
+        """Wait until the kernel has this ruleset."""
         deadline = time.monotonic() + PATIENCE
         while (found := self.present()) != expected:
             assert self.agent is None or self.agent.poll() is None, self.log
@@ -126,7 +126,7 @@ class World:
         self.until(self.expected())
 
     def until_ready(self) -> str:
-        """Wait until the agent says so; what it says."""
+        """Wait until the agent is ready; its answer."""
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
@@ -146,7 +146,7 @@ class World:
 
 @contextmanager
 def running_world(folder: Path) -> Iterator[World]:
-    """All of it but the agent; what is started inside `world.network.entered()` is in that network."""
+    """The world without an agent; processes started inside `world.network.entered()` are in its network."""
     with ExitStack() as stack:
         made = stack.enter_context(place())
         made.ip(PATHS)

@@ -1,4 +1,4 @@
-"""Random changes of a cluster, faults of API server and kernel, and restarts: at the end the kernel has the plan."""
+"""Random changes of a cluster, failures of API server and kernel, and restarts: the kernel ends with the plan."""
 
 from __future__ import annotations
 

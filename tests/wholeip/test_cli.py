@@ -1,4 +1,4 @@
-"""The command lines of wholeip: what they refuse, all at once, and what they print."""
+"""The command lines of wholeip: the values that they refuse, all in one run, and what they print; options.py too."""
 
 from __future__ import annotations
 

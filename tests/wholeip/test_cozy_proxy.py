@@ -1,4 +1,4 @@
-"""A node that goes over from cozy-proxy: what deploy/migrating/cozy-proxy.md says of connections, in a real kernel."""
+"""A node that migrates from cozy-proxy: what deploy/migrating/cozy-proxy.md says of connections, in a real kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the agent may count on: the same cases for the kernel in memory and for the real one, by the real nft."""
+"""The contract of a Table: the same cases for the kernel in memory and for the real one with the real nft."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taking the table out of a kernel."""
+"""Removing the table from a kernel."""
 
 from __future__ import annotations
 

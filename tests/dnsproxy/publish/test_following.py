@@ -1,4 +1,4 @@
-"""Following a table: what becomes of faults on either side, and when it is looked at again."""
+"""Following a table: failures of the source and of the target, and the time of the next read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a document: together or not at all."""
+"""Parts of a document: joined whole or not at all."""
 
 from __future__ import annotations
 

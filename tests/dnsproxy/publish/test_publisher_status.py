@@ -1,4 +1,4 @@
-"""What a publisher tells of itself."""
+"""The readiness, metrics and page of a publisher."""
 
 from __future__ import annotations
 

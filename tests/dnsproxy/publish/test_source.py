@@ -1,4 +1,4 @@
-"""Sources: a server that is asked, files that are read."""
+"""Sources: the admin port of a server, and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The document of mappings and reports, and how it travels."""
+"""The document of mappings and reports, written and read again."""
 
 from __future__ import annotations
 

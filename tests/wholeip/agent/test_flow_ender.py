@@ -1,4 +1,4 @@
-"""When flows are judged: after each change, and again after one that failed."""
+"""When flows are judged: after each update, and again after a failure."""
 # ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
 
 from __future__ import annotations

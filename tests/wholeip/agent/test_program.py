@@ -1,4 +1,4 @@
-"""The agent as a service: its admin port, its start and its end, with a kernel in memory."""
+"""The agent as a program: its admin port, its start and its exit, with a kernel in memory."""
 
 from __future__ import annotations
 

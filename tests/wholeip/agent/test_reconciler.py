@@ -1,4 +1,4 @@
-"""The agent between an API server and a kernel in memory, where no test waits."""
+"""The reconciler between an API server and a kernel in memory, with following.py; no test waits in real time."""
 # ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an agent says of itself."""
+"""The readiness and the summary of an agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps to the target: what is planned again after a change comes to what everything comes to."""
+"""Updates: planning the touched Services gives the same table as planning all of them."""
 
 from __future__ import annotations
 

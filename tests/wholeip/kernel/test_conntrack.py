@@ -1,4 +1,4 @@
-"""Flows that a change of the rules no longer allows end, in a real kernel; and no others do."""
+"""In a real kernel, flows end that a change of the rules no longer allows, and no others; netlink_socket.py too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running nft goes wrong in ways that have names."""
+"""The failures of running nft; test_nft_contract.py has what works."""
 
 from __future__ import annotations
 

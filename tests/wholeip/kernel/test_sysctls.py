@@ -1,4 +1,4 @@
-"""What has to be set on a node for packets to get through."""
+"""The sysctls that a node must change to forward packets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changes of objects add up to: the plan of the final state, whatever the way there."""
+"""The plan of the final state, whatever the order of the changes."""
 
 from __future__ import annotations
 

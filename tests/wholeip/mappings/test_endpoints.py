@@ -1,4 +1,4 @@
-"""Which pods stand behind a Service, and which one of them gets the address."""
+"""The pods of a Service, and the one that gets the address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Node says of its addresses and of the networks of its pods."""
+"""The addresses of a Node, and the networks of its pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From Services and pods to mappings: who gets what where several want the same."""
+"""From Services and pods to mappings, also where several Services ask for the same; mapping.py and reports.py too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Service asks for, out of objects as the API server has them and as owners write them."""
+"""What a Service asks for, from objects of the API server and with the mistakes of owners."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who shares an address with whom."""
+"""The Services that share an address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strategies: mappings that a plan could make, from few addresses, so that they meet each other."""
+"""Strategies for mappings that a plan could make, from few addresses, so that they collide."""
 
 from __future__ import annotations
 

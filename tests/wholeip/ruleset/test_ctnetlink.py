@@ -1,4 +1,4 @@
-"""What the kernel says of tracked flows, and how it is asked to end one."""
+"""The kernel's messages about tracked flows, and the requests to end them; netlink.py too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a table from the kernel says about the time before."""
+"""Earlier mappings, read from a table of the kernel."""
 
 from __future__ import annotations
 

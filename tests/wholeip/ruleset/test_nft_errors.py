@@ -1,4 +1,4 @@
-"""What nft says becomes an error with a name."""
+"""nft's messages become exceptions."""
 
 from __future__ import annotations
 

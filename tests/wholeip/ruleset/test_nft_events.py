@@ -1,4 +1,4 @@
-"""The kernel's events: whose they are, and that whatever else comes is taken for a change."""
+"""Notifications of the kernel: who made a change; an unreadable message counts as a change. netlink.py too."""
 
 from __future__ import annotations
 

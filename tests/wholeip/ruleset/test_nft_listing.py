@@ -1,4 +1,4 @@
-"""What nft lists is read back, and what is not ours makes a difference and never an error."""
+"""nft's listing is parsed; anything foreign in it makes a difference and never an error."""
 
 from __future__ import annotations
 

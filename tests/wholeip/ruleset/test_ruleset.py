@@ -1,4 +1,4 @@
-"""Mappings become a ruleset, and one ruleset becomes another by its changes."""
+"""Mappings become a ruleset, and changes turn one ruleset into another; chains.py too."""
 
 from __future__ import annotations
 

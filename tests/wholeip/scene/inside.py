@@ -1,6 +1,6 @@
-"""Sockets inside a network namespace: a process that does what it is told in lines of JSON, and holds the namespace.
+"""Sockets inside a network namespace: a process that holds the namespace and executes requests in lines of JSON.
 
-The law: whatever it opens ends with it, and it ends with its standard input.
+The law: all that it opens ends with it, and it ends with its standard input.
 """
 
 from __future__ import annotations

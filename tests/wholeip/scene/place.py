@@ -1,6 +1,6 @@
-"""A place: a network namespace of a test's own, in which a process does what it is told.
+"""A place: a network namespace for a test, with a process in it that executes requests.
 
-The law: it lives as long as its block, and the test itself stays outside.
+The law: it exists as long as its block, and the test itself stays outside.
 """
 
 from __future__ import annotations

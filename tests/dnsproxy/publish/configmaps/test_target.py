@@ -1,4 +1,4 @@
-"""ConfigMaps as a target: parts that belong together, two writers, and what is not ours."""
+"""ConfigMaps as a target: parts, two writers, and ConfigMaps of others; the manifests and guarded_writes too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dnsproxy publish-external-dns` as people and manifests start it; tests/peers has it with an API server."""
+"""`dnsproxy publish-external-dns` from its command line, with its program; tests/peers runs it with an API server."""
 
 from __future__ import annotations
 

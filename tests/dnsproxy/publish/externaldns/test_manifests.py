@@ -1,4 +1,4 @@
-"""Records: one a hostname, both families in it."""
+"""Records: one for each hostname, with both families. The manifests themselves are in test_planning.py."""
 
 from __future__ import annotations
 

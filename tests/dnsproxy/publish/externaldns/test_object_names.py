@@ -1,4 +1,4 @@
-"""Names of objects: inside the limits, and never the same for two hostnames."""
+"""Names of objects: within the limits, and different for every two hostnames."""
 
 from __future__ import annotations
 

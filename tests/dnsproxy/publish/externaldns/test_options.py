@@ -1,4 +1,4 @@
-"""The values of flags for external-dns: what an API server would refuse is refused before."""
+"""The flags for external-dns: values that an API server would refuse are refused first."""
 
 from __future__ import annotations
 

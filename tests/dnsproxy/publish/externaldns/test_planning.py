@@ -1,4 +1,4 @@
-"""The plan: what is ours is made as it should be, what is not stays as it is."""
+"""The plan: our objects become as desired, and others stay as they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects for external-dns as a target: what is written, what never is, and what is told."""
+"""Objects for external-dns as a target: what is written, what never is, and what is logged; objects.py too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The block in a hosts file: what it leaves alone, what it refuses, and that it goes as it came."""
+"""The block in a hosts file: what stays unchanged, what is refused, and how the block is removed."""
 
 from __future__ import annotations
 

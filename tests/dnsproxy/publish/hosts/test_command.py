@@ -1,4 +1,4 @@
-"""`dnsproxy publish-hosts` as people and manifests start it."""
+"""`dnsproxy publish-hosts` from its command line, with its program and the frame of all publishers (program.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A hosts file in a folder: replaced whole, with all that belongs to it, whoever else writes at the same time."""
+"""A hosts file in a folder: replaced atomically, with owner and mode, while other programs write to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines of a hosts file: one name each, in an order of their own, and what cannot be one."""
+"""The lines of a hosts file: one name each, in a fixed order, and the names that are excluded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mounts of this kernel's own notation."""
+"""Mounts in the kernel's notation."""
 
 from __future__ import annotations
 

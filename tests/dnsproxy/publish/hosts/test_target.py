@@ -1,4 +1,4 @@
-"""A hosts file as a target: when it is written, what it never loses, and what is told."""
+"""A hosts file as a target: when it is written, what it never loses, and what is logged."""
 
 from __future__ import annotations
 
