@@ -1,4 +1,4 @@
-"""Asking an admin port: whoever is there, it ends in an answer or in one line."""
+"""Asking an admin port: whatever listens there, the result is an answer or an error of one line."""
 
 from __future__ import annotations
 

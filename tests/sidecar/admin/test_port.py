@@ -1,4 +1,4 @@
-"""The admin port of a program; each program's tests ask its own, and test_admin.py has the server itself."""
+"""The admin port of a program; each program's tests use its own port, and test_server.py has the server."""
 
 from __future__ import annotations
 

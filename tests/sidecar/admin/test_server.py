@@ -1,4 +1,4 @@
-"""The admin server on real loopback sockets: what it answers, and what it survives."""
+"""The admin server, and the answers of answers.py, on real loopback sockets, with clients of every kind."""
 
 from __future__ import annotations
 

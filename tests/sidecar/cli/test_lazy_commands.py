@@ -1,4 +1,4 @@
-"""Commands that are imported when they are called."""
+"""Commands that are imported only when they are called."""
 
 from __future__ import annotations
 

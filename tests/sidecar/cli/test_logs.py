@@ -1,4 +1,4 @@
-"""What a log line looks like, and what it cannot do."""
+"""The form of a log line, and protection against foreign text in it."""
 
 from __future__ import annotations
 
@@ -160,3 +160,18 @@ def test_a_program_survives_any_stderr(stderr: str) -> None:
     if stderr != "without a reader":
         os.close(read_end)
     assert (result.stdout, result.returncode) == (b"survived\n", 0)
+
+
+def test_a_console_without_rich_shows_plain_tracebacks() -> None:
+    """The package rich is not a dependency; if it were installed, structlog would use it."""
+    script = (
+        "import sys; sys.modules['rich'] = None; import structlog; from sidecar.cli.logs import configure_logging\n"
+        "configure_logging(format='console')\n"
+        "try: 1 / 0\n"
+        "except ZeroDivisionError: structlog.get_logger().exception('failed', name='a')"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    first, *_, last = result.stderr.splitlines()
+    assert "failed" in first
+    assert "name=a" in first
+    assert last == "ZeroDivisionError: division by zero"

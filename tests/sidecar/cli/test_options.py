@@ -1,4 +1,4 @@
-"""CheckedType: the parser's words reach the person, whatever is in them."""
+"""CheckedType: the parser's message reaches the user, escaped. The tests of commands have the other flags."""
 
 from __future__ import annotations
 

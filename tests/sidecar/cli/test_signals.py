@@ -1,4 +1,4 @@
-"""Signals: the first asks, the second or the end of the grace makes."""
+"""Signals: the first asks a program to end; the second, or the end of the grace period, cancels it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ async def test_a_second_signal_cancels() -> None:
 
 async def test_an_error_of_the_program_comes_out() -> None:
     async def serve(_stopping: trio.Event) -> None:
-        raise ZeroDivisionError
+        raise ZeroDivisionError("its own error")
 
-    with pytest.RaisesGroup(ZeroDivisionError):
+    with pytest.RaisesGroup(pytest.RaisesExc(ZeroDivisionError, match="its own error")) as caught:
         await run_until_signal(serve, grace=60)
+    assert len(caught.value.exceptions) == 1

@@ -1,4 +1,4 @@
-"""Writing to a stderr that is full, closed or not there."""
+"""Writing to a stderr that is full, closed or missing."""
 
 from __future__ import annotations
 

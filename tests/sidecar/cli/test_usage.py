@@ -1,4 +1,4 @@
-"""Commands: every fault of a command line at once, by name, with status 2."""
+"""Commands: all errors of a command line at once, by name, with status 2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Following a file: told now and after each change, and unmoved by whatever it becomes in between."""
+"""Following a file: reported at first and after each change; an unusable file changes nothing."""
 
 from __future__ import annotations
 

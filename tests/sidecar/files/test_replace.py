@@ -1,4 +1,4 @@
-"""Replacing a file; what each caller is promised is also tested there: snapshot, Corefile and hosts file."""
+"""Replacing a file; the tests of each caller (snapshot, Corefile, hosts file) have its guarantees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From responses to errors that say who is at fault."""
+"""From responses to errors with a cause."""
 
 from __future__ import annotations
 

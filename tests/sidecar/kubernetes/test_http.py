@@ -1,4 +1,4 @@
-"""The client at the wire: credentials that rotate, and connections that end in every bad way, on real sockets."""
+"""The client and the bodies of body.py on real sockets: credentials that rotate, and connections that fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Following a collection through the faults that a real API server cannot be made to show, without waiting for any."""
+"""Following a collection (listwatch.py, reading.py) through faults that a real API server cannot be made to have."""
 # ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
 
 from __future__ import annotations

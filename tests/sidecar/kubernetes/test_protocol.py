@@ -1,4 +1,4 @@
-"""Bytes to entries: whatever comes, a value or one of our errors."""
+"""From bytes to entries: any bytes give a value or an ApiError."""
 
 from __future__ import annotations
 
@@ -50,9 +50,10 @@ def test_json_of_any_shape_is_a_page_or_garbled(value: object) -> None:
     """Neither do shapes that no one expects, in a page or in an event."""
     for body in (json.dumps(value), json.dumps({"metadata": {}, "items": value})):
         try:
-            decode(DECODER, body.encode())
+            found = decode(DECODER, body.encode())
         except Garbled:
             continue
+        assert all(entry.value is not None for entry in found)
     for kind in ("ADDED", "DELETED", "BOOKMARK", "ERROR"):
         try:
             DECODER.decode_events([json.dumps({"type": kind, "object": value}).encode()])

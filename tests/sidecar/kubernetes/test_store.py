@@ -1,4 +1,4 @@
-"""What lists and watches add up to."""
+"""The known objects after lists and watches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to do next, and when."""
+"""The next request of a follower, and its time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wheel of deadlines, against a list of them."""
+"""The timing wheel, compared with a list of deadlines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The poller on real sockets: who is called, how often, and what it does not do."""
+"""The poller on real sockets: which handlers it calls, how often, and what it does not do."""
 
 from __future__ import annotations
 
@@ -289,6 +289,7 @@ async def test_where_nothing_happens_there_is_nothing_to_do_behind_it(poller: Po
     async with trio.open_nursery() as nursery:
         nursery.start_soon(partial(poller.run, after=lambda: pytest.fail("nothing was there to be done")))
         await trio.testing.wait_all_tasks_blocked()
+        assert poller.turn == 0
         nursery.cancel_scope.cancel()
 
 
@@ -405,4 +406,5 @@ async def test_a_loop_that_lingers_lets_the_others_have_their_turn(
         theirs.send(b"a")
         for _ in range(5):
             await trio.lowlevel.checkpoint()
+        assert poller.turn > 0
         nursery.cancel_scope.cancel()

@@ -1,4 +1,4 @@
-"""Work in slices: all of it is done, others have their turn meanwhile, and how it ends is the caller's to know."""
+"""Work in slices: it is completed, other tasks run meanwhile, and the caller gets its result or its error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sockets from systemd: the variables that count them, and what may stand at the descriptors."""
+"""Sockets from systemd: their environment variables, and descriptors of every kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sockets to listen on: what is opened, and what a failure says."""
+"""Sockets that listen, and the messages of failures."""
 
 from __future__ import annotations
 
@@ -80,7 +80,8 @@ def test_every_address_takes_ipv4_clients_too() -> None:
     with listen_tcp(Endpoint("::", 0), flag="--listen") as opened:
         port = bound_endpoint(opened).port
         for host in ("127.0.0.1", "::1"):
-            socket.create_connection((host, port)).close()
+            with socket.create_connection((host, port)) as client:
+                assert client.getpeername()[1] == port
 
 
 def test_one_ipv6_address_leaves_ipv4_alone() -> None:

@@ -1,4 +1,4 @@
-"""Endpoints as socket addresses: the scope of a link-local address is not lost on the way."""
+"""Endpoints as socket addresses: the scope of a link-local address is kept."""
 
 from __future__ import annotations
 

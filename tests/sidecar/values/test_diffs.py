@@ -1,4 +1,4 @@
-"""Diffs say what becomes of each line, and patch(1) takes them."""
+"""Diffs show the change of each line, and patch(1) can apply them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Endpoints as people write them."""
+"""Endpoints as text and as values."""
 
 from __future__ import annotations
 

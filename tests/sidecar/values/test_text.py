@@ -1,4 +1,4 @@
-"""Text from outside made safe to show."""
+"""Foreign text made safe to show, and the choice of colour."""
 
 from __future__ import annotations
 

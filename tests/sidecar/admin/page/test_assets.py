@@ -1,4 +1,4 @@
-"""What comes with every page."""
+"""The style, the script and the icon of every page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The frame and the parts of a page."""
+"""The frame and the parts of a page, charts among them."""
 
 from __future__ import annotations
 

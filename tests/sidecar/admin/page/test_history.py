@@ -1,4 +1,4 @@
-"""The memory behind the charts."""
+"""The samples of the charts; charts.py is tested through the pages of the programs."""
 
 from __future__ import annotations
 

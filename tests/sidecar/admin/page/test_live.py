@@ -1,4 +1,4 @@
-"""What a page's script is told."""
+"""The updates for the script of a page."""
 
 from __future__ import annotations
 

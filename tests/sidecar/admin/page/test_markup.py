@@ -1,4 +1,4 @@
-"""HTML out of values."""
+"""HTML from values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One index for all who search."""
+"""One index for all searches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page of many rows."""
+"""One page of many rows, through window.py and index.py."""
 
 from __future__ import annotations
 
