@@ -61,7 +61,7 @@ bases = st.sampled_from(["example.org", "app.example.org", "intern.example.org",
 
 
 @given(st.lists(object_claims(), max_size=8), labels, bases)
-def test_it_says_what_the_table_does(
+def test_an_explanation_matches_the_table(
     steps: list[tuple[tuple[str, str], tuple[Claim, ...]]], labels: list[str], base: str
 ) -> None:
     following = Following()
@@ -185,7 +185,7 @@ def test_the_target_is_named_as_it_was_set(claim: Claim, target: str) -> None:
         ),
     ],
 )
-def test_who_lost_and_why(claims: list[Claim], name: str, left_out: list[str]) -> None:
+def test_the_excluded_claims_have_reasons(claims: list[Claim], name: str, left_out: list[str]) -> None:
     registry = registry_of(*claims, guards=Guards(deny=("no.example.org",)))
     lines = text_of(registry, name).splitlines()
     assert [line.removeprefix("  excluded  ") for line in lines if line.startswith("  excluded")] == left_out
@@ -231,7 +231,7 @@ def test_why_there_is_nothing(name: str, reason: str) -> None:
         pytest.param("a.example.org", "an Ingress without a host", False, id="something else"),
     ],
 )
-def test_rejections_that_speak_of_the_name_are_told(name: str, reason: str, found: bool) -> None:
+def test_rejections_that_mention_the_name_are_listed(name: str, reason: str, found: bool) -> None:
     registry = registry_of()
     registry.replace("HTTPRoute", "shop/x", [], [Rejection(Origin("HTTPRoute", "x", "shop"), reason)])
     assert explained(registry, name).rejected == ((f"HTTPRoute shop/x: {reason}",) if found else ())
@@ -258,7 +258,7 @@ def test_notes_come_with_every_explanation() -> None:
 FINDING: Final = Finding(("198.51.100.9",), balancers={None: ("192.0.2.1",)})
 
 
-def test_a_doubt_is_told_with_what_to_do_about_it() -> None:
+def test_an_unverified_name_is_explained_with_advice() -> None:
     registry = registry_of(ingress("a.example.org"), ingress("a.example.org", "young", YOUNG))
     registry.set_finding("a.example.org", FINDING)
     text = text_of(registry, "a.example.org")
@@ -320,6 +320,6 @@ def test_the_document_is_json_of_all_that_is_known() -> None:
         pytest.param(b'{"name":"a","answer":{"hostname":"a"}}', id="half an answer"),
     ],
 )
-def test_what_is_no_explanation_is_a_value_error(octets: bytes) -> None:
+def test_any_other_document_than_an_explanation_is_a_value_error(octets: bytes) -> None:
     with pytest.raises(ValueError, match=r"\S"):
         parse_explanation(octets)

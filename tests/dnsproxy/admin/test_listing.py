@@ -54,7 +54,7 @@ def test_the_rows_are_those_of_the_table(steps: list[tuple[tuple[str, str], tupl
     assert len(hosts) == len(following.table())
 
 
-def test_a_row_says_who_has_the_name() -> None:
+def test_a_row_has_the_origin_of_the_claim() -> None:
     registry = Registry(targets=Targets((RELAY,)), guards=Guards(deny=("no.example.org",)))
     for name in ("a.example.org", "no.example.org"):
         claim = Claim(name, Reach.NAME, Origin("Ingress", "web", "shop", "2026-01-01T00:00:00Z"), (), "nginx")
@@ -104,7 +104,7 @@ def test_columns_stand_below_one_another() -> None:
     ]
 
 
-def test_a_doubt_has_a_column_only_where_there_is_one() -> None:
+def test_unverified_names_have_a_column_only_if_there_are_any() -> None:
     rows = [row("a.example.org"), replace(row("b.example.org"), doubt="it points elsewhere")]
     assert list(format_columns(rows)) == [
         "NAME           ADDRESSES   ORIGIN            CLASS  UNVERIFIED",
@@ -113,7 +113,7 @@ def test_a_doubt_has_a_column_only_where_there_is_one() -> None:
     ]
 
 
-def test_the_doubt_of_the_registry_is_listed() -> None:
+def test_an_unverified_name_of_the_registry_is_listed() -> None:
     registry = Registry(targets=Targets((RELAY,)), guards=Guards())
     claim = Claim("a.example.org", Reach.NAME, Origin("Ingress", "web", "shop"), status=("192.0.2.1",))
     registry.replace("Ingress", "web", [claim])
@@ -181,6 +181,6 @@ def test_nothing_from_outside_reaches_a_terminal_as_it_is() -> None:
         pytest.param(b"<!doctype html>", id="HTML"),
     ],
 )
-def test_what_is_no_listing_is_a_value_error(octets: bytes) -> None:
+def test_any_other_document_than_a_listing_is_a_value_error(octets: bytes) -> None:
     with pytest.raises(ValueError, match=r"\S"):
         parse_listing(octets)

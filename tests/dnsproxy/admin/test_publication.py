@@ -179,7 +179,7 @@ GOOD = document_of(*HOSTS).octets
         pytest.param(rows(*[["a.example.org", ["192.0.2.1"]]] * 2), "comes twice", id="a name twice"),
     ],
 )
-def test_what_is_no_document_is_refused(octets: bytes, reason: str) -> None:
+def test_any_other_document_is_refused(octets: bytes, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         parse_document(octets)
 

@@ -58,7 +58,7 @@ async def ask_shop(*arguments: str, **environment: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
-async def test_the_table_is_columns_on_stdout_and_what_is_said_beside_it_on_stderr() -> None:
+async def test_the_table_is_columns_on_stdout_and_notes_on_stderr() -> None:
     status, output, errors = await ask_shop("table")
     assert status == 0
     assert output.splitlines() == [
@@ -79,7 +79,7 @@ async def test_a_hosts_file_of_the_table_reads_back() -> None:
     }
 
 
-async def test_json_has_the_chosen_rows_and_nothing_beside_it_is_said() -> None:
+async def test_json_has_the_chosen_rows_and_stderr_is_empty() -> None:
     status, output, errors = await ask_shop("table", "--output", "json", "--zone", "example.net")
     document = json.loads(output)
     assert (status, errors) == (0, "")
@@ -87,7 +87,7 @@ async def test_json_has_the_chosen_rows_and_nothing_beside_it_is_said() -> None:
     assert document["notes"] == ["HTTPRoute is not synced yet\x1b[2J"]
 
 
-async def test_no_name_is_no_failure_and_is_said() -> None:
+async def test_an_empty_table_is_not_a_failure_and_is_reported() -> None:
     status, output, errors = await ask_shop("table", "--zone", "example.com")
     assert (status, len(output.splitlines())) == (0, 1)
     assert errors.endswith("No name is in these zones.\n")

@@ -17,7 +17,7 @@ def claim(hostname: str, name: str = "x", ingress_class: str | None = None) -> C
     return Claim(hostname, Reach.NAME, Origin("Ingress", name), ingress_class=ingress_class)
 
 
-def test_replace_tells_the_hostnames_that_changed() -> None:
+def test_replace_returns_the_hostnames_that_changed() -> None:
     """Added, removed and changed ones; not the unchanged ones."""
     store = ClaimStore()
     assert store.replace("Ingress", "x", [claim("a"), claim("b"), claim("c")]) == {"a", "b", "c"}
@@ -80,7 +80,7 @@ def test_what_was_restored_counts_until_its_source_speaks_of_the_object() -> Non
     assert list(store.forget_restored("Ingress")) == []
 
 
-def test_what_one_source_has_told_forgets_nothing_of_another() -> None:
+def test_the_report_of_one_source_forgets_nothing_of_another() -> None:
     store = ClaimStore()
     store.restore("Ingress", "x", [claim("a")])
     store.restore("HTTPRoute", "x", [claim("b")])
@@ -96,7 +96,7 @@ def test_an_object_that_claims_nothing_any_more_is_not_forgotten_twice() -> None
     assert (store.restored("Ingress"), list(store.forget_restored("Ingress"))) == (0, [])
 
 
-def test_much_is_forgotten_in_slices_and_what_is_spoken_of_in_between_stays() -> None:
+def test_many_objects_are_forgotten_in_slices_and_those_reported_in_between_stay() -> None:
     store = ClaimStore()
     for number in range(1000):
         store.restore("Ingress", str(number), [claim(str(number))])

@@ -112,7 +112,7 @@ async def test_a_source_is_waited_for_until_its_names_are_in_the_table(nursery: 
 
 
 @pytest.mark.parametrize("source", ["nobody", ""], ids=["unknown", "empty"])
-async def test_a_report_of_a_source_nobody_waits_for_changes_nothing(source: str) -> None:
+async def test_a_report_of_an_unexpected_source_changes_nothing(source: str) -> None:
     keeper = keeper_of(Published(), "Ingress")
     keeper.synced(source)
     await keeper.swap()

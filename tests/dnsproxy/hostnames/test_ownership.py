@@ -72,7 +72,7 @@ def test_addresses_are_compared_family_by_family(status: list[str], public: list
         pytest.param(["lb.example.net"], [], {"lb.example.net": ("10.0.0.1",)}, UNKNOWN, id="one that is internal"),
     ],
 )
-def test_a_load_balancer_with_a_name_is_where_its_name_leads(
+def test_a_load_balancer_with_a_hostname_has_its_addresses(
     status: list[str], aliases: list[str], resolved: dict[str, tuple[str, ...]], expected: Standing
 ) -> None:
     assert judged(claim(*status), "192.0.2.9", aliases=tuple(aliases), resolved=resolved) is expected
@@ -103,11 +103,11 @@ def test_the_controllers_load_balancers_count_for_each_object_of_the_class(one: 
         pytest.param((), FOREIGN, id="none"),
     ],
 )
-def test_an_answer_that_leads_where_the_record_does_harms_nobody(answers: tuple[str, ...], expected: Standing) -> None:
+def test_an_answer_within_the_public_record_is_harmless(answers: tuple[str, ...], expected: Standing) -> None:
     assert judged(claim("192.0.2.1"), "192.0.2.8", "192.0.2.9", answers=answers) is expected
 
 
-def test_what_the_operator_says_is_never_doubted() -> None:
+def test_a_static_name_is_never_unverified() -> None:
     static = Claim("app.example.org", Reach.NAME, Origin("flag", "--host"), ("192.0.2.7",), status=("192.0.2.1",))
     assert judged(static, "192.0.2.9") is UNKNOWN
 
@@ -123,7 +123,7 @@ def test_where_the_operator_has_named_the_public_addresses_internal_ones_excuse_
     [(["192.0.2.1"], "(192.0.2.1)"), ([f"192.0.2.{n}" for n in range(5)], "(192.0.2.0, 192.0.2.1, 192.0.2.2, ...)")],
     ids=["one", "many"],
 )
-def test_the_reason_names_where_the_record_leads(public: list[str], shown: str) -> None:
+def test_the_reason_has_the_addresses_of_the_record(public: list[str], shown: str) -> None:
     assert Finding(tuple(public)).reason == f"its public record points elsewhere {shown}"
 
 
@@ -141,7 +141,7 @@ ADDRESSES = st.lists(st.sampled_from(["192.0.2.1", "192.0.2.9", "10.0.0.5", "200
     ADDRESSES.map(tuple),
     st.booleans(),
 )
-def test_an_overlap_is_owned_and_nothing_to_compare_is_nobodys_fault(
+def test_an_overlap_is_owned_and_a_claim_without_addresses_to_compare_passes(
     status: list[str],
     public: list[str],
     aliases: list[str],
@@ -180,7 +180,7 @@ def test_trust_is_a_zone_or_a_network(text: str, expected: object) -> None:
     ["", " ", "*", "*.example.org", "-x", "a..b", "192.0.2.300", "192.0.2.7/24", "192.0.2.0/33", "192.0.2.0/", "/24",
      "example.org/24", "0.0.0.0", "192.0.2.1-192.0.2.9", "[2001:db8::1]", "https://example.org", "a b", "\u202e"],
 )  # fmt: skip
-def test_what_is_neither_zone_nor_network_is_refused_in_a_line(text: str) -> None:
+def test_a_text_that_is_neither_zone_nor_network_is_refused_in_one_line(text: str) -> None:
     with pytest.raises(ValueError, match=r"\S") as caught:
         parse_trust(text)
     assert str(caught.value).isprintable()

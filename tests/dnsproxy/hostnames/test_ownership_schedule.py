@@ -51,7 +51,7 @@ def test_of_new_names_the_newest_comes_first_and_each_once() -> None:
     assert drain(schedule) == ["a", "c", "b"]
 
 
-def test_a_name_comes_again_at_its_time_and_the_last_time_that_was_said_counts() -> None:
+def test_a_name_comes_again_at_its_time_and_the_last_time_counts() -> None:
     schedule = OwnershipSchedule(DEFAULT_PACE)
     schedule.again("a", at=30)
     schedule.again("b", at=20)

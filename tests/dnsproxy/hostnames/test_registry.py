@@ -151,7 +151,7 @@ def test_saying_the_same_again_changes_nothing(steps: list[tuple[Key, tuple[Clai
     assert list(following.registry.changes()) == []
 
 
-def test_only_what_was_touched_is_told() -> None:
+def test_only_touched_hostnames_are_reported() -> None:
     following = build({("ingress", "a"): (claim("a.example.org"),), ("ingress", "b"): (claim("b.example.org", "b"),)})
     following.table()
     following.replace(("ingress", "b"), claim("c.example.org", "b"))

@@ -22,7 +22,7 @@ from dnsproxy.dns.addresses import is_address, parse_address, parse_addresses
         pytest.param("127.0.0.1", ("127.0.0.1",), id="loopback"),
     ],
 )
-def test_addresses_are_canonical_and_each_stands_once(text: str, addresses: tuple[str, ...]) -> None:
+def test_addresses_are_canonical_and_unique(text: str, addresses: tuple[str, ...]) -> None:
     assert parse_addresses(text) == addresses
 
 
@@ -49,7 +49,7 @@ def test_addresses_are_canonical_and_each_stands_once(text: str, addresses: tupl
         pytest.param("192.0.2.1\n", "'192.0.2.1\\n'", id="newline"),
     ],
 )
-def test_what_is_no_usable_address_is_named(text: str, named: str) -> None:
+def test_an_unusable_address_is_named(text: str, named: str) -> None:
     with pytest.raises(ValueError, match=re.escape(named)):
         parse_address(text.rpartition(",")[2])
     if text.strip() == text:
@@ -76,12 +76,12 @@ def test_any_text_is_addresses_or_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["192.0.2.1", "2001:DB8::1"])
-def test_an_address_is_told_from_other_texts(text: str) -> None:
+def test_an_address_is_distinguished_from_other_texts(text: str) -> None:
     assert is_address(text)
 
 
 @pytest.mark.parametrize(
     "text", ["", "lb.example.org", "192.0.2.1,192.0.2.2", "192.0.2.0/24", "0.0.0.0", "fe80::1%eth0"]
 )
-def test_what_is_no_address_to_connect_to_is_none(text: str) -> None:
+def test_an_address_that_nothing_can_connect_to_is_refused(text: str) -> None:
     assert not is_address(text)

@@ -114,7 +114,7 @@ def test_a_static_name_keeps_its_own_addresses() -> None:
 @pytest.mark.parametrize(
     ("targets", "ingress_class"), [(Targets(), None), (TARGETS, "empty")], ids=["no target", "an empty target"]
 )
-def test_a_name_whose_target_has_no_address_is_left_out(targets: Targets, ingress_class: str | None) -> None:
+def test_a_name_whose_target_has_no_address_is_forwarded(targets: Targets, ingress_class: str | None) -> None:
     verdict = judge([claim("a", ingress_class=ingress_class)], targets=targets, guards=Guards())
     assert (verdict.winner, verdict.addresses) == (None, ())
     assert [excluded.reason for excluded in verdict.excluded] == ["its target has no address (--target)"]
@@ -122,14 +122,14 @@ def test_a_name_whose_target_has_no_address_is_left_out(targets: Targets, ingres
 
 
 @pytest.mark.parametrize("claims", [(FLAG,), (claim("a"), claim("b")), (FLAG, LINE, claim("a"))], ids=len)
-def test_a_guarded_name_is_taken_by_nobody(claims: tuple[Claim, ...]) -> None:
+def test_a_guarded_name_is_denied_to_every_claim(claims: tuple[Claim, ...]) -> None:
     verdict = judge(claims, targets=TARGETS, guards=Guards(deny=(HOST,)))
     assert (verdict.winner, verdict.addresses, verdict.waits) == (None, (), False)
     assert {excluded.claim for excluded in verdict.excluded} == set(claims)
     assert {excluded.reason for excluded in verdict.excluded} == {"it is denied (--deny)"}
 
 
-def test_nobody_claims_nothing() -> None:
+def test_without_claims_there_is_no_winner() -> None:
     verdict = judge([], targets=TARGETS, guards=Guards())
     assert (verdict.winner, verdict.addresses, verdict.excluded) == (None, (), ())
 
@@ -140,13 +140,13 @@ FOREIGN, OWNED = ("192.0.2.3",), ("198.51.100.9",)
 DOUBT = "its public record points elsewhere (198.51.100.9)"
 
 
-def test_a_doubted_winner_is_answered_and_the_doubt_told() -> None:
+def test_an_unverified_winner_is_answered_with_the_reason() -> None:
     doubted = replace(claim("a"), status=FOREIGN)
     verdict = judge([claim("b"), doubted], targets=TARGETS, guards=Guards(), finding=ELSEWHERE)
     assert (verdict.winner, verdict.addresses, verdict.doubt) == (doubted, ("192.0.2.1",), DOUBT)
 
 
-def test_a_winner_that_owns_the_name_is_not_in_doubt_whatever_the_others_are() -> None:
+def test_a_winner_that_owns_the_name_is_verified_whatever_the_others_are() -> None:
     owner = replace(claim("a"), status=OWNED)
     verdict = judge([owner, replace(claim("b"), status=FOREIGN)], targets=TARGETS, guards=Guards(), finding=ELSEWHERE)
     assert (verdict.winner, verdict.doubt) == (owner, "")
@@ -171,7 +171,7 @@ def test_enforced_a_foreign_claim_leaves_its_place_to_the_next(others: list[Clai
     assert reason == (f"{LINE.origin} has it" if others == [LINE] else f"{DOUBT}, --ownership enforce")
 
 
-def test_a_guard_goes_before_a_doubt() -> None:
+def test_a_guard_overrides_a_finding() -> None:
     foreign = replace(claim("a"), status=FOREIGN)
     verdict = judge([foreign], targets=TARGETS, guards=Guards(deny=(HOST,)), finding=ELSEWHERE, enforce=True)
     assert [excluded.reason for excluded in verdict.excluded] == ["it is denied (--deny)"]

@@ -139,7 +139,7 @@ async def watching(
 CONFIRMED: Final = DEFAULT_PACE.confirm + 2
 
 
-async def test_a_name_whose_record_leads_to_the_load_balancer_stays(autojump_clock: MockClock) -> None:
+async def test_a_name_whose_record_points_to_the_load_balancer_stays(autojump_clock: MockClock) -> None:
     async with watching({APP: [BALANCER]}, claim(APP, "app", BALANCER)) as watched:
         await passes(CONFIRMED)
         assert watched.answer() == (RELAY,)
@@ -147,7 +147,7 @@ async def test_a_name_whose_record_leads_to_the_load_balancer_stays(autojump_clo
         assert watched.watch.looks == {"record": 2, "none": 0, "unanswered": 0}, "once as new, once in its round"
 
 
-async def test_a_name_whose_record_leads_elsewhere_is_left_out_once_that_is_confirmed(
+async def test_a_name_whose_record_points_elsewhere_is_excluded_once_that_is_confirmed(
     autojump_clock: MockClock,
 ) -> None:
     async with watching({APP: [ELSEWHERE]}, claim(APP, "app", BALANCER)) as watched:
@@ -230,7 +230,7 @@ async def test_a_name_without_a_public_record_or_an_answer_stays(record: Any, au
 
 
 @pytest.mark.parametrize("trouble", [SERVFAIL, None], ids=["SERVFAIL", "silence"])
-async def test_what_is_not_answered_changes_nothing(trouble: Any, autojump_clock: MockClock) -> None:
+async def test_an_unanswered_lookup_changes_nothing(trouble: Any, autojump_clock: MockClock) -> None:
     async with watching({APP: [ELSEWHERE]}, claim(APP, "app", BALANCER)) as watched:
         await passes(CONFIRMED)
         watched.dns.records[APP] = trouble
@@ -238,7 +238,7 @@ async def test_what_is_not_answered_changes_nothing(trouble: Any, autojump_clock
         assert watched.answer() == ()
 
 
-async def test_a_record_that_is_taken_away_ends_the_doubt(autojump_clock: MockClock) -> None:
+async def test_a_removed_record_verifies_the_name_again(autojump_clock: MockClock) -> None:
     async with watching({APP: [ELSEWHERE]}, claim(APP, "app", BALANCER)) as watched:
         await passes(CONFIRMED)
         watched.dns.records[APP] = NXDOMAIN
@@ -246,7 +246,7 @@ async def test_a_record_that_is_taken_away_ends_the_doubt(autojump_clock: MockCl
         assert watched.answer() == (RELAY,)
 
 
-async def test_a_doubt_that_passes_before_it_is_confirmed_was_none(autojump_clock: MockClock) -> None:
+async def test_a_contradiction_that_passes_before_it_is_confirmed_does_not_count(autojump_clock: MockClock) -> None:
     async with watching({APP: [ELSEWHERE]}, claim(APP, "app", BALANCER)) as watched:
         with capture_logs() as logs:
             await passes(DEFAULT_PACE.confirm - 5)
@@ -258,7 +258,7 @@ async def test_a_doubt_that_passes_before_it_is_confirmed_was_none(autojump_cloc
         assert (watched.answer(), logs) == ((RELAY,), [])
 
 
-async def test_a_name_that_changes_all_the_time_is_not_doubted_any_sooner(autojump_clock: MockClock) -> None:
+async def test_a_name_that_changes_all_the_time_is_not_unverified_any_sooner(autojump_clock: MockClock) -> None:
     async with watching({APP: [ELSEWHERE]}, claim(APP, "app", BALANCER)) as watched:
         for _ in range(20):
             watched.watch.note([APP])
@@ -309,7 +309,7 @@ async def test_a_load_balancer_with_a_name_is_resolved_likewise(
         assert (watched.answer() == (RELAY,)) is stays
 
 
-async def test_a_wildcard_is_asked_for_by_a_name_below_it_that_nobody_has(autojump_clock: MockClock) -> None:
+async def test_a_wildcard_is_looked_up_by_a_random_name_below_it(autojump_clock: MockClock) -> None:
     wild, open_ = claim("*.example.org", "wild", BALANCER), claim("*.example.net", "open", BALANCER)
     async with watching({"*.example.org": [ELSEWHERE], "example.net": [ELSEWHERE]}, wild, open_) as watched:
         await passes(CONFIRMED)
@@ -371,7 +371,7 @@ async def test_every_name_is_looked_at_again_after_an_hour(autojump_clock: MockC
         assert len(times) == 5, "as new, and in the rounds at 0, 1, 2 and 3 hours"
 
 
-async def test_a_name_that_nobody_claims_any_more_leaves_nothing_behind(autojump_clock: MockClock) -> None:
+async def test_a_name_without_claims_leaves_nothing_behind(autojump_clock: MockClock) -> None:
     async with watching({"*.example.org": [ELSEWHERE]}, claim(APP, "app", BALANCER)) as watched:
         await passes(CONFIRMED)
         assert watched.registry.findings
@@ -384,7 +384,7 @@ async def test_a_name_that_nobody_claims_any_more_leaves_nothing_behind(autojump
         assert len(watched.dns.asked) == asked
 
 
-async def test_each_object_in_doubt_is_told_once(autojump_clock: MockClock) -> None:
+async def test_each_unverified_object_is_logged_once(autojump_clock: MockClock) -> None:
     async with watching({APP: [ELSEWHERE]}, claim(APP, "app", BALANCER), mode=Mode.WARN) as watched:
         with capture_logs() as logs:
             await passes(2 * DEFAULT_PACE.every)
@@ -393,7 +393,7 @@ async def test_each_object_in_doubt_is_told_once(autojump_clock: MockClock) -> N
         assert [line["origin"] for line in logs] == ["Ingress shop/app", "Ingress shop/second"]
 
 
-async def test_many_names_in_doubt_are_told_as_many(autojump_clock: MockClock) -> None:
+async def test_many_unverified_names_are_logged_as_one_warning(autojump_clock: MockClock) -> None:
     claims = [claim(f"h{number}.example.org", f"h{number}", BALANCER) for number in range(50)]
     async with watching({"*.example.org": [ELSEWHERE]}, *claims, mode=Mode.WARN) as watched:
         with capture_logs() as logs:
@@ -449,7 +449,7 @@ async def test_a_real_upstream_is_asked_and_not_our_own_table(way: str) -> None:
         assert server.server.counters.requests_udp == 0
 
 
-async def test_a_server_that_does_not_run_yet_has_nobody_to_ask() -> None:
+async def test_a_server_that_does_not_run_yet_has_no_upstream_to_ask() -> None:
     async with faulty_upstream() as upstream, running(upstream.endpoint) as server:
         server.server.forwarder = None
         query = scan_query(messages.query(APP))

@@ -115,7 +115,7 @@ async def test_every_source_is_answered_and_nothing_is_noted(tmp_path: Path) -> 
         pytest.param(RELAYS, "target Services", id="the target's Service"),
     ],
 )
-async def test_it_is_not_ready_and_says_what_it_waits_for(tmp_path: Path, path: str, waits_for: str) -> None:
+async def test_it_is_not_ready_and_reports_what_it_waits_for(tmp_path: Path, path: str, waits_for: str) -> None:
     api = make_api()
     api.faults[path] = failure(403, "Forbidden")
     async with served_over_tcp(api) as url, serving_cluster(url, tmp_path) as bound:
@@ -135,7 +135,9 @@ async def test_a_target_without_an_address_is_noted_and_its_names_are_forwarded(
         assert "service:edge/relay" in told["left_out"][0]["reason"]
 
 
-async def test_a_snapshot_is_answered_at_once_and_its_age_is_told_until_the_cluster_has_spoken(tmp_path: Path) -> None:
+async def test_a_snapshot_is_answered_at_once_and_its_age_is_shown_until_the_cluster_has_reported(
+    tmp_path: Path,
+) -> None:
     """Its names, and the addresses of their target Service."""
     api = make_api()
     api.crash()

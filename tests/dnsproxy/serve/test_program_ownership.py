@@ -111,7 +111,7 @@ async def test_warned_it_is_answered_and_shown_everywhere(tmp_path: Path) -> Non
         assert STOLEN not in metrics
 
 
-async def test_off_nobody_is_asked(tmp_path: Path) -> None:
+async def test_off_no_record_is_looked_up(tmp_path: Path) -> None:
     async with running_server(tmp_path, Mode.OFF) as (bound, upstream):
         assert addresses_in(await ask(bound.dns[0], STOLEN)) == [RELAY]
         await ask(bound.dns[0], "other.example.net")

@@ -63,7 +63,7 @@ async def test_new_nameservers_are_asked_from_then_on(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize(
     "content", ["", "# nothing\n", "nameserver resolver.example.org\n"], ids=["empty", "comment", "no address"]
 )
-async def test_a_file_that_names_nobody_leaves_the_upstreams_and_is_told_of(
+async def test_a_file_without_nameservers_keeps_the_upstreams_and_is_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
 ) -> None:
     path = tmp_path / "resolv.conf"

@@ -336,7 +336,7 @@ def test_a_snapshot_with_other_settings_is_refused_with_the_setting(tmp_path: Pa
     assert "ingress classes was nginx, and is traefik" in logs[0]["reason"]
 
 
-def test_what_is_restored_is_answered_until_its_source_has_told_all(tmp_path: Path) -> None:
+def test_restored_names_are_answered_until_their_source_has_reported_all(tmp_path: Path) -> None:
     path = tmp_path / "snapshot"
     write_snapshot(path, store_of("a.example.org", "b.example.org"))
     registry = Registry(targets=Targets(("service:edge/relay",)), guards=Guards(deny=("b.example.org",)))

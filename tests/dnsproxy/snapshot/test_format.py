@@ -154,7 +154,7 @@ def test_garbage_is_refused_and_nothing_else_happens(garbage: bytes) -> None:
         ),
     ],
 )
-def test_the_reason_is_said(octets: bytes, reason: str) -> None:
+def test_the_reason_is_logged(octets: bytes, reason: str) -> None:
     with pytest.raises(SnapshotRefused) as caught:
         parse_snapshot(octets, settings=SETTINGS)
     assert reason in str(caught.value)
@@ -252,7 +252,7 @@ def test_an_age_has_one_unit(seconds: float, shown: str) -> None:
 
 
 @pytest.mark.parametrize("taken", [0.0, 1_780_000_000.25, 253_402_300_799.9], ids=["the first", "some", "the last"])
-def test_any_time_that_is_read_can_be_told(taken: float) -> None:
+def test_any_time_that_is_read_can_be_shown(taken: float) -> None:
     year = {0.0: "1970-01-01T00:00:00Z", 1_780_000_000.25: "2026-05-28T20:26:40Z"}.get(taken, "9999-12-31T23:59:59Z")
     assert parse_snapshot(octets_of(taken=taken), settings=SETTINGS).taken == taken
     assert format_restored(taken, now=taken + 7200) == (

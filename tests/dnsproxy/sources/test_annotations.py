@@ -42,7 +42,7 @@ def read(annotations: Any = None, labels: Any = None) -> Annotations:
         ),
     ],
 )
-def test_marks_are_read_from_annotations_and_labels(annotations: Any, labels: Any, expected: Annotations) -> None:
+def test_annotations_are_read_from_annotations_and_labels(annotations: Any, labels: Any, expected: Annotations) -> None:
     assert read(annotations, labels) == expected
 
 
@@ -60,7 +60,7 @@ def test_marks_are_read_from_annotations_and_labels(annotations: Any, labels: An
         ({TARGET: "service:relay"}, "NAMESPACE/NAME"),
     ],
 )
-def test_a_mark_that_cannot_be_read_is_a_fault(annotations: Any, named: str) -> None:
+def test_an_invalid_annotation_is_a_fault(annotations: Any, named: str) -> None:
     annotations = read(annotations)
     assert (annotations.ignored, annotations.target) == (False, None)
     (fault,) = annotations.faults
@@ -68,7 +68,7 @@ def test_a_mark_that_cannot_be_read_is_a_fault(annotations: Any, named: str) -> 
     assert fault.isprintable()
 
 
-def test_two_bad_marks_are_two_faults() -> None:
+def test_two_invalid_annotations_are_two_faults() -> None:
     assert len(read({IGNORE: "yes", TARGET: "?"}).faults) == 2
 
 
@@ -94,7 +94,7 @@ def test_a_target_gets_one_form(text: str, expected: str) -> None:
      "status,192.0.2.1", "service:" + "a" * 64 + "/relay", "192.0.2.0/24", "[2001:db8::1]", "fe80::1%eth0", "::",
      "app.example.org", "service:edge/relay\n/x", "\uff1192.0.2.1"],
 )  # fmt: skip
-def test_what_is_no_target_is_refused(text: str) -> None:
+def test_an_invalid_target_is_refused(text: str) -> None:
     with pytest.raises(BadTarget) as caught:
         parse_target(text)
     assert str(caught.value).isprintable()
@@ -133,7 +133,7 @@ def test_hostnames_are_a_list_with_commas(annotations: Any, labels: Any, hostnam
      "git.example.org:22", "ssh://git.example.org", "git.example.org/x", "git.example.org;x", "a.*.example.org",
      "x" * 64, ".".join(["abcdefgh"] * 32), "a\x00.example.org", "\u202egro.example"],
 )  # fmt: skip
-def test_a_bad_hostname_is_told_and_harms_neither_the_others_nor_the_object(bad: str) -> None:
+def test_an_invalid_hostname_is_reported_and_affects_neither_the_others_nor_the_object(bad: str) -> None:
     annotations = read({HOSTNAME: f"a.example.org,{bad},b.example.org,{bad}", TARGET: "192.0.2.1"})
     assert (annotations.hostnames, annotations.target) == (("a.example.org", "b.example.org"), "192.0.2.1")
     assert annotations.exclusion is None
@@ -152,12 +152,14 @@ def test_a_bad_hostname_is_told_and_harms_neither_the_others_nor_the_object(bad:
         pytest.param({HOSTNAME: "?"}, None, id="a bad hostname"),
     ],
 )
-def test_only_a_mark_that_cannot_be_understood_or_says_so_bars_the_object(annotations: Any, bar: str | None) -> None:
+def test_only_ignore_or_an_invalid_annotation_excludes_the_object(annotations: Any, bar: str | None) -> None:
     assert read(annotations).exclusion == bar
 
 
 @given(st.text(), st.text() | st.none(), st.text() | st.none())
-def test_any_text_in_a_mark_is_taken_or_told(hostname: str, ignore: str | None, target: str | None) -> None:
+def test_any_text_in_an_annotation_is_accepted_or_reported(
+    hostname: str, ignore: str | None, target: str | None
+) -> None:
     annotations = read({HOSTNAME: hostname, IGNORE: ignore, TARGET: target})
     assert len(set(annotations.hostnames)) == len(annotations.hostnames)
     assert len(annotations.hostnames) + len(annotations.bad_hostnames) <= len(hostname.split(","))

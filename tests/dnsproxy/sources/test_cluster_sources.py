@@ -364,7 +364,7 @@ async def test_claims_are_not_in_step_before_the_gateway_api_was_looked_for(auto
         await watched.until(lambda: watched.sources.in_step)
 
 
-async def test_claims_are_not_in_step_while_a_list_is_doubted(autojump_clock: MockClock) -> None:
+async def test_claims_are_not_in_step_while_a_list_is_unconfirmed(autojump_clock: MockClock) -> None:
     api = make_api()
     async with watching(api) as watched:
         await watched.until_ready()
@@ -406,7 +406,7 @@ async def test_claims_are_not_in_step_until_what_a_snapshot_had_too_much_is_forg
         assert len(store.names()) == 251
 
 
-async def test_whose_claims_changed_is_told() -> None:
+async def test_the_hostnames_whose_claims_changed_are_reported() -> None:
     told: set[str] = set()
     api = make_api()
     registry = Registry(targets=Targets(("192.0.2.10",)), guards=Guards())

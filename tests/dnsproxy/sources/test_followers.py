@@ -118,7 +118,7 @@ async def test_what_the_cluster_does_not_have_any_more_goes_with_the_first_list(
         assert followed.told == {"old.example.org", "new.example.org", "gone.example.org"}
 
 
-async def test_what_is_remembered_counts_while_the_server_is_away(autojump_clock: MockClock) -> None:
+async def test_restored_claims_count_while_the_server_is_away(autojump_clock: MockClock) -> None:
     store = restored(a="a.example.org")
     answers = [failure(503, "Unavailable"), failure(500, "InternalError"), page(ingress("b", "b.example.org"))]
     async with following(store, answers, QUIET) as followed:
@@ -152,7 +152,7 @@ async def test_an_object_is_deleted_by_the_watch_as_ever(autojump_clock: MockClo
         assert followed.told == {"a.example.org"}
 
 
-async def test_marked_services_come_change_and_go(autojump_clock: MockClock) -> None:
+async def test_annotated_services_come_change_and_go(autojump_clock: MockClock) -> None:
     store = ClaimStore()
     changes = [
         watch(

@@ -361,7 +361,7 @@ async def test_a_kind_that_everybody_uses_and_we_may_not_see_is_waited_for(
         assert (seen.synced, seen.names) == (0, set())
 
 
-async def test_namespaces_that_we_may_not_see_admit_nobody_by_label_and_all_others(autojump_clock: MockClock) -> None:
+async def test_hidden_namespaces_are_not_admitted_by_label_but_by_all_other_rules(autojump_clock: MockClock) -> None:
     """And once RBAC allows it, they do."""
     api = with_crds()
     chosen = listener("*.example.com", "chosen", allowedRoutes=SELECTED)

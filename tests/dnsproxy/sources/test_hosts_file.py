@@ -88,7 +88,7 @@ async def test_a_file_that_cannot_be_read_is_a_start_error_that_names_it(
 
 
 @pytest.mark.parametrize("change", [Path.write_text, replace_atomically], ids=["in place", "by rename"])
-async def test_a_change_is_told(hosts: Path, nursery: trio.Nursery, change: object) -> None:
+async def test_a_change_is_reported(hosts: Path, nursery: trio.Nursery, change: object) -> None:
     assert callable(change)
     told = Told()
     mark = file_mark(hosts)
@@ -98,7 +98,7 @@ async def test_a_change_is_told(hosts: Path, nursery: trio.Nursery, change: obje
     assert told.reports == [["b.example.org", "c.example.org"]]
 
 
-async def test_a_change_between_reading_and_following_is_told_too(hosts: Path, nursery: trio.Nursery) -> None:
+async def test_a_change_between_reading_and_following_is_reported_too(hosts: Path, nursery: trio.Nursery) -> None:
     told = Told()
     mark = file_mark(hosts)
     hosts.write_text("192.0.2.1 later.example.org\n")
@@ -107,7 +107,7 @@ async def test_a_change_between_reading_and_following_is_told_too(hosts: Path, n
     assert told.reports == [["later.example.org"]]
 
 
-async def test_a_file_that_is_written_while_it_is_read_is_told_of_once_it_rests(
+async def test_a_file_that_is_written_while_it_is_read_is_reported_once_it_is_stable(
     hosts: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told, readings = Told(), 0

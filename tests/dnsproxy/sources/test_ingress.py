@@ -43,7 +43,7 @@ def test_tls_only_takes_the_hosts_of_tls() -> None:
     assert hostnames(BOTH, tls_only=True) == ["b.example.org", "c.example.org"]
 
 
-def test_claim_says_where_it_comes_from() -> None:
+def test_a_claim_has_its_origin() -> None:
     """With the age that decides between two objects."""
     claims, rejections = claims_of(parse({"rules": [{"host": "a.example.org"}]}), tls_only=False)
     assert claims == [Claim("a.example.org", Reach.NAME, ORIGIN)]
@@ -134,7 +134,7 @@ def test_a_target_of_its_own_goes_with_every_claim() -> None:
 
 
 @pytest.mark.parametrize("where", ["annotations", "labels"])
-def test_an_ignored_object_claims_nothing_and_says_so_for_each_of_its_names(where: str) -> None:
+def test_an_ignored_object_claims_nothing_and_rejects_each_of_its_names(where: str) -> None:
     ingress = parse(BOTH, **{where: {IGNORE: "true"}})
     claims, rejections = claims_of(ingress, tls_only=True)
     assert claims == []
@@ -146,7 +146,7 @@ def test_an_ignored_object_claims_nothing_and_says_so_for_each_of_its_names(wher
 @pytest.mark.parametrize(
     "mark", [{IGNORE: "yes"}, {TARGET: "relay"}, {TARGET: ""}, {IGNORE: "True", TARGET: "?"}], ids=str
 )
-def test_an_object_whose_mark_cannot_be_read_claims_nothing(mark: dict[str, str]) -> None:
+def test_an_object_with_an_invalid_annotation_claims_nothing(mark: dict[str, str]) -> None:
     claims, rejections = claims_of(parse(RULE, annotations=mark), tls_only=False)
     assert claims == []
     assert [one.deliberate for one in rejections] == [False] * (len(mark) + 1)
@@ -163,19 +163,19 @@ def test_an_object_whose_mark_cannot_be_read_claims_nothing(mark: dict[str, str]
         pytest.param(" , ", [A], id="nothing but commas"),
     ],
 )
-def test_hostnames_of_a_mark_count_beside_its_own(text: str, names: list[str]) -> None:
+def test_hostnames_of_an_annotation_count_beside_its_own(text: str, names: list[str]) -> None:
     claims, rejections = claims_of(marked(HOSTNAME, text), tls_only=False)
     assert [claim.hostname for claim in claims] == names
     assert {claim.reach for claim in claims if claim.hostname.startswith("*")} <= {Reach.ONE_LABEL}
     assert rejections == []
 
 
-def test_hostnames_of_a_mark_count_where_only_tls_does() -> None:
+def test_hostnames_of_an_annotation_count_with_tls_only() -> None:
     assert [claim.hostname for claim in claims_of(marked(HOSTNAME, B), tls_only=True)[0]] == [B]
 
 
 @pytest.mark.parametrize("bad", ["*", "192.0.2.1", "a b.example.org", "x" * 64 + ".org", "a..example.org", "https://x"])
-def test_a_bad_hostname_in_a_mark_harms_no_other(bad: str) -> None:
+def test_an_invalid_hostname_in_an_annotation_affects_no_other(bad: str) -> None:
     claims, (rejection,) = claims_of(marked(HOSTNAME, f"{bad},{B}"), tls_only=False)
     assert [claim.hostname for claim in claims] == [A, B]
     assert HOSTNAME in rejection.reason
@@ -212,7 +212,7 @@ def parse_class(name: str, mark: str | None = "true", created: str | None = "202
 
 
 @pytest.mark.parametrize("mark", [None, "", "false", "True", "yes", "1"])
-def test_only_true_marks_a_default(mark: str | None) -> None:
+def test_only_true_makes_a_default(mark: str | None) -> None:
     """As the API server reads it."""
     assert default_class([parse_class("a", mark)]) is None
 

@@ -49,7 +49,7 @@ def test_an_object_without_load_balancer_has_none(status: Any) -> None:
     assert points_of(msgspec.convert(status, BalancedStatus | None)) == ()
 
 
-def test_what_many_objects_say_is_held_once() -> None:
+def test_an_equal_status_of_many_objects_is_stored_once() -> None:
     assert read([{"ip": "192.0.2.9"}]) is read([{"ip": "192.0.2.9"}])
 
 

@@ -32,7 +32,7 @@ def service(annotations: Any = None, *, points: Any = None, **rest: Any) -> Anno
     return msgspec.convert({"metadata": metadata, "spec": spec, "status": status} | rest, AnnotatedService)
 
 
-def test_a_marked_service_is_answered_for() -> None:
+def test_an_annotated_service_is_answered() -> None:
     claims, rejections = claims_of(service({HOSTNAME: GIT}, points=[{"ip": "192.0.2.22"}]))
     assert claims == [Claim(GIT, Reach.NAME, ORIGIN, status=("192.0.2.22",))]
     assert rejections == []
@@ -54,7 +54,7 @@ def test_a_wildcard_covers_what_it_does_in_dns() -> None:
      {IGNORE: "yes"}, {TARGET: "?"}],
     ids=str,
 )  # fmt: skip
-def test_a_service_without_hostnames_is_nobodys_business(annotations: Any) -> None:
+def test_a_service_without_hostnames_is_ignored(annotations: Any) -> None:
     assert claims_of(service(annotations)) == ([], [])
 
 
@@ -66,7 +66,7 @@ def test_a_service_without_hostnames_is_nobodys_business(annotations: Any) -> No
         pytest.param({TARGET: "relay"}, [TARGET, f"{GIT}: it has an invalid annotation"], False, id="bad target"),
     ],
 )
-def test_a_service_that_is_left_out_says_why(annotations: Any, reasons: list[str], deliberate: bool) -> None:
+def test_an_excluded_service_has_a_reason(annotations: Any, reasons: list[str], deliberate: bool) -> None:
     claims, rejections = claims_of(service({HOSTNAME: GIT, **annotations}))
     assert claims == []
     assert all(part in one.reason for part, one in zip(reasons, rejections, strict=True))
@@ -81,7 +81,7 @@ def test_a_bad_hostname_harms_no_other() -> None:
 
 
 @pytest.mark.parametrize("rest", [{"status": None}, {"status": {}}, {"spec": None}], ids=str)
-def test_what_a_service_does_not_say_is_not_needed(rest: Any) -> None:
+def test_absent_fields_of_a_service_are_not_needed(rest: Any) -> None:
     (claim,), _ = claims_of(service({HOSTNAME: GIT}, **rest))
     assert claim.status == ()
 

@@ -85,7 +85,7 @@ def put(api: LiveApi, *addresses: str, key: str = RELAY, **spec: Any) -> None:
     api.put("", "services", {"metadata": {"name": name, "namespace": namespace}, "spec": spec})
 
 
-async def test_both_families_are_told(autojump_clock: MockClock) -> None:
+async def test_both_families_are_reported(autojump_clock: MockClock) -> None:
     async with following(api_with("10.96.0.1", "2001:db8::1"), RELAY) as told:
         await told.until(lambda: told.targets.synced)
         assert told.changes == [(RELAY, {RELAY: ("10.96.0.1", "2001:db8::1")})]
@@ -133,7 +133,7 @@ async def test_a_service_made_anew_has_its_new_address(autojump_clock: MockClock
         pytest.param({"clusterIPs": 7}, "unreadable: ", id="unreadable"),
     ],
 )
-async def test_one_that_cannot_be_a_target_is_told_once_and_has_no_address(
+async def test_a_service_that_cannot_be_a_target_is_logged_once_and_has_no_address(
     autojump_clock: MockClock, logs: Logs, spec: dict[str, Any], fault: str
 ) -> None:
     api = api_with("10.96.0.1")
@@ -164,7 +164,7 @@ async def test_one_that_is_missing_is_reported_and_found_later(autojump_clock: M
         assert told.targets.faults == {}
 
 
-async def test_a_change_that_moves_nothing_is_not_told(autojump_clock: MockClock) -> None:
+async def test_a_change_without_another_address_is_not_reported(autojump_clock: MockClock) -> None:
     """A Service's status and labels change more often than its address."""
     api = api_with("10.96.0.1")
     async with following(api, RELAY) as told:
@@ -200,7 +200,7 @@ async def test_a_configured_service_that_we_may_not_see_is_waited_for(autojump_c
 
 
 @pytest.mark.parametrize("answer", [failure(403, "Forbidden"), failure(500, "Error"), Answer([SILENCE])])
-async def test_one_that_only_an_object_names_holds_up_nobody_for_long(
+async def test_a_service_that_only_an_object_names_delays_the_first_sync_briefly(
     autojump_clock: MockClock, answer: Answer
 ) -> None:
     """Otherwise any user who may create an object could keep the server from becoming ready."""

@@ -15,7 +15,7 @@ def test_every_option_of_a_source_is_a_setting() -> None:
     assert settings_of("ingress", IngressOptions()) == {"ingress classes": "", "ingress tls_only": "no"}
 
 
-def test_options_of_any_plain_type_are_told_apart() -> None:
+def test_options_of_any_plain_type_are_distinguished() -> None:
     @dataclass(frozen=True)
     class Options:
         classes: tuple[str, ...] = ()

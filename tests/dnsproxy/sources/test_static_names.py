@@ -177,6 +177,6 @@ def test_a_flag_is_a_claim(text: str, hostname: str, reach: Reach, addresses: tu
         pytest.param("a b=192.0.2.1", "is not a host label", id="space in the name"),
     ],
 )
-def test_a_bad_flag_says_what_is_wrong(text: str, reason: str) -> None:
+def test_an_invalid_flag_is_refused_with_the_reason(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=re.escape(reason)):
         parse_host_flag(text)

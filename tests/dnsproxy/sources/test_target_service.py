@@ -82,7 +82,7 @@ def test_its_cluster_addresses_are_the_target(spec: dict[str, Any], addresses: t
         pytest.param({"clusterIP": "not an address"}, NOT_YET, id="no address"),
     ],
 )
-def test_one_without_an_address_says_why(spec: Any, fault: str) -> None:
+def test_a_service_without_an_address_has_a_reason(spec: Any, fault: str) -> None:
     assert addresses_of(service(spec)) == ()
     assert fault_of(service(spec)) == fault
 
@@ -107,7 +107,7 @@ def test_only_the_one_is_asked_for_so_that_rbac_can_name_it() -> None:
     assert not collection.optional
 
 
-def test_services_are_told_from_other_targets() -> None:
+def test_services_are_distinguished_from_other_targets() -> None:
     assert service_keys(["service:edge/relay", "192.0.2.1", "status", "service:a/b", "service:a/b"]) == {
         "edge/relay",
         "a/b",
@@ -128,7 +128,7 @@ def test_no_target_that_is_taken_reaches_beyond_its_namespace(text: str) -> None
 
 
 @given(st.lists(st.none() | st.text(max_size=40) | st.ip_addresses().map(str), max_size=4))
-def test_whatever_the_server_says_only_addresses_come_out(ips: list[str | None]) -> None:
+def test_any_answer_of_the_server_gives_only_addresses(ips: list[str | None]) -> None:
     found = addresses_of(msgspec.convert({"metadata": {"name": "x"}, "spec": {"clusterIPs": ips}}, Service))
     assert all(map(is_address, found))
     assert len(set(found)) == len(found)
@@ -139,7 +139,7 @@ targets = st.sampled_from(["service:x/one", "service:x/two", "service:y/one", "1
 
 
 @given(st.lists(st.tuples(hostnames, st.lists(targets, max_size=3)), max_size=12))
-def test_what_is_named_and_left_adds_up_to_what_the_last_claims_name(steps: list[tuple[str, list[str]]]) -> None:
+def test_added_and_removed_services_add_up_to_those_of_the_last_claims(steps: list[tuple[str, list[str]]]) -> None:
     uses, in_use = ServiceUses(), set[str]()
     for hostname, chosen in steps:
         change = uses.put(hostname, chosen)

@@ -13,7 +13,7 @@ def page_of(registry: Registry, name: str, **more: object) -> str:
     return str(format_explanation_page(explain(registry, name, ttl=5, **more)))  # type: ignore[arg-type]
 
 
-def test_an_answer_is_told_with_its_rule_and_origin() -> None:
+def test_an_answer_is_shown_with_its_rule_and_origin() -> None:
     page = page_of(
         registry_of(
             [
@@ -40,7 +40,7 @@ def test_a_wildcard_is_named() -> None:
     assert "the wildcard *.example.org, which covers one label" in page
 
 
-def test_no_answer_is_told_with_its_reasons() -> None:
+def test_a_missing_answer_is_shown_with_its_reasons() -> None:
     rejections = [Rejection(claim("x").origin, EVIL)]
     page = page_of(registry_of([]), EVIL, rejections=rejections, notes=[EVIL])
     assert "is not in the table" in page

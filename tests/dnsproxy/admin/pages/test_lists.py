@@ -106,7 +106,7 @@ def test_the_search_goes_with_the_links() -> None:
 
 @pytest.mark.parametrize("path", KINDS)
 @pytest.mark.parametrize("query", [{}, {"q": "x"}, {"after": "x"}, {"before": "x"}], ids=["", "q", "after", "before"])
-def test_an_empty_list_says_so(path: str, query: dict[str, str]) -> None:
+def test_an_empty_list_has_a_text(path: str, query: dict[str, str]) -> None:
     page = page_of(registry_of([]), path, query)
     assert 'class="empty"' in page
     assert "<table" not in page
@@ -131,11 +131,11 @@ def test_any_place_is_only_compared(path: str, key: str) -> None:
     ],
     ids=["longest", "too long", "place too long", "megabyte", "a field of others"],
 )
-def test_what_is_too_long_is_no_search(query: dict[str, str], taken: bool) -> None:
+def test_a_text_that_is_too_long_is_not_a_search(query: dict[str, str], taken: bool) -> None:
     assert (parse_search(query) is not None) is taken
 
 
-def test_a_name_tells_what_becomes_of_it() -> None:
+def test_a_name_shows_its_result() -> None:
     registry = registry_of(
         [
             claim("a.example.org", ingress_class="nginx"),
@@ -155,7 +155,7 @@ def test_a_name_tells_what_becomes_of_it() -> None:
         assert told in page
 
 
-def test_what_is_left_out_is_told_with_who_claimed_it_and_why() -> None:
+def test_an_excluded_claim_is_shown_with_its_origin_and_reason() -> None:
     registry = registry_of(claim("a.example.org", f"web{number}") for number in range(9))
     page = page_of(registry, "left-out")
     assert rows_of(page) == ["a.example.org"]
@@ -165,7 +165,7 @@ def test_what_is_left_out_is_told_with_who_claimed_it_and_why() -> None:
     assert rows_of(page_of(registry, "left-out", {"q": "web9"})) == []
 
 
-def test_what_is_in_doubt_is_told_with_its_doubt() -> None:
+def test_an_unverified_name_is_shown_with_the_reason() -> None:
     registry = registry_of([claim("a.example.org", status=("192.0.2.10",))])
     registry.set_finding("a.example.org", Finding(("198.51.100.1",)))
     assert len(list(registry.changes())) == 1
@@ -175,7 +175,7 @@ def test_what_is_in_doubt_is_told_with_its_doubt() -> None:
     assert "unverified: " in page_of(registry, "names")
 
 
-def test_what_is_skipped_is_told_line_by_line_as_text() -> None:
+def test_rejections_are_shown_line_by_line_as_text() -> None:
     origin = Origin("Ingress", EVIL, "shop")
     registry = registry_of([], [Rejection(origin, EVIL), Rejection(Origin("Ingress", "x"), "label", deliberate=True)])
     page = page_of(registry, "skipped")
@@ -274,7 +274,7 @@ def test_a_search_finds_exactly_what_is_meant_by_it(claims: list[Claim], words: 
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.none() | CLAIMS), max_size=30), st.sampled_from(["", "a", "shop/a"]))
-def test_after_changes_a_search_finds_what_is_there_then(changes: list[tuple[int, Claim | None]], words: str) -> None:
+def test_after_changes_a_search_finds_the_current_rows(changes: list[tuple[int, Claim | None]], words: str) -> None:
     registry = registry_of([claim("kept.a.example"), claim("b.b.example", "a")])
     which, search = KINDS["names"], parse_search({"q": words})
     assert search is not None

@@ -46,7 +46,7 @@ def levels_of(one: Overview) -> dict[str, tuple[str, str]]:
     return {fact.live: (fact.text, str(fact.level)) for fact in overview_facts(one)}
 
 
-def test_what_the_script_is_told_is_what_the_page_shows() -> None:
+def test_the_script_gets_what_the_page_shows() -> None:
     """All but the state, which is in the frame."""
     one = overview()
     page = format_overview(one)
@@ -105,7 +105,7 @@ def test_an_upstream_without_a_query_is_neither_healthy_nor_failing() -> None:
     assert levels_of(overview(upstreams=[upstream]))["upstream-0"] == ("not asked yet", "")
 
 
-def test_a_server_that_nobody_asks_says_so_once_it_can_know() -> None:
+def test_a_server_without_queries_shows_it_once_it_can_know() -> None:
     counters, history = Counters(), History(CHARTS)
     one = overview(counters=counters, history=history)
     assert levels_of(one)["recent"] == ("about 0", "")
@@ -135,5 +135,5 @@ def test_notes_stand_first_and_stay_text() -> None:
         (900_000, "10 d ago"),
     ],
 )
-def test_an_age_is_told_in_its_largest_unit(seconds: float | None, text: str) -> None:
+def test_an_age_is_shown_in_its_largest_unit(seconds: float | None, text: str) -> None:
     assert format_age(seconds) == text

@@ -39,7 +39,7 @@ def parse(namespaces: Any, *, default: str = "Same") -> Admission:
         pytest.param({"from": ""}, "infra", None, True, id="empty is the default"),
     ],
 )
-def test_namespaces_are_admitted_or_told_why_not(
+def test_a_namespace_is_admitted_or_there_is_a_reason(
     namespaces: Any, namespace: str, labels: Mapping[str, str] | None, admitted: bool
 ) -> None:
     refusal = parse(namespaces).refusal(namespace, home="infra", labels=labels)
@@ -67,5 +67,5 @@ def test_a_missing_selector_is_refused(namespaces: Any) -> None:
         parse(namespaces)
 
 
-def test_nobody_is_nobody() -> None:
+def test_no_namespace_is_admitted_by_none() -> None:
     assert NO_NAMESPACE.refusal("infra", home="infra", labels={}) is not None

@@ -121,7 +121,7 @@ def test_the_nearer_target_goes_first(gateway_target: Any, set_target: Any, expe
         ),
     ],
 )
-def test_a_set_that_leads_nowhere_says_why(objects: list[Any], reason: str) -> None:
+def test_a_set_without_a_gateway_has_a_reason(objects: list[Any], reason: str) -> None:
     refusal = refusal_of(*objects)
     assert reason in refusal.reason
     assert not refusal.deliberate
@@ -143,7 +143,7 @@ def test_a_set_that_leads_nowhere_says_why(objects: list[Any], reason: str) -> N
         ),
     ],
 )
-def test_what_somebody_left_out_is_told_apart(objects: list[Any], classes: tuple[str, ...], reason: str) -> None:
+def test_an_intended_exclusion_is_distinguished(objects: list[Any], classes: tuple[str, ...], reason: str) -> None:
     refusal = refusal_of(*objects, classes=classes)
     assert reason in refusal.reason
     assert refusal.deliberate
@@ -216,7 +216,7 @@ def test_a_route_gets_to_the_listeners_that_take_it(ref: Any, more: Any, expecte
         ),
     ],
 )
-def test_a_route_that_no_listener_takes_is_told_why(ref: Any, more: Any, reason: str) -> None:
+def test_a_route_that_no_listener_accepts_has_a_reason(ref: Any, more: Any, reason: str) -> None:
     refusal = attached(ref, **more)
     assert isinstance(refusal, NotAttached)
     assert reason in refusal.reason

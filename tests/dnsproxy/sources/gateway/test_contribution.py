@@ -97,7 +97,7 @@ def test_a_route_claims_what_it_serves_with_its_listeners(
         pytest.param(["a.org"], "b.org", [], [], ["a.org", "b.org"], id="no listener"),
     ],
 )
-def test_the_hostnames_of_a_mark_are_served_like_a_routes_own(
+def test_the_hostnames_of_an_annotation_are_served_like_a_routes_own(
     own: list[str], marked: str, doors: list[str | None], expected: list[str], left: list[str]
 ) -> None:
     listeners = [listener(hostname, f"l{number}") for number, hostname in enumerate(doors)]
@@ -108,7 +108,7 @@ def test_the_hostnames_of_a_mark_are_served_like_a_routes_own(
     assert [one.reason.partition(":")[0].partition(" ")[0] for one in rejections] == left
 
 
-def test_a_gateway_and_a_listener_set_listen_for_the_hostnames_of_their_marks() -> None:
+def test_a_gateway_and_a_listener_set_listen_for_the_hostnames_of_their_annotations() -> None:
     """Wildcards too, because they are explicit. An object that routes the name wins."""
     mark = {HOSTNAME: "mqtt.example.org,*.example.net"}
     main = (GATEWAY, gateway(listener("a.example.org"), annotations=mark, allowedListeners=ALL_SETS))
@@ -254,7 +254,7 @@ def test_a_listener_claims_its_exact_name_as_a_mere_listener(listeners: list[Any
         ),
     ],
 )
-def test_what_is_not_served_is_told_with_the_name_and_the_reason(objects: list[Any], reason: str) -> None:
+def test_a_name_that_is_not_served_is_rejected_with_the_reason(objects: list[Any], reason: str) -> None:
     rejections = contribute(*objects)[1]
     assert any(one.reason.startswith(reason) and not one.deliberate for one in rejections)
     assert all(one.reason.isprintable() for one in rejections)
@@ -297,14 +297,14 @@ def test_what_is_not_served_is_told_with_the_name_and_the_reason(objects: list[A
         ),
     ],
 )
-def test_what_somebody_left_out_is_no_fault(objects: list[Any], classes: tuple[str, ...], reason: str) -> None:
+def test_an_intended_exclusion_is_deliberate(objects: list[Any], classes: tuple[str, ...], reason: str) -> None:
     claims, (rejection,) = contribute(*objects, classes=classes)
     assert claims == []
     assert rejection.reason.startswith(reason)
     assert rejection.deliberate
 
 
-def test_a_fault_beside_what_was_left_out_is_a_fault() -> None:
+def test_a_fault_beside_an_intended_exclusion_is_a_fault() -> None:
     parents = [TO_GATEWAY, parent_ref("infra/gone")]
     (rejection,) = contribute((HTTP_ROUTE, route("a.org", parents=parents)), (GATEWAY, gateway()), classes=("inner",))[
         1
@@ -351,7 +351,7 @@ def test_the_target_of_a_route_goes_before_that_of_its_gateway(own: Any, of_gate
 
 
 @pytest.mark.parametrize("label", [IGNORE, TARGET])
-def test_an_unreadable_mark_leaves_the_object_out(label: str) -> None:
+def test_an_invalid_annotation_excludes_the_object(label: str) -> None:
     """The annotation is reported, with the names that it affects."""
     claims, rejections = contribute(
         (HTTP_ROUTE, route("a.org", annotations={label: "?"})), (GATEWAY, gateway(listener()))

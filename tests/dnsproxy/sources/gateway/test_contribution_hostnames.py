@@ -49,7 +49,7 @@ def stands_for(hostname: str, name: str) -> bool:
 
 
 @given(hostnames, hostnames, st.lists(names))
-def test_the_intersection_stands_for_the_names_of_both(one: str, other: str, some: list[str]) -> None:
+def test_the_intersection_has_the_names_of_both(one: str, other: str, some: list[str]) -> None:
     both = common(one, other)
     assert both in (None, one, other)
     for name in some:

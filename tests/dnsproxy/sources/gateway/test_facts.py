@@ -129,7 +129,7 @@ def test_route_without_spec_has_nothing() -> None:
     assert (facts.parents, facts.hostnames) == ((), None)
 
 
-def test_origin_says_who_and_how_old() -> None:
+def test_an_origin_has_the_object_and_its_age() -> None:
     assert read_route(created=NEW).origin == Origin(HTTP_ROUTE, "app", "web", NEW)
     assert read_gateway().origin == Origin(GATEWAY, "main", "infra", OLD)
     assert read_route(created=None).origin.created == ""
@@ -157,7 +157,7 @@ def test_status_keeps_addresses_and_hostnames(addresses: Any, expected: tuple[st
 @pytest.mark.parametrize(
     "allowed", [{"from": "all"}, {"from": "Selector"}, {"from": "Selector", "selector": None}], ids=str
 )
-def test_unreadable_allowed_listeners_admit_nobody(allowed: Any) -> None:
+def test_invalid_allowed_listeners_admit_no_listener_set(allowed: Any) -> None:
     facts = read_gateway(listener("a.example.org"), allowedListeners={"namespaces": allowed})
     assert facts.listener_sets.refusal("infra", home="infra", labels={}) is not None
     assert [fault.partition(":")[0] for fault in facts.faults] == ["allowedListeners"]
@@ -186,7 +186,7 @@ def test_parent_of_a_listener_set_is_a_gateway(parent: Any, expected: Ref | None
 
 
 @pytest.mark.parametrize("annotations", [{IGNORE: "yes"}, {TARGET: "?"}])
-def test_marks_and_their_faults_are_kept(annotations: dict[str, str]) -> None:
+def test_annotations_and_their_faults_are_kept(annotations: dict[str, str]) -> None:
     for facts in (read_gateway(annotations=annotations), read_set(annotations=annotations)):
         assert facts.faults == facts.annotations.faults != ()
     assert read_route("a", annotations=annotations).faults != ()

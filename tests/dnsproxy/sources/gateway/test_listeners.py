@@ -74,7 +74,7 @@ def test_hostname_of_a_listener(fields: dict[str, Any], expected: str | None) ->
 @pytest.mark.parametrize(
     "hostname", ["*", "*.", "192.0.2.1", "a.*.org", "a b", "a\nb", "x" * 64, "-a.example.org", " "]
 )
-def test_a_listener_with_a_bad_hostname_is_left_out_and_harms_no_other(hostname: str) -> None:
+def test_a_listener_with_an_invalid_hostname_is_dropped_and_affects_no_other(hostname: str) -> None:
     rest = {"protocol": "HTTPS", "port": 443}
     listeners, faults = parse(
         {"name": "a", "hostname": "a.example.org", **rest},
@@ -102,7 +102,7 @@ TWO = {"protocol": "HTTPS", "port": 443, "hostname": "a.example.org"}
         pytest.param(TWO | {"protocol": "TLS"}, ["a", "b"], id="protocol"),
     ],
 )
-def test_listeners_that_cannot_be_told_apart_are_all_left_out(fields: dict[str, Any], left: list[str]) -> None:
+def test_indistinct_listeners_are_all_dropped(fields: dict[str, Any], left: list[str]) -> None:
     other = {"name": "other", "protocol": "HTTP", "port": 80}
     listeners, faults = parse({"name": "a", **TWO}, {"name": "b", **fields}, other)
     assert [listener.name for listener in listeners] == [*left, "other"]
@@ -118,7 +118,7 @@ def test_listeners_that_cannot_be_told_apart_are_all_left_out(fields: dict[str, 
         pytest.param({"protocol": "HTTPS"}, 3, id="no port: each gets one"),
     ],
 )
-def test_three_alike_are_left_out_if_they_share_a_port(fields: dict[str, Any], left: int) -> None:
+def test_three_equal_listeners_are_dropped_if_they_share_a_port(fields: dict[str, Any], left: int) -> None:
     listeners, faults = parse(*({"name": name, **fields} for name in "abc"))
     assert (len(listeners), len(faults)) == (left, 3 - left)
     assert all(fault.isprintable() for fault in faults)

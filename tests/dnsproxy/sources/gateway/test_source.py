@@ -79,7 +79,7 @@ def test_objects_come_change_and_go() -> None:
     assert fed.names(routed=False) == {"b.org"}
 
 
-def test_a_status_that_says_nothing_of_names_costs_nothing() -> None:
+def test_a_status_without_effect_on_names_costs_nothing() -> None:
     """Each attached route changes its Gateway's status: evaluating all routes again would never end."""
     fed = Fed()
     fed.tell((MAIN, gateway(listener())), (APP, route("a.org")))
@@ -249,7 +249,7 @@ def test_nothing_is_left_when_all_is_gone(history: list[Step], slice_size: int) 
 
 
 @given(histories)
-def test_the_hostnames_told_are_those_that_changed(history: list[Step]) -> None:
+def test_the_reported_hostnames_are_those_that_changed(history: list[Step]) -> None:
     fed = Fed()
     for step in history:
         before = set(fed.store.claims())

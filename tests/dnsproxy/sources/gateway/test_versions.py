@@ -111,7 +111,7 @@ def test_every_group_version_is_asked_for_once() -> None:
         st.sampled_from(GROUP_VERSIONS), st.sets(st.sampled_from(["gateways", "tlsroutes", "listenersets"]))
     )
 )
-def test_what_is_followed_is_served(served: dict[str, set[str]]) -> None:
+def test_a_followed_version_is_served(served: dict[str, set[str]]) -> None:
     for one in choose_collections(served).values():
         _, _, group, version, resource = one.path.split("/")
         assert resource in served[f"{group}/{version}"]
@@ -148,7 +148,7 @@ def test_resources_that_can_be_followed_are_found(body: bytes, expected: set[str
      resources({"verbs": WATCHED}), resources({"name": "a", "verbs": "list"}), resources({"name": "a"})[:-3],
      b'{"resources": [{"name": "\xff"}]}', b'{"resources":' + b"[" * 100_000],
 )  # fmt: skip
-def test_what_is_no_list_of_resources_is_garbled(body: bytes) -> None:
+def test_any_other_document_than_a_list_of_resources_is_garbled(body: bytes) -> None:
     with pytest.raises(Garbled):
         parse_resources(body)
 
