@@ -201,7 +201,7 @@ class _Service:
                 self.keeper.registry.store,
                 sources=cluster.kinds(self.settings.cluster),
                 settings=self.settings.cluster.snapshot_settings(server),
-                in_step=lambda: cluster.in_step,
+                consistent=lambda: cluster.consistent,
                 services=lambda: cluster.services,
                 status=self.report.snapshot,
             )

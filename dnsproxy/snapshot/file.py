@@ -84,18 +84,18 @@ async def keep_snapshot(
     *,
     sources: Collection[str],
     settings: Settings,
-    in_step: Callable[[], bool],
+    consistent: Callable[[], bool],
     services: Callable[[], Services] = dict,
     status: SnapshotStatus | None = None,
     pace: SnapshotPace = DEFAULT_PACE,
 ) -> NoReturn:
     """Write the claims of `sources` after they changed, until cancelled; schedule.py decides when.
 
-    `in_step` tells whether the claims match the cluster: every source has reported all its objects, and none is
+    `consistent` tells whether the claims match the cluster: every source has reported all its objects, and none is
     unconfirmed. While it returns False, nothing is written. `services` returns the addresses of the Services that
     targets name.
     """
-    await _Keeper(path, store, sources, settings, in_step, services, status or SnapshotStatus(), pace).run()
+    await _Keeper(path, store, sources, settings, consistent, services, status or SnapshotStatus(), pace).run()
 
 
 class _Keeper:
@@ -105,7 +105,7 @@ class _Keeper:
         store: ClaimStore,
         sources: Collection[str],
         settings: Settings,
-        in_step: Callable[[], bool],
+        consistent: Callable[[], bool],
         services: Callable[[], Services],
         status: SnapshotStatus,
         pace: SnapshotPace,
@@ -114,7 +114,7 @@ class _Keeper:
         self.store = store
         self.sources = frozenset(sources)
         self.settings = settings
-        self.in_step = in_step
+        self.consistent = consistent
         self.services = services
         self.status = status
         self.pace = pace
@@ -130,7 +130,7 @@ class _Keeper:
             started, pause = trio.current_time(), self.pace.interval
             empty = not self.store.holds(self.sources)
             if self.schedule.is_due(
-                version=self.version(), in_step=self.in_step(), empty=empty, now=trio.current_time()
+                version=self.version(), consistent=self.consistent(), empty=empty, now=trio.current_time()
             ):
                 written = await self.write()
                 pause = self.schedule.pause(lasted=trio.current_time() - started, failed=not written)

@@ -36,17 +36,17 @@ class SnapshotSchedule:
         self._written = -inf
         self._empty_since: float | None = None
 
-    def is_due(self, *, version: object, in_step: bool, empty: bool, now: float) -> bool:
+    def is_due(self, *, version: object, consistent: bool, empty: bool, now: float) -> bool:
         """Whether to write the current claims.
 
-        `version` differs after every change. `in_step` tells whether the claims match the cluster, and `empty` whether
+        `version` differs after every change. `consistent` tells whether the claims match the cluster, and `empty` whether
         there are none: a wrongly empty list must not overwrite the snapshot.
         """
-        if not (in_step and empty):
+        if not (consistent and empty):
             self._empty_since = None
         elif self._empty_since is None:
             self._empty_since = now
-        if not in_step or (self._empty_since is not None and now - self._empty_since < self._pace.empty):
+        if not consistent or (self._empty_since is not None and now - self._empty_since < self._pace.empty):
             return False
         return version != self._version or now - self._written >= self._pace.refresh
 

@@ -87,17 +87,17 @@ class ClusterSources:
         return self._targets.addresses if self._targets else {}
 
     @property
-    def in_step(self) -> bool:
+    def consistent(self) -> bool:
         """Whether claims and addresses match the cluster: everything was read once, and nothing is unconfirmed.
 
         Ignores Services that only objects name, because the owner of an object must not be able to prevent this.
         """
-        if self._targets is None or not self._targets.in_step:
+        if self._targets is None or not self._targets.consistent:
             return False
         store = self._keeper.registry.store
         return (
             all(status.synced and not status.doubted for status in self._simple_statuses)
-            and (self._gateway.in_step if self._gateway else self._settings.gateway is None)
+            and (self._gateway.consistent if self._gateway else self._settings.gateway is None)
             and not any(store.restored(kind) for kind in self.kinds(self._settings))
         )
 

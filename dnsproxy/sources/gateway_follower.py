@@ -91,7 +91,7 @@ class GatewayFollower:
         return [*(kind.status for kind in self._kinds.values() if kind.is_served), self._namespaces]
 
     @property
-    def in_step(self) -> bool:
+    def consistent(self) -> bool:
         """Whether the claims match the cluster: everything was read, and nothing is unconfirmed."""
         return self._read_once and self._all_read and not any(status.doubted for status in self.statuses)
 

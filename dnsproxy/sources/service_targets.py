@@ -106,7 +106,7 @@ class ServiceTargets:
         return all(one.status.synced or one.is_given_up for one in self._followed.values())
 
     @property
-    def in_step(self) -> bool:
+    def consistent(self) -> bool:
         """Whether the configured Services were read, and none is unconfirmed."""
         statuses = [one.status for one in self._configured.values()]
         return all(status.synced and not status.doubted for status in statuses)

@@ -75,17 +75,17 @@ def hosts_in(path: Path) -> set[str]:
 
 
 class Keeping:
-    """A task that keeps a snapshot, in step or not."""
+    """A task that keeps a snapshot of consistent claims, or not."""
 
-    def __init__(self, path: Path, store: ClaimStore, *, in_step: bool = True, pace: SnapshotPace = QUICK) -> None:
-        self.path, self.store, self.pace, self.is_in_step = path, store, pace, in_step
+    def __init__(self, path: Path, store: ClaimStore, *, consistent: bool = True, pace: SnapshotPace = QUICK) -> None:
+        self.path, self.store, self.pace, self.is_consistent = path, store, pace, consistent
         self.status = SnapshotStatus()
         self.looks = 0
         self.services: Services = {}
 
-    def in_step(self) -> bool:
+    def consistent(self) -> bool:
         self.looks += 1
-        return self.is_in_step
+        return self.is_consistent
 
     async def run(self) -> None:
         await keep_snapshot(
@@ -93,7 +93,7 @@ class Keeping:
             self.store,
             sources=["Ingress"],
             settings=SETTINGS,
-            in_step=self.in_step,
+            consistent=self.consistent,
             services=lambda: self.services,
             status=self.status,
             pace=self.pace,
@@ -138,11 +138,11 @@ async def test_unchanged_claims_are_written_again_so_that_their_age_is_known(
 
 
 async def test_nothing_is_written_while_a_source_is_not_in_step(tmp_path: Path, nursery: trio.Nursery) -> None:
-    keeping = Keeping(tmp_path / "snapshot", store_of("a.example.org"), in_step=False)
+    keeping = Keeping(tmp_path / "snapshot", store_of("a.example.org"), consistent=False)
     nursery.start_soon(keeping.run)
     await keeping.look()
     assert not keeping.path.exists()
-    keeping.is_in_step = True
+    keeping.is_consistent = True
     await wait_until(keeping.path.exists)
 
 
@@ -265,7 +265,7 @@ async def test_a_process_killed_while_it_writes_leaves_the_old_file_and_its_litt
         one.touch()
     for one in (litter, tmp_path / "other"):
         os.utime(one, (0, 0))
-    nursery.start_soon(Keeping(path, ClaimStore(), in_step=False).run)
+    nursery.start_soon(Keeping(path, ClaimStore(), consistent=False).run)
     await wait_until(lambda: not litter.exists())
     assert fresh.exists()
     assert (tmp_path / "other").exists()

@@ -13,7 +13,7 @@ PACE = SnapshotPace(interval=5, share=0.02, empty=60, retry=30, refresh=3600)
     ("looks", "due"),
     [
         pytest.param([(0, 7, True, False)], True, id="claims that were never written"),
-        pytest.param([(0, 7, False, False)], False, id="a source is not in step"),
+        pytest.param([(0, 7, False, False)], False, id="a source is not consistent"),
         pytest.param([(0, 7, True, True)], False, id="no claims at all, for the first time"),
         pytest.param([(0, 7, True, True), (59, 7, True, True)], False, id="none for a while"),
         pytest.param([(0, 7, True, True), (60, 7, True, True)], True, id="none for long"),
@@ -27,8 +27,8 @@ PACE = SnapshotPace(interval=5, share=0.02, empty=60, retry=30, refresh=3600)
 def test_claims_are_due_when_they_are_sure(looks: list[tuple[float, int, bool, bool]], due: bool) -> None:
     schedule = SnapshotSchedule(PACE)
     results = [
-        schedule.is_due(version=version, in_step=in_step, empty=empty, now=now)
-        for now, version, in_step, empty in looks
+        schedule.is_due(version=version, consistent=consistent, empty=empty, now=now)
+        for now, version, consistent, empty in looks
     ]
     assert results[-1] is due
 
@@ -42,13 +42,13 @@ def test_claims_are_due_when_they_are_sure(looks: list[tuple[float, int, bool, b
         pytest.param(100 + 3600, 7, True, id="unchanged for an hour"),
     ],
 )
-@pytest.mark.parametrize("in_step", [True, False], ids=["in step", "not in step"])
+@pytest.mark.parametrize("consistent", [True, False], ids=["consistent", "not consistent"])
 def test_what_was_written_is_due_again_when_it_changed_or_grew_old(
-    now: float, version: int, due: bool, in_step: bool
+    now: float, version: int, due: bool, consistent: bool
 ) -> None:
     schedule = SnapshotSchedule(PACE)
     schedule.written(version=7, now=100)
-    assert schedule.is_due(version=version, in_step=in_step, empty=False, now=now) is (due and in_step)
+    assert schedule.is_due(version=version, consistent=consistent, empty=False, now=now) is (due and consistent)
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ async def test_every_source_and_the_service_of_the_target_come_to_one_table(auto
     async with watching(make_api()) as watched:
         await watched.until_ready()
         assert {watched.at(f"{name}.example.org") for name in ("app", "web", "git")} == {RELAY}
-        assert watched.sources.in_step
+        assert watched.sources.consistent
         kinds = {status.kind for status in watched.sources.statuses}
         assert kinds == {
             "Ingress",
@@ -159,7 +159,7 @@ async def test_readiness_waits_for_each_and_the_others_are_answered_meanwhile(
         await watched.until(lambda: watched.waiting == {waits_for})
         await trio.sleep(20)
         assert watched.waiting == {waits_for}
-        assert not watched.sources.in_step
+        assert not watched.sources.consistent
         answered = {name for name in ("app.example.org", "web.example.org") if watched.at(name)}
         assert answered == {
             INGRESS: {"web.example.org"},
@@ -170,7 +170,7 @@ async def test_readiness_waits_for_each_and_the_others_are_answered_meanwhile(
         api.faults.clear()
         await watched.until_ready()
         await watched.until_at("web.example.org", RELAY)
-        await watched.until(lambda: watched.sources.in_step)
+        await watched.until(lambda: watched.sources.consistent)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ async def test_crds_that_come_and_go_leave_ingress_names_unmoved(autojump_clock:
         await watched.until_at("web.example.org", RELAY)
         api.withdraw(V1, "gateways", "httproutes")
         await watched.until_at("web.example.org", None)
-        await watched.until(lambda: watched.sources.in_step)
+        await watched.until(lambda: watched.sources.consistent)
         put_ingress(api, "late.example.org")
         await watched.until_at("late.example.org", RELAY)
         assert all(addresses_of(table, "app.example.org") == RELAY for table in watched.tables)
@@ -264,7 +264,7 @@ async def test_a_service_that_an_object_chose_holds_up_neither_readiness_nor_sna
     put_route(api, "own.example.org", **chosen("shop/own"))
     async with watching(api) as watched:
         await watched.until_ready()
-        await watched.until(lambda: watched.sources.in_step)
+        await watched.until(lambda: watched.sources.consistent)
         assert watched.at("own.example.org") is None
         assert watched.at("web.example.org") == RELAY
 
@@ -320,7 +320,7 @@ async def test_a_snapshot_is_answered_while_the_server_is_away_and_until_all_was
     async with watching(api, prepare=restore) as watched:
         await trio.sleep(20)
         assert watched.waiting == {INGRESS, GATEWAY, SERVICE, TARGETS}
-        assert not watched.sources.in_step
+        assert not watched.sources.consistent
         for name in ("app.example.org", "gone.example.org", "web.example.org"):
             assert watched.at(name) == ("10.96.0.9",)
         assert watched.at("own.example.org") == ("10.96.7.7",)
@@ -330,7 +330,7 @@ async def test_a_snapshot_is_answered_while_the_server_is_away_and_until_all_was
         await watched.until_at("gone.example.org", None)
         await watched.until_at("own.example.org", ("10.96.7.8",))
         assert watched.at("app.example.org") == RELAY
-        await watched.until(lambda: watched.sources.in_step)
+        await watched.until(lambda: watched.sources.consistent)
         for name in ("app.example.org", "web.example.org", "own.example.org"):
             assert all(addresses_of(table, name) for table in watched.tables)
 
@@ -359,16 +359,16 @@ async def test_claims_are_not_in_step_before_the_gateway_api_was_looked_for(auto
     async with watching(api, ClusterSettings(gateway=GatewayOptions()), target="192.0.2.10") as watched:
         await watched.until(lambda: api.asked_for(f"/apis/{V1}") >= 3)
         assert all(status.synced for status in watched.sources.statuses)
-        assert not watched.sources.in_step
+        assert not watched.sources.consistent
         api.faults.clear()
-        await watched.until(lambda: watched.sources.in_step)
+        await watched.until(lambda: watched.sources.consistent)
 
 
 async def test_claims_are_not_in_step_while_a_list_is_unconfirmed(autojump_clock: MockClock) -> None:
     api = make_api()
     async with watching(api) as watched:
         await watched.until_ready()
-        await watched.until(lambda: watched.sources.in_step)
+        await watched.until(lambda: watched.sources.consistent)
         # A server that starts empty and has lost its resource version.
         api.faults[INGRESSES] = failure(410, "Expired")
         api.crash()
@@ -377,10 +377,10 @@ async def test_claims_are_not_in_step_while_a_list_is_unconfirmed(autojump_clock
         await watched.until(lambda: api.asked_for(INGRESSES) >= 3)
         api.faults.clear()
         await watched.until(lambda: any(status.doubted for status in watched.sources.statuses))
-        assert not watched.sources.in_step
+        assert not watched.sources.consistent
         assert watched.at("app.example.org") == RELAY
         await watched.until_at("app.example.org", None)
-        await watched.until(lambda: watched.sources.in_step)
+        await watched.until(lambda: watched.sources.consistent)
 
 
 async def test_claims_are_not_in_step_until_what_a_snapshot_had_too_much_is_forgotten(
@@ -400,7 +400,7 @@ async def test_claims_are_not_in_step_until_what_a_snapshot_had_too_much_is_forg
     settings = ClusterSettings(ingress=IngressOptions())
     async with watching(api, settings, target="192.0.2.10", prepare=remember) as watched:
         store = watched.keeper.registry.store
-        while not watched.sources.in_step:
+        while not watched.sources.consistent:
             await trio.lowlevel.checkpoint()
         assert store.restored("Ingress") == 0
         assert len(store.names()) == 251

@@ -59,9 +59,9 @@ class Seen:
         self.moments.clear()
 
     @property
-    def in_step(self) -> bool:
+    def consistent(self) -> bool:
         assert self.follower is not None
-        return self.follower.in_step
+        return self.follower.consistent
 
     @property
     def kinds(self) -> set[str]:
@@ -126,7 +126,7 @@ async def test_routes_are_claimed_and_follow_their_changes(autojump_clock: MockC
     async with following(api) as seen:
         await seen.until_synced()
         assert seen.names == {"app.example.org"}
-        assert seen.in_step
+        assert seen.consistent
         put(api, "httproutes", route("new.example.org"))
         await seen.until_names("new.example.org")
         api.remove(GROUP, "httproutes", "web/app")
@@ -136,7 +136,7 @@ async def test_routes_are_claimed_and_follow_their_changes(autojump_clock: MockC
 async def test_without_crds_there_is_nothing_to_wait_for(autojump_clock: MockClock) -> None:
     async with following(with_namespaces()) as seen:
         await seen.until_synced()
-        assert seen.in_step
+        assert seen.consistent
         assert seen.kinds == {"Namespace"}
 
 
@@ -150,14 +150,14 @@ async def test_crds_that_come_later_are_followed_and_go_again_with_their_names(a
             put(api, "gateways", gateway(listener("*.example.org")))
             put(api, "httproutes", route("app.example.org"))
             await seen.until_names("app.example.org")
-            await seen.until(lambda: seen.in_step)
+            await seen.until(lambda: seen.consistent)
             assert seen.kinds == {"Gateway", "HTTPRoute", "Namespace"}
             api.remove(GROUP, "httproutes", "web/app")
             api.remove(GROUP, "gateways", "infra/main")
             api.withdraw(V1, *BASIC)
             await seen.until_names()
             await seen.until(lambda: seen.kinds == {"Namespace"})
-            assert seen.in_step
+            assert seen.consistent
 
 
 async def test_a_kind_that_vanishes_with_its_objects_takes_their_names_along(autojump_clock: MockClock) -> None:
@@ -183,7 +183,7 @@ async def test_a_kind_that_discovery_misses_once_stays(autojump_clock: MockClock
         await seen.until_looked(1)
         api.provide(V1, *BASIC)
         await seen.until_looked(3)
-        await seen.until(lambda: seen.in_step)
+        await seen.until(lambda: seen.consistent)
         assert seen.names == {"app.example.org"}
         assert all("app.example.org" in names for names in seen.moments)
 
@@ -205,7 +205,7 @@ async def test_a_better_version_is_adopted_without_a_moment_in_which_names_are_m
         api.remove(GROUP, "httproutes", "web/gone")
         await seen.until(lambda: api.asked_for(f"/apis/{V1}/httproutes") >= 2)
         await seen.until_names("app.example.org")
-        await seen.until(lambda: seen.in_step)
+        await seen.until(lambda: seen.consistent)
         put(api, "httproutes", route("new.example.org", place="web/new"))
         await seen.until_names("app.example.org", "new.example.org")
     assert all("app.example.org" in names for names in seen.moments)
@@ -224,7 +224,7 @@ async def test_a_version_that_ends_before_the_next_is_seen_costs_nothing(autojum
         api.withdraw(ALPHA2, "tlsroutes")
         api.provide(ALPHA3, "tlsroutes")
         await seen.until(lambda: api.asked_for(f"/apis/{ALPHA3}/tlsroutes") >= 2)
-        await seen.until(lambda: seen.in_step)
+        await seen.until(lambda: seen.consistent)
         assert seen.names == {"tls.example.org"}
         assert seen.told == {"tls.example.org"}
         api.remove(GROUP, "tlsroutes", "web/app")
@@ -272,7 +272,7 @@ async def test_a_discovery_that_fails_changes_nothing(autojump_clock: MockClock,
         put(api, "grpcroutes", route("grpc.example.org", place="web/grpc"))
         await seen.until_looked(2)
         assert seen.names == {"app.example.org"}
-        assert seen.in_step
+        assert seen.consistent
         put(api, "httproutes", route("new.example.org"))
         await seen.until_names("new.example.org")
         del api.faults[f"/apis/{ALPHA3}"]
@@ -290,7 +290,7 @@ async def test_nothing_is_claimed_and_one_line_is_logged_until_discovery_succeed
     with structlog.testing.capture_logs() as logs:
         async with following(api) as seen:
             await seen.until_looked(3)
-            assert not seen.in_step
+            assert not seen.consistent
             assert (seen.synced, seen.names) == (0, set())
             warnings = [line["event"] for line in logs if line["log_level"] == "warning"]
             assert warnings == ["cannot discover the kinds of the Gateway API"]
@@ -322,7 +322,7 @@ async def test_a_crash_of_the_server_changes_nothing_and_is_caught_up_with(autoj
         assert seen.names == {"app.example.org"}
         api.recover()
         await seen.until_names("app.example.org", "new.example.org")
-        await seen.until(lambda: seen.in_step)
+        await seen.until(lambda: seen.consistent)
     assert all("app.example.org" in names for names in seen.moments)
 
 
@@ -402,7 +402,7 @@ async def test_what_a_snapshot_had_goes_after_the_first_whole_read_and_not_befor
         assert seen.names == {"app.example.org", "gone.example.org"}
         api.faults.clear()
         await seen.until_names("app.example.org")
-        assert seen.in_step
+        assert seen.consistent
     assert all("app.example.org" in names for names in seen.moments)
 
 

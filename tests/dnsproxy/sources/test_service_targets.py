@@ -106,7 +106,7 @@ async def test_nothing_wanted_is_synced_at_once_and_asks_for_nothing(autojump_cl
     api = LiveApi()
     async with following(api) as told:
         assert told.targets.synced
-        assert told.targets.in_step
+        assert told.targets.consistent
         await trio.sleep(5)
     assert api.asked == []
 
@@ -156,7 +156,7 @@ async def test_one_that_is_missing_is_reported_and_found_later(autojump_clock: M
     api = api_with()
     async with following(api, RELAY) as told:
         await told.until(lambda: told.targets.synced)
-        assert told.targets.in_step
+        assert told.targets.consistent
         assert told.targets.faults == {RELAY: "there is no such Service"}
         assert told.changes == []
         put(api, "10.96.0.1")
@@ -194,7 +194,7 @@ async def test_a_configured_service_that_we_may_not_see_is_waited_for(autojump_c
     async with following(api, RELAY) as told:
         await trio.sleep(20)
         assert not told.targets.synced
-        assert not told.targets.in_step
+        assert not told.targets.consistent
         api.faults.clear()
         await told.until(lambda: told.targets.synced)
 
@@ -209,7 +209,7 @@ async def test_a_service_that_only_an_object_names_delays_the_first_sync_briefly
     async with following(api, RELAY) as told:
         told.targets.want(["secret/service"])
         assert not told.targets.synced
-        await told.until(lambda: told.targets.in_step)
+        await told.until(lambda: told.targets.consistent)
         syncs = told.syncs
         await told.until(lambda: told.targets.synced)
         assert told.syncs > syncs
