@@ -39,8 +39,8 @@ class SnapshotSchedule:
     def is_due(self, *, version: object, consistent: bool, empty: bool, now: float) -> bool:
         """Whether to write the current claims.
 
-        `version` differs after every change. `consistent` tells whether the claims match the cluster, and `empty` whether
-        there are none: a wrongly empty list must not overwrite the snapshot.
+        `version` differs after every change. `consistent` tells whether the claims match the cluster, and `empty`
+        whether there are none: a wrongly empty list must not overwrite the snapshot.
         """
         if not (consistent and empty):
             self._empty_since = None

@@ -137,7 +137,7 @@ async def test_unchanged_claims_are_written_again_so_that_their_age_is_known(
     assert hosts_in(keeping.path) == {"a.example.org"}
 
 
-async def test_nothing_is_written_while_a_source_is_not_in_step(tmp_path: Path, nursery: trio.Nursery) -> None:
+async def test_nothing_is_written_while_a_source_is_not_consistent(tmp_path: Path, nursery: trio.Nursery) -> None:
     keeping = Keeping(tmp_path / "snapshot", store_of("a.example.org"), consistent=False)
     nursery.start_soon(keeping.run)
     await keeping.look()

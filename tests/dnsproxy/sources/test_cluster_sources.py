@@ -352,7 +352,7 @@ async def test_a_service_that_an_unchanged_object_of_the_snapshot_chose_is_follo
         assert watched.sources.services["shop/own"] == ("10.96.7.8",)
 
 
-async def test_claims_are_not_in_step_before_the_gateway_api_was_looked_for(autojump_clock: MockClock) -> None:
+async def test_claims_are_not_consistent_before_the_gateway_api_was_looked_for(autojump_clock: MockClock) -> None:
     """A snapshot written now would lose its claims."""
     api = make_api()
     api.faults[f"/apis/{V1}"] = failure(503, "ServiceUnavailable")
@@ -364,7 +364,7 @@ async def test_claims_are_not_in_step_before_the_gateway_api_was_looked_for(auto
         await watched.until(lambda: watched.sources.consistent)
 
 
-async def test_claims_are_not_in_step_while_a_list_is_unconfirmed(autojump_clock: MockClock) -> None:
+async def test_claims_are_not_consistent_while_a_list_is_unconfirmed(autojump_clock: MockClock) -> None:
     api = make_api()
     async with watching(api) as watched:
         await watched.until_ready()
@@ -383,7 +383,7 @@ async def test_claims_are_not_in_step_while_a_list_is_unconfirmed(autojump_clock
         await watched.until(lambda: watched.sources.consistent)
 
 
-async def test_claims_are_not_in_step_until_what_a_snapshot_had_too_much_is_forgotten(
+async def test_claims_are_not_consistent_until_what_a_snapshot_had_too_much_is_forgotten(
     autojump_clock: MockClock,
 ) -> None:
     """Otherwise the next snapshot would treat it as fresh."""
