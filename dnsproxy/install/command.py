@@ -52,12 +52,12 @@ Examples:
   dnsproxy install --dry-run                              a diff, and the RBAC that it takes
   dnsproxy install --context production --zone example.org
   dnsproxy install --output json | jq -r .verdict
-  dnsproxy install --method print > stanza.yaml           for who owns the DNS: an add-on, Helm, GitOps
-  dnsproxy install --watch --admin '[::]:8085'            in the cluster: put it back whoever takes it out
+  dnsproxy install --method print > stanza.yaml           for the owner of the DNS: an add-on, Helm, GitOps
+  dnsproxy install --watch --admin '[::]:8085'            in the cluster: restore it whenever it is removed
   dnsproxy install --file Corefile --address 10.96.0.53 --in-place
 
 \b
-Exit status: 0 installed and loaded, 1 refused, or written and not loaded, 2 bad usage, 3 could not be found out.
+Exit status: 0 installed and loaded, 1 refused, or written and not loaded, 2 bad usage, 3 unknown.
 """
 
 UNINSTALL_EPILOG = """\b
@@ -67,7 +67,7 @@ Examples:
   dnsproxy uninstall --file Corefile --in-place
 
 \b
-Exit status: 0 nothing of it is left, 1 not all could be taken out, 2 bad usage, 3 could not be found out.
+Exit status: 0 everything is removed, 1 not everything could be removed, 2 bad usage, 3 unknown.
 """
 
 
@@ -108,7 +108,7 @@ def _file_options(command: Decorated) -> Decorated:
             "--file",
             type=CheckedType("corefile", read_corefile),
             is_eager=True,
-            help="Work on this Corefile, `-` for stdin, and not on a cluster; the result goes to stdout.",
+            help="Change this Corefile, `-` for stdin, instead of a cluster; the result goes to stdout.",
         ),
         click.option("--in-place", is_flag=True, help="Write the result into --file instead."),
     )
@@ -123,14 +123,16 @@ def _run_options(command: Decorated) -> Decorated:
             "--timeout",
             type=Seconds(),
             default=_WAIT_SECONDS,
-            help="How long to ask the cluster's DNS whether it took the change; 0 for not at all.",
+            help="How long to ask the cluster's DNS whether it has loaded the change; 0 for not at all.",
         ),
     )
 
 
 @click.command(cls=Command, epilog=INSTALL_EPILOG)
 @cluster_options
-@click.option("--method", type=click.Choice(_METHODS), default=_AUTO, help="How; `auto` says what it chose and why.")
+@click.option(
+    "--method", type=click.Choice(_METHODS), default=_AUTO, help="How to install; `auto` chooses the method that fits."
+)
 @service_option
 @click.option(
     "--address",
@@ -143,13 +145,13 @@ def _run_options(command: Decorated) -> Decorated:
     "--zone",
     type=CheckedType("zone", _parse_zone),
     multiple=True,
-    help="What CoreDNS asks dnsproxy for: a zone and the names below it.  [default: every name; where the method needs "
+    help="What CoreDNS asks dnsproxy for: a zone and the names below it.  [default: every name; if the method needs "
     "zones, the registrable domains of the live hostnames]",
 )
 @click.option(
     "--from",
     type=EndpointType(),
-    help="The admin port of a running dnsproxy: its table gives the zones, not the hosts of all Ingresses.",
+    help="The admin port of a running dnsproxy, whose table gives the zones in place of the hosts of all Ingresses.",
 )
 @_run_options
 @watch_options
@@ -157,7 +159,7 @@ def _run_options(command: Decorated) -> Decorated:
 @click.option(
     "--coredns-version",
     type=CheckedType("version", _parse_version),
-    help="The CoreDNS that will read --file; without it only what 1.9.4 and later know is written.",
+    help="The version of the CoreDNS that will read --file; without it, the stanza is for 1.9.4 and later.",
 )
 @click.pass_context
 def install(
@@ -175,10 +177,10 @@ def install(
 ) -> None:
     """Make the cluster's DNS ask dnsproxy first.
 
-    What serves the cluster's DNS is read, one stanza is put where it stays, and the DNS is asked until it is loaded.
-    Where there is a coredns on the PATH, it has to load the change on loopback before that goes out.
-    The upstreams of today stand second in the stanza, so a dead dnsproxy costs no cluster its DNS. Installing again
-    follows a changed address; `dnsproxy uninstall` gives everything back as it was.
+    Reads what serves the cluster's DNS, writes one stanza where it stays, and asks the DNS until it has loaded it.
+    If there is a coredns on the PATH, it has to load the change on loopback before the change is written.
+    The present upstreams stand second in the stanza, so the cluster's DNS works without dnsproxy too. Installing again
+    follows a changed address; `dnsproxy uninstall` restores the configuration from before.
     """
     _check_together(ctx, file=file)
     if file is not None:
@@ -208,10 +210,10 @@ def install(
 def uninstall(
     ctx: click.Context, /, *, file: CorefileInput | None, in_place: bool, dry_run: bool, **on_cluster: Any
 ) -> None:
-    """Take dnsproxy out of the cluster's DNS again; everything else stays as it is.
+    """Remove dnsproxy from the cluster's DNS; everything else stays as it is.
 
-    Whatever method put it there, and however far it came: what bears its marks goes, and the DNS is asked until it no
-    longer asks dnsproxy.
+    Removes everything with dnsproxy's markers, whatever the method, also of an incomplete install, and queries the DNS
+    until it no longer asks dnsproxy.
     """
     _check_together(ctx, file=file)
     if file is not None:

@@ -31,9 +31,9 @@ Examples:
   kubectl -n switchback exec deploy/dnsproxy -- dnsproxy status
 
 \b
-Needed of RBAC, in the namespace of the cluster's DNS: get services and configmaps, list deployments and daemonsets;
-where the Service is not kube-dns, list services too. Where nothing is installed, get on dnsproxy's own Service as well.
-What is missing is named.
+RBAC in the namespace of the cluster's DNS: get services and configmaps, list deployments and daemonsets; if the Service
+is not kube-dns, list services too. If nothing is installed, get on dnsproxy's own Service as well. Faults name missing
+rights.
 """
 
 
@@ -57,9 +57,9 @@ def status(
     address: tuple[Endpoint, ...],
     output: str,
 ) -> None:
-    """Say what serves the cluster's DNS, what of dnsproxy is installed in it, and whether it is loaded.
+    """Show what serves the cluster's DNS, whether dnsproxy is installed in it, and whether that is loaded.
 
-    Exit status: 0 installed and loaded, 1 not (fully), 2 bad usage, 3 could not look.
+    Exit status: 0 installed and loaded, 1 not or not completely, 2 bad usage, 3 unknown.
     """
     run_program(_status, kubeconfig, context, make_service_ref(dns_service), service, dns, address, output)
 

@@ -25,8 +25,8 @@ def watch_options(command: Decorated) -> Decorated:
     watch = click.option(
         "--watch",
         is_flag=True,
-        help="Run on: put the stanza back when it is undone, follow dnsproxy's address, and say so in Events, in the "
-        "log and at --admin. The end leaves the stanza where it is. Any number of these may run.",
+        help="Keep running: restore the stanza when it is undone, follow dnsproxy's address, and report both in "
+        "Events, in the log and at --admin. At the end the stanza stays. Any number of watchers may run.",
     )
     return watch(admin_option(ADMIN)(log_options(command)))
 

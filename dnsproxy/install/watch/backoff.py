@@ -1,7 +1,7 @@
-"""Fighting: how long to wait before what somebody undid is written again.
+"""Backoff: how long to wait before writing again what another writer undid.
 
-The law: a few repairs are made at once, as after an owner's upgrade; who keeps undoing them is answered more and more
-rarely, up to once in some minutes, and a minute in which the stanza stood lets all be forgotten. Pure.
+The law: a few repairs are made at once, as after an upgrade by the owner. Against a writer that keeps undoing them,
+repairs become rarer, down to one in 5 minutes. A minute with the stanza in place resets the backoff. Pure.
 """
 
 from __future__ import annotations
@@ -10,40 +10,40 @@ from dataclasses import dataclass
 from typing import Final
 
 FREE: Final = 3
-"""Losses in a row that are made good at once."""
+"""Losses in a row that are repaired at once."""
 QUIET: Final = 60.0
-"""Seconds: what stood for so long was no fight. So nobody is fought faster than that for long."""
+"""Seconds in place that reset the backoff; so a longer conflict sees at most one write in this time."""
 FIRST: Final = 5.0
-"""Seconds of the first wait; each one after it is twice as long, up to"""
+"""Initial wait in seconds; doubles up to LONGEST."""
 LONGEST: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """What became of the stanza so far; times are seconds of one clock."""
+    """The history of the stanza; times are seconds of one clock."""
 
     losses: int = 0
-    """How often in a row it went again soon."""
+    """How often in a row it was undone soon after a write."""
     stands_since: float | None = None
-    """None while it does not stand."""
+    """None while it is not in place."""
 
 
 def stood(backoff: Backoff, now: float) -> Backoff:
-    """The stanza is seen, or was just written."""
+    """The stanza was seen in place, or was just written."""
     if backoff.stands_since is None:
         return Backoff(backoff.losses, now)
     return Backoff(0, backoff.stands_since) if now - backoff.stands_since >= QUIET else backoff
 
 
 def lost(backoff: Backoff, now: float) -> Backoff:
-    """It is seen to be gone or changed; once for each time that it stood."""
+    """The stanza was seen to be missing or changed; counts once for each time in place."""
     if backoff.stands_since is None:
         return backoff
     return Backoff(backoff.losses + 1 if now - backoff.stands_since < QUIET else 0)
 
 
 def wait_of(backoff: Backoff) -> float:
-    """Seconds to wait before it is written again."""
+    """Seconds to wait before the next write."""
     beyond = backoff.losses - FREE
-    # A power of two that no float holds is never asked for.
+    # The bounded exponent keeps the power within a float.
     return min(LONGEST, FIRST * 2.0 ** min(beyond - 1, 16)) if beyond > 0 else 0.0

@@ -1,7 +1,7 @@
-"""Event: what a watcher tells in the cluster, as a Kubernetes Event, and how often.
+"""Kubernetes Events of a watcher: their content, and how often one is created.
 
-The law: an Event lies beside the object that it is about, in that object's namespace; of one reason there is one in
-some minutes, which says how many it stands for. Text from the cluster is on one line and cut. Pure.
+The law: an Event is in the namespace of the object that it is about. For each reason there is at most one in 5 minutes,
+with the number of those suppressed before it. Text from the cluster is on one line and cut. Pure.
 https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/
 """
 
@@ -24,12 +24,12 @@ CONTROLLER: Final = "switchback.dev/dnsproxy-install"
 EVERY: Final = 300.0
 """Seconds between two Events of one reason."""
 _LONGEST_NOTE: Final = 1000
-"""Characters; the API server takes 1024 octets, and a text that it does not take is told nobody."""
+"""Octets; the API server rejects an Event with a note of more than 1024 octets."""
 _LONGEST_INSTANCE: Final = 128
 
 
 class Reason(Enum):
-    """What is told; the value is the Event's `reason`."""
+    """Why there is an Event; the value is its `reason`."""
 
     INSTALLED = "StanzaInstalled"
     REPAIRED = "StanzaRepaired"
@@ -40,7 +40,7 @@ class Reason(Enum):
 
     @property
     def warns(self) -> bool:
-        """Whether a person should do something."""
+        """Whether a user should act."""
         return self in (Reason.UNDONE, Reason.REFUSED, Reason.NOT_LOADED)
 
 
@@ -56,28 +56,28 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """When each reason was told last, and how often it was not told since."""
+    """The time of the last Event of each reason, and the number suppressed since."""
 
-    told: Mapping[Reason, float] = field(default_factory=lambda: MappingProxyType({}))
-    kept: Mapping[Reason, int] = field(default_factory=lambda: MappingProxyType({}))
+    last: Mapping[Reason, float] = field(default_factory=lambda: MappingProxyType({}))
+    suppressed: Mapping[Reason, int] = field(default_factory=lambda: MappingProxyType({}))
 
 
 def admit(limit: Limit, reason: Reason, now: float) -> tuple[Limit, int | None]:
-    """The limit after one more of a reason, and how many were kept back before it; None: keep this one back too."""
-    kept = limit.kept.get(reason, 0)
-    if reason in limit.told and now - limit.told[reason] < EVERY:
-        return Limit(limit.told, {**limit.kept, reason: kept + 1}), None
-    return Limit({**limit.told, reason: now}, {**limit.kept, reason: 0}), kept
+    """The limit after one more Event, and the number suppressed before it; None: suppress this one too."""
+    suppressed = limit.suppressed.get(reason, 0)
+    if reason in limit.last and now - limit.last[reason] < EVERY:
+        return Limit(limit.last, {**limit.suppressed, reason: suppressed + 1}), None
+    return Limit({**limit.last, reason: now}, {**limit.suppressed, reason: 0}), suppressed
 
 
 def event_path(about: About) -> str:
-    """Where it is made."""
+    """The path to create an Event about an object."""
     return f"/apis/{GROUP}/v1/namespaces/{quote(about.namespace, safe='')}/{PLURAL}"
 
 
-def make_event(about: About, reason: Reason, note: str, *, kept: int, time: datetime, instance: str) -> bytes:
-    """The body; `time` is in UTC, `instance` the pod's name."""
-    more = f" (and {kept} more of these since the last one that was told)" if kept else ""
+def make_event(about: About, reason: Reason, note: str, *, suppressed: int, time: datetime, instance: str) -> bytes:
+    """The body of the request; `time` is in UTC, `instance` the name of the pod."""
+    more = f" (and {suppressed} more of these since the last Event)" if suppressed else ""
     text = f"{one_line(note)}{more}"
     regarding = {"apiVersion": "v1", "kind": about.kind, "namespace": about.namespace, "name": about.name}
     body = {

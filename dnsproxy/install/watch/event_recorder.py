@@ -1,6 +1,6 @@
-"""The teller: makes the Events of a watcher, beside its work.
+"""Creates the Events of a watcher in the background.
 
-The law: nobody waits for an Event; one that the API server does not take is told once in the log and forgotten.
+The law: the watcher never waits for an Event; if the API server rejects one, that is logged once and it is dropped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sidecar.kubernetes.http import ApiClient
 
 _QUEUED: Final = 16
 _SECONDS: Final = 10.0
-"""For one answer of the API server."""
+"""Seconds for one answer of the API server."""
 
 log = structlog.get_logger("dnsproxy.install")
 
@@ -27,12 +27,12 @@ class _Queued(NamedTuple):
     about: About
     reason: Reason
     note: str
-    kept: int
+    suppressed: int
     time: datetime
 
 
 class EventRecorder:
-    """Takes what is to be told, and tells it while it runs."""
+    """Queues Events, and creates them while it runs."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
@@ -41,24 +41,24 @@ class EventRecorder:
         self._send, self._receive = trio.open_memory_channel[_Queued](_QUEUED)
 
     def record(self, about: About, reason: Reason, note: str) -> None:
-        """Tell it soon, unless the same was told a moment ago."""
-        self._limit, kept = admit(self._limit, reason, trio.current_time())
-        if kept is not None:
+        """Queue an Event, unless there was one for this reason shortly before."""
+        self._limit, suppressed = admit(self._limit, reason, trio.current_time())
+        if suppressed is not None:
             try:
-                self._send.send_nowait(_Queued(about, reason, note, kept, datetime.now(UTC)))
+                self._send.send_nowait(_Queued(about, reason, note, suppressed, datetime.now(UTC)))
             except trio.WouldBlock:
-                # The API server is away, and the log has it.
+                # The API server is away; the log has the reason.
                 return
 
     async def run(self) -> NoReturn:
-        """Tell until cancelled."""
+        """Create Events until cancelled."""
         while True:
             await self._make(await self._receive.receive())
 
     async def _make(self, queued: _Queued) -> None:
         instance = os.uname().nodename
         body = make_event(
-            queued.about, queued.reason, queued.note, kept=queued.kept, time=queued.time, instance=instance
+            queued.about, queued.reason, queued.note, suppressed=queued.suppressed, time=queued.time, instance=instance
         )
         try:
             await self._client.change(

@@ -1,7 +1,7 @@
-"""Followed: which collections a watcher follows, and which of their changes matter.
+"""Which collections a watcher follows, and which of their changes matter.
 
-The law: what discovery read is followed, one object by its name where it was read by its name, so that RBAC may grant
-just that; what only counts how things are going (status, managedFields, leases) is no change. Pure.
+The law: a watcher follows everything that discovery read; an object that was read by name is followed by name, so that
+RBAC can be limited to it. Changes of status, managedFields and leases do not matter. Pure.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
 
 
 class WatchedMeta(ObjectMeta, frozen=True, rename="camel"):
-    """With what a stanza's marks may stand in."""
+    """Metadata with annotations, where an install leaves its marks."""
 
     annotations: dict[str, str] | None = None
 
 
 class Watched(msgspec.Struct, frozen=True, rename="camel"):
-    """The part of any followed kind that a plan may rest on, as its text."""
+    """The parts of any followed kind that a plan may depend on, as raw JSON."""
 
     metadata: WatchedMeta
     data: msgspec.Raw = msgspec.Raw(b"")
@@ -34,12 +34,12 @@ class Watched(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def followed(asked: Iterable[Request]) -> tuple[Request, ...]:
-    """What is followed of what was read: all but the Ingresses, of which a cluster may hold a hundred thousand."""
+    """The requests to follow: all but the Ingresses, of which a cluster may have 100,000."""
     return tuple(dict.fromkeys(request for request in asked if request.kind is not INGRESS))
 
 
 def collection_of(request: Request) -> Collection[Watched]:
-    """The collection that shows what a request reads."""
+    """The collection with the objects of a request."""
     listed = Request(request.kind, request.namespace)
     selector = f"metadata.name={request.name}" if request.name is not None else ""
     return Collection(
@@ -48,14 +48,14 @@ def collection_of(request: Request) -> Collection[Watched]:
 
 
 class Differences:
-    """Tells changes that matter from others."""
+    """Separates changes that matter from others."""
 
     def __init__(self) -> None:
         self._seen: dict[str, bytes] = {}
 
     def take(self, changes: Mapping[str, Watched | Unreadable | None]) -> bool:
-        """Whether anything that matters is another than before."""
-        # All are taken in, also those behind the first that differs.
+        """Whether anything that matters has changed."""
+        # All are stored, also those after the first difference.
         return sum(self._differs(key, value) for key, value in changes.items()) > 0
 
     def _differs(self, key: str, value: Watched | Unreadable | None) -> bool:

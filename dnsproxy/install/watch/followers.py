@@ -1,7 +1,7 @@
-"""Followers: list and watch of everything that a plan rests on, as many of them as that takes at the time.
+"""Lists and watches everything that the present plan depends on.
 
-The law: a thin shell; what is no longer read is no longer followed. One that RBAC does not allow, or whose API server
-is away, tries again by itself, and a look now and then does without it.
+The law: a thin shell; objects that are no longer read are no longer followed. A follower retries by itself when RBAC
+does not allow it or the API server is away; the regular looks work without it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sidecar.kubernetes.listwatch import Changes, follow
 
 
 class Followers:
-    """Calls `on_change` after each change that matters; what it starts lives in the nursery."""
+    """Calls `on_change` after each change that matters; its tasks live in the nursery."""
 
     def __init__(self, client: ApiClient, nursery: trio.Nursery, on_change: Callable[[], None]) -> None:
         self._client = client
@@ -26,7 +26,7 @@ class Followers:
         self._scopes: dict[Request, trio.CancelScope] = {}
 
     def want(self, asked: Iterable[Request]) -> None:
-        """Follow what these requests read, and nothing else."""
+        """Follow the objects of these requests, and nothing else."""
         wanted = followed(asked)
         for request in [one for one in self._scopes if one not in wanted]:
             self._scopes.pop(request).cancel()
@@ -43,5 +43,5 @@ class Followers:
                 self._on_change()
 
         with scope:
-            # What changed between the look that asked for this and the first list comes as new, and so is told.
+            # The first list reports all objects as new, so changes since the look are noticed.
             await follow(self._client, collection_of(request), on_change=take)

@@ -1,7 +1,6 @@
 """`dnsproxy install --watch` as a program: a watcher until a signal, with an admin port beside.
 
-The law: everything that is started lives and dies inside one nursery; at the end the stanza stays, and `dnsproxy
-uninstall` takes it out.
+The law: all tasks live in one nursery. At the end the stanza stays; `dnsproxy uninstall` removes it.
 """
 
 from __future__ import annotations
@@ -23,22 +22,22 @@ from sidecar.cli.signals import run_until_signal
 from sidecar.values.endpoints import Endpoint
 
 GRACE: Final = 1.0
-"""Seconds after a signal: there is nothing to finish, for a write is whole or not at all."""
+"""Seconds after a signal. There is nothing to finish: a write is made completely or not at all."""
 
 log = structlog.get_logger("dnsproxy.install")
 
 
 @dataclass(frozen=True, slots=True)
 class WatchSettings:
-    """All that `dnsproxy install --watch` is told."""
+    """The settings of `dnsproxy install --watch`."""
 
     request: InstallRequest
     kubeconfig: str | None = None
     context: str | None = None
     dns: Endpoint | None = None
-    """Where the cluster's DNS is asked; None: at its Service."""
+    """The address for queries to the cluster's DNS; None: that of its Service."""
     seconds: float = 0.0
-    """How long it may take to load what was written, before that is told; 0: it is not asked."""
+    """How long it may take to load the stanza before a warning; 0: it is not asked."""
     admin: Endpoint | None = None
 
 
@@ -53,7 +52,7 @@ async def watch(
     *,
     task_status: trio.TaskStatus[Endpoint | None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Watch until `stopping` is set; the value of its start is the endpoint of the admin port."""
+    """Watch until `stopping` is set; `started` passes the endpoint of the admin port."""
     status = WatchStatus(asks=settings.seconds > 0)
     with open_admin_port(settings.admin) as port:
         async with (

@@ -1,7 +1,7 @@
-"""The watcher: looks at the cluster's DNS, mends it, and says so, until it is cancelled.
+"""The watcher: reads the cluster's DNS, repairs the stanza, and reports both, until it is cancelled.
 
-The law: a thin shell around step.py, which decides; looks and writes are those of an install, one at a time and each
-write guarded by the version that its look saw. So any number of watchers may run: no one has to lead.
+The law: a thin shell around state_machine.py, which decides. Looks and writes are those of an install, one at a time,
+and each write is guarded by the version that its look read; so any number of watchers may run without a leader.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from dnsproxy.install.watch.followers import Followers
 from dnsproxy.install.watch.state_machine import (
     Action,
     Cause,
+    Conflicted,
     Drifted,
-    Due,
     Event,
-    NotWritten,
-    Overtaken,
-    Refused,
+    InPlace,
+    ObjectChanged,
+    PlanRefused,
+    ReadFailed,
     Standing,
-    Touched,
-    Unseen,
+    Tick,
     WatchState,
-    Whole,
+    WriteFailed,
     Written,
     watch_step,
 )
@@ -50,7 +50,8 @@ from sidecar.values.text import one_line
 
 _FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 15.0
-"""Seconds between two questions to the cluster's DNS whether it has loaded what was written."""
+"""Seconds between two checks whether the cluster's DNS has loaded the stanza: the first pause, doubled up to the
+longest."""
 
 _WARNINGS: Final = frozenset([Standing.UNDONE, Standing.REFUSED, Standing.UNKNOWN])
 
@@ -58,7 +59,7 @@ log = structlog.get_logger("dnsproxy.install")
 
 
 class Watcher:
-    """Keeps a cluster as an order says. `seconds`: how long the DNS may take to load it; 0: it is not asked."""
+    """Keeps a cluster as the request says. `seconds`: how long the DNS may take to load it; 0: it is not asked."""
 
     def __init__(
         self, client: ApiClient, request: InstallRequest, status: WatchStatus, *, dns: Endpoint | None, seconds: float
@@ -78,32 +79,32 @@ class Watcher:
     async def run(self) -> NoReturn:
         """Watch until cancelled."""
         async with trio.open_nursery() as nursery:
-            followers = Followers(self._client, nursery, self._touch)
+            followers = Followers(self._client, nursery, self._on_change)
             nursery.start_soon(self._recorder.run)
             if self._seconds:
-                nursery.start_soon(self._prove)
+                nursery.start_soon(self._check_loaded)
             while True:
-                action = self._advance(Due())
+                action = self._advance(Tick())
                 while action is not None:
                     event = await (self._look(followers) if action is Action.LOOK else self._write())
                     action = self._advance(event)
                 await self._rest()
 
     async def _rest(self) -> None:
-        """Until the next look is due, or something changes when that is."""
+        """Wait until the next look is due, or its time changes."""
         with trio.move_on_at(self._status.state.look_at):
             await self._wake.wait()
         self._wake = trio.Event()
 
-    def _touch(self) -> None:
-        self._advance(Touched())
+    def _on_change(self) -> None:
+        self._advance(ObjectChanged())
         self._wake.set()
 
     def _advance(self, event: Event) -> Action | None:
         before = self._status.state
         drawn = random.random()  # noqa: S311  # no secret
         self._status.state, action = watch_step(before, event, trio.current_time(), drawn)
-        self._say(before, self._status.state, event)
+        self._report(before, self._status.state, event)
         return action
 
     async def _look(self, followers: Followers) -> Event:
@@ -114,18 +115,18 @@ class Watcher:
             planned = plan_survey(seen, self._request)
             await self._try(planned)
         except ChangeRefused as refusal:
-            return Refused(str(refusal))
+            return PlanRefused(str(refusal))
         except StartError as error:
-            return Unseen(str(error))
+            return ReadFailed(str(error))
         self._status.look_time = time.time()
         self._status.target = str(planned.choice.target or "")
         first, self._planned = self._planned is None, planned
         if first:
             _log_plan(planned)
-        return Drifted(_wanted(planned)) if planned.edits.changed else Whole(_wanted(planned))
+        return Drifted(_wanted(planned)) if planned.edits.changed else InPlace(_wanted(planned))
 
     async def _try(self, planned: Planned) -> None:
-        """Have a CoreDNS of this computer try what was not tried before. Raises ChangeRefused."""
+        """Let a CoreDNS of this computer load a change that it has not tried before. Raises ChangeRefused."""
         texts = [(str(change.source), change.data) for change in planned.edits.changes if change.changed]
         if texts and texts != self._tried:
             note = await try_planned(planned)
@@ -135,58 +136,58 @@ class Watcher:
 
     async def _write(self) -> Event:
         if self._planned is None:
-            raise RuntimeError("nothing is written before a look")
+            raise RuntimeError("a write before the first look")
         try:
             await write(self._client, self._planned.edits)
         except Changed:
-            return Overtaken()
+            return Conflicted()
         except ChangeRefused as refusal:
-            return NotWritten(str(refusal), refused=True)
+            return WriteFailed(str(refusal), refused=True)
         except StartError as error:
-            return NotWritten(str(error), refused=False)
+            return WriteFailed(str(error), refused=False)
         return Written()
 
-    def _say(self, before: WatchState, state: WatchState, event: Event) -> None:
-        """Log what became another, and tell it in the cluster."""
+    def _report(self, before: WatchState, state: WatchState, event: Event) -> None:
+        """Log what has changed, and create Events."""
         if isinstance(event, Written):
             self._status.loaded = None
             log.info("written", target=self._status.target, cause=state.cause.value, repairs=state.repairs)
-            self._tell_written(state.cause)
+            self._record_written(state.cause)
         if (state.standing, state.why) == (before.standing, before.why):
             pass
         elif state.standing in _WARNINGS:
             log.warning(state.standing.value, cause=one_line(self._status.describe()), target=self._status.target)
         elif state.standing is Standing.INSTALLED:
             log.info("installed", target=self._status.target)
-        if isinstance(event, Whole):
+        if isinstance(event, InPlace):
             self._status.stood = True
             self._stands.set()
         if state.standing is not before.standing:
-            self._tell_standing(state.standing)
+            self._record_standing(state.standing)
 
-    def _tell_written(self, cause: Cause) -> None:
+    def _record_written(self, cause: Cause) -> None:
         where, planned = self._status.target, self._planned
         if cause is Cause.FIRST:
-            self._tell(Reason.INSTALLED, f"the stanza was written: {where}")
+            self._record(Reason.INSTALLED, f"the stanza was written: {where}")
         elif cause is Cause.UNDONE:
-            self._tell(Reason.REPAIRED, f"the stanza was gone or changed, and was written again: {where}")
+            self._record(Reason.REPAIRED, f"the stanza was missing or changed, and was written again: {where}")
         elif planned is not None and planned.wanted is not None:
             addresses = ", ".join(map(format_address, planned.wanted.addresses))
-            self._tell(Reason.MOVED, f"the stanza now asks {addresses} for {', '.join(planned.edits.zones)}: {where}")
+            self._record(Reason.MOVED, f"the stanza now asks {addresses} for {', '.join(planned.edits.zones)}: {where}")
 
-    def _tell_standing(self, standing: Standing) -> None:
+    def _record_standing(self, standing: Standing) -> None:
         if standing is Standing.REFUSED:
-            self._tell(Reason.REFUSED, self._status.state.why)
+            self._record(Reason.REFUSED, self._status.state.why)
         elif standing is Standing.UNDONE:
-            text = "somebody keeps undoing the stanza; give it to the owner: dnsproxy install --method print"
-            self._tell(Reason.UNDONE, f"{self._status.describe()}; {text}")
+            text = "another writer keeps undoing the stanza; give it to the owner: dnsproxy install --method print"
+            self._record(Reason.UNDONE, f"{self._status.describe()}; {text}")
 
-    def _tell(self, reason: Reason, note: str) -> None:
+    def _record(self, reason: Reason, note: str) -> None:
         if self._about is not None:
             self._recorder.record(self._about, reason, note)
 
-    async def _prove(self) -> NoReturn:
-        """After each look that found the stanza, ask the cluster's DNS until it has loaded it."""
+    async def _check_loaded(self) -> NoReturn:
+        """After each look that found the stanza in place, ask the cluster's DNS until it has loaded it."""
         while True:
             await self._stands.wait()
             self._stands = trio.Event()
@@ -195,19 +196,19 @@ class Watcher:
                 if trio.current_time() - begun >= self._seconds and not warned:
                     warned = True
                     log.warning("written, not loaded", target=self._status.target, said=one_line(self._status.said))
-                    self._tell(Reason.NOT_LOADED, f"written, and not seen to be loaded: {self._status.said}")
+                    self._record(Reason.NOT_LOADED, f"written, but not loaded yet: {self._status.said}")
                 await trio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def _is_loaded(self) -> bool:
         planned = self._planned
         if planned is None or self._status.state.standing is not Standing.INSTALLED:
-            # The next look that finds it begins anew.
+            # The next look that finds the stanza starts again.
             return True
         places = (self._dns,) if self._dns else places_to_ask(planned.found)
         asked = await ask_all(places, zones_to_ask(find_traces(planned.found)))
         if self._planned is not planned:
-            # It may have been undone meanwhile: what is said now counts.
+            # A look in the meantime may have found it undone: ask again.
             return False
         loaded = _read(asked)
         self._status.said = "; ".join(f"{one.endpoint} for {one.zone}: {one.said}" for one in asked)
@@ -218,7 +219,7 @@ class Watcher:
 
 
 def _read(asked: Sequence[ProbeResult]) -> bool | None:
-    """A family that does not lead anywhere from here tells nothing; None where all are silent."""
+    """Whether all answers show the stanza; silent servers are ignored, None if all are silent."""
     states = {one.state for one in asked} - {Presence.SILENT}
     return states == {Presence.YES} if states else None
 
@@ -230,7 +231,7 @@ def _wanted(planned: Planned) -> str:
 
 
 def _about(seen: Survey) -> About | None:
-    """The ConfigMap that is written, else the one with the Corefile, else the Service."""
+    """The ConfigMap to write, else the one with the Corefile, else the Service."""
     server, service = seen.found.asked_by_pods, seen.found.service
     corefile = server.corefile if server else None
     source = seen.choice.target.source if seen.choice.target else corefile.source if corefile else None

@@ -1,6 +1,6 @@
-"""Status: what a watcher tells of itself, for readiness, metrics and the status page.
+"""The status of a watcher, for readiness, metrics and the status page.
 
-The law: written by one watcher, read by anyone at any time; no name is ever a label. Pure.
+The law: one watcher writes the status; reading it is possible at any time. No name is ever a label. Pure.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from sidecar.admin.page.document import Fact, Frame, Level, document, facts, sec
 
 @dataclass(slots=True)
 class WatchStatus:
-    """One watcher's state, and what is known beside it."""
+    """The state of one watcher, and what is known in addition."""
 
     asks: bool = True
     """Whether the cluster's DNS is asked at all."""
     state: WatchState = field(default_factory=WatchState)
     target: str = ""
-    """Where the stanza stands, or would."""
+    """The place of the stanza."""
     loaded: bool | None = None
     """Whether the cluster's DNS asks dnsproxy; None while that is not known."""
     said: str = ""
-    """What the cluster's DNS said last."""
+    """The last answers of the cluster's DNS."""
     look_time: float | None = None
-    """When the cluster was last looked at, in seconds since the epoch."""
+    """The time of the last look, in seconds since the epoch."""
     stood: bool = False
-    """Whether the stanza was ever seen in its place."""
+    """Whether the stanza was ever seen in place."""
 
     def why_not_ready(self) -> str:
-        """Empty once the cluster's DNS has the stanza; an API server that is away changes nothing about it."""
+        """Empty once the cluster's DNS has loaded the stanza; an unreachable API server does not change that."""
         standing = self.state.standing
         if standing in (Standing.REFUSED, Standing.UNDONE):
             return self.describe()
@@ -42,7 +42,7 @@ class WatchStatus:
             return self.describe()
         if not self.asks or self.loaded:
             return ""
-        return f"written, and not seen to be loaded: {self.said or 'the cluster DNS was not asked yet'}"
+        return f"written, but not loaded yet: {self.said or 'the cluster DNS was not asked yet'}"
 
     def describe(self) -> str:
         """`installed`, or `refused: ...`."""
@@ -69,36 +69,36 @@ class WatchCollector(Collector):
             "dnsproxy_install_repairs", "Writes of the stanza after the first.", value=state.repairs
         )
         yield CounterMetricFamily(
-            "dnsproxy_install_undone", "How often the stanza was seen to be undone.", value=state.undone
+            "dnsproxy_install_undone", "How often a look found the stanza undone.", value=state.undone
         )
-        family = GaugeMetricFamily("dnsproxy_install_state", "1 for how it stands with the stanza.", labels=["state"])
+        family = GaugeMetricFamily("dnsproxy_install_state", "1 for the present state of the stanza.", labels=["state"])
         for standing in Standing:
             family.add_metric([standing.value], float(standing is state.standing))
         yield family
         yield GaugeMetricFamily(
             "dnsproxy_install_loaded",
-            "1: the cluster's DNS asks dnsproxy; 0: it does not, or that is not known.",
+            "1: the cluster's DNS asks dnsproxy; 0: it does not, or this is unknown.",
             value=float(bool(status.loaded)),
         )
         yield GaugeMetricFamily(
             "dnsproxy_install_look_timestamp_seconds",
-            "When the cluster was last looked at, in seconds since the epoch; 0: never.",
+            "The time of the last look at the cluster, in seconds since the epoch; 0: never.",
             value=status.look_time or 0,
         )
 
 
 def format_page(status: WatchStatus) -> str:
     """The status page: HTML, with everything from outside escaped."""
-    loaded = {True: "yes", False: "no", None: "not known"}[status.loaded]
+    loaded = {True: "yes", False: "no", None: "unknown"}[status.loaded]
     why = status.why_not_ready()
     rows = [
         Fact("State", status.describe()),
-        Fact("Where", status.target or "not known yet"),
+        Fact("Where", status.target or "unknown"),
         Fact("Loaded", loaded if status.asks else "not asked", Level.OK if status.loaded else Level.PLAIN),
-        Fact("The cluster's DNS says", status.said or "nothing yet"),
+        Fact("Answers of the cluster's DNS", status.said or "none yet"),
         Fact("Repairs", f"{status.state.repairs:,}"),
         Fact("Undone by others", f"{status.state.undone:,}", Level.WARN if status.state.undone else Level.PLAIN),
     ]
     state = Fact("State", why or status.describe(), Level.BAD if why else Level.OK)
     frame = Frame("dnsproxy install --watch", (("./", "Overview"),), state)
-    return document(frame, title="The stanza", path="./", body=section("How it stands", facts(rows), key="stanza"))
+    return document(frame, title="The stanza", path="./", body=section("State", facts(rows), key="stanza"))

@@ -15,7 +15,7 @@ TIME = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
 
 
 def test_an_event_lies_beside_its_object() -> None:
-    body = json.loads(make_event(ABOUT, Reason.UNDONE, "gone\nagain", kept=2, time=TIME, instance="pod-1"))
+    body = json.loads(make_event(ABOUT, Reason.UNDONE, "gone\nagain", suppressed=2, time=TIME, instance="pod-1"))
     assert event_path(ABOUT) == "/apis/events.k8s.io/v1/namespaces/kube-system/events"
     assert body["regarding"] == {
         "apiVersion": "v1",
@@ -30,18 +30,14 @@ def test_an_event_lies_beside_its_object() -> None:
         "2026-01-02T03:04:05.000006Z",
     )
     assert "\n" not in body["note"]
-    assert body["note"].endswith(" (and 2 more of these since the last one that was told)")
-    assert (
-        "uid"
-        not in json.loads(make_event(About("Service", "a", "b"), Reason.REPAIRED, "", kept=0, time=TIME, instance=""))[
-            "regarding"
-        ]
-    )
+    assert body["note"].endswith(" (and 2 more of these since the last Event)")
+    bare = make_event(About("Service", "a", "b"), Reason.REPAIRED, "", suppressed=0, time=TIME, instance="")
+    assert "uid" not in json.loads(bare)["regarding"]
 
 
 @given(st.text(max_size=2000), st.text(max_size=300))
 def test_whatever_the_text_the_api_server_takes_its_length(note: str, instance: str) -> None:
-    body = json.loads(make_event(ABOUT, Reason.REFUSED, note, kept=0, time=TIME, instance=instance))
+    body = json.loads(make_event(ABOUT, Reason.REFUSED, note, suppressed=0, time=TIME, instance=instance))
     assert len(body["note"].encode()) <= 1024
     assert 1 <= len(body["reportingInstance"]) <= 128
 

@@ -19,43 +19,43 @@ from dnsproxy.install.watch.state_machine import (
     JITTER,
     Action,
     Cause,
+    Conflicted,
     Drifted,
-    Due,
     Event,
-    NotWritten,
-    Overtaken,
-    Refused,
+    InPlace,
+    ObjectChanged,
+    PlanRefused,
+    ReadFailed,
     Standing,
-    Touched,
-    Unseen,
+    Tick,
     WatchState,
-    Whole,
+    WriteFailed,
     Written,
     watch_step,
 )
 
 NOW = 1000.0
 STOOD = WatchState(Standing.INSTALLED, look_at=NOW + 100, looked_at=NOW - 20, wanted="a", backoff=Backoff(0, NOW - 500))
-LOOKING = replace(STOOD, doing=Action.LOOK)
-WRITING = replace(STOOD, doing=Action.WRITE, standing=Standing.REPAIRING, pending="a", cause=Cause.UNDONE)
-FOUGHT = replace(STOOD, doing=Action.LOOK, backoff=Backoff(FREE, NOW - 1))
+LOOKING = replace(STOOD, running=Action.LOOK)
+WRITING = replace(STOOD, running=Action.WRITE, standing=Standing.REPAIRING, pending="a", cause=Cause.UNDONE)
+FOUGHT = replace(STOOD, running=Action.LOOK, backoff=Backoff(FREE, NOW - 1))
 
 STEPS = [
-    pytest.param(WatchState(), Due(), Action.LOOK, Standing.STARTING, id="the first thing is a look"),
-    pytest.param(STOOD, Due(), None, Standing.INSTALLED, id="nothing is due"),
-    pytest.param(replace(STOOD, look_at=NOW), Due(), Action.LOOK, Standing.INSTALLED, id="the heartbeat"),
-    pytest.param(LOOKING, Due(), None, Standing.INSTALLED, id="one thing at a time"),
-    pytest.param(STOOD, Touched(), None, Standing.INSTALLED, id="a change waits for its look"),
-    pytest.param(LOOKING, Whole("a"), None, Standing.INSTALLED, id="all as it should be"),
+    pytest.param(WatchState(), Tick(), Action.LOOK, Standing.STARTING, id="the first thing is a look"),
+    pytest.param(STOOD, Tick(), None, Standing.INSTALLED, id="nothing is due"),
+    pytest.param(replace(STOOD, look_at=NOW), Tick(), Action.LOOK, Standing.INSTALLED, id="the heartbeat"),
+    pytest.param(LOOKING, Tick(), None, Standing.INSTALLED, id="one thing at a time"),
+    pytest.param(STOOD, ObjectChanged(), None, Standing.INSTALLED, id="a change waits for its look"),
+    pytest.param(LOOKING, InPlace("a"), None, Standing.INSTALLED, id="all as it should be"),
     pytest.param(LOOKING, Drifted("a"), Action.WRITE, Standing.REPAIRING, id="undone"),
     pytest.param(LOOKING, Drifted("b"), Action.WRITE, Standing.REPAIRING, id="another address"),
     pytest.param(FOUGHT, Drifted("a"), None, Standing.UNDONE, id="undone once too often"),
-    pytest.param(LOOKING, Refused("why"), None, Standing.REFUSED, id="refused"),
-    pytest.param(LOOKING, Unseen("why"), None, Standing.UNKNOWN, id="not to be seen"),
+    pytest.param(LOOKING, PlanRefused("why"), None, Standing.REFUSED, id="refused"),
+    pytest.param(LOOKING, ReadFailed("why"), None, Standing.UNKNOWN, id="not to be seen"),
     pytest.param(WRITING, Written(), None, Standing.REPAIRING, id="written, and still to be read back"),
-    pytest.param(WRITING, Overtaken(), None, Standing.REPAIRING, id="somebody was faster"),
-    pytest.param(WRITING, NotWritten("why", refused=True), None, Standing.REFUSED, id="not taken"),
-    pytest.param(WRITING, NotWritten("why", refused=False), None, Standing.UNKNOWN, id="perhaps written"),
+    pytest.param(WRITING, Conflicted(), None, Standing.REPAIRING, id="somebody was faster"),
+    pytest.param(WRITING, WriteFailed("why", refused=True), None, Standing.REFUSED, id="not taken"),
+    pytest.param(WRITING, WriteFailed("why", refused=False), None, Standing.UNKNOWN, id="perhaps written"),
 ]
 
 
@@ -65,26 +65,26 @@ def test_each_event_leads_to_one_thing(
 ) -> None:
     after, then = watch_step(state, event, NOW, 0.5)
     assert (then, after.standing) == (action, standing)
-    assert after.doing == (action or (state.doing if isinstance(event, Due | Touched) else None))
+    assert after.running == (action or (state.running if isinstance(event, Tick | ObjectChanged) else None))
 
 
 def test_a_change_is_looked_at_within_a_jitter_and_two_at_once_are_one_look() -> None:
-    after, _ = watch_step(STOOD, Touched(), NOW, 0.9)
+    after, _ = watch_step(STOOD, ObjectChanged(), NOW, 0.9)
     assert NOW < after.look_at <= NOW + JITTER
-    again, _ = watch_step(after, Touched(), NOW + 0.1, 0.99)
+    again, _ = watch_step(after, ObjectChanged(), NOW + 0.1, 0.99)
     assert again.look_at == after.look_at
-    soon, _ = watch_step(replace(STOOD, looked_at=NOW), Touched(), NOW, 0.0)
+    soon, _ = watch_step(replace(STOOD, looked_at=NOW), ObjectChanged(), NOW, 0.0)
     assert soon.look_at == NOW + GAP
 
 
 @pytest.mark.parametrize(
-    "event", [Whole("a"), Refused("x"), Unseen("x"), Written(), Overtaken(), NotWritten("x", True)]
+    "event", [InPlace("a"), PlanRefused("x"), ReadFailed("x"), Written(), Conflicted(), WriteFailed("x", True)]
 )
 def test_what_changed_meanwhile_is_looked_at_afterwards(event: Event) -> None:
-    doing = Action.WRITE if isinstance(event, Written | Overtaken | NotWritten) else Action.LOOK
-    touched, _ = watch_step(replace(LOOKING, doing=doing), Touched(), NOW, 0.5)
+    running = Action.WRITE if isinstance(event, Written | Conflicted | WriteFailed) else Action.LOOK
+    touched, _ = watch_step(replace(LOOKING, running=running), ObjectChanged(), NOW, 0.5)
     after, action = watch_step(touched, event, NOW, 0.5)
-    assert (action, after.touched) == (None, False)
+    assert (action, after.changed) == (None, False)
     assert after.look_at <= NOW + HELD_GAP
 
 
@@ -102,8 +102,8 @@ def test_an_undoing_is_told_from_another_wish() -> None:
 
 
 def test_a_write_that_failed_is_not_tried_again_at_each_change() -> None:
-    failed, _ = watch_step(WRITING, NotWritten("forbidden", refused=False), NOW, 0.5)
-    looking = replace(failed, doing=Action.LOOK)
+    failed, _ = watch_step(WRITING, WriteFailed("forbidden", refused=False), NOW, 0.5)
+    looking = replace(failed, running=Action.LOOK)
     after, action = watch_step(looking, Drifted("a"), NOW + 1, 0.5)
     assert (action, after.standing, after.why) == (None, Standing.UNKNOWN, "forbidden")
     assert after.look_at == failed.hold_until
@@ -111,23 +111,23 @@ def test_a_write_that_failed_is_not_tried_again_at_each_change() -> None:
     assert (action, later.why) == (Action.WRITE, "")
 
 
-@pytest.mark.parametrize("event", [Refused("x"), Unseen("x"), Overtaken(), NotWritten("x", refused=True)])
+@pytest.mark.parametrize("event", [PlanRefused("x"), ReadFailed("x"), Conflicted(), WriteFailed("x", refused=True)])
 def test_setbacks_in_a_row_are_answered_more_and_more_slowly(event: Event) -> None:
-    state, waits = WatchState(doing=Action.LOOK), []
+    state, waits = WatchState(running=Action.LOOK), []
     for _ in range(40):
         state, _ = watch_step(state, event, NOW, 0.0)
         waits.append(state.look_at - NOW)
-        state = replace(state, doing=Action.LOOK)
+        state = replace(state, running=Action.LOOK)
     assert waits == sorted(waits)
     assert waits[0] < waits[-1] <= LONGEST
-    whole, _ = watch_step(state, Whole("a"), NOW, 0.0)
-    assert whole.setbacks == 0
+    whole, _ = watch_step(state, InPlace("a"), NOW, 0.0)
+    assert whole.failures == 0
 
 
 Answer = Callable[[float], Event]
 
-looks = st.sampled_from([Whole("a"), Drifted("a"), Drifted("b"), Refused("x"), Unseen("x")])
-writes = st.sampled_from([Written(), Overtaken(), NotWritten("x", refused=True), NotWritten("x", refused=False)])
+looks = st.sampled_from([InPlace("a"), Drifted("a"), Drifted("b"), PlanRefused("x"), ReadFailed("x")])
+writes = st.sampled_from([Written(), Conflicted(), WriteFailed("x", refused=True), WriteFailed("x", refused=False)])
 histories = st.lists(
     st.tuples(looks, writes, st.booleans(), st.floats(0, 200), st.floats(0, 1, exclude_max=True)), max_size=80
 )
@@ -141,13 +141,13 @@ def test_never_two_writes_without_a_look_in_between_and_always_a_next_look(
     for looked, wrote, touched, seconds, draw in history:
         now += seconds
         if touched:
-            state, action = watch_step(state, Touched(), now, draw)
+            state, action = watch_step(state, ObjectChanged(), now, draw)
             assert action is None
-        state, action = watch_step(state, Due(), now, draw)
+        state, action = watch_step(state, Tick(), now, draw)
         while action is not None:
             done.append((action, now))
             state, action = watch_step(state, looked if action is Action.LOOK else wrote, now, draw)
-        assert state.doing is None
+        assert state.running is None
         assert now - 1 < state.look_at <= now + max(HEARTBEAT, LONGEST * 1.2)
     for (before, at), (after, then) in pairwise(done):
         assert after is Action.LOOK or (before is Action.LOOK and at == then)
@@ -158,10 +158,10 @@ def test_a_quiet_cluster_is_never_written_to(turns: list[tuple[bool, float]], dr
     state, now = WatchState(), 0.0
     for touched, seconds in turns:
         now += seconds
-        state, _ = watch_step(state, Touched(), now, draw) if touched else (state, None)
-        state, action = watch_step(state, Due(), now, draw)
+        state, _ = watch_step(state, ObjectChanged(), now, draw) if touched else (state, None)
+        state, action = watch_step(state, Tick(), now, draw)
         if action is not None:
-            state, action = watch_step(state, Whole("a"), now, draw)
+            state, action = watch_step(state, InPlace("a"), now, draw)
         assert action is None
     assert (state.repairs, state.undone) == (0, 0)
 
@@ -172,7 +172,7 @@ def test_who_undoes_everything_is_not_fought(stands: list[float], draw: float) -
     state, now, writes = WatchState(), 0.0, []
     for seconds in stands:
         now = max(now + seconds, state.look_at if state.look_at > -inf else 0.0)
-        state, action = watch_step(state, Due(), now, draw)
+        state, action = watch_step(state, Tick(), now, draw)
         while action is not None:
             if action is Action.WRITE:
                 writes.append(now)

@@ -26,8 +26,8 @@ def status(standing: Standing = Standing.INSTALLED, why: str = "", **changes: ob
         pytest.param(status(Standing.STARTING, stood=False), "starting", id="at the start"),
         pytest.param(status(Standing.REFUSED, "no"), "refused: no", id="refused"),
         pytest.param(status(Standing.UNDONE), "undone: 2 times so far", id="undone"),
-        pytest.param(status(loaded=False, said="NXDOMAIN"), "written, and not seen to be loaded: NXDOMAIN", id="not"),
-        pytest.param(status(loaded=None), "written, and not seen to be loaded: the cluster", id="not asked yet"),
+        pytest.param(status(loaded=False, said="NXDOMAIN"), "written, but not loaded yet: NXDOMAIN", id="not"),
+        pytest.param(status(loaded=None), "written, but not loaded yet: the cluster", id="not asked yet"),
         pytest.param(status(loaded=None, asks=False), "", id="not to be asked"),
     ],
 )
