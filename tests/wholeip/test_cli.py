@@ -61,7 +61,7 @@ def run(*arguments: str, **environment: str) -> Result:
             id="environment",
         ),
         pytest.param(["rules", "--output", "xml"], {}, ["--output: 'xml' is not one of 'nft', 'json'."], id="output"),
-        pytest.param(["status", "--admin", "off"], {}, ["--admin: 'off' is not ADDR:PORT"], id="nobody to ask"),
+        pytest.param(["status", "--admin", "off"], {}, ["--admin: 'off' is not ADDR:PORT"], id="no agent to ask"),
         pytest.param(["uninstall", "--dry"], {}, ["No such option '--dry'. Did you mean '--dry-run'?"], id="mistyped"),
         pytest.param(["instal"], {}, ["No such command 'instal'"], id="no such command"),
     ],
@@ -71,9 +71,9 @@ def test_bad_values_are_told_together_by_name(
 ) -> None:
     result = run(*arguments, **environment)
     assert result.exit_code == 2
-    told = result.stderr.splitlines()
-    assert len(told) == len(lines)
-    for line, expected in zip(told, lines, strict=True):
+    printed = result.stderr.splitlines()
+    assert len(printed) == len(lines)
+    for line, expected in zip(printed, lines, strict=True):
         assert line.startswith("Error: ")
         assert expected in line
 
@@ -143,17 +143,17 @@ async def test_rules_are_those_of_the_cluster(tmp_path: Path, capsys: pytest.Cap
     put_service(api, "later", "192.0.2.2")
     async with served(api, tmp_path) as settings:
         assert await print_rules(settings, "nft") == 0
-        told = capsys.readouterr()
+        printed = capsys.readouterr()
         assert await print_rules(settings, "json") == 0
-    assert told.out.startswith("add table inet switchback_wholeip\n")
-    assert f"{LB} : {POD}" in told.out
+    assert printed.out.startswith("add table inet switchback_wholeip\n")
+    assert f"{LB} : {POD}" in printed.out
     why = "no pod is ready; there is no EndpointSlice with its label"
-    assert told.err.splitlines() == [
+    assert printed.err.splitlines() == [
         f"Note: default/later: 192.0.2.2 (IPv4): {why} (no-endpoint)",
         "For node n1: 1 mappings of 2 Services.",
     ]
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert document["ruleset"] == told.out
+    assert document["ruleset"] == printed.out
     assert [(ip(one["address"]), ip(one["endpoint"])) for one in document["mappings"]] == [(ip(LB), ip(POD))]
     assert [one["reason"] for one in document["reports"]] == ["no-endpoint"]
 
@@ -165,9 +165,9 @@ async def test_rules_without_a_right_to_nodes_say_what_is_missing(
     api.faults = {"/api/v1/nodes": failure(403, "Forbidden")}
     async with served(api, tmp_path) as settings:
         assert await print_rules(settings, "nft") == 0
-    told = capsys.readouterr().err
+    printed = capsys.readouterr().err
     for part in ("nodes and their networks are unknown", "no Node n1", "set --cluster-network"):
-        assert part in told
+        assert part in printed
 
 
 async def test_rules_of_a_cluster_that_refuses_are_status_3(tmp_path: Path) -> None:

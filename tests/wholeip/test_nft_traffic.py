@@ -133,7 +133,7 @@ def hear(place: Place, number: int, *, starts: str, within: str = "") -> list[st
 
 def attempt(place: Place, what: str, target: str) -> int | None:
     """Begin what is not going to arrive."""
-    with contextlib.suppress(Failed):  # a node's own is told at once
+    with contextlib.suppress(Failed):  # the node itself gets it at once
         if what in RAW:
             protocol, payload = RAW[what][":" in target]
             place.do("send_raw", address=target, protocol=protocol, payload=payload)
@@ -365,7 +365,7 @@ def test_neighbour_discovery_for_an_address_that_the_node_has_not_goes_nowhere(m
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_replies_and_icmp_errors_to_a_pod_of_one_node_pass_through_another(changing: Cluster, family: int) -> None:
-    """Where nobody says that the other node's pods are of the cluster, pod a asks them by its address."""
+    """If the other node's pods are not known to be in the cluster, pod a reaches them with its address."""
     less = [network for network in CLUSTER if not network.overlaps(FAR[network.version])]
     ruleset = make_ruleset(mappings(), cluster=less)
     changing.node.run("nft", "-f", "-", script=format_ruleset(ruleset))

@@ -54,7 +54,7 @@ def test_what_is_no_one_document_is_refused(pieces: list[Part], reason: str) -> 
 
 
 def test_a_document_beside_parts_of_another_is_taken() -> None:
-    """What a writer who was killed left behind harms nobody."""
+    """Leftovers of a killed writer do no harm."""
     assert join_parts([*ONE, *OTHER[:2]]) == b"one" * 700_000
 
 

@@ -101,7 +101,7 @@ async def test_a_server_that_is_not_synced_is_not_believed_and_its_last_word_is_
 @pytest.mark.parametrize(
     ("server", "reason"),
     [
-        pytest.param("127.0.0.1:9", "no server answers there", id="nobody listens"),
+        pytest.param("127.0.0.1:9", "no server answers there", id="no listener"),
         pytest.param("nowhere.invalid:8081", "no address for the name", id="no such name"),
     ],
 )

@@ -47,7 +47,7 @@ def test_no_text_in_a_document_can_drive_a_terminal(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("opened", "icmp", "told"),
+    ("opened", "icmp", "described"),
     [
         pytest.param(None, True, "everything", id="whole"),
         pytest.param(("80/tcp", "53/udp"), False, "80/tcp 53/udp", id="ports"),
@@ -56,5 +56,5 @@ def test_no_text_in_a_document_can_drive_a_terminal(text: str) -> None:
         pytest.param((), False, "nothing", id="nothing"),
     ],
 )
-def test_what_comes_in_is_said_in_few_words(opened: tuple[str, ...] | None, icmp: bool, told: str) -> None:
-    assert describe_opened(opened, icmp=icmp) == told
+def test_what_comes_in_is_said_in_few_words(opened: tuple[str, ...] | None, icmp: bool, described: str) -> None:
+    assert describe_opened(opened, icmp=icmp) == described

@@ -68,13 +68,13 @@ async def test_the_admin_port_tells_what_there_is() -> None:
     async with serving(FakeKernel()) as admin:
         document = await ready(admin)
         assert [(one.service, one.address, one.endpoint) for one in document.mappings] == [("default/vm", LB, POD)]
-        told = {
+        answers = {
             path: await ask(admin, path, program="wholeip run") for path in ("/", "/healthz", "/readyz", "/metrics")
         }
-    assert told["/healthz"] == b"ok\n"
-    assert told["/readyz"].startswith(b"1 mappings of 1 Services")
-    assert b"\nwholeip_mappings 1.0\n" in told["/metrics"]
-    assert b"default/vm" in told["/"]
+    assert answers["/healthz"] == b"ok\n"
+    assert answers["/readyz"].startswith(b"1 mappings of 1 Services")
+    assert b"\nwholeip_mappings 1.0\n" in answers["/metrics"]
+    assert b"default/vm" in answers["/"]
 
 
 @pytest.mark.parametrize("remove", [False, True], ids=["stay", "are removed"])

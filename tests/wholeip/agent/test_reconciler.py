@@ -202,7 +202,7 @@ async def test_a_delete_that_was_missed_is_made_up_for(autojump_clock: MockClock
     put_slice(api)
     async with node.running(api):
         await node.until_whole(**{"192_0_2_1": POD})
-    assert node.status.repaired == 0, "nobody else has changed it"
+    assert node.status.repaired == 0, "no other program has changed it"
 
 
 async def test_an_empty_list_is_believed_the_second_time(autojump_clock: MockClock) -> None:
@@ -303,7 +303,7 @@ async def test_what_is_refused_is_tried_again_and_told_once(autojump_clock: Mock
     events = [entry["event"] for entry in logs]
     assert events.count("the kernel refuses the rules; its table stays") == 1
     assert events.count("the kernel accepts the rules again") == 1
-    assert node.status.repaired == 0, "a failure of ours is nobody else's change"
+    assert node.status.repaired == 0, "a failure of ours is not a foreign change"
 
 
 async def test_tries_become_rarer(autojump_clock: MockClock) -> None:
@@ -357,8 +357,8 @@ async def test_each_report_is_told_once_while_it_holds(autojump_clock: MockClock
             await node.until_whole(**{"192_0_2_1": POD})
             api.remove(SLICE_GROUP, "endpointslices", "default/vm-ipv4")
             await node.until_whole()
-    told = [entry["service"] for entry in logs if entry["event"] == "Service"]
-    assert told == ["default/vm", "default/other", "default/vm"]
+    logged = [entry["service"] for entry in logs if entry["event"] == "Service"]
+    assert logged == ["default/vm", "default/other", "default/vm"]
 
 
 async def test_what_is_to_be_set_on_the_node_is_told(autojump_clock: MockClock) -> None:

@@ -57,8 +57,8 @@ def test_why_an_agent_is_not_ready(values: dict[str, Any], reason: str) -> None:
 def test_a_ready_agent_says_what_it_has_and_what_is_amiss() -> None:
     away = Status("Service", State.RETRYING, ServerTrouble("503: so it goes"), synced=True)
     hidden = Status("Node", State.RETRYING, Forbidden("403: not yours"), synced=True)
-    told = status(watches=(away, hidden), advice=("set net.ipv4.ip_forward=1",)).describe()
-    assert told == "1 mappings of 2 Services; set net.ipv4.ip_forward=1; Service: retrying: 503: so it goes"
+    summary = status(watches=(away, hidden), advice=("set net.ipv4.ip_forward=1",)).describe()
+    assert summary == "1 mappings of 2 Services; set net.ipv4.ip_forward=1; Service: retrying: 503: so it goes"
 
 
 def test_durations_are_counted_by_the_bound_that_holds_them() -> None:

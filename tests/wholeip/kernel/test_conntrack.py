@@ -132,7 +132,7 @@ def test_a_flow_that_went_past_an_address_before_it_was_ours_is_judged_anew(scen
 
 
 def answered(scene: Cluster, number: int) -> str:
-    """An ICMP error of the first attempt may still be told to the socket."""
+    """An ICMP error of the first attempt may still reach the socket."""
     try:
         return str(scene.client.do("exchange", number=number))
     except Failed:

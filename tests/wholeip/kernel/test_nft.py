@@ -37,7 +37,7 @@ async def test_a_program_that_may_not_be_run_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.peer("nft", "setpriv")
-@pytest.mark.skipif(os.geteuid() != 0, reason="who is not root cannot become somebody without capabilities")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can drop its capabilities")
 async def test_who_may_not_change_the_network_is_told_so() -> None:
     nft = Nft(command=(program("setpriv"), "--reuid=65534", "--clear-groups", program("nft")))
     for call in (nft.read_ruleset(), nft.apply(SOMETHING)):

@@ -10,7 +10,7 @@ from wholeip.kernel.sysctls import FORWARDING, advise, read_sysctl
 
 
 @pytest.mark.parametrize(
-    ("families", "values", "told"),
+    ("families", "values", "advice"),
     [
         pytest.param([], {4: "0", 6: "0"}, [], id="nothing to forward"),
         pytest.param([4, 6], {4: "1", 6: "1"}, [], id="all is set"),
@@ -23,12 +23,12 @@ from wholeip.kernel.sysctls import FORWARDING, advise, read_sysctl
     ],
 )
 def test_forwarding_is_asked_for_in_the_families_that_need_it(
-    families: list[int], values: dict[int, str], told: list[str]
+    families: list[int], values: dict[int, str], advice: list[str]
 ) -> None:
     by_name = {FORWARDING[family]: value for family, value in values.items()}
     found = list(advise(families, by_name.get))
-    assert len(found) == len(told)
-    assert all(part in line for part, line in zip(told, found, strict=True))
+    assert len(found) == len(advice)
+    assert all(part in line for part, line in zip(advice, found, strict=True))
 
 
 def test_a_setting_is_read_where_the_kernel_shows_it(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tests.kit.publications import many
 
 
 def run(folder: Path, *arguments: str, **environment: str) -> tuple[int, str, str]:
-    """Status, stdout and stderr; the cluster is one where nobody answers."""
+    """Status, stdout and stderr; no API server answers in the cluster."""
     names = folder / "names.json.gz"
     names.write_bytes(format_document(many(3)).octets)
     kubeconfig = folder / "kubeconfig"
@@ -43,7 +43,7 @@ def run(folder: Path, *arguments: str, **environment: str) -> tuple[int, str, st
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     [
-        pytest.param(["--once"], 2, "--instance: is required", id="nobody's objects"),
+        pytest.param(["--once"], 2, "--instance: is required", id="no instance"),
         pytest.param(["--instance", "a b"], 2, "--instance: 'a b' is not a label value", id="a bad instance"),
         pytest.param(["--instance", "a", "--ttl", "0"], 2, "--ttl: 0 is not in the range", id="no ttl"),
         pytest.param(["--instance", "a", "--ttl", "86401"], 2, "--ttl: 86401 is not in the range", id="a long ttl"),

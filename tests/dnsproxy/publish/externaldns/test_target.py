@@ -120,9 +120,9 @@ async def test_what_is_not_ours_stays_and_keeps_only_its_own_name_from_being_pub
         with structlog.testing.capture_logs() as logs:
             await world.publish("app.example.org 192.0.2.10", "b.example.org 192.0.2.11")
             await world.publish("app.example.org 192.0.2.10", "b.example.org 192.0.2.12")
-        told = [entry["what"] for entry in logs if entry["log_level"] == "warning"]
-        assert len(told) == 1
-        assert told[0].startswith("app.example.org is not published: an object of that name is not ours")
+        logged = [entry["what"] for entry in logs if entry["log_level"] == "warning"]
+        assert len(logged) == 1
+        assert logged[0].startswith("app.example.org is not published: an object of that name is not ours")
         assert (world.status.conflicts, world.status.names) == (1, 1)
         await world.target.remove()
     assert names(api) == ["switchback-app.example.org"]
@@ -261,9 +261,9 @@ async def test_objects_of_the_other_output_are_told_of_with_what_to_do() -> None
         with structlog.testing.capture_logs() as logs:
             await world.target.publish(many(3), confirmed=False)
             await world.target.publish(many(4), confirmed=False)
-        (told,) = [entry for entry in logs if entry["log_level"] == "warning"]
-        assert (told["kind"], told["count"]) == ("Service", 3)
-        assert told["do"].startswith(
+        (logged,) = [entry for entry in logs if entry["log_level"] == "warning"]
+        assert (logged["kind"], logged["count"]) == ("Service", 3)
+        assert logged["do"].startswith(
             "kubectl -n edge delete services -l app.kubernetes.io/managed-by=switchback-publish,"
         )
         await world.target.remove()

@@ -35,7 +35,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def interrupted(plan: Plan, *interruptions: Callable[[], object]) -> Plan:
-    """While it plans for the first time, and for the second, somebody else does something."""
+    """Another program acts while the first change is planned, and then the second one."""
     left = list(interruptions)
 
     def planned(text: bytes) -> Change:
@@ -136,7 +136,7 @@ def test_who_replaces_the_file_while_ours_is_made_is_planned_on(file: Path, monk
 
 
 def test_what_changes_right_after_a_write_is_another_state(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else nobody would look again."""
+    """Otherwise the file would not be read again."""
     states: list[FileState] = []
 
     def noting(path: Path) -> FileState:

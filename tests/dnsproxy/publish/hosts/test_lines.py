@@ -38,7 +38,7 @@ def test_names_are_counted_once_however_many_addresses_they_have() -> None:
     [
         pytest.param(b"", (), id="nothing there"),
         pytest.param(b"192.0.2.99 app.example.org\n", ("app.example.org",), id="the name"),
-        pytest.param(b"192.0.2.99\tother  App.Example.ORG.\r\n", ("app.example.org",), id="an alias in another dress"),
+        pytest.param(b"192.0.2.99\tother  App.Example.ORG.\r\n", ("app.example.org",), id="another spelling"),
         pytest.param(b"::1 example.org # own\n1 notexample.org", ("example.org", "notexample.org"), id="two of them"),
         pytest.param(b"192.0.2.99 x # app.example.org\n#1 app.example.org\n", (), id="in comments"),
         pytest.param(b"app.example.org\n", (), id="where the address should be"),

@@ -107,12 +107,12 @@ async def test_wildcards_are_left_out_counted_and_told_once_each_change(world: W
         ("b.example.org 192.0.2.10", "*.example.org 192.0.2.1", "**.example.net 192.0.2.1"),
         ("b.example.org 192.0.2.10",),
     ]
-    told = []
+    logged = []
     for rows in tables:
         with structlog.testing.capture_logs() as logs:
             await world.publish(*rows)
-        told.append([entry["names"] for entry in logs if entry["log_level"] == "warning"])
-    assert told == [["*.example.org"], [], ["*.example.net, *.example.org"], []]
+        logged.append([entry["names"] for entry in logs if entry["log_level"] == "warning"])
+    assert logged == [["*.example.org"], [], ["*.example.net, *.example.org"], []]
     assert world.status.excluded == {"wildcard": 0, "taken": 0}
     assert world.lines == ["192.0.2.10 b.example.org"]
 
@@ -162,7 +162,7 @@ async def test_a_file_that_the_node_has_replaced_ends_the_program(
 async def test_a_file_that_is_replaced_while_it_is_written_is_noticed_at_the_next_look(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The state after the write is that of a file which nobody reads any more, and it never changes again."""
+    """The state after the write is that of a file that no program reads, and it never changes again."""
     table, mounts = many(3), iter([Mount(deleted=False)] * 2)
     monkeypatch.setattr(hosts_file, "find_mount", lambda *_: next(mounts, Mount(deleted=True)))
     await world.target.publish(table, confirmed=False)
