@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tests.bench.cpus import pinned
+from tests.bench.kit.cpus import pinned
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 """The checkout: what is measured is the tree that this file is in, wherever a process runs."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.clock import read_clock
+from tests.bench.kit.clock import read_clock
 from tests.kit.launched import launched
 
 FORKS = "import os, time; print(os.fork(), flush=True); time.sleep(60)"

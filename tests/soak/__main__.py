@@ -13,7 +13,7 @@ import click
 import trio
 
 from sidecar.cli.options import Command, StartError, run_program
-from tests.bench.command import COULD_NOT, look_around, write_json
+from tests.bench.kit.command import COULD_NOT, look_around, write_json
 from tests.kit.progress import Progress
 from tests.soak.figures import judge_samples
 from tests.soak.flatness import TooFew

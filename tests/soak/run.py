@@ -14,7 +14,7 @@ from typing import Final
 import trio
 
 from sidecar.cli.options import StartError
-from tests.bench.command import COULD_NOT
+from tests.bench.kit.command import COULD_NOT
 from tests.kit.faulty_upstream import FaultyUpstream, faulty_upstream, refusing_upstream
 from tests.kit.processes import StartFailed
 from tests.kit.progress import Progress

@@ -14,12 +14,12 @@ import click
 
 from sidecar.cli.options import Command, StartError
 from sidecar.cli.program import INTERRUPTED
-from tests.bench.command import COULD_NOT, ending_on_sigterm, look_around, write_json
 from tests.bench.dns.disturbing import DISTURBANCES, Disturbance
 from tests.bench.dns.peers import missing_programs
 from tests.bench.dns.report import format_table, to_json
 from tests.bench.dns.run import Options, run_bench
 from tests.bench.dns.workloads import WORKLOADS, Workload
+from tests.bench.kit.command import COULD_NOT, ending_on_sigterm, look_around, write_json
 from tests.kit.programs import find_program
 
 EPILOG = """\b

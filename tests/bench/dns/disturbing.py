@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tests.bench.clock import read_clock
 from tests.bench.dns.abuse import SWAP
 from tests.bench.dns.checking import CannotServe
 from tests.bench.dns.dnsperf import BadReport
@@ -25,6 +24,7 @@ from tests.bench.dns.peers import PEERS
 from tests.bench.dns.prober import Probe
 from tests.bench.dns.rig import Rig, Server
 from tests.bench.dns.workloads import WORKLOADS
+from tests.bench.kit.clock import read_clock
 from tests.kit.launched import ROOT, launched
 from tests.kit.ports import free_port
 from tests.kit.progress import Progress

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tests.bench.clock import read_clock
-from tests.bench.cpus import Cpus
 from tests.bench.dns.checking import CannotServe
 from tests.bench.dns.dnsperf import BadReport, run_dnsperf
 from tests.bench.dns.peers import Peer, peers_for
@@ -22,6 +20,8 @@ from tests.bench.dns.prober import RATE, Probe, parse_probe
 from tests.bench.dns.rig import Rig, Server
 from tests.bench.dns.samples import Sample
 from tests.bench.dns.workloads import Workload
+from tests.bench.kit.clock import read_clock
+from tests.bench.kit.cpus import Cpus
 from tests.kit.launched import ROOT, launched
 from tests.kit.progress import Progress
 

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.bench.figures import percentile
+from tests.bench.kit.figures import percentile
 from tests.bench.steady_questions import ask_steadily
 
 LOST_MS: Final = 1000.0

@@ -15,7 +15,7 @@ from tests.bench.dns.goals import LATENCY_MS, SIZE, Goal, goal_for
 from tests.bench.dns.measuring import Key, Measured
 from tests.bench.dns.peers import OURS
 from tests.bench.dns.samples import Summary, summarise_samples
-from tests.bench.figures import Spread, ratio, spread
+from tests.bench.kit.figures import Spread, ratio, spread
 from tests.kit.grid import format_grid
 
 HEAD: Final = (

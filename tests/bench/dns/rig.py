@@ -16,7 +16,6 @@ from pathlib import Path
 from subprocess import Popen
 from typing import Final, Self
 
-from tests.bench.cpus import Cpus
 from tests.bench.dns.checking import CannotServe, find_fault_at, wait_right
 from tests.bench.dns.configs import Site
 from tests.bench.dns.peers import UPSTREAM, Peer, find_peer
@@ -29,6 +28,7 @@ from tests.bench.dns.workloads import (
     make_questions,
     make_zone,
 )
+from tests.bench.kit.cpus import Cpus
 from tests.kit.launched import launched
 from tests.kit.ports import free_port
 

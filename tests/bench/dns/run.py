@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tests.bench.cpus import split_cpus
 from tests.bench.dns.checking import CannotServe
 from tests.bench.dns.disturbing import Disturbance, disturb_rounds
 from tests.bench.dns.dnsperf import BadReport
@@ -16,6 +15,7 @@ from tests.bench.dns.profiling import profile
 from tests.bench.dns.report import Row, make_rows
 from tests.bench.dns.rig import Rig
 from tests.bench.dns.workloads import Workload
+from tests.bench.kit.cpus import split_cpus
 from tests.kit.progress import Progress
 
 

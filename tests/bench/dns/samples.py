@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tests.bench.clock import CpuTime
 from tests.bench.dns.dnsperf import Report
 from tests.bench.dns.prober import Probe
-from tests.bench.figures import Spread, spread
+from tests.bench.kit.clock import CpuTime
+from tests.bench.kit.figures import Spread, spread
 
 
 @dataclass(frozen=True, slots=True)

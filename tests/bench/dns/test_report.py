@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from tests.bench.clock import CpuTime
 from tests.bench.dns.disturbing import Disturbances, Disturbed
 from tests.bench.dns.dnsperf import Report
 from tests.bench.dns.goals import Goal, goal_for
@@ -14,6 +13,7 @@ from tests.bench.dns.prober import Probe
 from tests.bench.dns.report import Row, format_table, make_rows, to_json
 from tests.bench.dns.samples import Sample, summarise_samples
 from tests.bench.dns.workloads import WORKLOADS
+from tests.bench.kit.clock import CpuTime
 
 PROBE = Probe(1000, 0, 0, 0.1, 0.4, 1.5)
 NO_DISTURBANCE = Disturbances()

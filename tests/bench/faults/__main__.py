@@ -13,10 +13,10 @@ import click
 
 from sidecar.cli.options import Command, StartError
 from sidecar.cli.program import INTERRUPTED
-from tests.bench.command import COULD_NOT, demand, ending_on_sigterm, look_around, write_json
 from tests.bench.faults.measuring import FAULTS
 from tests.bench.faults.report import format_table, to_json
 from tests.bench.faults.run import Options, run_bench
+from tests.bench.kit.command import COULD_NOT, demand, ending_on_sigterm, look_around, write_json
 
 _PEERS: Final = {"newest": "coredns", "oldest": "coredns-old"}
 _FAULTS: Final = "\n".join(f"  {fault.name:<12} {fault.about}" for fault in FAULTS)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tests.bench.faults.asking import Asked
-from tests.bench.figures import percentile
+from tests.bench.kit.figures import percentile
 
 SLOW: Final = 2.5
 """Seconds that no lookup may take: CoreDNS waits two for one server before it asks the next."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import click
 
 from sidecar.cli.options import Command
-from tests.bench.command import ending_on_sigterm, look_around
+from tests.bench.kit.command import ending_on_sigterm, look_around
 from tests.bench.readers.run import Figure, Options, run
 
 _COLUMNS = "{:<34} {:>8} {:>9} {:>9} {:>8} {:>8} {:>8} {:>9} {:>9}"

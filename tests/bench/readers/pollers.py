@@ -19,7 +19,7 @@ import trio
 from dnsproxy.admin.publication_route import PATH
 from sidecar.admin.asking import NoAnswer, get
 from sidecar.values.endpoints import Endpoint
-from tests.bench.figures import percentile
+from tests.bench.kit.figures import percentile
 
 
 @dataclass(slots=True)

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.bench.clock import read_clock
-from tests.bench.cpus import Cpus, pinned, split_cpus
 from tests.bench.dns.prober import RATE, Probe, parse_probe
+from tests.bench.kit.clock import read_clock
+from tests.bench.kit.cpus import Cpus, pinned, split_cpus
 from tests.bench.readers.pollers import Summary, parse_summary
 from tests.kit.launched import ROOT, launched
 from tests.kit.messages import query

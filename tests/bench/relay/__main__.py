@@ -14,8 +14,8 @@ import click
 
 from sidecar.cli.options import Command, StartError
 from sidecar.cli.program import INTERRUPTED
-from tests.bench.command import COULD_NOT, ending_on_sigterm, look_around, write_json
-from tests.bench.cpus import split_cpus
+from tests.bench.kit.command import COULD_NOT, ending_on_sigterm, look_around, write_json
+from tests.bench.kit.cpus import split_cpus
 from tests.bench.relay.interpreters import CannotUse, describe, find_optimised, prepare
 from tests.bench.relay.measuring import Measured, Plan, count_steps, measure_rounds
 from tests.bench.relay.network import describe_network, enter_own_network

@@ -21,8 +21,8 @@ from itertools import cycle
 from pathlib import Path
 from typing import Final
 
-from tests.bench.clock import parse_schedstat
-from tests.bench.figures import percentile
+from tests.bench.kit.clock import parse_schedstat
+from tests.bench.kit.figures import percentile
 
 HELD_UP: Final = 0.0001
 """Seconds in the queue of a processor from which a request is not counted."""

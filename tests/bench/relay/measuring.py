@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from tests.bench.clock import CpuTime, read_clock
+from tests.bench.kit.clock import CpuTime, read_clock
 from tests.bench.relay import asking, bulk, crowd
 from tests.bench.relay.peers import Peer
 from tests.bench.relay.rig import CannotServe, Rig, Server

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from tests.bench.figures import Spread, ratio
+from tests.bench.kit.figures import Spread, ratio
 from tests.bench.relay.goals import Goal, goals_for
 from tests.bench.relay.measuring import Measured
 from tests.bench.relay.peers import DIRECT, OURS

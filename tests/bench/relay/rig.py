@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from tests.bench.cpus import Cpus
+from tests.bench.kit.cpus import Cpus
 from tests.bench.relay import bulk
 from tests.bench.relay.configs import BODY, OPEN_FILES, Site, setup_backend
 from tests.bench.relay.crowd import open_client

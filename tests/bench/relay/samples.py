@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tests.bench.clock import CpuTime
-from tests.bench.figures import Spread, spread
+from tests.bench.kit.clock import CpuTime
+from tests.bench.kit.figures import Spread, spread
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.bench.clock import CpuTime
+from tests.bench.kit.clock import CpuTime
 from tests.bench.relay.goals import Goal, goals_for
 from tests.bench.relay.measuring import Measured
 from tests.bench.relay.peers import DIRECT, GO, HAPROXY, HAPROXY_SPLICE, OURS

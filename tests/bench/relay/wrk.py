@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.bench.cpus import Cpus
+from tests.bench.kit.cpus import Cpus
 from tests.kit.launched import launched
 
 SCRIPT: Final = """\

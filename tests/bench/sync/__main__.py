@@ -13,7 +13,7 @@ import click
 
 from sidecar.cli.options import Command, StartError
 from sidecar.cli.program import INTERRUPTED
-from tests.bench.command import COULD_NOT, demand, ending_on_sigterm, look_around, write_json
+from tests.bench.kit.command import COULD_NOT, demand, ending_on_sigterm, look_around, write_json
 from tests.bench.sync.filling import MOST
 from tests.bench.sync.measuring import MEASUREMENTS
 from tests.bench.sync.report import SIZES, format_table, to_json

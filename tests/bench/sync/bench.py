@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.bench.cpus import Cpus
+from tests.bench.kit.cpus import Cpus
 from tests.bench.sync.ours import POD, Ours, Way, serving
 from tests.bench.sync.samples import S, take_rounds
 from tests.kit.apiserver import ApiServer

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from tests.bench.cpus import pinned
+from tests.bench.kit.cpus import pinned
 from tests.kit.apiserver import ApiServer, collection_path, ingress, running_apiserver, send
 
 ZONE: Final = "bench.example.org"

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from tests.bench.figures import Spread
+from tests.bench.kit.figures import Spread
 from tests.kit.grid import format_grid
 
 HEAD: Final = ("Ingresses", "what", "figure", "(min-max)", "unit", "goal", "reached")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tests.bench.figures import percentile, spread
+from tests.bench.kit.figures import percentile, spread
 from tests.bench.sync import report
 from tests.bench.sync.memory import Memory
 from tests.bench.sync.report import Row, make_row

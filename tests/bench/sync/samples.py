@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
-from tests.bench.clock import CpuTime
 from tests.bench.dns.prober import Probe
+from tests.bench.kit.clock import CpuTime
 from tests.bench.sync.memory import Memory
 
 NOISY: Final = 0.1

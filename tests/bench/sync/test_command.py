@@ -89,7 +89,7 @@ def test_bad_usage_ends_with_2(arguments: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("missing", ["etcd", "kube-apiserver"])
 def test_without_a_peer_it_says_that_it_could_not_measure(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
-    monkeypatch.setattr("tests.bench.command.find_program", lambda name: None if name == missing else name)
+    monkeypatch.setattr("tests.bench.kit.command.find_program", lambda name: None if name == missing else name)
     result = run("--size", "10")
     assert result.exit_code == 3
     assert f"not installed: {missing} (`make peers` brings them)" in result.stderr
@@ -99,7 +99,7 @@ def test_an_api_server_that_does_not_start_is_no_measurement(monkeypatch: pytest
     def fail(_: object) -> Found:
         raise StartFailed("it is not ready")
 
-    monkeypatch.setattr("tests.bench.command.find_program", lambda name: name)
+    monkeypatch.setattr("tests.bench.kit.command.find_program", lambda name: name)
     monkeypatch.setattr(command, "run_bench", fail)
     result = run("--size", "10")
     assert result.exit_code == 3
@@ -107,7 +107,7 @@ def test_an_api_server_that_does_not_start_is_no_measurement(monkeypatch: pytest
 
 
 def test_where_nothing_was_measured_that_is_the_result(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("tests.bench.command.find_program", lambda name: name)
+    monkeypatch.setattr("tests.bench.kit.command.find_program", lambda name: name)
     monkeypatch.setattr(command, "run_bench", lambda _: Found([], []))
     result = run("--size", "10", "--json", str(tmp_path / "bench.json"))
     assert result.exit_code == 3

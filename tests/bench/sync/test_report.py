@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.bench.figures import Spread, spread
+from tests.bench.kit.figures import Spread, spread
 from tests.bench.sync import report
 from tests.bench.sync.report import GOALS, SIZES, Row, format_table, make_row, to_json
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.bench.clock import CpuTime
 from tests.bench.dns.prober import LOST_MS, Probe
-from tests.bench.figures import Spread
+from tests.bench.kit.clock import CpuTime
+from tests.bench.kit.figures import Spread
 from tests.bench.sync import report
 from tests.bench.sync.memory import Memory
 from tests.bench.sync.report import Row

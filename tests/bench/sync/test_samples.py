@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.bench.clock import CpuTime
+from tests.bench.kit.clock import CpuTime
 from tests.bench.sync.samples import NOISY, Use, take_rounds
 
 QUIET, LOUD, LOUDER = NOISY / 2, NOISY * 2, NOISY * 3

@@ -12,7 +12,7 @@ import click
 
 from sidecar.cli.options import Command
 from sidecar.cli.program import INTERRUPTED
-from tests.bench.command import demand, ending_on_sigterm, look_around, write_json
+from tests.bench.kit.command import demand, ending_on_sigterm, look_around, write_json
 from tests.bench.wholeip.applying import Applied, Ended, measure_applying, measure_ending
 from tests.bench.wholeip.report import format_applied, format_ended, format_traffic, to_json
 from tests.bench.wholeip.traffic import Traffic, measure_traffic

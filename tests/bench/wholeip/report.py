@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from tests.bench.figures import percentile, ratio, spread
+from tests.bench.kit.figures import percentile, ratio, spread
 from tests.bench.wholeip.applying import Applied, Ended
 from tests.bench.wholeip.traffic import Traffic
 from tests.kit.grid import format_grid

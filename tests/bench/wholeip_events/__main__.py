@@ -11,7 +11,7 @@ import click
 
 from sidecar.cli.options import Command
 from sidecar.cli.program import INTERRUPTED
-from tests.bench.command import demand, ending_on_sigterm, look_around, write_json
+from tests.bench.kit.command import demand, ending_on_sigterm, look_around, write_json
 from tests.bench.wholeip_events.report import format_figures, to_json
 from tests.bench.wholeip_events.run import measure
 

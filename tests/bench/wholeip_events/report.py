@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from tests.bench.figures import percentile
+from tests.bench.kit.figures import percentile
 
 GOAL: Final = 0.1
 """Seconds, for 99 of 100 changes."""

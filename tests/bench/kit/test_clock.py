@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.bench.clock import CpuTime, parse_schedstat, parse_stat, read_clock
+from tests.bench.kit.clock import CpuTime, parse_schedstat, parse_stat, read_clock
 
 STAT = "{pid} ({name}) S 1 40 {session} 0 -1 4194560 9 8 7 6 150 50 3 2 20 0 1 0 100 0 0"
 

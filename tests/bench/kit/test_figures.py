@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.bench.figures import Spread, percentile, ratio, spread
+from tests.bench.kit.figures import Spread, percentile, ratio, spread
 
 FIGURES = st.lists(st.floats(0, 1e9), min_size=1)
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.bench.cpus import Cpus, pinned, split_cpus
+from tests.bench.kit.cpus import Cpus, pinned, split_cpus
 
 
 @pytest.mark.parametrize(
