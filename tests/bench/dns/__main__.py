@@ -5,7 +5,6 @@ The law: it measures and says so; a slow figure is a figure and no failure.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,13 +12,13 @@ from typing import Any, TypeVar
 import click
 
 from sidecar.cli.options import Command, StartError
-from sidecar.cli.program import INTERRUPTED
 from tests.bench.dns.disturbing import DISTURBANCES, Disturbance
 from tests.bench.dns.peers import missing_programs
-from tests.bench.dns.report import format_table, to_json
+from tests.bench.dns.report import format_table
 from tests.bench.dns.run import Options, run_bench
 from tests.bench.dns.workloads import WORKLOADS, Workload
-from tests.bench.kit.command import COULD_NOT, ending_on_sigterm, look_around, write_json
+from tests.bench.kit.command import COULD_NOT, interruptible, look_around, tell_missing, write_json
+from tests.bench.kit.figures import rows_to_json
 from tests.kit.programs import find_program
 
 EPILOG = """\b
@@ -72,16 +71,14 @@ def main(json_file: Path, **values: Any) -> None:
     """Measure `dnsproxy serve` side by side with other servers."""
     options = make_options(**values)
     dnsperf = _find_dnsperf(options)
-    missing = _tell_missing()
+    missing = missing_programs()
+    tell_missing(missing)
     surroundings = look_around()
-    try:
-        with ending_on_sigterm():
-            found = run_bench(options, dnsperf=dnsperf)
-    except KeyboardInterrupt:
-        raise SystemExit(INTERRUPTED) from None
+    with interruptible():
+        found = run_bench(options, dnsperf=dnsperf)
     click.echo("\n\n".join([format_table(found.rows), *found.profiles]), nl=False)
     how = {"rounds": options.rounds, "seconds": options.seconds, "pinned": options.pin, "missing": missing}
-    write_json(json_file, to_json(found.rows, **how, **surroundings))
+    write_json(json_file, rows_to_json(found.rows, **how, **surroundings))
     if not found.has_ours:
         raise StartError("nothing of ours was measured", status=COULD_NOT)
 
@@ -101,16 +98,6 @@ def _find_dnsperf(options: Options) -> str:
     if program is None and options.workloads:
         raise StartError("dnsperf is not installed (`make peers` brings it)", status=COULD_NOT)
     return program or "dnsperf"
-
-
-def _tell_missing() -> list[str]:
-    missing = missing_programs()
-    if missing:
-        text = f"not installed and left out: {', '.join(missing)} (`make peers` brings them)"
-        if os.environ.get("REQUIRE_PEERS") == "1":
-            raise StartError(text, status=COULD_NOT)
-        click.echo(text, err=True)
-    return missing
 
 
 if __name__ == "__main__":

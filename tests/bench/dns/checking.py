@@ -14,6 +14,7 @@ from typing import Any, Final
 import dns.exception
 
 from tests.bench.dns.workloads import Question
+from tests.bench.kit.faults import CannotServe
 from tests.kit.messages import Reading, question, read_dnspython
 
 _START_SECONDS: Final = 60.0
@@ -23,10 +24,6 @@ _WRONG_SECONDS: Final = 5.0
 
 
 NO_REPLY: Final = "no reply"
-
-
-class CannotServe(Exception):
-    """A server does not start, or does not answer rightly; the message says how."""
 
 
 def find_fault(reply: bytes, asked: Question, *, edns: bool, address: str | None = None) -> str | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -17,14 +16,15 @@ from pathlib import Path
 from typing import Final
 
 from tests.bench.dns.abuse import SWAP
-from tests.bench.dns.checking import CannotServe
-from tests.bench.dns.dnsperf import BadReport
 from tests.bench.dns.measuring import run_prober
 from tests.bench.dns.peers import PEERS
 from tests.bench.dns.prober import Probe
-from tests.bench.dns.rig import Rig, Server
+from tests.bench.dns.rig import Rig
 from tests.bench.dns.workloads import WORKLOADS
 from tests.bench.kit.clock import read_clock
+from tests.bench.kit.faults import BadReport, CannotServe
+from tests.bench.kit.loads import module_command, read_report, wait_ended
+from tests.bench.kit.rig import Server
 from tests.kit.launched import ROOT, launched
 from tests.kit.ports import free_port
 from tests.kit.progress import Progress
@@ -134,13 +134,10 @@ def _launch_abuse(rig: Rig, kind: str, server: Server, stack: ExitStack, *, seco
 
 
 def _launch(rig: Rig, stack: ExitStack, log: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tests.bench.dns.abuse", *arguments]
+    command = module_command("tests.bench.dns.abuse", *arguments)
     return stack.enter_context(launched(command, log=log, cpus=rig.cpus.load, folder=ROOT))
 
 
 def _wait_done(abuse: subprocess.Popen[bytes], log: Path) -> int:
-    try:
-        abuse.wait(_SPARE_SECONDS)
-        return int(json.loads(log.read_text()))
-    except (subprocess.TimeoutExpired, ValueError):
-        raise BadReport(f"the abuse failed: {log.read_text()[-300:]!r}") from None
+    wait_ended(abuse, _SPARE_SECONDS, log=log)
+    return read_report(log, lambda text: int(json.loads(text)))

@@ -6,25 +6,20 @@ The law: a line that is not there is an error here, so that a new version of dns
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from tests.bench.kit.cpus import Cpus
-from tests.kit.launched import launched
+from tests.bench.kit.faults import BadReport
+from tests.bench.kit.loads import run_load
 
 CLIENTS: Final = 8
 """Sockets that ask."""
 OUTSTANDING: Final = 200
 """Queries under way at most: enough that the server never waits, and too few to overflow its socket's buffer."""
 _LOST_AFTER: Final = 2
-_SPARE_SECONDS: Final = 30
-
-
-class BadReport(Exception):
-    """dnsperf did not report what we know how to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +83,4 @@ def _find(pattern: str, text: str) -> str:
 def run_dnsperf(program: str, *, port: int, queries: Path, seconds: float, cpus: Cpus) -> Report:
     """One run. Raises BadReport, also where it does not end."""
     command = make_command(program, port=port, queries=queries, seconds=seconds, threads=min(4, len(cpus.load)))
-    log = queries.with_suffix(".dnsperf")
-    with launched(command, log=log, cpus=cpus.load) as process:
-        try:
-            process.wait(seconds + _SPARE_SECONDS)
-        except subprocess.TimeoutExpired:
-            raise BadReport(f"dnsperf did not end within {_SPARE_SECONDS} s of its time") from None
-    return parse_report(log.read_text())
+    return parse_report(run_load(command, log=queries.with_suffix(".dnsperf"), cpus=cpus.load, seconds=seconds))

@@ -7,15 +7,15 @@ measured says why in its place.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 from tests.bench.dns.disturbing import Disturbances, Disturbed
 from tests.bench.dns.goals import LATENCY_MS, SIZE, Goal, goal_for
-from tests.bench.dns.measuring import Key, Measured
 from tests.bench.dns.peers import OURS
-from tests.bench.dns.samples import Summary, summarise_samples
-from tests.bench.kit.figures import Spread, ratio, spread
+from tests.bench.dns.samples import Sample, Summary, summarise_samples
+from tests.bench.kit.figures import Spread, format_spread, ratio, spread
+from tests.bench.kit.rounds import Key, Measured
 from tests.kit.grid import format_grid
 
 HEAD: Final = (
@@ -55,7 +55,7 @@ class Row:
     swaps: int | None = None
 
 
-def make_rows(measured: Measured, disturbed: Disturbances) -> list[Row]:
+def make_rows(measured: Measured[Sample], disturbed: Disturbances) -> list[Row]:
     """All rows, in the order in which they were measured."""
     summaries = {key: summarise_samples(samples) for key, samples in measured.samples.items() if samples}
     rows = [_make_row(key, summaries, measured.faults.get(key, "")) for key in measured.samples]
@@ -140,8 +140,18 @@ def _cells(row: Row) -> tuple[str, ...]:
         row.server,
         _thousands(qps),
         f"({qps.low / 1000:.1f}-{qps.high / 1000:.1f} k)" if qps else "",
-        *(_figure(cpu, ".2f"), _figure(user, ".2f"), _figure(row.busy, ".0%"), _figure(row.queued, ".0%"), _lost(row)),
-        *(_figure(row.p50_ms, ".2f"), _figure(row.p99_ms, ".2f"), f"{row.worst_ms.high:.2f}" if row.worst_ms else ""),
+        *(
+            format_spread(cpu, ".2f"),
+            format_spread(user, ".2f"),
+            format_spread(row.busy, ".0%"),
+            format_spread(row.queued, ".0%"),
+            _lost(row),
+        ),
+        *(
+            format_spread(row.p50_ms, ".2f"),
+            format_spread(row.p99_ms, ".2f"),
+            f"{row.worst_ms.high:.2f}" if row.worst_ms else "",
+        ),
         f"{row.qps_ratio:.2f}" if row.qps_ratio else "",
         f"{row.cpu_ratio:.2f}" if row.cpu_ratio else "",
         "not measured" if row.fault else row.goal,
@@ -153,14 +163,5 @@ def _thousands(value: Spread | None) -> str:
     return f"{value.median / 1000:.1f} k" if value else ""
 
 
-def _figure(value: Spread | None, form: str) -> str:
-    return format(value.median, form) if value else ""
-
-
 def _lost(row: Row) -> str:
     return f"{row.lost}" + (f"+{row.errors} bad" if row.errors else "")
-
-
-def to_json(rows: Sequence[Row], **head: Any) -> dict[str, Any]:
-    """What is written to a file: how it was measured, and the rows with all their figures."""
-    return {**head, "rows": [asdict(row) for row in rows]}

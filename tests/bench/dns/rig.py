@@ -6,17 +6,13 @@ with, and ended with the rig.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from subprocess import Popen
-from typing import Final, Self
+from typing import Final
 
-from tests.bench.dns.checking import CannotServe, find_fault_at, wait_right
+from tests.bench.dns.checking import find_fault_at, wait_right
 from tests.bench.dns.configs import Site
 from tests.bench.dns.peers import UPSTREAM, Peer, find_peer
 from tests.bench.dns.workloads import (
@@ -29,45 +25,24 @@ from tests.bench.dns.workloads import (
     make_zone,
 )
 from tests.bench.kit.cpus import Cpus
-from tests.kit.launched import launched
+from tests.bench.kit.faults import CannotServe
+from tests.bench.kit.loads import log_end
+from tests.bench.kit.rig import BaseRig, Server
 from tests.kit.ports import free_port
 
 _CHECKED: Final = 5
-_LOG_END: Final = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
-    """A server that runs."""
+class Rig(BaseRig):
+    """The servers and zones of one run."""
 
-    port: int
-    process: Popen[bytes]
-    folder: Path
-    log: Path
-
-    @property
-    def session(self) -> int:
-        """What its clock is read by."""
-        return self.process.pid
-
-
-class Rig:
-    """A context manager that owns a temporary folder and all servers."""
+    NAME = "dns"
 
     def __init__(self, *, cpus: Cpus) -> None:
-        self.cpus = cpus
-        self._stack = ExitStack()
+        super().__init__(cpus=cpus)
         self._servers: dict[tuple[str, str], Server] = {}
         self._questions: dict[str, list[Question]] = {}
         self._zones: dict[str, Zone] = {}
-
-    def __enter__(self) -> Self:
-        self.folder = Path(tempfile.mkdtemp(prefix="bench-dns-"))
-        self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
 
     def zone(self, name: str) -> Zone:
         """A zone, made once."""
@@ -109,21 +84,17 @@ class Rig:
         """A fresh server, checked, which ends with `stack`. Raises CannotServe."""
         site = self._make_site(peer, self.zone(workload.zone), upstream)
         setup = peer.setup(site)
-        for name, content in setup.files.items():
-            (site.folder / name).write_text(content)
-        log = site.folder / "log"
-        process = stack.enter_context(
-            launched(
-                setup.command,
-                log=log,
-                # An upstream runs where the load is made, and so takes nothing from the server before it.
-                cpus=self.cpus.load if peer is UPSTREAM else self.cpus.server,
-                folder=site.folder,
-                environment=setup.environment,
-                open_files=open_files,
-            )
+        server = self.launch(
+            setup.command,
+            port=site.port,
+            folder=site.folder,
+            # An upstream runs where the load is made, and so takes nothing from the server before it.
+            cpus=self.cpus.load if peer is UPSTREAM else self.cpus.server,
+            stack=stack,
+            files=setup.files,
+            environment=setup.environment,
+            open_files=open_files,
         )
-        server = Server(site.port, process, site.folder, log)
         self._check(peer, server, workload)
         return server
 
@@ -133,9 +104,7 @@ class Rig:
             raise CannotServe(f"{peer.program} is not installed")
         if zone.forwarded:
             upstream = self.server(UPSTREAM, BEHIND_FORWARD).port
-        prefix = f"{peer.label.replace(' ', '-')}-{zone.name}-"
-        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=self.folder))
-        return Site(program, folder, free_port(), zone, upstream)
+        return Site(program, self.make_folder(peer.label + zone.name), free_port(), zone, upstream)
 
     def _check(self, peer: Peer, server: Server, workload: Workload) -> None:
         for asked in self.questions(workload)[:_CHECKED]:
@@ -143,5 +112,4 @@ class Rig:
             try:
                 wait_right(server.process, find)
             except CannotServe as error:
-                end = " ".join(server.log.read_text(errors="replace")[-_LOG_END:].split())
-                raise CannotServe(f"{error}; its log ends: {end}" if end else str(error)) from None
+                raise CannotServe(f"{error}{log_end(server.log)}") from None

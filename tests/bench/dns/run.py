@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from tests.bench.dns.checking import CannotServe
 from tests.bench.dns.disturbing import Disturbance, disturb_rounds
-from tests.bench.dns.dnsperf import BadReport
-from tests.bench.dns.measuring import count_steps, measure_rounds
+from tests.bench.dns.measuring import measure_all, pairs_of
 from tests.bench.dns.peers import OURS
 from tests.bench.dns.profiling import profile
 from tests.bench.dns.report import Row, make_rows
 from tests.bench.dns.rig import Rig
 from tests.bench.dns.workloads import Workload
 from tests.bench.kit.cpus import split_cpus
+from tests.bench.kit.profiling import make_profiles
+from tests.bench.kit.rounds import count_steps
 from tests.kit.progress import Progress
 
 
@@ -49,30 +50,16 @@ def run_bench(options: Options, *, dnsperf: str) -> Found:
     cpus = split_cpus(os.sched_getaffinity(0), pin=options.pin)
     rounds, seconds = options.rounds, options.seconds
     profiled = options.workloads if options.profile else ()
-    steps = count_steps(options.workloads, rounds=rounds) + len(options.disturbances) * rounds + len(profiled)
-    progress = Progress(steps)
+    pairs = pairs_of(options.workloads)
+    progress = Progress(count_steps(pairs, rounds=rounds) + len(options.disturbances) * rounds + len(profiled))
     try:
         with Rig(cpus=cpus) as rig:
-            measured = measure_rounds(
-                rig, options.workloads, dnsperf=dnsperf, rounds=rounds, seconds=seconds, progress=progress
-            )
-        # The others' servers have ended: they cannot be what disturbs.
+            measured = measure_all(rig, pairs, dnsperf=dnsperf, rounds=rounds, seconds=seconds, progress=progress)
+        # The others' servers have ended, and cannot disturb.
         with Rig(cpus=cpus) as rig:
             disturbed = disturb_rounds(rig, options.disturbances, rounds=rounds, seconds=seconds, progress=progress)
-            profiles = _make_profiles(rig, profiled, dnsperf=dnsperf, seconds=seconds, progress=progress)
+            take = partial(profile, rig, dnsperf=dnsperf, seconds=seconds)
+            profiles = make_profiles(profiled, take, progress=progress)
     finally:
         progress.finish()
     return Found(make_rows(measured, disturbed), profiles)
-
-
-def _make_profiles(
-    rig: Rig, workloads: Sequence[Workload], *, dnsperf: str, seconds: float, progress: Progress
-) -> list[str]:
-    profiles = []
-    for workload in workloads:
-        progress.step(f"profile of {workload.name}")
-        try:
-            profiles.append(profile(rig, workload, dnsperf=dnsperf, seconds=seconds))
-        except (CannotServe, BadReport) as error:
-            progress.note(f"{workload.name} has no profile: {error}")
-    return profiles

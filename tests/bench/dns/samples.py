@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from tests.bench.dns.dnsperf import Report
 from tests.bench.dns.prober import Probe
 from tests.bench.kit.clock import CpuTime
-from tests.bench.kit.figures import Spread, spread
+from tests.bench.kit.figures import Spread, spread_over
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +56,7 @@ class Summary:
 
 def summarise_samples(samples: Sequence[Sample]) -> Summary:
     """Medians over rounds, and counts over all of them."""
-
-    def over(figure: Callable[[Sample], float | None]) -> Spread | None:
-        return spread([value for value in map(figure, samples) if value is not None])
-
+    over = partial(spread_over, samples)
     return Summary(
         qps=over(lambda sample: sample.report.qps),
         cpu_us=over(lambda sample: sample.cpu_us),

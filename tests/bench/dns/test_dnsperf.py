@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.dns.dnsperf import BadReport, Report, make_command, parse_report
+from tests.bench.dns.dnsperf import Report, make_command, parse_report
+from tests.bench.kit.faults import BadReport
 
 REPORT = """\
 DNS Performance Testing Tool

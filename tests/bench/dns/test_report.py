@@ -7,13 +7,14 @@ import pytest
 from tests.bench.dns.disturbing import Disturbances, Disturbed
 from tests.bench.dns.dnsperf import Report
 from tests.bench.dns.goals import Goal, goal_for
-from tests.bench.dns.measuring import Measured
 from tests.bench.dns.peers import PEERS
 from tests.bench.dns.prober import Probe
-from tests.bench.dns.report import Row, format_table, make_rows, to_json
+from tests.bench.dns.report import Row, format_table, make_rows
 from tests.bench.dns.samples import Sample, summarise_samples
 from tests.bench.dns.workloads import WORKLOADS
 from tests.bench.kit.clock import CpuTime
+from tests.bench.kit.figures import rows_to_json
+from tests.bench.kit.rounds import Measured
 
 PROBE = Probe(1000, 0, 0, 0.1, 0.4, 1.5)
 NO_DISTURBANCE = Disturbances()
@@ -98,7 +99,7 @@ def test_a_disturbance_is_judged_by_the_median_p99_and_shows_the_worst_of_all() 
 
 def test_everything_is_in_the_json() -> None:
     rows = make_rows(Measured({("table", "ours"): [sample(100, 5)]}), NO_DISTURBANCE)
-    content = json.loads(json.dumps(to_json(rows, rounds=1)))
+    content = json.loads(json.dumps(rows_to_json(rows, rounds=1)))
     assert content["rounds"] == 1
     assert content["rows"][0]["summary"]["qps"] == {"median": 100, "low": 100, "high": 100}
 

@@ -12,11 +12,10 @@ from typing import Any, Final
 import click
 
 from sidecar.cli.options import Command, StartError
-from sidecar.cli.program import INTERRUPTED
 from tests.bench.faults.measuring import FAULTS
 from tests.bench.faults.report import format_table, to_json
 from tests.bench.faults.run import Options, run_bench
-from tests.bench.kit.command import COULD_NOT, demand, ending_on_sigterm, look_around, write_json
+from tests.bench.kit.command import COULD_NOT, demand, interruptible, look_around, write_json
 
 _PEERS: Final = {"newest": "coredns", "oldest": "coredns-old"}
 _FAULTS: Final = "\n".join(f"  {fault.name:<12} {fault.about}" for fault in FAULTS)
@@ -53,11 +52,8 @@ def main(json_file: Path, **values: Any) -> None:
     options = make_options(**values)
     demand(*options.peers, "nsd")
     surroundings = look_around()
-    try:
-        with ending_on_sigterm():
-            rows = run_bench(options)
-    except KeyboardInterrupt:
-        raise SystemExit(INTERRUPTED) from None
+    with interruptible():
+        rows = run_bench(options)
     click.echo(format_table(rows), nl=False)
     how = {"rounds": options.rounds, "rate": options.rate, "seconds": options.seconds, "forward": options.forward}
     write_json(json_file, to_json(rows, **how, **surroundings))

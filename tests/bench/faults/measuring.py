@@ -6,8 +6,6 @@ clock; so a figure is about the questions that were asked between two moments, h
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -15,14 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.bench.dns.checking import CannotServe
 from tests.bench.faults.asking import PATIENCE, Asked, parse_asked
 from tests.bench.faults.scene import Scene, running_scene
-from tests.kit.launched import ROOT, launched
+from tests.bench.kit.loads import SPARE_SECONDS, read_report, running_module, wait_ended
 
 _LEAD_SECONDS: Final = 3.0
 _AFTER_SECONDS: Final = 6.0
-_SPARE_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,32 +56,21 @@ class Round:
 def measure(
     folder: Path, fault: Fault, *, peer: str, options: Sequence[str], rate: float, lasting: float, cpus: Sequence[int]
 ) -> Round:
-    """Play one fault. Raises CannotServe."""
+    """Play one fault. Raises CannotServe, BadReport."""
     seconds = _LEAD_SECONDS + lasting + _AFTER_SECONDS
     with running_scene(folder, peer=peer, options=options) as scene:
         log = folder / "asked"
-        arguments = ["127.0.0.1", str(scene.coredns.port), str(rate), str(seconds)]
-        command = [sys.executable, "-m", "tests.bench.faults.asking", *arguments]
-        with launched(command, log=log, cpus=cpus, folder=ROOT) as asking:
+        arguments = ("127.0.0.1", scene.coredns.port, rate, seconds)
+        with running_module("tests.bench.faults.asking", *arguments, log=log, cpus=cpus) as asking:
             dropped = _read_dropped()
             time.sleep(_LEAD_SECONDS)
             begun = time.monotonic()
             with fault.block(scene):
                 time.sleep(max(0.0, begun + lasting - time.monotonic()))
             ended = time.monotonic()
-            _wait(asking, seconds + PATIENCE + _SPARE_SECONDS)
+            wait_ended(asking, seconds + PATIENCE + SPARE_SECONDS, log=log)
         resident, dropped = _read_peak(scene.coredns.process.pid), _read_dropped() - dropped
-    try:
-        return Round(parse_asked(log.read_text()), begun, ended, resident, dropped)
-    except ValueError:
-        raise CannotServe(f"the questions failed: {log.read_text()[-300:]!r}") from None
-
-
-def _wait(asking: subprocess.Popen[bytes], seconds: float) -> None:
-    try:
-        asking.wait(seconds)
-    except subprocess.TimeoutExpired:
-        raise CannotServe("the questions did not end") from None
+    return Round(read_report(log, parse_asked), begun, ended, resident, dropped)
 
 
 def _read_peak(pid: int) -> float:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.bench.dns.checking import CannotServe
 from tests.bench.faults.measuring import Fault, Round, measure
 from tests.bench.faults.outcome import judge
 from tests.bench.faults.report import Row
 from tests.bench.faults.scene import RELAY
 from tests.bench.kit.cpus import split_cpus
+from tests.bench.kit.faults import BadReport, CannotServe
 from tests.kit.coredns import coredns_version
 from tests.kit.processes import StartFailed
 from tests.kit.progress import Progress
@@ -58,7 +58,7 @@ def _measure(options: Options, peer: str, version: str, fault: Fault) -> Row:
     for _ in range(_TRIES):
         try:
             tries.append(_play(options, peer, fault))
-        except (CannotServe, StartFailed) as error:
+        except (BadReport, CannotServe, StartFailed) as error:
             return Row(version, fault.name, None, trouble=str(error))
         if not tries[-1].dropped:
             break

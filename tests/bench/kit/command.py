@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -15,6 +15,7 @@ from typing import Any, Final
 import click
 
 from sidecar.cli.options import StartError
+from sidecar.cli.program import INTERRUPTED
 from tests.kit.programs import find_program
 
 COULD_NOT: Final = 3
@@ -37,6 +38,26 @@ def demand(*peers: str, root: bool = False) -> None:
         raise StartError(f"not installed: {', '.join(missing)} (`make peers` brings them)", status=COULD_NOT)
     if root and os.geteuid() != 0:
         raise StartError("network namespaces take root", status=COULD_NOT)
+
+
+def tell_missing(missing: Sequence[str]) -> None:
+    """Report peers that are not installed. Raises StartError if REQUIRE_PEERS is 1."""
+    if not missing:
+        return
+    text = f"not installed and excluded: {', '.join(missing)} (`make peers` brings them)"
+    if os.environ.get("REQUIRE_PEERS") == "1":
+        raise StartError(text, status=COULD_NOT)
+    click.echo(text, err=True)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl-C and SIGTERM end all servers in order, and then the command."""
+    try:
+        with ending_on_sigterm():
+            yield
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
+
+Sample = TypeVar("Sample")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +42,23 @@ def percentile(values: Sequence[float], share: float) -> float | None:
     if not values:
         return None
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
+
+
+def spread_over(samples: Sequence[Sample], figure: Callable[[Sample], float | None]) -> Spread | None:
+    """The spread of one figure over several samples, those without the figure aside."""
+    return spread([value for value in map(figure, samples) if value is not None])
+
+
+def format_spread(value: Spread | None, form: str, factor: float = 1) -> str:
+    """The median as text; empty for a figure that was not measured."""
+    return format(value.median * factor, form) if value else ""
+
+
+def format_reached(reached: bool | None) -> str:
+    """Whether a goal was reached; a question mark is for a figure that was not measured."""
+    return {None: "?", True: "yes", False: "NO"}[reached]
+
+
+def rows_to_json(rows: Sequence[Any], **head: Any) -> dict[str, Any]:
+    """The content of a file: how it was measured, and the rows, which are dataclasses, with all their figures."""
+    return {**head, "rows": [asdict(row) for row in rows]}

@@ -8,22 +8,26 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
 
 from sidecar.cli.options import Command, StartError
-from sidecar.cli.program import INTERRUPTED
-from tests.bench.kit.command import COULD_NOT, ending_on_sigterm, look_around, write_json
+from tests.bench.kit.command import COULD_NOT, interruptible, look_around, tell_missing, write_json
 from tests.bench.kit.cpus import split_cpus
+from tests.bench.kit.figures import rows_to_json
+from tests.bench.kit.profiling import make_profiles
+from tests.bench.kit.rounds import Measured, count_steps
 from tests.bench.relay.interpreters import CannotUse, describe, find_optimised, prepare
-from tests.bench.relay.measuring import Measured, Plan, count_steps, measure_rounds
+from tests.bench.relay.measuring import Plan, measure_all, pairs_of
 from tests.bench.relay.network import describe_network, enter_own_network
 from tests.bench.relay.peers import OURS, PEERS, Peer, missing_peers, ours_with, peers_for
-from tests.bench.relay.profiling import make_profiles
-from tests.bench.relay.report import format_others, format_table, make_rows, to_json
+from tests.bench.relay.profiling import profile as profile_workload
+from tests.bench.relay.report import format_others, format_table, make_rows
 from tests.bench.relay.rig import Rig
-from tests.bench.relay.workloads import WORKLOADS, Workload
+from tests.bench.relay.samples import Sample
+from tests.bench.relay.workloads import WORKLOADS, Kind, Workload
 from tests.kit.programs import find_program
 from tests.kit.progress import Progress
 
@@ -94,16 +98,14 @@ def main(
     """Measure `proxy` side by side with other relays."""
     if own_network:
         enter_own_network(MODULE)
-    missing = _tell_missing()
+    missing = [*missing_peers(), *(["wrk"] if find_program("wrk") is None else [])]
+    tell_missing(missing)
     surroundings = look_around()
     chosen = choose(workload, long=long)
     more = _other_pythons(python)
     plan = [(each, peers_for(each, relay, more=more)) for each in chosen]
-    try:
-        with ending_on_sigterm():
-            measured, profiles = _run(plan, rounds=rounds, seconds=seconds, pin=pin, profile=profile)
-    except KeyboardInterrupt:
-        raise SystemExit(INTERRUPTED) from None
+    with interruptible():
+        measured, profiles = _run(plan, rounds=rounds, seconds=seconds, pin=pin, profiling=profile)
     rows = make_rows(chosen, measured)
     others = {peer.label: make_rows(chosen, measured, ours=peer.label) for peer in more}
     network = describe_network()
@@ -118,20 +120,20 @@ def main(
         nl=False,
     )
     how = {"rounds": rounds, "seconds": seconds, "pinned": pin, "missing": missing, "network": network}
-    with_other_pythons = {label: to_json(each)["rows"] for label, each in others.items()}
-    write_json(json_file, to_json(rows, **how, **surroundings, with_other_pythons=with_other_pythons))
+    with_other_pythons = {label: rows_to_json(each)["rows"] for label, each in others.items()}
+    write_json(json_file, rows_to_json(rows, **how, **surroundings, with_other_pythons=with_other_pythons))
     if (not relay or OURS in relay) and not any(row.relay == OURS and row.summary for row in rows):
         raise StartError("nothing of ours was measured", status=COULD_NOT)
 
 
-def _run(plan: Plan, *, rounds: int, seconds: float, pin: bool, profile: bool) -> tuple[Measured, list[str]]:
+def _run(plan: Plan, *, rounds: int, seconds: float, pin: bool, profiling: bool) -> tuple[Measured[Sample], list[str]]:
     cpus = split_cpus(os.sched_getaffinity(0), pin=pin)
-    profiled = [workload for workload, _ in plan] if profile else []
-    progress = Progress(count_steps(plan, rounds=rounds) + len(profiled))
+    profiled = [workload for workload, _ in plan if profiling and workload.kind is not Kind.IDLE]
+    progress = Progress(count_steps(pairs_of(plan), rounds=rounds) + len(profiled))
     try:
         with Rig(cpus=cpus) as rig:
-            measured = measure_rounds(rig, plan, rounds=rounds, seconds=seconds, progress=progress)
-            return measured, make_profiles(rig, profiled, seconds=seconds, progress=progress)
+            measured = measure_all(rig, plan, rounds=rounds, seconds=seconds, progress=progress)
+            return measured, make_profiles(profiled, partial(profile_workload, rig, seconds=seconds), progress=progress)
     finally:
         progress.finish()
 
@@ -151,18 +153,6 @@ def _other_pythons(named: Sequence[str]) -> list[Peer]:
                 raise StartError(f"--python: {error}", status=COULD_NOT) from None
             click.echo(f"left out: {error}", err=True)
     return peers
-
-
-def _tell_missing() -> list[str]:
-    missing = missing_peers()
-    if find_program("wrk") is None:
-        missing.append("wrk")
-    if missing:
-        text = f"not installed and left out: {', '.join(missing)} (`make peers` brings them)"
-        if os.environ.get("REQUIRE_PEERS") == "1":
-            raise StartError(text, status=COULD_NOT)
-        click.echo(text, err=True)
-    return missing
 
 
 if __name__ == "__main__":

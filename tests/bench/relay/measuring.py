@@ -1,109 +1,64 @@
-"""Rounds: every relay under every workload, one after the other, then all again.
+"""One sample of one relay under one workload, by the kind of the workload.
 
-The law: round robin, so that what else the machine does strikes all relays alike. Where it took the processor from a
-relay, that round is measured again, whatever its figure was. A fault of one relay ends its measurement alone.
+The law: all relays of a workload are measured in turn, so that other work of the machine strikes all alike.
 """
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from tests.bench.kit.clock import CpuTime, read_clock
+from tests.bench.kit.faults import CannotServe
+from tests.bench.kit.loads import Report, module_command, read_report, run_load, running_module
+from tests.bench.kit.rig import Server
+from tests.bench.kit.rounds import Measured, measure_quietly, measure_rounds
 from tests.bench.relay import asking, bulk, crowd
 from tests.bench.relay.peers import Peer
-from tests.bench.relay.rig import CannotServe, Rig, Server
+from tests.bench.relay.rig import Rig
 from tests.bench.relay.samples import Sample
 from tests.bench.relay.workloads import Kind, Workload
-from tests.bench.relay.wrk import BadReport, run_wrk
-from tests.kit.launched import ROOT, launched
+from tests.bench.relay.wrk import run_wrk
 from tests.kit.programs import find_program
 from tests.kit.progress import Progress
 
 _WARM_UP_SECONDS: Final = 1.0
 _SPARE_SECONDS: Final = 60.0
-_NOISY: Final = 0.1
-"""The share of the time in the queue above which a round says more about the machine than about the relay."""
-_TRIES: Final = 3
 _GB: Final = 1e9
 _ACCEPTABLE_ERRORS: Final = 0.001
 
-Key = tuple[str, str]
-"""The names of a workload and a relay."""
-
-
-@dataclass(slots=True)
-class Measured:
-    """What came out, in the order of the workloads."""
-
-    samples: dict[Key, list[Sample]]
-    faults: dict[Key, str] = field(default_factory=dict)
-    """Why a relay was not measured (any more)."""
-
-
 Plan = Sequence[tuple[Workload, Sequence[Peer]]]
-"""Which relays are measured under which workload."""
+"""The relays that are measured under each workload."""
 
 
-def count_steps(plan: Plan, *, rounds: int) -> int:
-    """How often measure_rounds steps: a start with its warm-up and some rounds, each relay and workload."""
-    return sum(len(peers) for _, peers in plan) * (1 + rounds)
+def pairs_of(plan: Plan) -> list[tuple[Workload, Peer]]:
+    """All measurements of a plan."""
+    return [(workload, peer) for workload, peers in plan for peer in peers]
 
 
-def measure_rounds(
-    rig: Rig,
-    plan: Plan,
-    *,
-    rounds: int,
-    seconds: float,
-    progress: Progress,
-) -> Measured:
+def measure_all(rig: Rig, plan: Plan, *, rounds: int, seconds: float, progress: Progress) -> Measured[Sample]:
     """Start and warm up all relays, then measure them in rounds, a workload at a time."""
-    measured = Measured({})
-    for workload, peers in plan:
-        measured.samples.update({(workload.name, peer.label): [] for peer in peers})
-        for turn in range(rounds + 1):
-            for peer in peers:
-                progress.step(f"{workload.name}: {peer.label}, {f'round {turn}' if turn else 'start and warm-up'}")
-                _measure_into(measured, rig, workload, peer, turn=turn, seconds=seconds, progress=progress)
-    return measured
 
-
-def _measure_into(
-    measured: Measured, rig: Rig, workload: Workload, peer: Peer, *, turn: int, seconds: float, progress: Progress
-) -> None:
-    key = workload.name, peer.label
-    if key in measured.faults:
-        return
-    try:
-        if turn:
-            measured.samples[key].append(_measure_quietly(rig, workload, peer, seconds=seconds))
-        elif workload.kind is not Kind.IDLE:
+    def warm_up(workload: Workload, peer: Peer) -> None:
+        if workload.kind is not Kind.IDLE:
             measure(rig, workload, peer, seconds=min(_WARM_UP_SECONDS, seconds))
-    except (CannotServe, BadReport) as error:
-        progress.note(f"{workload.name}: {peer.label} is not measured: {error}")
-        measured.faults[key] = str(error)
 
+    def take(workload: Workload, peer: Peer) -> Sample:
+        return measure_quietly(lambda: measure(rig, workload, peer, seconds=seconds), _disturbed)
 
-def _measure_quietly(rig: Rig, workload: Workload, peer: Peer, *, seconds: float) -> Sample:
-    """The first of a few tries that the machine left alone, or the one that it disturbed least."""
-    tries: list[Sample] = []
-    for _ in range(_TRIES):
-        tries.append(measure(rig, workload, peer, seconds=seconds))
-        if _disturbed(tries[-1]) <= _NOISY or workload.kind is Kind.IDLE:
-            break
-    return min(tries, key=_disturbed)
+    measured: Measured[Sample] = Measured()
+    for one in plan:
+        measure_rounds(measured, pairs_of([one]), warm_up=warm_up, measure=take, rounds=rounds, progress=progress)
+    return measured
 
 
 def _disturbed(sample: Sample) -> float:
     """The share of a sample that says more about the machine than about the relay."""
-    # Requests that were held up are left out already.
+    # Requests that were held up are excluded already; idle connections have no time in the queue.
     return 0.0 if sample.held_up is not None else sample.queued or 0.0
 
 
@@ -115,11 +70,7 @@ def measure(rig: Rig, workload: Workload, peer: Peer, *, seconds: float) -> Samp
     before = read_clocks(server)
     sample = load(rig, workload, server, seconds)
     cpu = read_clocks(server) - before
-    return sample if peer.setup is None else _with_cpu(sample, cpu)
-
-
-def _with_cpu(sample: Sample, cpu: CpuTime) -> Sample:
-    return replace(sample, cpu=cpu)
+    return sample if peer.setup is None else replace(sample, cpu=cpu)
 
 
 def read_clocks(server: Server) -> CpuTime:
@@ -154,38 +105,25 @@ def load(rig: Rig, workload: Workload, server: Server, seconds: float) -> Sample
 
 def _load_bulk(rig: Rig, workload: Workload, server: Server, seconds: float) -> Sample:
     what = "upload" if workload.upload else "download"
-    arguments = ("ask", str(server.port), what, str(workload.size), str(seconds))
-    text = _run(rig, bulk.__name__, arguments, server.folder / "bulk.log", seconds)
-    try:
-        transfers = bulk.parse_transfers(text)
-    except (ValueError, TypeError):
-        raise BadReport(f"the {what} failed: {text[-300:]!r}") from None
+    command = module_command(bulk.__name__, "ask", server.port, what, workload.size, seconds)
+    transfers = _run(rig, command, server.folder / "bulk.log", seconds, bulk.parse_transfers)
     return Sample(transfers.octets / _GB, transfers.seconds)
 
 
 def _load_asking(rig: Rig, workload: Workload, server: Server, seconds: float) -> Sample:
     how = "keep" if workload.keep_alive else "new"
-    processes = [str(one.process.pid) for one in (server, rig.nginx())]
-    log = server.folder / "asking.log"
-    text = _run(rig, asking.__name__, (str(server.port), str(seconds), how, *processes), log, seconds)
-    try:
-        answers = asking.parse_answers(text)
-    except (ValueError, TypeError):
-        raise BadReport(f"the requests failed: {text[-300:]!r}") from None
+    processes = [one.process.pid for one in (server, rig.nginx())]
+    command = module_command(asking.__name__, server.port, seconds, how, *processes)
+    answers = _run(rig, command, server.folder / "asking.log", seconds, asking.parse_answers)
     held_up = answers.held_up / answers.requests
     return Sample(
         answers.requests, answers.seconds, None, answers.p50_ms, answers.p99_ms, answers.longest_ms, held_up=held_up
     )
 
 
-def _run(rig: Rig, module: str, arguments: Sequence[str], log: Path, seconds: float) -> str:
-    command = [sys.executable, "-m", module, *arguments]
-    with launched(command, log=log, cpus=rig.cpus.load, folder=ROOT) as process:
-        try:
-            process.wait(seconds + _SPARE_SECONDS)
-        except subprocess.TimeoutExpired:
-            raise BadReport(f"{module} did not end") from None
-    return log.read_text()
+def _run(rig: Rig, command: Sequence[str], log: Path, seconds: float, parse: Callable[[str], Report]) -> Report:
+    run_load(command, log=log, cpus=rig.cpus.load, seconds=seconds, spare=_SPARE_SECONDS)
+    return read_report(log, parse)
 
 
 def _measure_idle(rig: Rig, workload: Workload, peer: Peer) -> Sample:
@@ -194,9 +132,9 @@ def _measure_idle(rig: Rig, workload: Workload, peer: Peer) -> Sample:
         server = rig.start(peer, workload, stack=stack)
         before = resident_kib(server.process.pid)
         log = server.folder / "crowd.log"
-        command = [sys.executable, "-m", crowd.__name__, str(server.port), str(workload.size)]
         begun = time.monotonic()
-        process = stack.enter_context(launched(command, log=log, cpus=rig.cpus.load, folder=ROOT))
+        clients = running_module(crowd.__name__, server.port, workload.size, log=log, cpus=rig.cpus.load)
+        process = stack.enter_context(clients)
         while crowd.READY not in log.read_text():
             if process.poll() is not None or time.monotonic() - begun > _SPARE_SECONDS:
                 raise CannotServe(f"the clients are not all there; their log ends: {log.read_text()[-300:]!r}")

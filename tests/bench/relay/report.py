@@ -7,14 +7,14 @@ measured says why in its place.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field
+from typing import Final
 
-from tests.bench.kit.figures import Spread, ratio
+from tests.bench.kit.figures import Spread, format_reached, format_spread, ratio
+from tests.bench.kit.rounds import Measured
 from tests.bench.relay.goals import Goal, goals_for
-from tests.bench.relay.measuring import Measured
 from tests.bench.relay.peers import DIRECT, OURS
-from tests.bench.relay.samples import Summary, summarise_samples
+from tests.bench.relay.samples import Sample, Summary, summarise_samples
 from tests.bench.relay.workloads import Kind, Workload
 from tests.kit.grid import format_grid
 
@@ -67,7 +67,7 @@ class Row:
     fault: str = ""
 
 
-def make_rows(workloads: Sequence[Workload], measured: Measured, *, ours: str = OURS) -> list[Row]:
+def make_rows(workloads: Sequence[Workload], measured: Measured[Sample], *, ours: str = OURS) -> list[Row]:
     """All rows, in the order in which they were measured, compared with the relay that counts as ours."""
     kinds = {workload.name: workload.kind for workload in workloads}
     summaries = {key: summarise_samples(samples) for key, samples in measured.samples.items() if samples}
@@ -144,7 +144,7 @@ def format_others(others: Mapping[str, Sequence[Row]]) -> str:
 
 def _verdict(row: Row) -> tuple[str, str]:
     goal = "not measured" if row.fault else ", ".join(row.goals)
-    return goal, ", ".join({None: "?", True: "yes", False: "NO"}[each] for each in row.reached)
+    return goal, ", ".join(map(format_reached, row.reached))
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -159,17 +159,17 @@ def _figures(row: Row) -> tuple[str, ...]:
     if summary is None:
         return ("",) * 12
     if row.kind is Kind.IDLE:
-        return ("",) * 10 + (_figure(summary.memory_kib, ".1f"), str(summary.errors))
+        return ("",) * 10 + (format_spread(summary.memory_kib, ".1f"), str(summary.errors))
     # GB to MB, and microseconds per GB to milliseconds per GB.
     rate, cpu = (1000, 0.001) if row.kind is Kind.BULK else (1, 1)
     form = ".0f" if row.kind is Kind.BULK else ".1f"
     return (
-        _figure(summary.rate, ",.0f", rate),
+        format_spread(summary.rate, ",.0f", rate),
         f"({summary.rate.low * rate:,.0f}-{summary.rate.high * rate:,.0f})" if summary.rate else "",
-        *(_figure(summary.cpu_us, form, cpu), _figure(summary.user_us, form, cpu)),
-        *(_figure(summary.busy, ".0%"), _figure(summary.queued, ".0%")),
+        *(format_spread(summary.cpu_us, form, cpu), format_spread(summary.user_us, form, cpu)),
+        *(format_spread(summary.busy, ".0%"), format_spread(summary.queued, ".0%")),
         *_latencies(row, summary),
-        *(_figure(summary.longest_ms, ".3f"), _figure(summary.held_up, ".0%")),
+        *(format_spread(summary.longest_ms, ".3f"), format_spread(summary.held_up, ".0%")),
         "",
         str(summary.errors),
     )
@@ -177,14 +177,5 @@ def _figures(row: Row) -> tuple[str, ...]:
 
 def _latencies(row: Row, summary: Summary) -> tuple[str, str]:
     if row.added_p50_ms is None or row.added_p99_ms is None or row.relay == DIRECT:
-        return _figure(summary.p50_ms, ".3f"), _figure(summary.p99_ms, ".3f")
+        return format_spread(summary.p50_ms, ".3f"), format_spread(summary.p99_ms, ".3f")
     return f"{row.added_p50_ms:+.3f}", f"{row.added_p99_ms:+.3f}"
-
-
-def _figure(value: Spread | None, form: str, factor: float = 1) -> str:
-    return format(value.median * factor, form) if value else ""
-
-
-def to_json(rows: Sequence[Row], **head: Any) -> dict[str, Any]:
-    """What is written to a file: how it was measured, and the rows with all their figures."""
-    return {**head, "rows": [asdict(row) for row in rows]}

@@ -6,68 +6,41 @@ rig. What is behind it runs where the load is made, and so takes nothing from th
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Final, Self
+from dataclasses import replace
+from typing import Final
 
 from tests.bench.kit.cpus import Cpus
+from tests.bench.kit.faults import CannotServe
+from tests.bench.kit.loads import log_end
+from tests.bench.kit.rig import BaseRig, Server
 from tests.bench.relay import bulk
-from tests.bench.relay.configs import BODY, OPEN_FILES, Site, setup_backend
+from tests.bench.relay.configs import BODY, OPEN_FILES, Setup, Site, setup_backend
 from tests.bench.relay.crowd import open_client
 from tests.bench.relay.peers import Peer, find_peer
 from tests.bench.relay.workloads import Kind, Workload
-from tests.kit.launched import ROOT, launched
+from tests.kit.launched import ROOT
 from tests.kit.ports import free_port
 from tests.kit.programs import find_program
 
 _START_SECONDS: Final = 30.0
-_LOG_END: Final = 300
 
 
-class CannotServe(Exception):
-    """A relay or what is behind it does not start, or does not work; the message says how."""
+class Rig(BaseRig):
+    """The relays of one run and the servers behind them."""
 
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """A process that listens."""
-
-    port: int
-    process: subprocess.Popen[bytes]
-    folder: Path
-
-    @property
-    def session(self) -> int:
-        """What its clock is read by."""
-        return self.process.pid
-
-
-class Rig:
-    """A context manager that owns a temporary folder and all processes."""
+    NAME = "relay"
 
     def __init__(self, *, cpus: Cpus) -> None:
-        self.cpus = cpus
-        self._stack = ExitStack()
+        super().__init__(cpus=cpus)
         self._relays: dict[tuple[str, bool, int], Server] = {}
         self._nginx: Server | None = None
         self._bulk: Server | None = None
         self.direct = 0
         """The port of nginx that wants no header, once it runs."""
-
-    def __enter__(self) -> Self:
-        self.folder = Path(tempfile.mkdtemp(prefix="bench-relay-"))
-        self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
 
     def relay(self, peer: Peer, workload: Workload) -> Server:
         """The relay to what a workload needs behind it, started once. Raises CannotServe."""
@@ -84,12 +57,10 @@ class Rig:
         program = find_peer(peer)
         if program is None:
             raise CannotServe(f"{peer.program} is not installed")
-        site = Site(program, self._make_folder(peer.label), free_port(), behind.port, workload.processes)
+        site = Site(program, self.make_folder(peer.label), free_port(), behind.port, workload.processes)
         setup = peer.setup(site)
         cpus = self.cpus.server if workload.processes == 1 else self.cpus.server | self.cpus.load
-        for name, content in setup.files.items():
-            (site.folder / name).write_text(content)
-        server = self._launch(setup.command, site, dict(setup.environment), cpus, stack)
+        server = self._start(setup, site, cpus, stack)
         check = check_bulk if workload.kind is Kind.BULK else check_request
         wait_right(server, check)
         return server
@@ -101,40 +72,33 @@ class Rig:
             if program is None:
                 raise CannotServe("nginx, which is to be behind it, is not installed")
             self.direct = free_port()
-            site = Site(program, self._make_folder("behind"), free_port(), self.direct)
+            site = Site(program, self.make_folder("behind"), free_port(), self.direct)
             setup = setup_backend(site)
-            for name, content in setup.files.items():
-                (site.folder / name).write_text(content)
-            server = self._launch(setup.command, site, {}, self.cpus.load, self._stack)
-            wait_right(Server(self.direct, server.process, server.folder), check_answer)
+            server = self._start(setup, site, self.cpus.load, self._stack)
+            wait_right(replace(server, port=self.direct), check_answer)
             self._nginx = server
         return self._nginx
 
     def bulk(self) -> Server:
         """The bulk server behind the relays, started once."""
         if self._bulk is None:
-            site = Site(sys.executable, self._make_folder("bulk"), free_port(), 0)
+            site = Site(sys.executable, self.make_folder("bulk"), free_port(), 0)
             command = (site.program, "-m", bulk.__name__, "serve", str(site.port))
-            self._bulk = self._launch(command, site, {"PYTHONPATH": str(ROOT)}, self.cpus.load, self._stack)
+            setup = Setup(command, environment={"PYTHONPATH": str(ROOT)})
+            self._bulk = self._start(setup, site, self.cpus.load, self._stack)
         return self._bulk
 
-    def _make_folder(self, label: str) -> Path:
-        return Path(tempfile.mkdtemp(prefix=f"{''.join(filter(str.isalnum, label))}-", dir=self.folder))
-
-    def _launch(
-        self, command: tuple[str, ...], site: Site, environment: dict[str, str], cpus: frozenset[int], stack: ExitStack
-    ) -> Server:
-        process = stack.enter_context(
-            launched(
-                command,
-                log=site.folder / "log",
-                cpus=cpus,
-                folder=site.folder,
-                environment=environment,
-                open_files=OPEN_FILES,
-            )
+    def _start(self, setup: Setup, site: Site, cpus: frozenset[int], stack: ExitStack) -> Server:
+        return self.launch(
+            setup.command,
+            port=site.port,
+            folder=site.folder,
+            cpus=cpus,
+            stack=stack,
+            files=setup.files,
+            environment=setup.environment,
+            open_files=OPEN_FILES,
         )
-        return Server(site.port, process, site.folder)
 
 
 def check_answer(port: int) -> None:
@@ -166,6 +130,5 @@ def wait_right(server: Server, check: Callable[[int], None]) -> None:
         except (OSError, bulk.Fault) as error:
             ended = server.process.poll() is not None
             if ended or time.monotonic() > deadline:
-                end = " ".join((server.folder / "log").read_text(errors="replace")[-_LOG_END:].split())
-                raise CannotServe(f"{error}; its log ends: {end}" if end else str(error)) from None
+                raise CannotServe(f"{error}{log_end(server.log)}") from None
         time.sleep(0.1)

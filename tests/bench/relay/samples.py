@@ -5,11 +5,12 @@ The law: a figure that a workload does not measure is None, never zero.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from tests.bench.kit.clock import CpuTime
-from tests.bench.kit.figures import Spread, spread
+from tests.bench.kit.figures import Spread, spread_over
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +76,7 @@ class Summary:
 
 def summarise_samples(samples: Sequence[Sample]) -> Summary:
     """Medians over rounds, and errors of all of them."""
-
-    def over(figure: Callable[[Sample], float | None]) -> Spread | None:
-        return spread([value for value in map(figure, samples) if value is not None])
-
+    over = partial(spread_over, samples)
     return Summary(
         rate=over(lambda sample: sample.rate),
         cpu_us=over(lambda sample: sample.cpu_us),

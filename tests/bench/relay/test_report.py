@@ -5,10 +5,11 @@ import json
 import pytest
 
 from tests.bench.kit.clock import CpuTime
+from tests.bench.kit.figures import rows_to_json
+from tests.bench.kit.rounds import Measured
 from tests.bench.relay.goals import Goal, goals_for
-from tests.bench.relay.measuring import Measured
 from tests.bench.relay.peers import DIRECT, GO, HAPROXY, HAPROXY_SPLICE, OURS
-from tests.bench.relay.report import HEAD, Row, format_others, format_table, make_rows, to_json
+from tests.bench.relay.report import HEAD, Row, format_others, format_table, make_rows
 from tests.bench.relay.samples import Sample, summarise_samples
 from tests.bench.relay.workloads import WORKLOADS, Kind
 
@@ -94,7 +95,7 @@ def test_a_relay_that_failed_stays_in_the_table_with_the_reason_below_it() -> No
 def test_every_row_has_every_column_and_all_is_in_the_json() -> None:
     rows = list(rows_of({("new", OURS): [requests(100)], ("idle", OURS): [Sample(1, 1.0, memory_kib=3)]}).values())
     assert all(heading in format_table(rows).splitlines()[0] for heading in HEAD)
-    content = json.loads(json.dumps(to_json(rows, rounds=1)))
+    content = json.loads(json.dumps(rows_to_json(rows, rounds=1)))
     assert content["rows"][0]["summary"]["cpu_us"]["median"] == pytest.approx(100)
 
 

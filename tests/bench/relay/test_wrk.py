@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.relay.wrk import SCRIPT, BadReport, Report, make_command, parse_report
+from tests.bench.kit.faults import BadReport
+from tests.bench.relay.wrk import SCRIPT, Report, make_command, parse_report
 
 LINE = 'report {"requests": 1200, "seconds": 1.500000, "errors": 3, "p50_ms": 0.2500, "p99_ms": 2.0000}'
 

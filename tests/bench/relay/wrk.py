@@ -6,13 +6,13 @@ The law: a script of ours writes the report, so that its figures are exact and i
 from __future__ import annotations
 
 import json
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from tests.bench.kit.cpus import Cpus
-from tests.kit.launched import launched
+from tests.bench.kit.faults import BadReport
+from tests.bench.kit.loads import run_load
 
 SCRIPT: Final = """\
 done = function(summary, latency, requests)
@@ -24,11 +24,6 @@ done = function(summary, latency, requests)
 end
 """
 _MARK: Final = "report "
-_SPARE_SECONDS: Final = 30
-
-
-class BadReport(Exception):
-    """A program that makes load did not report what we know how to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +66,4 @@ def run_wrk(
     command = make_command(
         program, port=port, connections=connections, seconds=seconds, keep_alive=keep_alive, script=script
     )
-    log = folder / "wrk.log"
-    with launched(command, log=log, cpus=cpus.load, open_files=4096) as process:
-        try:
-            process.wait(seconds + _SPARE_SECONDS)
-        except subprocess.TimeoutExpired:
-            raise BadReport(f"wrk did not end within {_SPARE_SECONDS} s of its time") from None
-    return parse_report(log.read_text())
+    return parse_report(run_load(command, log=folder / "wrk.log", cpus=cpus.load, seconds=seconds, open_files=4096))

@@ -12,8 +12,7 @@ from typing import Any
 import click
 
 from sidecar.cli.options import Command, StartError
-from sidecar.cli.program import INTERRUPTED
-from tests.bench.kit.command import COULD_NOT, demand, ending_on_sigterm, look_around, write_json
+from tests.bench.kit.command import COULD_NOT, demand, interruptible, look_around, write_json
 from tests.bench.sync.filling import MOST
 from tests.bench.sync.measuring import MEASUREMENTS
 from tests.bench.sync.report import SIZES, format_table, to_json
@@ -79,10 +78,8 @@ def main(json_file: Path, **values: Any) -> None:
 
 def _run(options: Options) -> Found:
     try:
-        with ending_on_sigterm():
+        with interruptible():
             return run_bench(options)
-    except KeyboardInterrupt:
-        raise SystemExit(INTERRUPTED) from None
     except StartFailed as error:
         raise StartError(f"the API server: {error}", status=COULD_NOT) from error
 

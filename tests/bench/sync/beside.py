@@ -6,21 +6,19 @@ The law: on the processors of the load, and ended with the block.
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
-from tests.bench.dns.checking import CannotServe, find_fault_at
-from tests.bench.dns.dnsperf import BadReport
+from tests.bench.dns.checking import find_fault_at
 from tests.bench.dns.prober import RATE, Probe, parse_probe
 from tests.bench.dns.workloads import Question
+from tests.bench.kit.faults import BadReport, CannotServe
+from tests.bench.kit.loads import read_report, running_module, wait_ended
 from tests.bench.sync.changing import BEGUN, Changes
 from tests.bench.sync.ours import ADDRESS, STATIC, Ours
-from tests.kit.launched import ROOT, launched
 from tests.kit.messages import query
 
 CHANGES: Final = 1000.0
@@ -31,8 +29,6 @@ _SPARE_CHANGES_SECONDS: Final = 0.5
 _LOOK_SECONDS: Final = 0.005
 _NEXT_SECONDS: Final = 0.001
 _CAUGHT_UP_SECONDS: Final = 60.0
-
-Report = TypeVar("Report")
 
 
 @contextmanager
@@ -45,11 +41,12 @@ def probing(ours: Ours, folder: Path, *, cpus: Collection[int], seconds: float) 
     messages = [query(name) for name in STATIC]
     queries.write_bytes(b"".join(len(one).to_bytes(2, "big") + one for one in messages))
     found: list[Probe] = []
-    arguments = [str(ours.port), str(queries), str(RATE), str(seconds)]
-    with launched(_command("probing", *arguments), log=folder / "probing", cpus=cpus, folder=ROOT) as process:
+    arguments = (ours.port, queries, RATE, seconds)
+    log = folder / "probing"
+    with running_module("tests.bench.sync.probing", *arguments, log=log, cpus=cpus) as process:
         yield found
-        _wait(process, seconds)
-    found.append(_parse_report(folder / "probing", parse_probe))
+        wait_ended(process, seconds + _SPARE_SECONDS, log=log)
+    found.append(read_report(log, parse_probe))
     if found[0].errors:
         raise BadReport(f"{found[0].errors} replies were no answers")
 
@@ -64,13 +61,13 @@ def changing(
     """
     found: list[Changes] = []
     log = folder / "changing"
-    arguments = [str(etcd_port), str(count), str(CHANGES), str(_SPARE_CHANGES_SECONDS + seconds)]
-    with launched(_command("changing", *arguments), log=log, cpus=cpus, folder=ROOT) as process:
+    arguments = (etcd_port, count, CHANGES, _SPARE_CHANGES_SECONDS + seconds)
+    with running_module("tests.bench.sync.changing", *arguments, log=log, cpus=cpus) as process:
         while BEGUN not in log.read_text() and process.poll() is None:
             time.sleep(_LOOK_SECONDS)
         yield found
-        _wait(process, seconds)
-    found.append(_parse_report(folder / "changing", _parse_changes))
+        wait_ended(process, seconds + _SPARE_SECONDS, log=log)
+    found.append(read_report(log, _parse_changes))
 
 
 def wait_answered(ours: Ours, name: str) -> float:
@@ -85,22 +82,3 @@ def wait_answered(ours: Ours, name: str) -> float:
 
 def _parse_changes(text: str) -> Changes:
     return Changes(**json.loads(text.removeprefix(BEGUN)))
-
-
-def _parse_report(log: Path, parse: Callable[[str], Report]) -> Report:
-    text = log.read_text(errors="replace")
-    try:
-        return parse(text)
-    except (ValueError, TypeError):
-        raise BadReport(f"{log.name} failed: {text[-300:]!r}") from None
-
-
-def _command(module: str, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", f"tests.bench.sync.{module}", *arguments]
-
-
-def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:
-    try:
-        process.wait(seconds + _SPARE_SECONDS)
-    except subprocess.TimeoutExpired:
-        raise BadReport(f"{process.args!r} did not end") from None

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from tests.bench.dns.checking import CannotServe
+from tests.bench.kit.faults import CannotServe
 from tests.bench.sync import report
 from tests.bench.sync.answered import create_and_ask
 from tests.bench.sync.bench import Bench

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.bench.dns.checking import CannotServe
 from tests.bench.kit.clock import CpuTime, read_clock
+from tests.bench.kit.faults import CannotServe
 from tests.bench.sync.log import Event, Log, is_ready, is_serving
 from tests.bench.sync.memory import Memory, read_memory
 from tests.bench.sync.samples import Use

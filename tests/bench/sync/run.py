@@ -11,9 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tests.bench.dns.checking import CannotServe
-from tests.bench.dns.dnsperf import BadReport
 from tests.bench.kit.cpus import Cpus, pinned, split_cpus
+from tests.bench.kit.faults import BadReport, CannotServe
 from tests.bench.sync.bench import Bench
 from tests.bench.sync.changing import restore
 from tests.bench.sync.filling import api_server, fill
