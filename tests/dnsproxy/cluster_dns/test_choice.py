@@ -87,7 +87,7 @@ def test_every_cluster_of_the_corpus_is_in_the_table() -> None:
         ("talos", "`talosctl upgrade-k8s` applies the bootstrap manifests again"),
     ],
 )
-def test_what_one_has_to_know_is_said(name: str, words: str) -> None:
+def test_remarks_say_the_limits_of_a_choice(name: str, words: str) -> None:
     assert words in said(choose(manifests(name)))
 
 

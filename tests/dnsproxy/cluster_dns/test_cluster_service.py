@@ -52,7 +52,7 @@ def test_where_others_may_not_be_seen_both_is_said(denied: str) -> None:
     assert not found.complete
 
 
-def test_a_service_that_stands_for_nobody_is_passed_over_in_the_search() -> None:
+def test_a_service_without_pods_is_skipped_in_the_search() -> None:
     objects = manifests("kapsule")
     empty = pick(manifests("kapsule"), "Service", "coredns")
     empty["metadata"]["name"] = "a-headless-twin"

@@ -157,7 +157,7 @@ VOLUME = "spec/template/spec/volumes/0"
         value if isinstance(value, str) else "-".join(f"{kind}:{path}={new}" for kind, path, new in value)
     ),
 )
-def test_what_is_wrong_with_a_cluster_is_said(changes: list[tuple[str, str, Any]], fault: str) -> None:
+def test_each_fault_of_a_cluster_is_reported(changes: list[tuple[str, str, Any]], fault: str) -> None:
     found = discover(kubeadm(*changes))
     assert any(re.search(fault, text) for text in faults_of(found)), faults_of(found)
     assert all(one.blame is Blame.CONTENTS for one in found.faults)

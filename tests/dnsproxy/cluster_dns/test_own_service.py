@@ -113,7 +113,7 @@ def test_no_service_is_refused_with_the_ways_out() -> None:
 
 
 @pytest.mark.parametrize("slices", [[], [pods()], [pods(False, False)]], ids=["none", "empty", "not ready"])
-def test_a_service_that_leads_to_nobody_is_refused(slices: list[Manifest]) -> None:
+def test_a_service_without_ready_pods_is_refused(slices: list[Manifest]) -> None:
     assert "no pod behind Service switchback/dnsproxy is ready" in refused(find(service(), *slices, deployment()))
 
 

@@ -110,7 +110,7 @@ def test_the_marks_of_an_object_tell_its_owner(
     ],
     ids=str,
 )
-def test_without_a_mark_that_tells_it_nothing_is_guessed(fields: dict[str, Any], name: str) -> None:
+def test_without_a_mark_the_owner_is_unknown(fields: dict[str, Any], name: str) -> None:
     owner = owner_of(metadata(**fields))
     assert owner.name.startswith(name)
     assert (owner.habit, owner.form) == (UNKNOWN, None)

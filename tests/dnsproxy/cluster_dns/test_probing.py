@@ -50,7 +50,7 @@ async def test_dnsproxy_is_known_by_its_answer() -> None:
 
 
 @pytest.mark.parametrize(("rcode", "said"), [(0, "NOERROR"), (SERVFAIL, "SERVFAIL"), (NXDOMAIN, "NXDOMAIN")])
-async def test_whoever_else_answers_is_told_by_the_code(rcode: int, said: str) -> None:
+async def test_a_reply_of_another_server_is_reported_by_its_code(rcode: int, said: str) -> None:
     async with faulty_upstream(with_rcode(rcode)) as server:
         asked = await ask(server.endpoint, ".", CALM)
         assert (asked.state, asked.said) == (Presence.NO, f"3 of 3 {said}")

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 import trio
 
-from dnsproxy.cluster_dns import read as discovering
+from dnsproxy.cluster_dns import read
 from dnsproxy.cluster_dns.found import ServiceRef
 from dnsproxy.cluster_dns.read import discover, gather, load_client
 from dnsproxy.cluster_dns.requests import INGRESS, Request
@@ -66,7 +66,7 @@ async def test_a_list_with_one_object_of_another_shape_is_a_fault() -> None:
     assert "list deployments.apps in namespace kube-system is unreadable" in faults_of(found)[0]
 
 
-async def test_what_rbac_refuses_is_a_fault_and_the_rest_is_read() -> None:
+async def test_a_refusal_by_rbac_is_a_fault_and_the_rest_is_read() -> None:
     api = FakeApi(manifests("gke"), forbidden=["/deployments"])
     async with client_of(api.answer) as client:
         found = await discover(client)
@@ -82,7 +82,7 @@ async def test_what_rbac_refuses_is_a_fault_and_the_rest_is_read() -> None:
     [b"", b"{", b"[]", b'{"metadata": {}}', b'{"metadata": {"name": 7}}', b"\xff\xfe", b"<html>", b"[" * 100_000],
     ids=["nothing", "cut", "a list", "no name", "a number", "no UTF-8", "HTML", "deep"],
 )
-async def test_what_is_no_object_is_a_fault(body: bytes) -> None:
+async def test_a_body_that_is_not_an_object_is_a_fault(body: bytes) -> None:
     async with client_of(lambda _request: respond(200, body)) as client:
         found = await discover(client)
     assert all("is unreadable" in text for text in faults_of(found))
@@ -119,14 +119,14 @@ async def test_a_connection_that_breaks_is_one_line_and_status_3() -> None:
     assert caught.value.status == 3
 
 
-async def test_an_api_server_that_is_slow_has_a_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_slow_api_server_has_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     async def hang(_request: httpx2.Request) -> httpx2.Response:
         await trio.sleep_forever()
         raise AssertionError
 
     for name in ("REQUEST_SECONDS", "DISCOVERY_SECONDS"):
         with monkeypatch.context() as patch:
-            patch.setattr(discovering, name, 0.05)
+            patch.setattr(read, name, 0.05)
             client = ApiClient(cluster_at("http://api.example.org"), transport=httpx2.MockTransport(hang))
             async with client:
                 with pytest.raises(StartError) as caught:
@@ -134,7 +134,7 @@ async def test_an_api_server_that_is_slow_has_a_bounded_time(monkeypatch: pytest
             assert caught.value.status == 3
 
 
-async def test_a_cluster_that_cannot_be_told_is_one_line_and_status_3(tmp_path: Any) -> None:
+async def test_a_missing_kubeconfig_is_one_line_and_status_3(tmp_path: Any) -> None:
     with pytest.raises(StartError, match="does not exist") as caught:
         await load_client(kubeconfig=str(tmp_path / "none"), context=None)
     assert caught.value.status == 3

@@ -25,7 +25,7 @@ def test_a_request_says_where_the_api_has_it_and_what_rbac_must_allow() -> None:
     assert str(everything) == "list deployments.apps in namespace kube-system"
 
 
-def test_what_nobody_read_is_wanted_once() -> None:
+def test_an_unread_object_is_wanted_once() -> None:
     requests = Requests({})
     assert requests.get(CONFIG_MAP, "kube-system", "coredns") is Missing.UNSEEN
     assert requests.get(CONFIG_MAP, "kube-system", "coredns") is Missing.UNSEEN
@@ -34,7 +34,7 @@ def test_what_nobody_read_is_wanted_once() -> None:
     assert not requests.faults
 
 
-def test_what_was_read_is_given_and_not_wanted() -> None:
+def test_an_object_that_was_read_is_returned_and_not_wanted() -> None:
     there = ConfigMap(Metadata("coredns"))
     requests = Requests({COREDNS: there, Request(DEPLOYMENT, "kube-system"): ()})
     assert requests.get(CONFIG_MAP, "kube-system", "coredns") is there
@@ -43,7 +43,7 @@ def test_what_was_read_is_given_and_not_wanted() -> None:
     assert tuple(requests.asked) == (COREDNS, Request(DEPLOYMENT, "kube-system"))
 
 
-def test_what_is_not_there_is_absent_and_what_is_not_to_be_seen_is_a_fault() -> None:
+def test_a_missing_object_is_absent_and_a_refusal_is_a_fault() -> None:
     denied = Request(DEPLOYMENT, "kube-system")
     garbled = Request(SERVICE, "kube-system", "kube-dns")
     answers = {COREDNS: None, denied: Denied("no role"), garbled: Unreadable("Expected `str`")}
@@ -57,7 +57,7 @@ def test_what_is_not_there_is_absent_and_what_is_not_to_be_seen_is_a_fault() -> 
     ]
 
 
-def test_no_more_is_read_than_a_cluster_can_need() -> None:
+def test_the_number_of_requests_is_limited() -> None:
     requests = Requests({})
     for number in range(2 * MAXIMUM_REQUESTS):
         requests.get(CONFIG_MAP, "kube-system", f"c{number}")

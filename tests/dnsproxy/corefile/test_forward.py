@@ -69,7 +69,7 @@ def test_upstreams_over_other_transports_are_no_plain_endpoints() -> None:
         pytest.param("forward example.org 192.0.2.1", ".", False, id="above its zone"),
         pytest.param("forward . 192.0.2.1 {\n except org\n}", "example.org.", False, id="under except"),
         pytest.param("forward . 192.0.2.1 {\n except a.example.org\n}", "example.org.", True, id="above except"),
-        pytest.param("forward {$ZONE} 192.0.2.1", "example.org.", False, id="a zone nobody knows"),
+        pytest.param("forward {$ZONE} 192.0.2.1", "example.org.", False, id="an unknown zone"),
     ],
 )
 def test_a_forward_serves_what_is_in_its_zone_and_not_excepted(text: str, zone: str, serves: bool) -> None:

@@ -123,7 +123,7 @@ def test_where_no_place_is_right_none_is_taken(text: str, zones: list[str], line
         pytest.param("a.org:5353", "a.org", id="another port"),
         pytest.param("b.a.org", "a.org", id="a zone below"),
         pytest.param("xa.org", "a.org", id="a zone with the same end"),
-        pytest.param("{$ZONE}", "a.org", id="a zone nobody knows"),
+        pytest.param("{$ZONE}", "a.org", id="an unknown zone"),
     ],
 )
 def test_a_block_that_takes_nothing_away_is_no_hindrance(other: str, zone: str) -> None:

@@ -93,7 +93,7 @@ def test_what_the_owner_changes_outside_the_markers_is_kept_and_followed() -> No
     assert plan_uninstall(again.new).new == ROOT_BLOCK.replace("/etc/resolv.conf\n    reload", "192.0.2.53\n    log")
 
 
-def test_a_stanza_that_somebody_moved_goes_back_to_its_place() -> None:
+def test_a_stanza_that_was_moved_goes_back_to_its_place() -> None:
     good = installed(ROOT_BLOCK).new
     region = good[good.index("    # BEGIN") : good.index(END) + len(END) + 1]
     moved = good.replace(region, "").replace("    reload\n", "    reload\n" + region)

@@ -30,8 +30,10 @@ ACCEPTED = [
     pytest.param("{\n whoami\n}\n", id="a body without keys"),
     pytest.param("(s) {\n whoami\n}\n. {\n import s\n}\n", id="a snippet"),
     pytest.param("(s) {\n}\n. {\n import s\n}\n", id="an empty snippet"),
-    pytest.param("(s) {\n { whoami }\n}\n. {\n}\n", id="a bad snippet that nobody imports"),
-    pytest.param("(s) {\n import t\n}\n(t) {\n import s\n}\n. {\n}\n", id="snippets in a circle that nobody imports"),
+    pytest.param("(s) {\n { whoami }\n}\n. {\n}\n", id="a bad snippet that is never imported"),
+    pytest.param(
+        "(s) {\n import t\n}\n(t) {\n import s\n}\n. {\n}\n", id="snippets in a circle that are never imported"
+    ),
     pytest.param("(s) {\n . {\n  whoami\n }\n}\nimport s\n", id="a server block in a snippet"),
     pytest.param("(s) {\n . example.org\n}\nimport s\n{\n whoami\n}\n", id="keys in a snippet"),
     pytest.param('"(s)" {\n whoami\n}\n. {\n "import" "s"\n}\n', id="quoted snippet names"),
