@@ -131,7 +131,7 @@ def _run_options(command: Decorated) -> Decorated:
 @click.command(cls=Command, epilog=INSTALL_EPILOG)
 @cluster_options
 @click.option(
-    "--method", type=click.Choice(_METHODS), default=_AUTO, help="How to install; `auto` chooses the method that fits."
+    "--method", type=click.Choice(_METHODS), default=_AUTO, help="How; `auto` reports what it chooses, and why."
 )
 @service_option
 @click.option(

@@ -1,4 +1,7 @@
-"""`dnsproxy install` and `uninstall` on a cluster as people and scripts meet them."""
+"""`dnsproxy install` and `uninstall` on a cluster, as a process.
+
+print_command.py is tested here too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`dnsproxy install` and `uninstall` as people and scripts meet them."""
+"""The command lines of `dnsproxy install` and `uninstall`, and both on files.
+
+file_command.py and watch_options.py are tested here too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The line that changes while something is waited for."""
+"""The progress line of a wait."""
 
 from __future__ import annotations
 

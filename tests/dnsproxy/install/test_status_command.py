@@ -1,4 +1,4 @@
-"""`dnsproxy status` as people and scripts meet it: a cluster over HTTP, DNS servers on loopback."""
+"""`dnsproxy status` as a process: a cluster over HTTP, DNS servers on loopback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server block of our own, and the lines that it takes over."""
+"""The server block for named zones, and the directives copied into it."""
 
 from __future__ import annotations
 

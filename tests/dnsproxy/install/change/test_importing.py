@@ -1,4 +1,4 @@
-"""Our own imported file, and what others put around it."""
+"""The text of the imported key, and text of others around it; test_planning.py tests the edits of all methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON objects whose members come and go without touching another character."""
+"""Adding members to JSON objects, and removing them, without changing another character."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What is planned for every cluster of the corpus, and what is refused."""
+"""The plan for every cluster of the corpus, and refused changes.
+
+importing.py and stub_domains.py are tested here too; check_ready in tests/dnsproxy/cluster_dns/test_own_service.py.
+"""
 
 from __future__ import annotations
 

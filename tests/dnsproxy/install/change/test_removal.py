@@ -1,4 +1,4 @@
-"""What an uninstall takes out, whole, half and damaged."""
+"""What an uninstall removes: complete, incomplete and damaged stanzas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which block and which forward serve a zone, imported files included."""
+"""The block and the forward that serve a zone, imported files included."""
 
 from __future__ import annotations
 

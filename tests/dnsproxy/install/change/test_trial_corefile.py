@@ -1,4 +1,4 @@
-"""A Corefile in the form in which it is tried."""
+"""The form of a Corefile for a trial; tests/peers/test_local_coredns.py has a real CoreDNS load it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether zones are free, and whom they go to today."""
+"""Whether zones are free, and which forward serves them today."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the owners make of the things that we print, as far as the Corefile goes.
+"""The Corefiles that owners render from printed texts.
 
-The law: each function does what the owner's own template does, no more; a real CoreDNS loads what comes out.
+The law: each function does what the owner's own template does and no more; a real CoreDNS loads the result.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from dnsproxy.corefile.model import Corefile
 from dnsproxy.install.report.printing import Printed
 
 
@@ -98,3 +99,15 @@ def render_chart(values: Mapping[str, Any]) -> str:
             lines.append(line)
         lines.append("}")
     return "\n".join(lines)
+
+
+def meaning(corefile: Corefile) -> list[Any]:
+    """What CoreDNS reads: keys, directives in their order, imports; spacing and comments left out."""
+    return [
+        [
+            [(key.origin.zone, key.origin.port, key.origin.scheme) for key in block.keys],
+            [(one.name, [word.text for word in one.words]) for one in block.directives],
+            [one.pattern for one in block.imports],
+        ]
+        for block in corefile.blocks
+    ] + [one.pattern for one in corefile.imports]

@@ -1,4 +1,4 @@
-"""What an install or an uninstall came to, in words and in a status."""
+"""The outcome of an install or an uninstall as a verdict and an exit status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is printed for an owner brings about what our own edit would, once the owner has made its Corefile of it."""
+"""The text for an owner has the effect of an edit, after the owner has rendered its Corefile from it."""
 
 from __future__ import annotations
 
@@ -7,23 +7,18 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dnsproxy.cluster_dns.choice import Method, choose_method
 from dnsproxy.cluster_dns.found import Found
 from dnsproxy.corefile.markers import find_region, is_marked
-from dnsproxy.corefile.model import Corefile, CorefileError
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.plan import plan_install
 from dnsproxy.install.change.config_map import Wanted
 from dnsproxy.install.change.planning import plan_apply
 from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.report.printing import Printed, print_for
-from dnsproxy.install.report.printing_values import chart_values, format_json, format_yaml
-from tests.dnsproxy.corefile.corpus import load_corpus
-from tests.dnsproxy.corefile.shapes import address, corefiles, installed
-from tests.dnsproxy.install.report.rendered import RENDERERS, render_chart
+from tests.dnsproxy.corefile.shapes import address
+from tests.dnsproxy.install.report.rendered import RENDERERS, meaning
 from tests.kit.manifest_cluster import NAMES, discover, manifests, pick
 
 ZONE = "example.org"
@@ -44,18 +39,6 @@ def corefile_of(found: Found) -> str:
     assert server is not None
     assert server.corefile is not None
     return server.corefile.text
-
-
-def meaning(corefile: Corefile) -> list[Any]:
-    """What CoreDNS reads: keys, directives in their order, imports; spacing and comments left out."""
-    return [
-        [
-            [(key.origin.zone, key.origin.port, key.origin.scheme) for key in block.keys],
-            [(one.name, [word.text for word in one.words]) for one in block.directives],
-            [one.pattern for one in block.imports],
-        ]
-        for block in corefile.blocks
-    ] + [one.pattern for one in corefile.imports]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -167,55 +150,3 @@ def test_where_nothing_serves_dns_nothing_is_printed() -> None:
     found = discover([])
     with pytest.raises(ChangeRefused):
         print_for(found, choose_method(found, Method.PRINT), WANTED)
-
-
-UNSAID = [
-    pytest.param("(s) {\n errors\n}\n.:53 {\n import s\n}\n", "the snippet 's'", id="a snippet"),
-    pytest.param("{$ZONE}:53 {\n errors\n}\n", "a server block", id="a zone out of the environment"),
-    pytest.param("tls://.:853 {\n errors\n}\n", "a server block", id="another transport"),
-    pytest.param(".:53 example.org:5353 {\n errors\n}\n", "a server block", id="two ports"),
-    pytest.param("example.net:5353 example.org:5353 {\n}\n", "several zones", id="several zones on a port of theirs"),
-    pytest.param("import a/*\nimport b/*\n.:53 {\n}\n", "a second import", id="two imports between the blocks"),
-    pytest.param('.:53 {\n template ANY ANY {\n  answer "a\nb"\n }\n}\n', "a line", id="a quote over two lines"),
-    pytest.param(".:53 {\n forward . 192.0.2.1 {\n  import x/*\n }\n}\n", "a line", id="options in another file"),
-]
-
-
-@pytest.mark.parametrize(("text", "what"), UNSAID)
-def test_what_the_chart_has_no_value_for_is_refused(text: str, what: str) -> None:
-    with pytest.raises(CorefileError, match=what):
-        chart_values(parse_corefile(text))
-
-
-@given(corefiles())
-def test_what_the_chart_renders_is_what_the_corefile_says(text: str) -> None:
-    corefile = parse_corefile(installed(text).new)
-    try:
-        values = yaml.safe_load(format_yaml(chart_values(corefile)))
-    except CorefileError:
-        return
-    assert meaning(parse_corefile(render_chart(values))) == meaning(corefile)
-
-
-def test_most_of_the_corpus_can_be_said_in_chart_values() -> None:
-    said = 0
-    for shape in load_corpus():
-        try:
-            chart_values(parse_corefile(installed(shape.text).new))
-        except CorefileError:
-            continue
-        said += 1
-    assert said > 0.8 * len(load_corpus())
-
-
-texts = st.text() | st.lists(
-    st.sampled_from(["a", " ", "\n", "\r\n", "\t", "# x", ": ", "- ", "'", '"', "\\", "é"])
-).map("".join)
-
-
-@given(texts.filter(lambda text: text.isprintable() or "\n" in text))
-def test_yaml_and_json_give_back_every_text(text: str) -> None:
-    value = {"a": {"key: with": [text]}}
-    if not any("\ud800" <= character <= "\udfff" for character in text):
-        assert yaml.safe_load(format_yaml(value)) == value
-    assert json.loads(format_json(value)) == value

@@ -1,4 +1,4 @@
-"""The table and the document tell the same, and nothing in them drives a terminal."""
+"""Table and document show the same report, and nothing in them drives a terminal."""
 
 from __future__ import annotations
 

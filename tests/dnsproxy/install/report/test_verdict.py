@@ -1,4 +1,4 @@
-"""The verdict follows from the report: what is installed, loaded, silent, damaged or not to be seen."""
+"""The verdict follows from the report: installed, loaded, silent, damaged or unreadable."""
 
 from __future__ import annotations
 

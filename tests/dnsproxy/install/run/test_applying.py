@@ -1,4 +1,7 @@
-"""Look, plan, write, look again: against an API server in memory that has other writers, and no patience."""
+"""Read, plan, write, read again: against an API server in memory with other writers.
+
+survey.py is tested here too, local_coredns.py in tests/peers/test_local_coredns.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting for the cluster's DNS on real sockets, without waiting for who never answers."""
+"""Waits for the cluster's DNS on real sockets; silent servers are not waited for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long to wait before what somebody undid is written again."""
+"""How long to wait before writing again what another writer undid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events: their form, and how often."""
+"""The form of Events, and how often there is one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a watcher does next: tables of single steps, and laws over any history."""
+"""What a watcher does next: tables of single events, and laws over any history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a watcher tells of itself."""
+"""The status of a watcher: readiness, metrics and page."""
 
 from __future__ import annotations
 
