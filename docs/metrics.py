@@ -23,7 +23,7 @@ from dnsproxy.server.dns_server import DnsServer
 from proxy.admin.metrics import RelayCollector
 from proxy.relay.counters import Counters
 from proxy.serve.supervisor import Fleet
-from sidecar.kubernetes.follower_status import Status
+from sidecar.kubernetes.follower_status import FollowerStatus
 from wholeip.agent.metrics import AgentCollector
 from wholeip.agent.status import AgentStatus
 
@@ -34,7 +34,7 @@ async def _collected() -> Mapping[str, list[Metric]]:
         Registry(targets=Targets(), guards=Guards()), ttl=5, publish=lambda _: None, sources=["Ingress"]
     )
     collectors: Mapping[str, Sequence[Collector]] = {
-        "`dnsproxy serve`": [ServerCollector(server, keeper, lambda: [Status("Ingress")], looks={})],
+        "`dnsproxy serve`": [ServerCollector(server, keeper, lambda: [FollowerStatus("Ingress")], looks={})],
         "`dnsproxy install --watch`": [WatchCollector(WatchStatus())],
         "the publishers": [PublishCollector(PublishStatus("", ""))],
         "`proxy`": [RelayCollector(Counters()), Fleet([])],

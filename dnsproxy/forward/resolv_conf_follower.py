@@ -55,4 +55,4 @@ async def follow_resolv_conf(
             log.info("resolv.conf changed", path=str(path), upstreams=[str(upstream) for upstream in found.upstreams])
             apply(found)
 
-    await follow_file(path, read=read, tell=use)
+    await follow_file(path, read=read, on_change=use)

@@ -16,7 +16,7 @@ from dnsproxy.answers.counters import BUCKETS, Counters, Durations
 from dnsproxy.dns.wire import Rcode
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.server.dns_server import DnsServer
-from sidecar.kubernetes.follower_status import Status
+from sidecar.kubernetes.follower_status import FollowerStatus
 
 _HEADER_RCODES = 16
 
@@ -28,7 +28,7 @@ class ServerCollector(Collector):
         self,
         server: DnsServer,
         keeper: TableKeeper,
-        statuses: Callable[[], Iterable[Status]] = tuple,
+        statuses: Callable[[], Iterable[FollowerStatus]] = tuple,
         *,
         looks: Mapping[str, int] | None = None,
     ) -> None:
@@ -152,7 +152,7 @@ def _upstreams(server: DnsServer) -> GaugeMetricFamily:
     return family
 
 
-def _freshness(keeper: TableKeeper, statuses: Iterable[Status]) -> Iterator[Metric]:
+def _freshness(keeper: TableKeeper, statuses: Iterable[FollowerStatus]) -> Iterator[Metric]:
     synced = GaugeMetricFamily(
         "dnsproxy_table_synced_timestamp_seconds",
         "When the data last matched its source, in seconds since the epoch.",

@@ -27,7 +27,7 @@ from sidecar.admin.page.document import Fact, Level
 from sidecar.admin.page.history import History
 from sidecar.admin.port import AdminPort
 from sidecar.admin.server import Readiness
-from sidecar.kubernetes.follower_status import Status
+from sidecar.kubernetes.follower_status import FollowerStatus
 
 _TIDY_SECONDS: Final = 5
 """Between two releases of unused search indexes."""
@@ -110,7 +110,7 @@ class SelfReport:
             for one in self._server.forwarder.upstreams.used
         ]
 
-    def _statuses(self) -> list[Status]:
+    def _statuses(self) -> list[FollowerStatus]:
         return self._cluster.statuses if self._cluster else []
 
     def _notes(self) -> list[str]:

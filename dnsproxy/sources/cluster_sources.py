@@ -21,7 +21,7 @@ from dnsproxy.sources.service_targets import Addresses, ServiceTargets
 from dnsproxy.sources.settings import ClusterSettings
 from dnsproxy.sources.target_service import ServiceUses, service_keys
 from sidecar.kubernetes.cluster import Cluster
-from sidecar.kubernetes.follower_status import Status
+from sidecar.kubernetes.follower_status import FollowerStatus
 from sidecar.kubernetes.http import ApiClient
 from sidecar.loop.slices import in_slices
 
@@ -48,7 +48,7 @@ class ClusterSources:
         self._on_claims = on_claims
         self._on_synced = on_synced
         self._ingress = IngressStatus()
-        self._service = Status(SERVICE)
+        self._service = FollowerStatus(SERVICE)
         self._gateway: GatewayFollower | None = None
         self._targets: ServiceTargets | None = None
         self._uses = ServiceUses()
@@ -70,7 +70,7 @@ class ClusterSources:
         return [*([INGRESS] if settings.ingress else []), *gateway, *([SERVICE] if settings.services else [])]
 
     @property
-    def statuses(self) -> list[Status]:
+    def statuses(self) -> list[FollowerStatus]:
         """The status of every watch."""
         gateway = self._gateway.statuses if self._gateway else []
         targets = self._targets.statuses if self._targets else []
@@ -102,7 +102,7 @@ class ClusterSources:
         )
 
     @property
-    def _simple_statuses(self) -> list[Status]:
+    def _simple_statuses(self) -> list[FollowerStatus]:
         """The status of the watches that exist from the start."""
         ingress = [self._ingress.ingresses, self._ingress.classes] if self._settings.ingress else []
         return [*ingress, *([self._service] if self._settings.services else [])]

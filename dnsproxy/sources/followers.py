@@ -17,7 +17,7 @@ from dnsproxy.sources.ingress import INGRESS_CLASSES, INGRESSES
 from dnsproxy.sources.ingress_source import IngressSource
 from dnsproxy.sources.service_source import SERVICES, ServiceSource
 from dnsproxy.sources.settings import IngressOptions
-from sidecar.kubernetes.follower_status import Status
+from sidecar.kubernetes.follower_status import FollowerStatus
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import follow
 from sidecar.kubernetes.objects import Collection
@@ -31,8 +31,8 @@ Report = Callable[[frozenset[str]], None]
 class IngressStatus:
     """The status of the two watches of the Ingress source."""
 
-    ingresses: Status = field(default_factory=lambda: Status("Ingress"))
-    classes: Status = field(default_factory=lambda: Status("IngressClass"))
+    ingresses: FollowerStatus = field(default_factory=lambda: FollowerStatus("Ingress"))
+    classes: FollowerStatus = field(default_factory=lambda: FollowerStatus("IngressClass"))
 
     @property
     def synced(self) -> bool:
@@ -70,12 +70,12 @@ async def follow_services(
     *,
     on_claims: Report,
     on_synced: Callable[[], None] = lambda: None,
-    status: Status | None = None,
+    status: FollowerStatus | None = None,
     pace: Pace = DEFAULT_PACE,
 ) -> None:
     """The same for the cluster's annotated Services."""
     source = ServiceSource(store)
-    watch = _Watch(SERVICES, source.change, status or Status(), store.restored(service_source.SOURCE))
+    watch = _Watch(SERVICES, source.change, status or FollowerStatus(), store.restored(service_source.SOURCE))
     await _feed(client, store, service_source.SOURCE, (watch,), on_claims=on_claims, on_synced=on_synced, pace=pace)
 
 
@@ -86,7 +86,7 @@ class _Watch:
     collection: Collection[Any]
     change: Callable[[Mapping[str, Any]], frozenset[str]]
     """Takes changes in; returns the hostnames whose claims changed."""
-    status: Status
+    status: FollowerStatus
     expected: int = 0
     """How many objects a snapshot has of it."""
 

@@ -27,7 +27,7 @@ from dnsproxy.sources.gateway.versions import (
 )
 from dnsproxy.sources.settings import GatewayOptions
 from sidecar.kubernetes.errors import ApiError, NotFound
-from sidecar.kubernetes.follower_status import Status
+from sidecar.kubernetes.follower_status import FollowerStatus
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import follow
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace, backoff
@@ -43,7 +43,7 @@ class _Kind:
 
     def __init__(self, collection: GatewayCollection, *, before: dict[str, None]) -> None:
         self.collection = collection
-        self.status = Status(collection.kind)
+        self.status = FollowerStatus(collection.kind)
         self.life = trio.CancelScope()
         self.is_served = True
         self.is_missed = False
@@ -77,7 +77,7 @@ class GatewayFollower:
         self._discover_every = discover_every
         self._draw = draw
         self._kinds: dict[str, _Kind] = {}
-        self._namespaces = Status(NAMESPACES.kind)
+        self._namespaces = FollowerStatus(NAMESPACES.kind)
         self._discovered = False
         self._read_once = False
         self._unreported_list = False
@@ -86,7 +86,7 @@ class GatewayFollower:
         self._log = structlog.get_logger("dnsproxy.gateway")
 
     @property
-    def statuses(self) -> list[Status]:
+    def statuses(self) -> list[FollowerStatus]:
         """The status of the watches of the served kinds."""
         return [*(kind.status for kind in self._kinds.values() if kind.is_served), self._namespaces]
 

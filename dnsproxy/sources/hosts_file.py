@@ -47,7 +47,7 @@ async def follow_hosts_file(path: Path, *, seen: Mark, tell: Callable[[HostsFile
         log.info("hosts file read", path=str(path), names=len(found.claims), faults=len(found.rejections))
         await tell(found)
 
-    await follow_file(path, read=read, tell=use, seen=seen)
+    await follow_file(path, read=read, on_change=use, seen=seen)
 
 
 async def _parse(path: Path, file: TextIO) -> HostsFile:

@@ -16,7 +16,7 @@ import structlog
 import trio
 
 from dnsproxy.sources.target_service import Service, addresses_of, fault_of, service_collection
-from sidecar.kubernetes.follower_status import Status
+from sidecar.kubernetes.follower_status import FollowerStatus
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import follow
 from sidecar.kubernetes.objects import Unreadable
@@ -39,7 +39,7 @@ class _Followed:
 
     def __init__(self, key: str) -> None:
         self.key = key
-        self.status = Status()
+        self.status = FollowerStatus()
         self.life = trio.CancelScope()
         self.was_read = False
         self.is_given_up = False
@@ -87,7 +87,7 @@ class ServiceTargets:
         return {key: found for key, found in self._addresses.items() if found}
 
     @property
-    def statuses(self) -> list[Status]:
+    def statuses(self) -> list[FollowerStatus]:
         """How the watches are doing."""
         return [one.status for one in self._followed.values()]
 

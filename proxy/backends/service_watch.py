@@ -25,7 +25,7 @@ from proxy.routes import ServicePort
 from proxy.settings import Settings
 from sidecar.kubernetes.config import find_cluster
 from sidecar.kubernetes.endpoint_slices import EndpointSlice
-from sidecar.kubernetes.follower_status import Status
+from sidecar.kubernetes.follower_status import FollowerStatus
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import follow
 from sidecar.kubernetes.objects import Unreadable
@@ -70,7 +70,7 @@ class FollowedService:
         self.backends: list[tuple[ServicePort, Backend]] = []
         self._service: Service | None = None
         self._slices: dict[str, EndpointSlice] = {}
-        self._statuses = (Status(), Status())
+        self._statuses = (FollowerStatus(), FollowerStatus())
 
     async def run(self, client: ApiClient, pace: Pace) -> None:
         """Watch the Service until cancelled."""

@@ -29,10 +29,10 @@ async def follow_file(
     path: Path,
     *,
     read: Callable[[Path], Awaitable[Value]],
-    tell: Callable[[Value], Awaitable[None]],
+    on_change: Callable[[Value], Awaitable[None]],
     seen: Mark | None = None,
 ) -> None:
-    """Report the result of `read` after every change, until cancelled.
+    """Report the result of `read` to `on_change` after every change, until cancelled.
 
     `seen` is the state that the caller has already read; None reports the present content too. `read` raises OSError or
     ValueError for an unusable file; the text of the ValueError goes into the log.
@@ -58,7 +58,7 @@ async def follow_file(
         if file_mark(path) != mark:
             continue  # written while it was read
         seen, trouble = mark, ""
-        await tell(value)
+        await on_change(value)
 
 
 def file_mark(path: Path) -> Mark:

@@ -12,7 +12,7 @@ from enum import Enum
 from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
 
 
-class State(Enum):
+class FollowerState(Enum):
     """What a follower is doing."""
 
     SYNCING = "syncing"
@@ -23,11 +23,11 @@ class State(Enum):
 
 
 @dataclass(slots=True)
-class Status:
+class FollowerStatus:
     """One follower's state, times and counters."""
 
     kind: str = ""
-    state: State = State.SYNCING
+    state: FollowerState = FollowerState.SYNCING
     error: ApiError | None = None
     """Why it is retrying; None as soon as the server answers again."""
     synced: bool = False

@@ -18,7 +18,7 @@ import trio
 
 from sidecar.kubernetes import watch_policy as policy
 from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound, ServerTrouble
-from sidecar.kubernetes.follower_status import State, Status
+from sidecar.kubernetes.follower_status import FollowerState, FollowerStatus
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection, Resource, Unreadable
 from sidecar.kubernetes.protocol import Decoder, Page
@@ -43,7 +43,7 @@ async def follow(
     *,
     on_change: Callable[[Changes[T]], None],
     on_synced: Callable[[], None] = lambda: None,
-    status: Status | None = None,
+    status: FollowerStatus | None = None,
     expected: int = 0,
     pace: Pace = DEFAULT_PACE,
     draw: Callable[[], float] = random.random,
@@ -56,7 +56,7 @@ async def follow(
     objects in an earlier run: a first list with almost none of them must be confirmed by a second one.
     """
     store: Store[T] = Store(expected=expected)
-    follower = _Follower(client, collection, store, on_change, on_synced, status or Status(), pace, draw)
+    follower = _Follower(client, collection, store, on_change, on_synced, status or FollowerStatus(), pace, draw)
     await follower.run()
 
 
@@ -68,7 +68,7 @@ class _Follower(Generic[T]):
         store: Store[T],
         on_change: Callable[[Changes[T]], None],
         on_synced: Callable[[], None],
-        status: Status,
+        status: FollowerStatus,
         pace: Pace,
         draw: Callable[[], float],
     ) -> None:
@@ -93,7 +93,7 @@ class _Follower(Generic[T]):
     async def sync(self, position: Position) -> Position:
         """Read the whole collection, chunk by chunk."""
         if self.status.error is None:
-            self.status.state = State.SYNCING
+            self.status.state = FollowerState.SYNCING
         started = trio.current_time()
         relist = self.store.relist()
         version, error = await self.take_pages(relist)
@@ -116,7 +116,7 @@ class _Follower(Generic[T]):
                     if isinstance(page, ApiError):
                         error = page
                         break
-                    self.answered(State.SYNCING)
+                    self.answered(FollowerState.SYNCING)
                     self.status.pages += 1
                     version = page.version
                     error = await self.take_items(page, relist)
@@ -169,7 +169,7 @@ class _Follower(Generic[T]):
         send, receive = trio.open_memory_channel[list[bytes] | ApiError](_QUEUED)
         with receive:
             async with trio.open_nursery() as nursery:
-                answered = partial(self.answered, State.WATCHING)
+                answered = partial(self.answered, FollowerState.WATCHING)
                 nursery.start_soon(read_watch, self.client, self.collection, version, self.pace, answered, send)
                 async for item in receive:
                     version, error = await self.take_waiting(item, receive, version)
@@ -227,14 +227,14 @@ class _Follower(Generic[T]):
             position, error=error, version=version, lasted=lasted, pace=self.pace, random=self.draw()
         )
         if position.wait:
-            self.status.state, self.status.error = State.RETRYING, error
+            self.status.state, self.status.error = FollowerState.RETRYING, error
             if self.reported != error.cause:
                 # Once for each kind of error, not for each attempt.
                 self.reported = error.cause
                 _log.warning("retrying", kind=self.collection.kind, cause=error.cause, error=str(error))
         return position
 
-    def answered(self, state: State) -> None:
+    def answered(self, state: FollowerState) -> None:
         """The server sent a valid answer."""
         self.status.state, self.status.error = state, None
         self.status.contact = trio.current_time()

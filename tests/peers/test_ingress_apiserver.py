@@ -23,7 +23,7 @@ from dnsproxy.sources.settings import IngressOptions
 from sidecar.kubernetes.cluster import Tls
 from sidecar.kubernetes.config import load_cluster
 from sidecar.kubernetes.errors import ApiError, Forbidden, Gone, NotFound, ServerTrouble, Unauthorized
-from sidecar.kubernetes.follower_status import State, Status
+from sidecar.kubernetes.follower_status import FollowerState, FollowerStatus
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.protocol import Decoder
 from sidecar.kubernetes.watch_policy import Pace
@@ -171,7 +171,7 @@ async def test_watch_goes_on_where_the_last_one_ended(apiserver: ApiServer, name
         assert followed.status.ingresses.lists == lists
 
 
-def has_grown(status: Status, watches: int) -> bool:
+def has_grown(status: FollowerStatus, watches: int) -> bool:
     return status.watches > watches
 
 
@@ -288,7 +288,7 @@ async def test_claims_survive_a_killed_server_and_catch_up_with_the_next(own_api
     async with following(own_apiserver) as followed:
         await followed.until(lambda: followed.status.synced)
         await call(own_apiserver.kill)
-        await followed.until(lambda: followed.status.ingresses.state is State.RETRYING)
+        await followed.until(lambda: followed.status.ingresses.state is FollowerState.RETRYING)
         assert followed.names() == {"keep.example.org", "leave.example.org"}
         assert followed.status.synced
         assert followed.status.ingresses.errors["server-trouble"] >= 1

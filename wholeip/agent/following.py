@@ -14,7 +14,7 @@ import structlog
 import trio
 
 from sidecar.kubernetes.config import find_cluster
-from sidecar.kubernetes.follower_status import Status
+from sidecar.kubernetes.follower_status import FollowerStatus
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import Changes, follow
 from sidecar.kubernetes.objects import Collection, Resource, Unreadable
@@ -51,7 +51,7 @@ class ClusterFollower:
         pace: Pace = DEFAULT_PACE,
     ) -> None:
         """`expected` is the approximate number of Services in an earlier run."""
-        self.statuses = (Status("Service"), Status("EndpointSlice"), Status("Node"))
+        self.statuses = (FollowerStatus("Service"), FollowerStatus("EndpointSlice"), FollowerStatus("Node"))
         self._state = state
         self._proxy_name = proxy_name
         self._on_change = on_change
@@ -74,7 +74,7 @@ class ClusterFollower:
         client: ApiClient,
         collection: Collection[T],
         change: Callable[[Changes[T]], None],
-        status: Status,
+        status: FollowerStatus,
         expected: int,
     ) -> None:
         def take(changes: Changes[T]) -> None:

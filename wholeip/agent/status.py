@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from sidecar.kubernetes.follower_status import Status
+from sidecar.kubernetes.follower_status import FollowerStatus
 from wholeip.mappings.plan import Plan
 
 APPLIED: Final = "applied"
@@ -40,7 +40,7 @@ class AgentStatus:
     """The state and counters of one agent."""
 
     node: str | None = None
-    watches: Sequence[Status] = ()
+    watches: Sequence[FollowerStatus] = ()
     services: int = 0
     """Services with our label, as of the last plan."""
     plan: Plan = field(default_factory=Plan)

@@ -16,7 +16,7 @@ from sidecar.admin.page.charts import format_charts, format_number
 from sidecar.admin.page.document import Fact, Level, facts, notes, search_form, section, table, text, value
 from sidecar.admin.page.history import EVERY, History
 from sidecar.admin.page.markup import html, joined
-from sidecar.kubernetes.follower_status import State, Status
+from sidecar.kubernetes.follower_status import FollowerState, FollowerStatus
 
 LONGEST_SEARCH: Final = 255
 _STANZA: Final = (
@@ -52,7 +52,7 @@ class Overview:
     swapped: float | None
     """Seconds since the table last changed; None before the first change."""
     waiting_for: Sequence[str]
-    sources: Sequence[Status]
+    sources: Sequence[FollowerStatus]
     now: float
     """On trio's clock, like the times of the sources."""
     outstanding: int
@@ -180,9 +180,9 @@ def _sources(overview: Overview) -> Markup:
     )
 
 
-def _source_facts(number: int, source: Status, now: float) -> Iterator[Fact]:
+def _source_facts(number: int, source: FollowerStatus, now: float) -> Iterator[Fact]:
     unconfirmed = "; a list that lost nearly all objects is unconfirmed" if source.doubted else ""
-    level = Level.OK if source.state is State.WATCHING else Level.WARN
+    level = Level.OK if source.state is FollowerState.WATCHING else Level.WARN
     if (source.error is not None and not source.absent) or source.doubted:
         level = Level.BAD
     yield Fact("State", f"{source.describe()}{unconfirmed}", level, f"source-{number}")

@@ -19,7 +19,7 @@ from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.sources.annotations import HOSTNAME
 from dnsproxy.sources.followers import IngressStatus, follow_ingresses, follow_services
 from dnsproxy.sources.settings import IngressOptions
-from sidecar.kubernetes.follower_status import Status
+from sidecar.kubernetes.follower_status import FollowerStatus
 from tests.kit.faulty_api import Answer, FaultyApi, client_in_memory, event, failure, page, watch
 
 
@@ -54,7 +54,7 @@ class Followed:
     store: ClaimStore
     told: set[str] = field(default_factory=set)
     status: IngressStatus = field(default_factory=IngressStatus)
-    services: Status = field(default_factory=Status)
+    services: FollowerStatus = field(default_factory=FollowerStatus)
     synced: trio.Event = field(default_factory=trio.Event)
 
     async def until(self, condition: Callable[[], bool]) -> None:

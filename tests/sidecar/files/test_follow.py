@@ -39,7 +39,7 @@ class Following:
         self.told: list[str] = []
         self._clock = clock
         self._read = read
-        nursery.start_soon(partial(follow_file, path, read=self._read_soon, tell=self._tell))
+        nursery.start_soon(partial(follow_file, path, read=self._read_soon, on_change=self._tell))
 
     async def _read_soon(self, path: Path) -> str:
         return self._read(path)

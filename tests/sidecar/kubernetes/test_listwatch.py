@@ -16,7 +16,7 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from sidecar.kubernetes.follower_status import State, Status
+from sidecar.kubernetes.follower_status import FollowerState, FollowerStatus
 from sidecar.kubernetes.listwatch import Changes, follow
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
@@ -55,7 +55,7 @@ OPTIONAL = Collection("Thing", "/apis/example.org/v1/things", Thing, optional=Tr
 class Seen:
     """What a follower told."""
 
-    status: Status = field(default_factory=Status)
+    status: FollowerStatus = field(default_factory=FollowerStatus)
     objects: dict[str, Thing | Unreadable] = field(default_factory=dict)
     calls: list[set[str]] = field(default_factory=list)
     syncs: int = 0
@@ -191,7 +191,7 @@ async def test_next_watch_starts_at_the_last_bookmark_or_event(autojump_clock: M
     async with following(api) as seen:
         await seen.until(lambda: len(api.watched) == 3)
         assert seen.status.bookmarks == 1
-        assert seen.status.state is State.WATCHING
+        assert seen.status.state is FollowerState.WATCHING
     assert [one.params["resourceVersion"] for one in api.watched] == ["10", "20", "21"]
     assert len(api.listed) == 1
 
@@ -259,7 +259,7 @@ async def test_trouble_with_a_list_keeps_what_is_known(autojump_clock: MockClock
     lists = [page(thing("a")), *[trouble] * 3, page(thing("a"), thing("b"))]
     api = FaultyApi(lists, [failure(410, "Gone"), watch(SILENCE)])
     async with following(api) as seen:
-        await seen.until(lambda: seen.status.state is State.RETRYING)
+        await seen.until(lambda: seen.status.state is FollowerState.RETRYING)
         assert seen.names == {"a"}
         assert seen.status.synced
         assert seen.status.describe().startswith("retrying: ")
@@ -303,7 +303,7 @@ async def test_watch_that_always_ends_at_once_backs_off(autojump_clock: MockCloc
     api = FaultyApi([page(thing("a"))], [watch()])
     async with following(api) as seen:
         await seen.until(lambda: seen.elapsed > 50)
-        assert seen.status.state is State.RETRYING
+        assert seen.status.state is FollowerState.RETRYING
         assert "at once" in seen.status.describe()
     waits = [later.time - sooner.time for sooner, later in zip(api.watched, api.watched[1:], strict=False)]
     assert waits == pytest.approx([1, 2, 4, 8, 15, 15], abs=0.2)
@@ -313,7 +313,7 @@ async def test_silence_is_noticed_within_a_minute(autojump_clock: MockClock) -> 
     """A connection that died without a FIN looks like a quiet cluster, except that the server should end the watch."""
     api = FaultyApi([page(thing("a"))], [watch(event("ADDED", thing("b", "11")), SILENCE)])
     async with following(api) as seen:
-        await seen.until(lambda: seen.status.state is State.RETRYING)
+        await seen.until(lambda: seen.status.state is FollowerState.RETRYING)
         assert trio.current_time() - api.watched[0].time < 60
         assert seen.status.errors["timeout"] == 1
         assert seen.names == {"a", "b"}

@@ -8,7 +8,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from sidecar.admin.port import make_registry
-from sidecar.kubernetes.follower_status import Status
+from sidecar.kubernetes.follower_status import FollowerStatus
 from tests.wholeip.agent.test_status import MAPPING, status
 from wholeip.agent.metrics import AgentCollector
 from wholeip.agent.status import DURATION_BOUNDS, AgentStatus
@@ -61,7 +61,7 @@ def test_each_figure_has_its_metric() -> None:
 
 
 def test_watches_are_told_by_kind_and_cause() -> None:
-    watch = Status("Service", synced=True, contact_time=12.0, errors=Counter({"timeout": 2}))
+    watch = FollowerStatus("Service", synced=True, contact_time=12.0, errors=Counter({"timeout": 2}))
     one = status(watches=(watch,))
     assert value(one, "wholeip_watch_contact_timestamp_seconds", kind="Service") == 12
     assert value(one, "wholeip_watch_errors_total", kind="Service", cause="timeout") == 2

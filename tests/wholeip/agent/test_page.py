@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sidecar.admin.page.document import Level, as_levels
 from sidecar.admin.page.history import History
 from sidecar.kubernetes.errors import ServerTrouble
-from sidecar.kubernetes.follower_status import State, Status
+from sidecar.kubernetes.follower_status import FollowerState, FollowerStatus
 from tests.wholeip.agent.test_status import MAPPING, status
 from wholeip.agent.page import CHARTS, SHOWN, agent_facts, read_counters, render_page
 from wholeip.agent.status import AgentStatus
@@ -53,7 +53,7 @@ def test_its_state_says_how_it_is() -> None:
 
     assert state(status()) == ("the kernel has what the cluster asks for", Level.OK)
     assert state(status(stopping=True)) == ("stopping", Level.BAD)
-    away = Status("Service", State.RETRYING, ServerTrouble("503"), synced=True)
+    away = FollowerStatus("Service", FollowerState.RETRYING, ServerTrouble("503"), synced=True)
     assert state(status(watches=(away,)))[1] == Level.WARN
     assert "stopping" in page(status(stopping=True)).data
 

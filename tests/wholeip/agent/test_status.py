@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sidecar.kubernetes.errors import Forbidden, ServerTrouble
-from sidecar.kubernetes.follower_status import State, Status
+from sidecar.kubernetes.follower_status import FollowerState, FollowerStatus
 from tests.kit.wholeip_objects import ip, tcp
 from wholeip.agent.status import (
     DURATION_BOUNDS,
@@ -30,7 +30,7 @@ PLAN = Plan(
 
 
 def status(**values: Any) -> AgentStatus:
-    watches = (Status("Service", synced=True), Status("Node", synced=True))
+    watches = (FollowerStatus("Service", synced=True), FollowerStatus("Node", synced=True))
     known: dict[str, Any] = {"watches": watches, "in_step": True, "plan": PLAN, "services": 2, "node": "n1"}
     return AgentStatus(**(known | values))
 
@@ -41,7 +41,9 @@ def status(**values: Any) -> AgentStatus:
         pytest.param({}, "", id="ready"),
         pytest.param({"watches": ()}, "the cluster is not known yet", id="nothing is watched yet"),
         pytest.param(
-            {"watches": (Status("Service", synced=True), Status("Node"))}, "known yet; Node: syncing", id="not all"
+            {"watches": (FollowerStatus("Service", synced=True), FollowerStatus("Node"))},
+            "known yet; Node: syncing",
+            id="not all",
         ),
         pytest.param({"in_step": False}, "does not have the rules yet", id="nothing is written yet"),
         pytest.param({"trouble": "busy"}, "refuses the rules: busy", id="refused"),
@@ -55,8 +57,8 @@ def test_why_an_agent_is_not_ready(values: dict[str, Any], reason: str) -> None:
 
 
 def test_a_ready_agent_says_what_it_has_and_what_is_amiss() -> None:
-    away = Status("Service", State.RETRYING, ServerTrouble("503: so it goes"), synced=True)
-    hidden = Status("Node", State.RETRYING, Forbidden("403: not yours"), synced=True)
+    away = FollowerStatus("Service", FollowerState.RETRYING, ServerTrouble("503: so it goes"), synced=True)
+    hidden = FollowerStatus("Node", FollowerState.RETRYING, Forbidden("403: not yours"), synced=True)
     summary = status(watches=(away, hidden), advice=("set net.ipv4.ip_forward=1",)).describe()
     assert summary == "1 mappings of 2 Services; set net.ipv4.ip_forward=1; Service: retrying: 503: so it goes"
 

@@ -15,7 +15,7 @@ from dnsproxy.answers.counters import Counters
 from sidecar.admin.page.document import Fact, Level
 from sidecar.admin.page.history import History
 from sidecar.kubernetes.errors import Forbidden, ServerTrouble
-from sidecar.kubernetes.follower_status import State, Status
+from sidecar.kubernetes.follower_status import FollowerState, FollowerStatus
 
 EVIL = "<script>alert(1)</script>\u202e"
 
@@ -30,7 +30,7 @@ def overview(**changes: Any) -> Overview:
         rejected=0,
         swapped=3.4,
         waiting_for=(),
-        sources=[Status("Ingress", State.WATCHING, synced=True, objects=1_234, contact=95.0)],
+        sources=[FollowerStatus("Ingress", FollowerState.WATCHING, synced=True, objects=1_234, contact=95.0)],
         now=100.0,
         outstanding=0,
         upstreams=[
@@ -79,13 +79,17 @@ def test_each_fact_has_its_words_and_its_level(changes: dict[str, Any], name: st
 @pytest.mark.parametrize(
     ("make", "level"),
     [
-        pytest.param(lambda: Status("x"), "warn", id="the first list"),
-        pytest.param(lambda: Status("x", State.RETRYING, error=ServerTrouble("503")), "bad", id="retrying"),
-        pytest.param(lambda: Status("x", State.RETRYING, error=Forbidden("403")), "warn", id="not there for us"),
-        pytest.param(lambda: Status("x", State.WATCHING, doubted=True), "bad", id="doubted"),
+        pytest.param(lambda: FollowerStatus("x"), "warn", id="the first list"),
+        pytest.param(
+            lambda: FollowerStatus("x", FollowerState.RETRYING, error=ServerTrouble("503")), "bad", id="retrying"
+        ),
+        pytest.param(
+            lambda: FollowerStatus("x", FollowerState.RETRYING, error=Forbidden("403")), "warn", id="not there for us"
+        ),
+        pytest.param(lambda: FollowerStatus("x", FollowerState.WATCHING, doubted=True), "bad", id="doubted"),
     ],
 )
-def test_a_source_in_trouble_shows(make: Callable[[], Status], level: str) -> None:
+def test_a_source_in_trouble_shows(make: Callable[[], FollowerStatus], level: str) -> None:
     assert levels_of(overview(sources=[make()]))["source-0"][1] == level
 
 
