@@ -1,12 +1,12 @@
-# One image for all programs. Built alike for amd64 and arm64: nothing here is compiled, everything is a wheel of uv.lock.
+# One image for all programs, the same for amd64 and arm64: nothing is compiled, every package is a wheel from uv.lock.
 #   docker buildx build --platform linux/amd64,linux/arm64 -t registry.example.org/switchback:0.1.0 --push .
 #   buildah bud -t localhost/switchback:0.1.0 .
-# The base has Python 3.11 or newer, as python3, with venv, and CA certificates; another one: --build-arg BASE=...
+# The base needs Python 3.11 or newer as python3, with venv, and CA certificates. For another base: --build-arg BASE=...
 ARG BASE=docker.io/library/python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b
 
 FROM ${BASE} AS build
 WORKDIR /src
-# uv by the hashes that it has in its own lock file.
+# Install uv with the version and the hashes from the lock file.
 COPY uv.lock ./
 RUN python3 -c 'import tomllib; uv, = (one for one in tomllib.load(open("uv.lock", "rb"))["package"] if one["name"] == "uv"); print("uv==" + uv["version"], *("--hash=" + wheel["hash"] for wheel in uv["wheels"]))' > /tmp/uv.txt \
  && python3 -m venv /opt/uv \
@@ -17,7 +17,7 @@ ENV UV_PROJECT_ENVIRONMENT=/app \
     UV_NO_CACHE=1 \
     UV_LINK_MODE=copy \
     SOURCE_DATE_EPOCH=0
-# The dependencies first: they change less often than the programs.
+# Dependencies first, because they change less often than the programs.
 COPY pyproject.toml ./
 RUN /opt/uv/bin/uv sync --frozen --no-dev --no-install-project --no-build
 COPY README.md LICENSE ./
@@ -25,9 +25,9 @@ COPY sidecar ./sidecar
 COPY dnsproxy ./dnsproxy
 COPY proxy ./proxy
 COPY wholeip ./wholeip
-# Byte code that is valid by its source's hash, not its time: the root is read-only, and equal sources make equal layers.
-# None for the kubernetes package, which no pod imports (it reads kubeconfigs): that would be 50 MB.
-# uv's notes on its own work have the time in them.
+# Compile byte code that is validated by the source's hash, not its time: the root is read-only, and equal sources give
+# equal layers. Skip the kubernetes package, which would need 50 MB: it reads kubeconfigs, and no pod imports it.
+# Remove uv's own records, which contain timestamps.
 RUN /opt/uv/bin/uv sync --frozen --no-dev --no-editable \
  && /app/bin/python -m compileall -q --invalidation-mode unchecked-hash -x /kubernetes/ /app/lib \
  && rm /app/.lock /app/lib/python3*/site-packages/switchback-*.dist-info/uv_cache.json \
@@ -44,17 +44,17 @@ LABEL org.opencontainers.image.title="switchback" \
 COPY --from=build /app /app
 ENV PATH=/app/bin:/usr/local/bin:/usr/bin:/bin \
     PYTHONDONTWRITEBYTECODE=1
-# A number, because the kubelet can't tell from a name that it is not root.
+# A number, because the kubelet cannot check runAsNonRoot for a user name.
 USER 65532:65532
 CMD ["dnsproxy", "--help"]
 
-# --target with-nftables: with nft, which wholeip runs. From the package sources of the base, so two builds may differ.
+# --target with-nftables: adds nft, which wholeip runs. It comes from the base's package sources, so two builds may differ.
 FROM programs AS with-nftables
 USER 0
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends nftables \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt /var/log/apt /var/log/dpkg.log
-# Where Debian has nft.
+# Debian installs nft in /usr/sbin.
 ENV PATH=/app/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin
 USER 65532:65532
 

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Removes Switchback from a cluster: first the stanza from its DNS, then wholeip's rules from its nodes, then everything
-# else. Needs kubectl alone.
+# Removes Switchback from a cluster: first the stanza from its DNS, then wholeip's rules from its nodes, then all objects.
+# Needs only kubectl.
 #
-#   deploy/remove.sh KUSTOMIZATION      the folder or address that `kubectl apply -k` was given
+#   deploy/remove.sh KUSTOMIZATION      the folder or address that you gave to `kubectl apply -k`
 #
-# Run it again at any time: what is gone is gone. Nothing else is deleted while the DNS still asks dnsproxy, or while a
-# node has rules. What is not in the kustomization stays.
-# KUBECTL          the command to run, where it is not `kubectl` alone (KUBECTL='kubectl --context production')
-# SECONDS_TO_WAIT  for the stanza, and for the nodes (960)
+# You may run it any number of times. It deletes no other object while the DNS still asks dnsproxy, or while a node still
+# has rules. It deletes only objects of the kustomization.
+# KUBECTL          the kubectl command, if it needs arguments (KUBECTL='kubectl --context production')
+# SECONDS_TO_WAIT  seconds to wait for the stanza, and again for the nodes (960)
 set -eu
 
 kubectl=${KUBECTL:-kubectl}
@@ -19,13 +19,13 @@ give_up() { say "$*; nothing else was deleted"; exit 1; }
 here() { $kubectl --namespace switchback "$@"; }
 there() { $kubectl --namespace switchback-wholeip "$@"; }
 
-# Lines with something in them.
+# The number of non-empty lines.
 count() { printf '%s\n' "$1" | grep -c . || true; }
 
-# Whether the kustomization has an object of this name.
+# Whether the kustomization has an object with this name.
 has() { printf '%s\n' "$objects" | grep -q "^  name: $1\$"; }
 
-# Until a command prints something, at most that many seconds; what it printed.
+# Repeat a command until it prints something, for at most $seconds; print its output.
 await() {
   waited=0
   until found=$("$@") && [ -n "$found" ]; do
@@ -36,28 +36,28 @@ await() {
   printf '%s\n' "$found"
 }
 
-# The status of the Job that takes the stanza out: Complete, Failed, or nothing yet.
+# The status of the Job that removes the stanza: Complete, Failed, or nothing yet.
 stanza_ended() {
   here get job "$job" -o 'jsonpath={range .status.conditions[?(@.status=="True")]}{.type}{" "}{end}' 2>/dev/null |
     grep -o -w -e Complete -e Failed || true
 }
 
 take_out_the_stanza() {
-  # Nobody may put back what is taken out, a pod that is just at it included.
+  # No installer may restore the stanza afterwards, so this also waits for running pods to end.
   here delete deployment,job dnsproxy-install --ignore-not-found --cascade=foreground
   if [ -z "$(here get cronjob dnsproxy-uninstall --ignore-not-found -o name)" ]; then
-    say 'no installer here: if a stanza was put in otherwise, take it out first (dnsproxy uninstall); it does no harm meanwhile'
+    say 'no installer here: if you installed the stanza in another way, remove it first (dnsproxy uninstall); it does no harm meanwhile'
     return
   fi
   job=dnsproxy-uninstall-$(date +%s)
   here create job "$job" --from=cronjob/dnsproxy-uninstall
-  outcome=$(await stanza_ended) || give_up "the stanza is not out after $seconds s"
+  outcome=$(await stanza_ended) || give_up "the stanza is not removed after $seconds s"
   here logs "job/$job" || true
-  [ "$outcome" = Complete ] || give_up 'the stanza could not be taken out'
+  [ "$outcome" = Complete ] || give_up 'the stanza could not be removed'
 }
 
-# A line for each node that still has its rules: its name, and the word Failed where that will stay so. Fails where it
-# cannot be known: no line must mean no rules.
+# A line for each node that still has its rules: its name, and the word Failed if its Job has failed. Fails if the state
+# is unknown: no line must mean no rules.
 nodes_left() {
   states=$(there get jobs --selector "$rules_jobs" -o 'jsonpath={range .items[*]}{.spec.template.spec.nodeName}{range .status.conditions[?(@.status=="True")]}{" "}{.type}{end}{"\n"}{end}') || return 1
   [ "$(count "$states")" = "$(count "$nodes")" ] || return 1
@@ -72,13 +72,13 @@ all_nodes_ended() {
 take_out_the_rules() {
   rules_jobs=app.kubernetes.io/name=wholeip-uninstall
   if [ -z "$(there get cronjob wholeip-uninstall --ignore-not-found -o name)" ]; then
-    say 'no wholeip-uninstall here: a node on which wholeip left rules loses them by `nft delete table inet switchback_wholeip`'
+    say 'no wholeip-uninstall here: if wholeip left rules on a node, run `nft delete table inet switchback_wholeip` there'
     return
   fi
-  # An agent that is still there would put them back.
+  # A running agent would put the rules back.
   there delete daemonset wholeip --ignore-not-found --cascade=foreground --timeout="${seconds}s" || {
     there get pods --selector app.kubernetes.io/name=wholeip -o wide >&2 || true
-    give_up 'these agents do not end; a node that will not come back goes by `kubectl delete node`'
+    give_up 'these agents do not end; remove a lost node with `kubectl delete node`'
   }
   there delete jobs --selector "$rules_jobs" --ignore-not-found --cascade=foreground
   template=$(there create job wholeip-uninstall --from=cronjob/wholeip-uninstall --dry-run=client -o yaml)
@@ -92,14 +92,14 @@ take_out_the_rules() {
   done | there create -f -
   await all_nodes_ended >/dev/null || true
   there logs --selector "$rules_jobs" --tail=-1 --prefix || true
-  left=$(nodes_left) || give_up 'the Jobs that take out the rules cannot be seen'
+  left=$(nodes_left) || give_up 'the state of the Jobs that remove the rules is unknown'
   [ -z "$left" ] || {
     printf '%s\n' "$left" >&2
-    give_up 'these nodes still have the rules; one that will not come back goes by `kubectl delete node`'
+    give_up 'these nodes still have the rules; remove a lost node with `kubectl delete node`'
   }
 }
 
-# What cannot be rendered would not be deleted either.
+# A kustomization that does not render cannot be deleted either: fail before any change.
 objects=$($kubectl kustomize "$1")
 if has dnsproxy; then take_out_the_stanza; fi
 if has wholeip; then take_out_the_rules; fi

@@ -1,1 +1,1 @@
-"""The guide: pages, what of them is made from the code, and how it is built."""
+"""The guide: its pages, their parts that are generated from the code, and its build."""

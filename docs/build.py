@@ -1,6 +1,6 @@
-"""`python -m docs.build FOLDER`: the guide as a site in FOLDER/site. A link that leads nowhere is an error.
+"""`python -m docs.build FOLDER`: build the guide as a site in FOLDER/site. A broken link is an error.
 
-The law: pages and generated parts are put together in FOLDER, which is emptied first; nothing else is written.
+The law: pages and generated parts are combined in FOLDER, which is emptied first; nothing else is written.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HERE: Final = Path(__file__).parent
 
 
 def stage(folder: Path) -> None:
-    """Write the pages as the site's builder wants them."""
+    """Write the pages in the form that the site's builder expects."""
     pages = folder / "pages"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(HERE / "pages", pages)
@@ -29,7 +29,7 @@ def stage(folder: Path) -> None:
 
 
 def build(folder: Path) -> int:
-    """Build what was staged; the exit status."""
+    """Build the staged pages. Returns the exit status."""
     program = Path(sys.executable).with_name("zensical")
     command = [str(program), "build", "--strict", "--clean"]
     return subprocess.run(command, cwd=folder, check=False, env={**os.environ, "NO_COLOR": "1"}).returncode
@@ -39,7 +39,7 @@ def main() -> int:
     """Stage and build."""
     folder = Path(sys.argv[1]).resolve()
     if folder.exists() and not (folder / "zensical.toml").exists() and any(folder.iterdir()):
-        sys.stderr.write(f"{folder} holds something else; it would be emptied\n")
+        sys.stderr.write(f"{folder} contains other files, which would be deleted\n")
         return 2
     stage(folder)
     return build(folder)

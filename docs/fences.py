@@ -1,7 +1,7 @@
-"""The fenced blocks of a page, and what is to be done with each.
+"""The fenced blocks of a page, and how each one is tested.
 
-The law: pure. Every block says by its info string how it is held to the truth: a shell block has a mode, and only what
-is meant for another system is left with its parse.
+The law: pure. The info string of a block selects its test: a shell block has a mode, and only blocks for another system
+are merely parsed.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ class Mode(StrEnum):
     """How a block is tested."""
 
     RUN = "run"
-    """Run on this computer in the order of the page; it has to succeed."""
+    """Run on this computer in the order of the page; it must succeed."""
     SERVE = "serve"
-    """The same, and it goes on until the end of the page; what follows waits until it serves."""
+    """The same, but it runs until the end of the page; the next block waits until it serves."""
     SEEN = "seen"
-    """What the block before it prints: each of its lines is looked for."""
+    """Output of the previous block: each of these lines must occur in it."""
     PARSE = "parse"
-    """It takes a cluster or another system: the flags of our programs in it are parsed."""
+    """It needs a cluster or another system: only the flags of our programs in it are parsed."""
     NONE = ""
-    """No shell: YAML is loaded, others are read by people."""
+    """Not a shell block: YAML is loaded, other languages are not tested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ class Fence:
 
 
 def find_fences(page: str) -> Iterator[Fence]:
-    """The blocks of a page. Raises ValueError for a mode that is none."""
+    """The blocks of a page. Raises ValueError for an unknown mode."""
     for found in _FENCE.finditer(page):
         language, _, mode = found["info"].strip().partition(" ")
         yield Fence(language, Mode(mode), found["body"])
 
 
 def without_modes(page: str) -> str:
-    """The page as its readers and the site's builder get it."""
+    """The page for readers and the site's builder: info strings without modes."""
     return _FENCE.sub(lambda found: f"```{found['info'].strip().partition(' ')[0]}\n{found['body']}```", page)

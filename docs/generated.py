@@ -1,6 +1,6 @@
-"""What of the guide is made from the code and the manifests, so that there is no second copy that could be wrong.
+"""The parts of the guide that are generated from the code and the manifests, so that no copy can become outdated.
 
-The law: pure but for the reading of files of this project. A page asks for a part by a comment on a line of its own:
+The law: pure, except that it reads files of this project. A page includes a part with a comment on its own line:
 `<!-- generated: providers -->`.
 """
 
@@ -27,19 +27,19 @@ from wholeip.cli import main as wholeip
 
 ROOT: Final = Path(__file__).parent.parent
 _WIDTH: Final = 100
-"""Characters of a line that is printed by a program."""
+"""Width of a program's printed lines, in characters."""
 _PART: Final = re.compile(r"^<!-- generated: (?P<name>[a-z-]+)(?: (?P<argument>.*))? -->$", re.MULTILINE)
 _LINK: Final = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<path>(?!https?:|#)[^)]*)\)")
 PROGRAMS: Final[Mapping[str, click.Command]] = {"dnsproxy": dnsproxy, "proxy": proxy, "wholeip": wholeip}
 
 
 def fill_in(page: str) -> str:
-    """The page with its generated parts. Raises KeyError for a part that is none."""
+    """The page with its generated parts. Raises KeyError for an unknown part."""
     return _PART.sub(lambda found: _PARTS[found["name"]](found["argument"] or ""), page)
 
 
 def _flags(path: str) -> str:
-    """Every flag of a command and of those below it. Raises KeyError for an unknown command."""
+    """Every flag of a command and of its subcommands. Raises KeyError for an unknown command."""
     name, _, rest = path.partition(" ")
     command = PROGRAMS[name]
     context = _context(name, command)
@@ -64,7 +64,7 @@ def _format_command(path: str, command: click.Command, context: click.Context) -
 
 
 def below(command: click.Command, context: click.Context) -> Mapping[str, click.Command]:
-    """The commands of a group by their names, however it comes by them."""
+    """The visible subcommands of a group by name, lazily loaded ones included."""
     if not isinstance(command, click.Group):
         return {}
     found = {name: command.get_command(context, name) for name in sorted(command.list_commands(context))}
@@ -72,7 +72,7 @@ def below(command: click.Command, context: click.Context) -> Mapping[str, click.
 
 
 def _context(name: str, command: click.Command, *, parent: click.Context | None = None) -> click.Context:
-    """As the command itself makes it, for no arguments, which may be too few."""
+    """The context that the command makes for no arguments, even if it requires some."""
     return command.make_context(name, [], parent=parent, resilient_parsing=True)
 
 
@@ -80,7 +80,7 @@ def _format_option(option: click.Option, context: click.Context) -> str:
     record, extra = option.get_help_record(context), option.get_help_extra(context)
     flags = record[0] if record else " ".join(option.opts)
     default = "required" if "required" in extra else str(extra.get("default", ""))
-    # What click appends to the help in brackets has columns of its own.
+    # Click appends these facts to the help in brackets; here they have their own columns.
     code = [f"`{part}`" if part else "" for part in (flags, " ".join(extra.get("envvars", ())), default)]
     bounds = f" ({extra['range']})" if "range" in extra else ""
     return "| " + " | ".join(_cell(one) for one in (*code, f"{option.help or ''}{bounds}")) + " |"
@@ -95,7 +95,7 @@ def _text(text: str) -> str:
 
 
 def _providers(_: str) -> str:
-    head = ["| provider | the header is turned on by | the address leaves the status by |", "| --- | --- | --- |"]
+    head = ["| provider | enables the header | removes the address from the status |", "| --- | --- | --- |"]
     return "\n".join([*head, *(_provider(one) for one in sorted(PROVIDERS, key=lambda one: one.name.lower()))])
 
 
@@ -103,7 +103,7 @@ def _provider(one: Provider) -> str:
     switches = [f"`{switch.key}`" for switch in one.switches]
     on = " or ".join([*switches, *([one.elsewhere] if one.elsewhere else [])])
     if one.never_sends:
-        on = "nothing: it has no such header"
+        on = "not possible: it never sends the header"
     ways = []
     if one.ip_mode_auto:
         ways.append(one.ip_mode_auto)
@@ -115,11 +115,11 @@ def _provider(one: Provider) -> str:
         ways.append(f'`{one.hostname_key}: "{value}"`{note}')
     if one.note:
         ways.append(one.note)
-    return f"| {one.name} | {_cell(on) or 'not known'} | {_cell('; '.join(ways)) or 'no way that is known'} |"
+    return f"| {one.name} | {_cell(on) or 'unknown'} | {_cell('; '.join(ways)) or 'unknown'} |"
 
 
 def _deploy(heading: str) -> str:
-    """A section of deploy/README.md, without its heading; what it links to beside itself is named, not linked."""
+    """A section of deploy/README.md, without its heading; a relative link becomes its text and its path."""
     text = (ROOT / "deploy" / "README.md").read_text()
     _, found, rest = text.partition(f"\n## {heading}\n")
     if not found:
@@ -135,16 +135,16 @@ def _alerts(_: str) -> str:
         f"{_cell(rule['annotations']['summary'])}. {_cell(rule['annotations'].get('description', ''))} |"
         for rule in rules
     ]
-    return "\n".join(["| alert | severity | what it says |", "| --- | --- | --- |", *rows])
+    return "\n".join(["| alert | severity | meaning |", "| --- | --- | --- |", *rows])
 
 
 def _findings(_: str) -> str:
     rows = [f"| `{name}` | {_cell(meaning)} |" for name, meaning in MEANINGS.items()]
-    return "\n".join(["| finding | what it means |", "| --- | --- |", *rows])
+    return "\n".join(["| finding | meaning |", "| --- | --- |", *rows])
 
 
 def _diagnosis(name: str) -> str:
-    """What the doctor of today says of facts that were saved; their file has the name of its worst finding."""
+    """The diagnosis of saved facts by the current code; their file has the name of the worst finding."""
     facts = parse_facts((ROOT / "docs" / "facts" / f"{name}.json").read_bytes())
     return f"```text\n{format_diagnosis(judge(facts), facts, Style(_WIDTH)).strip()}\n```"
 

@@ -1,6 +1,6 @@
-"""The metrics of every program, as their own collectors name them.
+"""The metrics of every program, read from its collectors.
 
-The law: the collectors are asked, over a server that was never started; a metric that is added is in the guide.
+The law: the collectors report on a server that was never started, so a new metric appears in the guide by itself.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ def format_metrics() -> str:
 
 
 def _format_program(name: str, metrics: Sequence[Metric]) -> Iterator[str]:
-    yield from (f"Of {name}:", "", "| metric | kind | |", "| --- | --- | --- |")
+    yield from (f"Metrics of {name}:", "", "| metric | kind | |", "| --- | --- | --- |")
     for metric in metrics:
         suffix = "_total" if metric.type == "counter" else ""
-        # Kept by the families of prometheus_client, whether there are samples yet or not.
+        # prometheus_client keeps the label names even while there are no samples.
         labels: Sequence[str] = getattr(metric, "_labelnames", ())
         shown = f"{metric.name}{suffix}{{{','.join(labels)}}}" if labels else f"{metric.name}{suffix}"
         yield f"| `{shown}` | {metric.type} | {metric.documentation} |"

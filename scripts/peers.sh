@@ -1,27 +1,28 @@
 #!/usr/bin/env bash
-# Fetches and builds the real programs that judge Switchback in its tests and benchmarks ("peers"):
+# Fetches and builds the real programs that the tests and benchmarks compare Switchback with ("peers"):
 #   Debian packages (dig, dnsperf, nginx, haproxy, etcd ...), when run as root on a Debian system;
-#   CoreDNS (the newest, and the oldest that we write for and that still builds), kube-apiserver and kubectl, built as Go
-#   modules into a cache folder outside this tree, and the Gateway API's custom resource definitions, from its Go module;
+#   CoreDNS (the newest version, and the oldest supported version that still builds), kube-apiserver and kubectl, built
+#   as Go modules into a cache folder outside this tree;
 #   external-dns, built as a Go module, and its custom resource definition;
-#   a small Debian with Python, as a base to build the image on where no registry is reached.
-#   the definitions of the prometheus-operator's objects likewise.
-# The cache is keyed by version and built once. Run it again at any time: what is there is left alone.
+#   the custom resource definitions of the Gateway API and of the prometheus-operator, from their Go modules;
+#   a small Debian with Python, as a base image for machines without access to a registry.
+# The cache is keyed by version, and each peer is built once. You may run this any number of times: it keeps existing
+# peers.
 #
 #   scripts/peers.sh            everything
-#   scripts/peers.sh --cluster  what `make cluster-test` takes besides: the programs of a Kubernetes node
-#   scripts/peers.sh --cilium   what its `--cni cilium` takes besides: ten minutes of two processors
-#   scripts/peers.sh --list     what is there and what is missing, without installing anything
+#   scripts/peers.sh --cluster  the additional programs for `make cluster-test`: those of a Kubernetes node
+#   scripts/peers.sh --cilium   the additional programs for its `--cni cilium`; ten minutes on two processors
+#   scripts/peers.sh --list     list the existing and the missing peers; installs nothing
 #
 # SWITCHBACK_PEERS  the cache folder (default: ~/.cache/switchback/peers)
 set -euo pipefail
 
 COREDNS_VERSION=v1.14.7
-# The first that builds becomes `coredns-old`: v1.9.4 is the first that takes several `forward` in one server block.
+# The first that builds becomes `coredns-old`: v1.9.4 is the first that accepts several `forward` in one server block.
 COREDNS_OLD_VERSIONS=(v1.9.4 v1.10.0 v1.10.1 v1.11.4)
 KUBERNETES_VERSION=v1.34.4
 GATEWAY_API_VERSION=v1.6.3
-# The last that Go 1.26 builds. Four minutes, for it has every provider in it.
+# The last version that Go 1.26 builds. The build takes four minutes, because it includes every provider.
 EXTERNAL_DNS_VERSION=v0.21.0
 GO_PROXYPROTO_VERSION=v0.15.0
 PROMETHEUS_OPERATOR_VERSION=v0.85.0
@@ -31,7 +32,7 @@ DEBIAN_SUITE=bookworm
 HERE=$(cd "$(dirname "$0")" && pwd)
 CACHE=${SWITCHBACK_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/switchback/peers}
 
-# package:program, or a file of the package, so that one look tells what is missing
+# package:program, or package:file; the program or file shows whether the package is installed
 DEBIAN=(
   bind9-dnsutils:dig dnsperf:dnsperf nginx-light:nginx haproxy:haproxy etcd-server:etcd curl:curl
   libnginx-mod-stream:/usr/lib/nginx/modules/ngx_stream_module.so
@@ -39,7 +40,7 @@ DEBIAN=(
   buildah:buildah debootstrap:debootstrap bind9:named prometheus:promtool chromium:chromium
   nftables:nft conntrack:conntrack iperf3:iperf3 patch:patch
 )
-# CNI plugins are on no PATH.
+# CNI plugins are not on the PATH.
 CLUSTER_DEBIAN=(
   containerd:containerd runc:runc containernetworking-plugins:/usr/lib/cni/bridge musl-tools:musl-gcc
 )
@@ -67,11 +68,11 @@ install_packages() {
     return 0
   fi
   say "installing ${missing[*]}"
-  # The tests start these servers themselves; Debian's packages must not start them as services.
+  # The tests start these servers themselves; the Debian packages must not start them as services.
   if [ ! -e "$policy" ]; then
     printf '#!/bin/sh\nexit 101\n' >"$policy"
     chmod +x "$policy"
-    # shellcheck disable=SC2064  # the path is meant now
+    # shellcheck disable=SC2064  # the path must expand now
     trap "rm -f '$policy'" EXIT
   fi
   apt-get update -q >&2
@@ -88,7 +89,7 @@ build() {
   say "building $name $version (once; a program takes minutes)"
   work=$(mktemp -d)
   mkdir -p "$work/bin" "$target"
-  # Said in full, because `set -e` does not hold where a caller asks for the status.
+  # An explicit check, because `set -e` has no effect if the caller tests the status.
   if ! (cd "$work" && export GOBIN="$work/bin" CGO_ENABLED=0 GOFLAGS=-mod=mod && "$@" "$version") >&2; then
     rm -rf "$work"
     rmdir "$target"
@@ -99,7 +100,7 @@ build() {
   rm -rf "$work"
 }
 
-# build_first NAME COMMAND VERSION...: the first of these versions that builds, once
+# build_first NAME COMMAND VERSION...: builds the first of these versions that builds, once
 build_first() {
   local name=$1 command=$2 version
   shift 2
@@ -117,14 +118,14 @@ build_coredns() {
   GOFLAGS='' go install -trimpath -ldflags '-s -w' "github.com/coredns/coredns@$1"
 }
 
-# Its golang.org/x/net links to a name of the runtime that Go 1.23 and later keep to themselves, unless told otherwise.
+# Its golang.org/x/net links to a runtime symbol that Go 1.23 and later hide, unless the linker's check is off.
 build_coredns_old() {
   GOFLAGS='' go install -trimpath -ldflags '-s -w -checklinkname=0' "github.com/coredns/coredns@$1" &&
     mv "$GOBIN/coredns" "$GOBIN/coredns-old"
 }
 
-# k8s.io/kubernetes replaces its staging modules with folders of its own tree, which the module does not
-# carry: each becomes the published module of the same release.
+# k8s.io/kubernetes replaces its staging modules with folders of its own tree, which the module does not contain. So
+# each becomes the published module of the same release.
 build_kubernetes() {
   local program=$1 version=$2 minor=${2#v1.} gomod
   minor=${minor%%.*}
@@ -156,7 +157,7 @@ fetch_gateway_api() {
   folder=$(go mod download -json "sigs.k8s.io/gateway-api@$1" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
   mkdir "$GOBIN/gateway-api"
   cp -r "$folder/config/crd/standard" "$folder/config/crd/experimental" "$GOBIN/gateway-api/"
-  # A module's files are read-only, which would keep the cache from being removed.
+  # A module's files are read-only, and the cache must be removable.
   chmod -R u+w "$GOBIN/gateway-api"
 }
 
@@ -164,7 +165,7 @@ cilium_sources() {
   go mod download -json "github.com/cilium/cilium@$1" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p'
 }
 
-# Its module replaces others, as the main module has to then.
+# Its module has replace directives, which apply only in a main module: copy them.
 build_cilium() {
   local name=$1 package=$2 version=$3 sources
   sources=$(cilium_sources "$version")
@@ -174,7 +175,7 @@ build_cilium() {
     sed -n 's/^\t\([^ ]* => .*\)/replace \1/p' "$sources/go.mod"
   } >go.mod
   go build -trimpath -ldflags '-s -w' -o "$GOBIN/$name" "github.com/cilium/cilium/$package" &&
-    # A kernel without modules has neither of these; tests/cluster/cilium.py says there what is built in.
+    # A kernel without modules has neither path; tests/cluster/cilium.py lists the built-in features there instead.
     LC_ALL=C sed -i 's|/proc/modules|/run/_modules|g; s|/lib/modules|/run/modules|g' "$GOBIN/$name"
 }
 
@@ -197,7 +198,8 @@ fetch_prometheus_operator() {
   chmod -R u+w "$GOBIN/prometheus-operator"
 }
 
-# A root folder as a tar archive, for `buildah add`. Built in place: debootstrap makes device nodes, and their owners count.
+# A root folder as a tar archive, for `buildah add`. Built here as root, because debootstrap creates device nodes and sets
+# owners.
 make_debian_base() {
   local target=$CACHE/debian-base-$DEBIAN_VERSION work
   [ ! -e "$target/debian-base/root.tar" ] || return 0
@@ -218,7 +220,7 @@ make_debian_base() {
   rm -rf "$work"
 }
 
-# A receiver of the PROXY header out of tests/peers/go_proxyproto; remove the cached one after a change there.
+# A receiver of the PROXY header, from tests/peers/go_proxyproto; remove the cached one after a change there.
 build_go_proxyproto() {
   cp "$HERE/../tests/peers/go_proxyproto/main.go" . &&
     go mod init switchback.dev/peers &&
@@ -226,7 +228,7 @@ build_go_proxyproto() {
     go build -trimpath -o "$GOBIN/go-proxyproto" .
 }
 
-# What the relay is compared with; its version is a hash of its source, as tests/bench/relay/peers.py makes it.
+# A relay in Go, to compare ours with. Its version is a hash of its source; tests/bench/relay/peers.py computes the same.
 RELAY_SOURCE=$HERE/../tests/bench/relay/go
 RELAY_VERSION=v$(cat "$RELAY_SOURCE/go.mod" "$RELAY_SOURCE/main.go" | sha256sum | cut -c1-12)
 
@@ -234,7 +236,7 @@ build_relay() {
   cd "$RELAY_SOURCE" && go build -trimpath -o "$GOBIN/go-relay" .
 }
 
-# The folder of the `coredns-old` that is there, else of the one that would be tried first
+# The folder of the existing `coredns-old`, otherwise of the first version to try
 old_coredns() {
   local version
   for version in "${COREDNS_OLD_VERSIONS[@]}"; do

@@ -114,10 +114,10 @@ def test_the_stanza_goes_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("status", "wait", "told"),
     [
-        ("Failed", "4", "could not be taken out"),
-        ("FailureTarget Failed", "4", "could not be taken out"),
-        ("FailureTarget", "0", "is not out after 0 s"),
-        ("", "0", "is not out after 0 s"),
+        ("Failed", "4", "could not be removed"),
+        ("FailureTarget Failed", "4", "could not be removed"),
+        ("FailureTarget", "0", "is not removed after 0 s"),
+        ("", "0", "is not removed after 0 s"),
         ("refused", "4", ""),
     ],
 )
@@ -180,9 +180,9 @@ def test_what_is_not_in_the_kustomization_stays(parts: str, tmp_path: Path) -> N
         ("node-1 Failed\\nnode.2 Failed\\n", "node-1 Failed"),
         ("node-1 Complete\\nnode.2\\n", "still have the rules"),
         ("node-1 Complete\\nnode.2 SuccessCriteriaMet\\n", "node.2 SuccessCriteriaMet"),
-        ("node-1 Complete\\n", "cannot be seen"),
-        ("", "cannot be seen"),
-        ("unknown", "cannot be seen"),
+        ("node-1 Complete\\n", "is unknown"),
+        ("", "is unknown"),
+        ("unknown", "is unknown"),
     ],
     ids=[
         "one failed",
