@@ -148,7 +148,7 @@ def refused(handed: Sequence[socket.socket], *arguments: str, **variables: str) 
 @pytest.mark.parametrize(
     ("variables", "complaint"),
     [
-        pytest.param({"LISTEN_FDS": "0"}, "no socket was handed over", id="none"),
+        pytest.param({"LISTEN_FDS": "0"}, "no socket was passed", id="none"),
         pytest.param({"LISTEN_FDS": "three"}, "systemd sets both to numbers", id="no number"),
         pytest.param({"LISTEN_PID": "1"}, "the sockets are for process 1", id="another process"),
         # Descriptors after the last one belong to the event loop.
