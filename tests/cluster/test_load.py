@@ -28,7 +28,7 @@ def nameserver(reply: Callable[[bytes], bytes | None]) -> Iterator[None]:
         try:
             server.bind(("127.0.0.54", 53))
         except PermissionError:
-            pytest.skip("port 53 takes root")
+            pytest.skip("port 53 needs root")
 
         def serve() -> None:
             while True:

@@ -20,7 +20,7 @@ SCENE_SECONDS = 2700
 @pytest.mark.timeout(SCENE_SECONDS + 60)
 def test_everything_works_from_the_installation_to_the_removal(tmp_path: Path) -> None:
     if os.environ.get("REQUIRE_PEERS") != "1":
-        pytest.skip("takes minutes: `make cluster-test` plays it, and CI does (REQUIRE_PEERS=1)")
+        pytest.skip("it takes minutes: run `make cluster-test`; CI runs it too (REQUIRE_PEERS=1)")
     if os.geteuid() != 0:
         refuse("a node takes root")
     if missing():

@@ -1,6 +1,6 @@
-"""A real etcd and kube-apiserver on free loopback ports, for the length of a `with` block or of a test session.
+"""A real etcd and kube-apiserver on free loopback ports, for the duration of a `with` block or of a test session.
 
-Synchronous, because pytest-trio has no session-wide fixtures. Only processes started here are ended, by their handle.
+Synchronous, because pytest-trio has no session-wide fixtures. It ends only the processes that it started, by handle.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ class ApiServer:
 
     @property
     def token(self) -> str:
-        """Of a member of system:masters."""
+        """The token of a member of system:masters."""
         return TOKEN
 
     @property
     def ca_file(self) -> Path:
-        """The certificate that the server made for itself."""
+        """The certificate that the server generated."""
         return self.folder / "certs" / "apiserver.crt"
 
     @property
     def kubeconfig(self) -> Path:
-        """Written at the start. Its current context `test` uses the token; see `_write_kubeconfig` for the others."""
+        """Written at the start. Its current context `test` uses the token; `_write_kubeconfig` adds others."""
         return self.folder / "kubeconfig"
 
     def start(self) -> None:
@@ -64,18 +64,18 @@ class ApiServer:
         self._write_kubeconfig()
 
     def kill(self) -> None:
-        """SIGKILL, and wait until it is gone."""
+        """SIGKILL, and wait for the process to end."""
         end_process(self._process)
         self._process = None
 
     def request(self, method: str, path: str, body: object = None, *, content_type: str = "application/json") -> Any:
-        """One request over its own connection; the decoded answer. Fails on anything but 2xx."""
+        """One request over its own connection. Returns the decoded response. Fails on any status other than 2xx."""
         with self.connection() as connection:
             return send(connection, method, path, body, content_type=content_type)
 
     @contextmanager
     def connection(self) -> Iterator[http.client.HTTPSConnection]:
-        """A connection for many requests with `send`."""
+        """A connection for several requests with `send`."""
         context = ssl.create_default_context(cafile=str(self.ca_file))
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=context, timeout=30)
         try:
@@ -84,7 +84,7 @@ class ApiServer:
             connection.close()
 
     def create_ingress(self, name: str, hosts: list[str], **options: Any) -> Any:
-        """`options` as for `ingress`."""
+        """Create an Ingress; `options` as for `ingress`."""
         manifest = ingress(name, hosts, **options)
         return self.request("POST", collection_path(manifest["metadata"]["namespace"]), manifest)
 
@@ -103,7 +103,7 @@ class ApiServer:
         return self.request("DELETE", collection_path(namespace))
 
     def compact(self) -> None:
-        """Have etcd forget every revision but the last, as the API server does every five minutes."""
+        """Have etcd drop every revision but the last, as the API server does every five minutes."""
         revision = self._ask_etcd("range", {"key": "AA=="})["header"]["revision"]
         self._ask_etcd("compaction", {"revision": revision, "physical": True})
 
@@ -187,9 +187,9 @@ def write_keys(folder: Path) -> None:
 
 @contextmanager
 def running_apiserver(folder: Path, *, service_range: str = ApiServer.service_range) -> Iterator[ApiServer]:
-    """An API server of its own, with everything it writes in `folder`.
+    """A separate API server, which writes all its files below `folder`.
 
-    A range of loopback addresses makes Services that a program on this machine can listen at.
+    With a range of loopback addresses, programs on this machine can listen on the addresses of its Services.
     """
     write_keys(folder)
     (folder / "tokens.csv").write_text(f"{TOKEN},admin,1,system:masters\n", encoding="utf-8")
@@ -207,7 +207,7 @@ def running_apiserver(folder: Path, *, service_range: str = ApiServer.service_ra
 
 @pytest.fixture(scope="session")
 def apiserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """One API server for the whole session: a test keeps to a namespace of its own. Import it where it is used."""
+    """One API server for the whole session; each test uses its own namespace. Import it where it is used."""
     with running_apiserver(tmp_path_factory.mktemp("apiserver")) as server:
         yield server
 
@@ -228,7 +228,7 @@ def ingress(
     ingress_class: str | None = None,
     annotations: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """The manifest of an Ingress with one rule for each host and all of them under TLS."""
+    """The manifest of an Ingress with one rule for each host, all of them under TLS."""
     backend = {"service": {"name": "web", "port": {"number": 80}}}
     rules = [
         {"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}} for host in hosts

@@ -1,6 +1,6 @@
-"""A real CoreDNS on loopback, for the length of a `with` block.
+"""A real CoreDNS on loopback, for the duration of a `with` block.
 
-Only the process started here is ended, by its handle.
+It ends only the process that it started, by handle.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from tests.kit.ports import free_port
 from tests.kit.programs import program
 
 START_SECONDS = 60.0
-"""A fraction of a second on an idle machine."""
+"""It needs a fraction of a second on an idle machine."""
 _BANNER = "CoreDNS-"
-"""What it prints once every server listens."""
+"""CoreDNS prints this once every server listens."""
 
 
 @dataclass(frozen=True)
@@ -45,28 +45,28 @@ class CoreDns:
         return [str(record) for answer in self.ask(name).answer for record in answer]
 
     def kill(self) -> None:
-        """End it as a crash would."""
+        """SIGKILL, like a crash."""
         self.process.kill()
         self.process.wait()
 
     def hang(self) -> None:
-        """Stop it where it is: its port stays bound and nothing is answered."""
+        """SIGSTOP: its port stays bound, but it answers nothing."""
         self.process.send_signal(signal.SIGSTOP)
-        # The signal is only on its way when kill(2) returns; a thread may still answer.
+        # kill(2) returns before the signal is delivered; a thread may still answer.
         os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
 
 
 class Refused(AssertionError):
-    """CoreDNS did not start; the message is what it said."""
+    """CoreDNS did not start; the message is its output."""
 
 
 @contextmanager
 def running_coredns(
     folder: Path, corefile: str, *, port: int | None = None, peer: str = "coredns"
 ) -> Iterator[CoreDns]:
-    """CoreDNS on a Corefile; `port` is where blocks listen that name none, and where it is asked.
+    """CoreDNS with a Corefile; `port` is the default port of its blocks, and the port for queries.
 
-    Raises Refused with its output where it does not take the Corefile.
+    Raises Refused with its output if it rejects the Corefile.
     """
     port = free_port() if port is None else port
     path = folder / f"Corefile-{port}"
@@ -80,7 +80,7 @@ def running_coredns(
 def started_coredns(
     command: Sequence[str], *, folder: Path, environment: Mapping[str, str] | None = None
 ) -> Iterator[subprocess.Popen[str]]:
-    """A command that becomes CoreDNS, from the moment that it listens to its end. Raises Refused with its output."""
+    """Run a command that becomes CoreDNS, from its readiness to its end. Raises Refused with its output."""
     process = subprocess.Popen(
         command,
         cwd=folder,
@@ -89,7 +89,7 @@ def started_coredns(
         text=True,
         env={**os.environ, **(environment or {})},
     )
-    # It goes on writing to a pipe that nobody would read otherwise.
+    # Read its further output, so that the pipe does not fill up.
     drain = threading.Thread(target=process.stdout.read if process.stdout else None)
     try:
         _wait_for_banner(process)
@@ -105,7 +105,7 @@ def started_coredns(
 
 
 def coredns_version(peer: str = "coredns") -> tuple[int, ...]:
-    """What a CoreDNS says of itself, as three numbers."""
+    """The version that a CoreDNS reports, as three numbers."""
     said = subprocess.run([program(peer), "-version"], capture_output=True, text=True, check=True).stdout
     return tuple(map(int, said.split()[0].removeprefix(_BANNER).split(".")))
 
@@ -116,7 +116,7 @@ def answering(address: str) -> str:
 
 
 def _wait_for_banner(process: subprocess.Popen[str]) -> None:
-    """Read what it prints up to the banner; its end without one is a refusal."""
+    """Read its output up to the banner. If it ends without one, it has rejected the Corefile."""
     if process.stdout is None:
         raise AssertionError("the output is not piped")
     too_late = threading.Timer(START_SECONDS, process.kill)

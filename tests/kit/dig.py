@@ -1,7 +1,7 @@
-"""The real dig: what it printed about a reply, as a value.
+"""The real dig: its report about a reply, as a value.
 
-The law: two replies that dig prints alike are equal here, whoever sent them and when; what dig did not get or could not
-read is an error, never an empty value.
+The law: replies that dig prints alike are equal here, whatever their server and time; a missing or unreadable reply is
+an error, never an empty value.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from tests.kit.programs import program
 
 _SECONDS: Final = 4
-"""More than any reply of ours may take."""
+"""Longer than any reply of ours may take."""
 _HEADER: Final = re.compile(r";; ->>HEADER<<- opcode: (\w+), status: (\w+), id: \d+")
 _FLAGS: Final = re.compile(
     r";; flags:([a-z ]*);(?: MBZ: 0x([0-9a-f]+);)? "
@@ -26,7 +26,7 @@ _SECTION: Final = re.compile(r";; ([A-Z]+) SECTION:")
 
 
 class NotRead(AssertionError):
-    """dig got no reply, or printed something that is not known here; the message is what it printed."""
+    """dig got no reply, or its output has an unknown form; the message is that output."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class DigEdns:
     """The flags that must be zero."""
     udp: int
     options: tuple[str, ...]
-    """A line each, as dig prints them."""
+    """One line each, as dig prints them."""
 
 
 @dataclass(frozen=True)
 class DigReply:
-    """A reply, its ID aside."""
+    """A reply without its ID."""
 
     opcode: str
     status: str
@@ -60,18 +60,18 @@ class DigReply:
     """Octets; None after a transfer, whose size dig does not print."""
 
     def section(self, name: str) -> tuple[str, ...]:
-        """The lines of a section; none where it is not there."""
+        """The lines of a section; empty if the section is missing."""
         return dict(self.sections).get(name, ())
 
 
 def dig(port: int, *arguments: str) -> DigReply:
-    """Ask what listens on a port of loopback, once. Raises NotRead."""
+    """Ask a server on a loopback port, once. Raises NotRead."""
     return parse_dig(run_dig(port, *arguments))
 
 
 def run_dig(port: int, *arguments: str) -> str:
-    """What dig prints, with all that it can print."""
-    # Said once more than +all does, for a transfer: dig would leave out the header otherwise.
+    """The output of dig, with every option for more output."""
+    # More options than +all sets, for a transfer: otherwise dig would omit the header.
     shown = ["+all", "+comments", "+question"]
     how = ["-r", "@127.0.0.1", "-p", str(port), "+tries=1", f"+time={_SECONDS}", *shown]
     ran = subprocess.run([program("dig"), *how, *arguments], capture_output=True, text=True, check=False)
@@ -79,7 +79,7 @@ def run_dig(port: int, *arguments: str) -> str:
 
 
 def parse_dig(text: str) -> DigReply:
-    """The one reply in what dig printed. Raises NotRead."""
+    """The only reply in dig's output. Raises NotRead."""
     header, flags = _HEADER.findall(text), _FLAGS.findall(text)
     if len(header) != 1 or len(flags) != 1:
         raise NotRead(text)
@@ -107,7 +107,7 @@ def _parse_edns(text: str) -> DigEdns | None:
     if found is None:
         raise NotRead(text)
     version, flags, mbz, udp = found.groups()
-    # Behind the options, without a blank line, stands the question.
+    # The question follows the options without a blank line.
     options = tuple(line for line in others if line.startswith("; "))
     return DigEdns(int(version), frozenset(flags.split()), int(mbz or "0", 16), int(udp), options)
 

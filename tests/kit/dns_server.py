@@ -1,4 +1,4 @@
-"""A DnsServer on port 0 for the time of a block, and clients that ask it."""
+"""A DnsServer on port 0 for the duration of a block, and clients that ask it."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from tests.kit.messages import table_of
 from tests.kit.upstream_replies import framed
 
 OURS = "app.example.org"
-"""The name in the table of a server that is given none."""
+"""The default name in the table of a server."""
 OURS_AT = "192.0.2.80"
 TRUSTING = ForwardSettings((), detect_loops=False)
-"""Upstreams that are asked for nothing but what a test asks."""
+"""Upstreams that receive only the queries of a test: no probes."""
 REPLY_SECONDS = 10
-"""More than any reply may take; a test that waits so long has failed."""
+"""Longer than any reply may take; a test that waits so long has failed."""
 
 
 @dataclass
 class Running:
-    """A server and where it is, over UDP and TCP."""
+    """A server and its address, for UDP and TCP."""
 
     server: DnsServer
     endpoint: Endpoint
@@ -50,7 +50,7 @@ class Running:
         return sum(upstream.ports.waiting for upstream in self.forwarder.upstreams.used)
 
     async def ask(self, message: bytes) -> bytes:
-        """Ask over UDP and give the first reply."""
+        """Ask over UDP. Returns the first reply."""
         async with self.client() as client:
             await client.send(message)
             with trio.fail_after(REPLY_SECONDS):
@@ -68,7 +68,7 @@ class Running:
         return await trio.open_tcp_stream(self.endpoint.host, self.endpoint.port)
 
     async def ask_stream(self, message: bytes) -> bytes:
-        """Ask over a fresh TCP connection and give the reply."""
+        """Ask over a new TCP connection. Returns the reply."""
         async with await self.connect() as stream:
             await stream.send_all(framed(message))
             with trio.fail_after(REPLY_SECONDS):
@@ -84,7 +84,7 @@ async def running(
     port: Callable[[socket.socket], DatagramPort] = open_port,
     at: Endpoint | None = None,
 ) -> AsyncIterator[Running]:
-    """Serve on loopback with these upstreams; `at` binds a known port."""
+    """Serve on loopback with these upstreams; `at` binds a given port."""
     server = DnsServer(forwarding=replace(forwarding, upstreams=upstreams), limits=limits)
     server.table = table_of(f"{OURS} {OURS_AT}") if table is None else table
     udp, tcp = _listen_both(at or Endpoint("127.0.0.1", 0))
@@ -98,13 +98,13 @@ async def running(
 
 
 def _listen_both(at: Endpoint) -> tuple[socket.socket, socket.socket]:
-    """UDP and TCP on one port, as every client of DNS expects."""
+    """UDP and TCP on the same port, as clients of DNS expect."""
     for _ in range(50):
         udp = listen_udp(at, flag="test")
         try:
             return udp, listen_tcp(bound_endpoint(udp), flag="test")
         except StartError:
-            # Another program has this number for TCP.
+            # Another program uses this number for TCP.
             udp.close()
             if at.port:
                 raise
@@ -112,7 +112,7 @@ def _listen_both(at: Endpoint) -> tuple[socket.socket, socket.socket]:
 
 
 async def read_message(stream: trio.SocketStream) -> bytes:
-    """One message from a stream, no octet more; b"" where it ends with FIN before one."""
+    """Exactly one message from a stream; b"" if the stream ends with FIN before it."""
     size = await _read_exactly(stream, 2)
     return await _read_exactly(stream, int.from_bytes(size, "big"))
 
@@ -129,12 +129,12 @@ async def _read_exactly(stream: trio.SocketStream, size: int) -> bytes:
 
 
 async def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for something that gives no signal; the loop is bounded by a deadline."""
+    """Poll for a condition that has no event; a deadline limits the loop."""
     with trio.fail_after(REPLY_SECONDS):
         while not condition():  # noqa: ASYNC110  # what it looks at is plain state of the code under test
             await trio.sleep(0.002)
 
 
 def open_descriptors() -> int:
-    """How many this process has open, the one that looks into the folder left out."""
+    """The number of open descriptors of this process, without the one for this folder."""
     return len(os.listdir("/proc/self/fd")) - 1

@@ -1,4 +1,4 @@
-"""A real external-dns, and a real BIND that takes its updates (RFC 2136), for the length of a `with` block."""
+"""A real external-dns, and a real BIND that accepts its updates (RFC 2136), for the duration of a `with` block."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Bind:
     secret: str
 
     def ask(self, name: str, rtype: str = "A") -> list[str]:
-        """The records of an answer, sorted; the rcode where there is no answer."""
+        """The records of an answer, sorted; the rcode if there is no answer."""
         query = dns.message.make_query(name, rtype)
         reply = dns.query.tcp(query, "127.0.0.1", port=self.port, timeout=20)
         wanted = dns.rdatatype.from_text(rtype)
@@ -51,14 +51,14 @@ class Bind:
         return found or [dns.rcode.to_text(reply.rcode())]
 
     def ttl(self, name: str) -> int:
-        """Of its A records."""
+        """The TTL of its A records."""
         (answer,) = dns.query.tcp(dns.message.make_query(name, "A"), "127.0.0.1", port=self.port, timeout=20).answer
         return answer.ttl
 
 
 @contextmanager
 def running_bind(folder: Path) -> Iterator[Bind]:
-    """BIND with the zone `example.org`, which whoever has the key may change."""
+    """BIND with the zone `example.org`, which every holder of the key may change."""
     (port,) = free_ports(1)
     secret = base64.b64encode(secrets.token_bytes(32)).decode()
     (folder / "zone").write_text(_ZONE_FILE)
@@ -103,7 +103,7 @@ def _is_up(bind: Bind) -> bool:
 def sync_once(
     bind: Bind, kubeconfig: Path, namespace: str, *flags: str, sources: Sequence[str], registry: str = "txt"
 ) -> str:
-    """Have external-dns bring the zone up to what the objects of the namespace say; its log."""
+    """Have external-dns update the zone to match the objects of the namespace. Returns its log."""
     command = [
         program("external-dns"),
         "--once",
@@ -124,7 +124,7 @@ def sync_once(
         "--txt-owner-id=switchback-test",
         "--txt-prefix=own-%{record_type}-",
         "--txt-wildcard-replacement=any",
-        # Without a registry every record would be its own.
+        # Without a registry it would treat every record as its own.
         f"--policy={'sync' if registry == 'txt' else 'upsert-only'}",
         "--metrics-address=127.0.0.1:0",
         *flags,

@@ -1,7 +1,7 @@
-"""An API server that does what a real one cannot be made to do: HTTP/1.1 over any trio stream, by script.
+"""An API server with faults that a real one cannot be made to have: scripted HTTP/1.1 over any trio stream.
 
-Lists and watches have a script each: one answer per request, the last one for ever. A body is parts, sent one write
-each: octets, a number (seconds to wait), SILENCE (nothing more, no FIN) or CUT (the connection breaks).
+Lists and watches have one script each: one response per request; the last one repeats. A body consists of parts, each
+sent in one write: octets, a number (seconds to wait), SILENCE (nothing more, no FIN) or CUT (the connection breaks).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sidecar.kubernetes.cluster import Cluster
 from sidecar.kubernetes.http import ApiClient
 
 AUTHORITY = (Path(__file__).parent / "ca.crt").read_text(encoding="utf-8")
-"""The certificate of an authority, in PEM."""
+"""The certificate of the authority, in PEM."""
 
 
 class End(Enum):
@@ -47,7 +47,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Asked:
-    """A request as the server saw it."""
+    """A request as the server received it."""
 
     path: str
     params: Mapping[str, str]
@@ -64,7 +64,7 @@ class FaultyApi:
     lists: Sequence[Answer]
     watches: Sequence[Answer] = (Answer((SILENCE,)),)
     token: str | None = None
-    """The only one accepted, if it is set."""
+    """If it is set, the only token that is accepted."""
     down: bool = False
     """Whether connections are refused."""
     asked: list[Asked] = field(default_factory=list)
@@ -78,14 +78,14 @@ class FaultyApi:
         return [one for one in self.asked if one.is_watch]
 
     async def serve(self, stream: trio.abc.Stream) -> None:
-        """One connection, to its end."""
+        """Serve one connection until it ends."""
         connection = h11.Connection(h11.SERVER)
         try:
             async with stream:
                 while await self._serve_request(connection, stream):
                     connection.start_next_cycle()
         except (trio.BrokenResourceError, h11.RemoteProtocolError):
-            pass  # the client has gone, as clients may
+            pass  # the client has closed the connection
 
     async def _serve_request(self, connection: h11.Connection, stream: trio.abc.Stream) -> bool:
         while not isinstance(event := connection.next_event(), h11.EndOfMessage):
@@ -147,7 +147,7 @@ def page(*objects: Mapping[str, Any] | None, version: str = "10", token: str = "
 
 
 def watch(*parts: Part) -> Answer:
-    """A watch that says this and then ends."""
+    """A watch that sends these events and then ends."""
     return Answer(parts)
 
 
@@ -175,7 +175,7 @@ def cluster_at(server: str, *, bearer: str = "first") -> Cluster:
 
 @asynccontextmanager
 async def client_in_memory(api: FaultyApi, cluster: Cluster | None = None) -> AsyncIterator[ApiClient]:
-    """A client whose connections are memory streams to the server: under a mock clock no test waits."""
+    """A client that connects to the server over memory streams: under a mock clock no test waits."""
     async with trio.open_nursery() as nursery:
         transport = httpx2.AsyncHTTPTransport(trust_env=False)
         transport._pool = httpcore2.AsyncConnectionPool(network_backend=_MemoryBackend(api, nursery))

@@ -1,8 +1,8 @@
-"""A scripted faulty upstream on loopback: UDP and TCP or TLS on one port, and every fault a server or a path can have.
+"""A scripted faulty upstream on loopback: UDP and TCP or TLS on one port, and every fault of a server or a path.
 
-A script is a function from a query's octets to the steps that answer it. No steps are loss (UDP) or silence (TCP);
-plain octets are a reply; the classes below are the rest. Steps run one after another, those of different queries side
-by side, so a Pause makes replies late and out of order.
+A script is a function from a query's octets to the steps that answer it. No steps mean loss (UDP) or silence (TCP);
+plain octets are a reply; the classes below are the other steps. The steps of one query run in sequence, those of
+different queries in parallel, so a Pause delays and reorders replies.
 """
 
 from __future__ import annotations
@@ -23,40 +23,40 @@ from tests.kit import upstream_replies
 
 @dataclass(frozen=True)
 class Pause:
-    """Nothing for some seconds."""
+    """Send nothing for some seconds."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
 class Until:
-    """Nothing until the test says so."""
+    """Send nothing until the test resumes it."""
 
     event: trio.Event
 
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """A reply that leaves from another port than the one that was asked (UDP)."""
+    """A reply from another port than the queried one (UDP)."""
 
     message: bytes
 
 
 @dataclass(frozen=True)
 class Part:
-    """Octets without a length of their own (TCP): a reply in pieces, or the beginning of one."""
+    """Octets without a length prefix (TCP): a reply in pieces, or the beginning of one."""
 
     octets: bytes
 
 
 @dataclass(frozen=True)
 class Close:
-    """The connection ends with FIN (TCP)."""
+    """End the connection with FIN (TCP)."""
 
 
 @dataclass(frozen=True)
 class Reset:
-    """The connection ends with RST (TCP)."""
+    """End the connection with RST (TCP)."""
 
 
 Step = bytes | Pause | Until | Elsewhere | Part | Close | Reset
@@ -64,7 +64,7 @@ Script = Callable[[bytes], Iterable[Step]]
 
 
 def answer(asked: bytes) -> list[Step]:
-    """The script of a server that is well."""
+    """The script of a healthy server."""
     return [upstream_replies.right(asked)]
 
 
@@ -75,17 +75,17 @@ def silence(_asked: bytes) -> list[Step]:
 
 @dataclass(frozen=True)
 class Asked:
-    """One query as it reached the upstream."""
+    """One query, as received by the upstream."""
 
     message: bytes
     at: float
-    """On trio's clock."""
+    """Time of receipt, on trio's clock."""
     source: tuple[str, int]
 
 
 @dataclass
 class FaultyUpstream:
-    """What an upstream does, to be changed at any time, and what it was asked."""
+    """The behaviour of an upstream, which a test may change at any time, and its received queries."""
 
     endpoint: Endpoint
     datagrams: Script = answer
@@ -95,9 +95,9 @@ class FaultyUpstream:
     asked_datagrams: list[Asked] = field(default_factory=list)
     asked_streams: list[Asked] = field(default_factory=list)
     connections: int = 0
-    """How many were opened."""
+    """The number of connections that were opened."""
     secured: ssl.SSLContext | None = None
-    """What streams speak TLS with."""
+    """The TLS context for streams."""
     life: trio.CancelScope = field(default_factory=trio.CancelScope)
     dead: trio.Event = field(default_factory=trio.Event)
     _news: trio.Event = field(default_factory=trio.Event)
@@ -108,12 +108,12 @@ class FaultyUpstream:
         self._news = trio.Event()
 
     async def die(self) -> None:
-        """Close everything, as a server that is killed: its address refuses from now on."""
+        """Close every socket, like a killed server: from now on the address refuses."""
         self.life.cancel()
         await self.dead.wait()
 
     async def wait_asked(self, *, datagrams: int = 0, streams: int = 0) -> None:
-        """Wait until so many queries have come."""
+        """Wait until this many queries have arrived."""
         while len(self.asked_datagrams) < datagrams or len(self.asked_streams) < streams:
             await self._news.wait()
 
@@ -128,7 +128,7 @@ async def faulty_upstream(
     secured: ssl.SSLContext | None = None,
     listens: bool = True,
 ) -> AsyncIterator[FaultyUpstream]:
-    """Run an upstream for the time of the block; one that does not listen refuses every connection."""
+    """Run an upstream for the duration of the block; one that does not listen refuses every connection."""
     udp, tcp = _bind_both(host, port, listen=listens)
     upstream = FaultyUpstream(Endpoint(host, udp.getsockname()[1]), datagrams, streams, secured=secured)
     async with trio.open_nursery() as nursery:
@@ -151,8 +151,8 @@ async def _serve(upstream: FaultyUpstream, udp: socket.socket, tcp: socket.socke
 def refusing_upstream(host: str = "127.0.0.1") -> Iterator[Endpoint]:
     """An address that answers every datagram with ICMP port unreachable, and every connection with RST.
 
-    The port is held, so that nothing else on this computer can come to answer there: a UDP socket connected to itself
-    takes datagrams from no one else, and a TCP socket that does not listen takes no connection.
+    The port is reserved, so that no other program on this computer can answer there: a UDP socket connected to itself
+    receives datagrams from no other socket, and a TCP socket that does not listen accepts no connection.
     """
     udp, tcp = _bind_both(host, 0, listen=False)
     with udp, tcp:
@@ -170,7 +170,7 @@ def _bind_both(host: str, port: int, *, listen: bool = True) -> tuple[socket.soc
         try:
             tcp.bind(udp.getsockname())
         except OSError:
-            # Another program has this number for TCP.
+            # Another program uses this number for TCP.
             udp.close()
             tcp.close()
             continue
@@ -191,7 +191,7 @@ async def _serve_datagrams(upstream: FaultyUpstream, sock: trio.socket.SocketTyp
 
 async def _play_datagram(steps: Iterable[Step], sock: trio.socket.SocketType, source: tuple[str, int]) -> None:
     for step in steps:
-        # The port that asked may be closed by now.
+        # The client's port may be closed by now.
         with contextlib.suppress(ConnectionRefusedError):
             match step:
                 case bytes():
@@ -209,7 +209,7 @@ async def _serve_streams(upstream: FaultyUpstream, listener: trio.SocketListener
         try:
             source = transport.socket.getpeername()
         except OSError:
-            return  # gone before we looked
+            return  # the connection ended before we looked
         connection = _Connection(transport, upstream.secured)
         await _play_stream(upstream.greeting, connection)
         async with trio.open_nursery() as nursery:
@@ -227,7 +227,7 @@ async def _serve_streams(upstream: FaultyUpstream, listener: trio.SocketListener
 
 
 class _Connection:
-    """What a client opened, with or without TLS."""
+    """Serve a client's connection, with or without TLS."""
 
     def __init__(self, transport: trio.SocketStream, secured: ssl.SSLContext | None) -> None:
         self.transport = transport
@@ -238,7 +238,7 @@ class _Connection:
 
 
 async def _play_stream(steps: Iterable[Step], connection: _Connection) -> None:
-    # The other side, or another query's steps, may have ended the connection (OSError: its socket is closed).
+    # The client, or another query's steps, may have ended the connection (OSError: its socket is closed).
     with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError, OSError):
         for step in steps:
             match step:
@@ -259,7 +259,7 @@ async def _write(step: bytes | Part, connection: _Connection) -> None:
         await connection.stream.send_all(upstream_replies.framed(step))
         return
     await connection.stream.send_all(step.octets)
-    # So that the next piece is a segment of its own.
+    # Have the next piece sent as a separate segment.
     await trio.testing.wait_all_tasks_blocked(0.001)
 
 

@@ -1,4 +1,4 @@
-"""The Gateway API on a real API server: its custom resource definitions come and go, and manifests of its objects."""
+"""The Gateway API on a real API server: custom resource definitions that come and go; manifests of its objects."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _SECONDS: Final = 30
 
 
 def install_crds(server: ApiServer, resources: Iterable[str] = RESOURCES) -> None:
-    """Install what is missing of the standard channel, and wait until it is served."""
+    """Install the missing definitions of the standard channel, and wait until they are served."""
     for resource in resources:
         if _status(server, f"{CRDS}/{resource}.{GROUP}") == http.client.OK:
             continue
         manifest = Path(program("gateway-api")) / "standard" / f"{GROUP}_{resource}.yaml"
-        # As it is: the server reads YAML, and much faster than we do.
+        # Send the file unparsed: the server reads YAML, and much faster than we do.
         with server.connection() as connection:
             headers = {"authorization": f"Bearer {TOKEN}", "content-type": "application/yaml"}
             connection.request("POST", CRDS, manifest.read_bytes(), headers)
@@ -36,7 +36,7 @@ def install_crds(server: ApiServer, resources: Iterable[str] = RESOURCES) -> Non
 
 
 def remove_crds(server: ApiServer, resources: Iterable[str] = RESOURCES) -> None:
-    """Remove those that are there, which deletes every object of theirs, and wait until they are gone."""
+    """Remove the installed definitions, which deletes all their objects, and wait until they are gone."""
     paths = [f"{CRDS}/{resource}.{GROUP}" for resource in resources]
     paths = [path for path in paths if _status(server, path) == http.client.OK]
     for path in paths:
@@ -54,7 +54,7 @@ def delete_all(server: ApiServer) -> None:
 
 
 def serve_only(server: ApiServer, resource: str, version: str) -> None:
-    """Serve one version of a resource, and no other: what an upgrade of the definitions does over the years."""
+    """Serve only one version of a resource, as upgrades of the definitions do over the years."""
     path = f"{CRDS}/{resource}.{GROUP}"
     versions = server.request("GET", path)["spec"]["versions"]
     patch = [
@@ -67,7 +67,7 @@ def serve_only(server: ApiServer, resource: str, version: str) -> None:
 
 
 def create(server: ApiServer, resource: str, manifest: dict[str, Any]) -> None:
-    """Create an object in the default namespace, or in that of its metadata."""
+    """Create an object in its namespace, by default `default`."""
     server.request("POST", _path(resource, manifest["metadata"].get("namespace", "default")), manifest)
 
 
@@ -80,7 +80,7 @@ def gateway(*listeners: dict[str, Any], name: str = "main", **spec: Any) -> dict
 
 
 def listener(name: str, hostname: str, **more: Any) -> dict[str, Any]:
-    """Of HTTP on port 80, for routes of its own namespace, if `more` does not say otherwise."""
+    """A Gateway's listener: HTTP on port 80, for routes of its own namespace, unless `more` overrides that."""
     return {"name": name, "protocol": "HTTP", "port": 80, "hostname": hostname, **more}
 
 
@@ -94,7 +94,7 @@ def listener_set(*listeners: dict[str, Any], name: str, gateway: str = "main") -
 
 
 def route(kind: str, hostname: str, *, parent: str = "main", parent_kind: str = "Gateway", **about: Any) -> Any:
-    """A route of some kind, named after its hostname; `about` is for its metadata."""
+    """A route of the given kind, named after its hostname; `about` is for its metadata."""
     name = hostname.partition(".")[0]
     parents = [{"name": parent, "kind": parent_kind, "group": GROUP}]
     rules = [{"backendRefs": [{"name": "web", "port": 80}]}]

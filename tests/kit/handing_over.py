@@ -1,4 +1,4 @@
-"""Starts a program as systemd does: with sockets at descriptors 3 and on, and the variables that say so."""
+"""Starts a program as systemd does: with sockets at descriptors 3 and up, and their environment variables."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Final, Protocol
 
 ROOT: Final = Path(__file__).parents[2]
 
-# In the process that becomes the program, because LISTEN_PID must name it. The originals go away, so that nothing is
-# there but what was handed over.
+# This runs in the process that becomes the program, because LISTEN_PID must be its ID. It closes the originals, so that
+# only the passed descriptors are open.
 _LAUNCH: Final = """
 import fcntl, os, sys
 handed = [int(one) for one in sys.argv[1].split(",") if one]
@@ -37,7 +37,7 @@ class HasDescriptor(Protocol):
 def started_with(
     handed: Sequence[HasDescriptor], *arguments: str, variables: Mapping[str, str] | None = None
 ) -> Iterator[subprocess.Popen[str]]:
-    """Python with these arguments, killed at the end; `variables` replace what systemd would set."""
+    """Run Python with these arguments and kill it at the end; `variables` replace those of systemd."""
     descriptors = [one.fileno() for one in handed]
     plain = {name: value for name, value in os.environ.items() if not name.startswith("LISTEN_")}
     command = [sys.executable, "-c", _LAUNCH, ",".join(map(str, descriptors)), *arguments]

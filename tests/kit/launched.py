@@ -1,7 +1,7 @@
-"""Processes that a benchmark starts, and their certain end.
+"""Processes that a benchmark starts, and their guaranteed end.
 
-The law: each leads a session of its own, so that Ctrl-C reaches us alone and its end takes along what it forked; we
-signal no process but those.
+The law: each process leads its own session, so that Ctrl-C reaches only the benchmark and the end of the session
+includes its children; we signal only these processes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Final
 from tests.bench.kit.cpus import pinned
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-"""The checkout: what is measured is the tree that this file is in, wherever a process runs."""
+"""The checkout: every process runs the code of this tree, whatever its working directory."""
 
 _END_SECONDS = 2.0
 
@@ -34,9 +34,9 @@ def launched(
     environment: Mapping[str, str] | None = None,
     open_files: int | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a process for the time of a block, stdout and stderr into a log."""
+    """Run a process for the duration of a block, with stdout and stderr in a log."""
     if open_files is not None:
-        # Set before the program's first instruction; a limit set from here would race with its start.
+        # Set before the program's first instruction; a limit set from outside would race with its start.
         command = ["sh", "-c", f'ulimit -n {open_files} && exec "$0" "$@"', *command]
     with log.open("wb") as output, pinned(cpus):
         process = subprocess.Popen(
@@ -55,7 +55,7 @@ def launched(
 
 
 def end_session(process: subprocess.Popen[bytes]) -> None:
-    """Ask a process of ours and its children to end; after a moment, end them."""
+    """Terminate our process and its children; after a grace period, kill them."""
     _signal(process, signal.SIGTERM)
     deadline = time.monotonic() + _END_SECONDS
     while not _has_ended(process) and time.monotonic() < deadline:
@@ -65,7 +65,7 @@ def end_session(process: subprocess.Popen[bytes]) -> None:
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Without reaping it: until then its number is nobody else's, and its group can be signalled once more."""
+    """Wait without reaping: until then its ID stays reserved, and its group can be signalled once more."""
     try:
         return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     except ChildProcessError:

@@ -1,7 +1,7 @@
-"""The laws of the folders: the first line of each `__init__.py`, and what its last sentence says of purity.
+"""The laws of the folders: the first line of each `__init__.py`, whose last sentence states the purity.
 
-A pure module reaches no event loop, socket, cluster or process through its imports. Three sentences say which are pure:
-"Pure.", "Pure but for a.py and b.py.", "Pure: a.py, b.py and c.py."
+A pure module reaches no event loop, socket, cluster or process through its imports. There are three forms: "Pure.",
+"Pure but for a.py and b.py.", "Pure: a.py, b.py and c.py."
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MODULE: Final = re.compile(r"([a-z0-9_/]+)\.py")
 
 @cache
 def modules() -> tuple[str, ...]:
-    """Every module of ours, packages aside."""
+    """Every module of the project, without packages."""
     return tuple(
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
         for package in PACKAGES
@@ -45,12 +45,12 @@ def docstring_of(folder: Path) -> str:
 @dataclass(frozen=True)
 class Purity:
     whole: bool
-    """Whether all modules are pure, those that are named aside; else only those that are named."""
+    """Whether all modules except the named ones are pure; otherwise only the named ones are."""
     named: tuple[str, ...]
 
 
 def parse_purity(law: str) -> Purity | None:
-    """What the last sentence of a folder's docstring says of purity; None where it says nothing."""
+    """The purity in the last sentence of a folder's docstring; None if it states none."""
     found = _PURITY.search(" ".join(law.split()))
     if found is None:
         return None
@@ -58,7 +58,7 @@ def parse_purity(law: str) -> Purity | None:
 
 
 def pure_modules() -> Iterator[tuple[str, str]]:
-    """Each module that a law calls pure, and the folder whose law it is."""
+    """Each module that a law declares pure, with the folder of that law."""
     for folder in folders():
         purity = parse_purity(docstring_of(folder))
         package = ".".join(folder.relative_to(ROOT).parts)
@@ -78,6 +78,6 @@ def names_of_pure_modules() -> frozenset[str]:
 
 
 def is_test_of_pure_module(file: Path) -> bool:
-    """Whether a file is the test of a pure module, by the names of both: tests/a/test_b.py is the test of a/b.py."""
+    """Whether a file is the test of a pure module, by name: tests/a/test_b.py is the test of a/b.py."""
     folder = file.relative_to(ROOT / "tests").parent
     return ".".join((*folder.parts, file.stem.removeprefix("test_"))) in names_of_pure_modules()

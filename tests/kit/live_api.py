@@ -1,6 +1,6 @@
-"""An API server with objects in it, over memory streams: lists and watches of whatever it serves at the moment.
+"""An API server with objects in it, over memory streams: lists and watches of the resources it serves at the moment.
 
-The law: what it says of an object is what a real one says; a fault that a test sets goes before it.
+The law: its responses about objects are those of a real server; a fault that a test sets takes precedence.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.kit.faulty_api import CUT, Answer, Asked, FaultyApi, Part, event, fai
 ALL_VERBS: Final = ("create", "delete", "get", "list", "patch", "update", "watch")
 
 Storage = tuple[str, str]
-"""Group and resource: the same objects in every version."""
+"""Group and resource: every version has the same objects."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class _Event:
 
 @dataclass
 class LiveApi(FaultyApi):
-    """`provide` and `withdraw` resources, `put` and `remove` objects; `faults` by path answers instead."""
+    """`provide` and `withdraw` resources, `put` and `remove` objects; `faults` by path replace responses."""
 
     lists: Sequence[Answer] = ()
     faults: dict[str, Answer] = field(default_factory=dict)
@@ -44,12 +44,12 @@ class LiveApi(FaultyApi):
     _lives: int = 0
 
     def provide(self, group_version: str, *resources: str) -> None:
-        """Have these resources; `v1` is the core group's version."""
+        """Serve these resources; `v1` is the core group's version."""
         self._served.setdefault(group_version, {}).update(dict.fromkeys(resources))
         self._wake()
 
     def withdraw(self, group_version: str, *resources: str) -> None:
-        """Have them in this version no more; watches of it end."""
+        """Stop serving them in this version; watches of it end."""
         for resource in resources:
             del self._served[group_version][resource]
         if not self._served[group_version]:
@@ -72,7 +72,7 @@ class LiveApi(FaultyApi):
         self._tell("DELETED", (group, resource), item)
 
     def crash(self) -> None:
-        """Break every connection and take none until `recover`."""
+        """Break every connection and accept none until `recover`."""
         self.down = True
         self._lives += 1
         self._wake()
@@ -81,7 +81,7 @@ class LiveApi(FaultyApi):
         self.down = False
 
     def asked_for(self, path: str) -> int:
-        """How often a path was asked for."""
+        """The number of requests for a path."""
         return sum(one.path == path for one in self.asked)
 
     def _answer(self, request: h11.Request) -> Answer:
@@ -130,7 +130,7 @@ class LiveApi(FaultyApi):
 
 
 def _split(path: str) -> tuple[str, str]:
-    """The group and version in a path, and what follows them."""
+    """The group and version in a path, and the rest of the path."""
     parts = path.strip("/").split("/")
     count = 1 if parts[0] == "api" else 2
     return "/".join(parts[1 : 1 + count]), "/".join(parts[1 + count :])

@@ -1,6 +1,6 @@
-"""A cluster's DNS that lives: its objects in a real API server, and a real CoreDNS that follows its ConfigMaps.
+"""A cluster's DNS that reacts to changes: objects in a real API server, and a real CoreDNS that follows its ConfigMaps.
 
-The law: what a kubelet does is done here and nothing else: the keys of a ConfigMap become files, whole, soon after they
+The law: this module does only what a kubelet does: it writes the keys of a ConfigMap as files, atomically, soon after a
 change. CoreDNS reads them through its plugin reload; only addresses and ports differ from a cluster's.
 """
 
@@ -38,9 +38,9 @@ _SYNC_SECONDS: Final = 0.1
 numbers = itertools.count()
 
 Data = Mapping[str, Mapping[str, str]]
-"""The data of ConfigMaps by their names; empty for one that is not there."""
+"""The data of ConfigMaps by name; empty if a ConfigMap does not exist."""
 Render = Callable[[Data], Mapping[str, str]]
-"""The files of the container, by their names."""
+"""The files of the container, by name."""
 
 
 @dataclass
@@ -51,11 +51,11 @@ class LivingCluster:
     namespace: str
     folder: Path
     service_address: str = ""
-    """The ClusterIP of dnsproxy's own Service, once there is one."""
+    """The ClusterIP of dnsproxy's own Service, after its creation."""
     cluster_roles: list[str] = field(default_factory=list)
 
     def create(self, objects: Sequence[Manifest], *, manager: str = "kubeadm") -> None:
-        """Objects as some field manager writes them."""
+        """Create objects as the given field manager."""
         for one in objects:
             made = json.loads(json.dumps(one))
             made["metadata"] |= {"namespace": self.namespace}
@@ -67,7 +67,7 @@ class LivingCluster:
             self.server.request("POST", f"{_PATHS[one['kind']].format(self.namespace)}?fieldManager={manager}", made)
 
     def create_own_service(self, *, ready: bool = True) -> str:
-        """Dnsproxy's own Service with one pod behind it; its ClusterIP."""
+        """Create dnsproxy's own Service with one pod behind it. Returns its ClusterIP."""
         spec = {"selector": {"app": "dnsproxy"}, "ports": [{"name": "dns", "port": 53, "protocol": "UDP"}]}
         service = {"metadata": {"name": "dnsproxy"}, "spec": spec}
         made = self.server.request("POST", _PATHS["Service"].format(self.namespace), service)
@@ -88,7 +88,7 @@ class LivingCluster:
         return dict((self.config_map(name) or {}).get("data") or {})
 
     def patch(self, name: str, patch: Mapping[str, Any], *, manager: str = "somebody") -> None:
-        """A JSON merge patch (RFC 7386) of a ConfigMap, by somebody else."""
+        """A JSON merge patch (RFC 7386) of a ConfigMap, by another client."""
         path = f"{_PATHS['ConfigMap'].format(self.namespace)}/{name}?fieldManager={manager}"
         self.server.request("PATCH", path, patch, content_type="application/merge-patch+json")
 
@@ -110,7 +110,7 @@ class LivingCluster:
         return [sys.executable, "-m", "dnsproxy", command, *where, *arguments]
 
     def kubeconfig(self, roles: Sequence[Mapping[str, Any]]) -> tuple[Path, str]:
-        """The kubeconfig and token of a service account that is bound to just these roles."""
+        """The kubeconfig and token of a service account that is bound to only these roles."""
         name = f"installer-{next(numbers)}"
         accounts = f"/api/v1/namespaces/{self.namespace}/serviceaccounts"
         self.server.request("POST", accounts, {"metadata": {"name": name}})
@@ -127,7 +127,7 @@ class LivingCluster:
     def _bind(self, account: str, role: Mapping[str, Any]) -> None:
         kind = role["kind"]
         inside = "" if kind == "ClusterRole" else f"/namespaces/{role['metadata']['namespace']}"
-        # Its own name: tests share the API server, and a ClusterRole has no namespace.
+        # A unique name: tests share the API server, and a ClusterRole has no namespace.
         name = f"{account}-{next(numbers)}"
         metadata = {"name": name, **({"namespace": role["metadata"]["namespace"]} if inside else {})}
         plural = "clusterroles" if kind == "ClusterRole" else "roles"
@@ -140,7 +140,7 @@ class LivingCluster:
 
 @contextmanager
 def living_cluster(server: ApiServer, folder: Path) -> Iterator[LivingCluster]:
-    """A namespace of its own."""
+    """A namespace for one test."""
     namespace = f"install-{next(numbers)}"
     server.create_namespace(namespace)
     yield LivingCluster(server, namespace, folder)
@@ -148,7 +148,7 @@ def living_cluster(server: ApiServer, folder: Path) -> Iterator[LivingCluster]:
 
 
 def localize(text: str, port: int, words: Mapping[str, str]) -> str:
-    """A Corefile, or a part of one, on a port of loopback, with its plugin reload at its quickest."""
+    """A Corefile, or a part of one, on a loopback port, with the shortest interval of its plugin reload."""
     for word, other in words.items():
         text = text.replace(word, other)
     text = re.sub(r"(?<![0-9]):53\b", f":{port}", text)
@@ -157,9 +157,10 @@ def localize(text: str, port: int, words: Mapping[str, str]) -> str:
 
 @contextmanager
 def following(cluster: LivingCluster, names: Sequence[str], render: Render) -> Iterator[CoreDns]:
-    """A CoreDNS whose files are kept like the ConfigMaps of these names.
+    """A CoreDNS whose files follow the ConfigMaps of these names.
 
-    What `render` gives for `Corefile` is its Corefile; it listens where that says, at the port in its name `port`.
+    The result of `render` for `Corefile` is its Corefile, which also sets the port; the result for the name `port` is
+    that port.
     """
     folder = cluster.folder / "mounted"
     folder.mkdir(exist_ok=True)
@@ -187,7 +188,7 @@ def following(cluster: LivingCluster, names: Sequence[str], render: Render) -> I
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:
-    """Each file whole or not at all, and none that is no longer there."""
+    """Write each file atomically, and remove the files that no longer exist."""
     for name in {path.name for path in folder.iterdir()} - set(files):
         (folder / name).unlink()
     for name, text in files.items():

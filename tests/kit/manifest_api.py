@@ -1,4 +1,4 @@
-"""A fake API server with the objects of manifests: the GETs of discovery and the writes of an install."""
+"""A fake API server with the objects of manifests: the GET requests of discovery and the writes of an install."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _KINDS = {
 
 @dataclass
 class FakeApi:
-    """The responses of an API server with these objects, as values; `serving` gives them over HTTP."""
+    """The responses of an API server with these objects, as values; `serving` serves them over HTTP."""
 
     objects: Sequence[Manifest]
     forbidden: Sequence[str] = ()
-    """Ends of paths that RBAC refuses."""
+    """Path suffixes that RBAC refuses."""
     forbidden_writes: Sequence[str] = ()
     asked: list[tuple[str, str, str]] = field(default_factory=list)
     """Method, path and label selector of every request."""
@@ -111,7 +111,7 @@ class FakeApi:
 
 
 def respond(status: int, body: bytes) -> httpx2.Response:
-    """A response whose body still has to be read, as from a network."""
+    """A response whose body is read later, as from a network."""
 
     async def chunks() -> AsyncIterator[bytes]:
         yield body
@@ -142,7 +142,7 @@ def serving(api: FakeApi, folder: Path) -> Iterator[Path]:
             self.wfile.write(octets)
 
         def log_message(self, *_: Any) -> None:
-            """The log of the server is not needed."""
+            """Suppress the log of the server."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -171,7 +171,7 @@ def _encoded(answer: tuple[int, Any]) -> tuple[int, bytes]:
 
 
 def _merge(there: dict[str, Any], patch: dict[str, Any]) -> None:
-    """RFC 7386; an empty map is deleted, as an API server omits it."""
+    """RFC 7386; an empty map is removed, because an API server omits it."""
     for key, value in patch.items():
         if isinstance(value, dict):
             _merge(there.setdefault(key, {}), value)

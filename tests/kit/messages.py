@@ -1,4 +1,4 @@
-"""Messages and tables for tests: queries made octet by octet, replies read by two libraries, tables from text."""
+"""Messages and tables for tests: queries built octet by octet, replies read by two libraries, tables from text."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def record(rtype: int, data: bytes, *, owner: bytes = b"\xc0\x0c", klass: int = 
 
 
 def tsig_record() -> bytes:
-    """A TSIG record (RFC 8945) whose key nobody has."""
+    """A TSIG record (RFC 8945) with an unknown key."""
     data = wire_name("hmac-sha256") + bytes(6) + struct.pack("!HH", 300, 32) + bytes(32) + struct.pack("!HHH", 0, 0, 0)
     return record(250, data, owner=wire_name("key.example.org"), klass=255, ttl=0)
 
@@ -74,21 +74,21 @@ def query(
 
 
 def scanned(message: bytes) -> Query:
-    """The scan of a message that must be a query."""
+    """The scan of a valid query."""
     found = scan_query(message)
     assert isinstance(found, Query), found
     return found
 
 
 def reply_to(message: bytes, *, flags: int = 0x8180, records: bytes = b"", answers: int = 0) -> bytes:
-    """What an upstream could say to a query with one question and nothing else."""
+    """A possible reply of an upstream to a query with exactly one question."""
     end = scanned(message).end
     return message[:2] + struct.pack("!HHHHH", flags, 1, answers, 0, 0) + message[12:end] + records
 
 
 @dataclass(frozen=True)
 class Opt:
-    """An OPT record as a library read it."""
+    """An OPT record, as parsed by a library."""
 
     version: int
     size: int
@@ -99,7 +99,7 @@ class Opt:
 
 @dataclass(frozen=True)
 class Reading:
-    """A reply as a library read it: what must not depend on the library."""
+    """A reply, as parsed by a library: only fields that must not depend on the library."""
 
     ident: int
     flags: int
@@ -113,12 +113,12 @@ class Reading:
         return bool(self.flags & flag)
 
 
-# The parts of the flags that are neither opcode nor rcode.
+# The bits of the flags that are neither opcode nor rcode.
 _FLAG_BITS: Final = 0x87F0
 
 
 def read_dnspython(reply: bytes) -> Reading:
-    """Read a reply with dnspython, which refuses octets behind the message."""
+    """Read a reply with dnspython, which rejects octets after the message."""
     message = dns.message.from_wire(reply, one_rr_per_rrset=True)
     opt = None
     if message.edns >= 0:
@@ -148,7 +148,7 @@ def _read_rrset(row: Any) -> tuple[bytes, int, int, object]:
 
 
 def read_dnslib(reply: bytes) -> Reading:
-    """Read a reply with dnslib, which knows no label with an octet above 127."""
+    """Read a reply with dnslib, which supports no labels with octets above 127."""
     message = dnslib.DNSRecord.parse(reply)
     head = message.header
     opts = [row for row in message.ar if row.rtype == 41]
@@ -183,7 +183,7 @@ def _label_wire(label: Any) -> bytes:
 
 
 def read_both(reply: bytes) -> Reading:
-    """What both libraries read, which is the same."""
+    """The reply, if both libraries read the same."""
     reading = read_dnspython(reply)
     assert read_dnslib(reply) == reading
     return reading
@@ -206,13 +206,13 @@ def table_of(*lines: str, ttl: int = TTL, never: tuple[str, ...] = ()) -> HostTa
 
 
 def addresses_of(table: HostTable, name: str) -> tuple[str, ...] | None:
-    """What the table answers a name with; None where it does not know it."""
+    """The table's answer for a name; None for an unknown name."""
     found = table.find(wire_name(name).lower())
     return found.addresses if found else None
 
 
 def extended_error(reply: bytes) -> int:
-    """The extended DNS error (RFC 8914) at the end of the OPT of a reply, which dnspython must be able to read."""
+    """The extended DNS error (RFC 8914) at the end of the OPT of a reply; dnspython must be able to read it."""
     read_dnspython(reply)
     assert reply[-6:-2] == b"\0\x0f\0\x02"
     return int.from_bytes(reply[-2:], "big")

@@ -1,6 +1,6 @@
-"""A mount namespace (mount_namespaces(7)) of a test's own, where files are mounted as a container has them.
+"""A mount namespace (mount_namespaces(7)) for a test, where files are mounted as in a container.
 
-The law: nobody outside sees what is mounted inside, and the namespace ends with its block. Linux and root alone.
+The law: mounts inside are invisible outside, and the namespace ends with its block. Linux and root only.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _SECONDS: Final = 60
 
 @dataclass(frozen=True)
 class MountNamespace:
-    """Runs programs inside."""
+    """Runs programs inside the namespace."""
 
     holder: subprocess.Popen[bytes]
 
     def command(self, *arguments: str) -> list[str]:
-        """What runs a program inside."""
+        """The command prefix that runs a program inside."""
         return ["nsenter", f"--mount={self._file}", *arguments]
 
     def run(self, *arguments: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        """Run a program inside to its end, whatever that is."""
+        """Run a program inside until it ends; any exit status is accepted."""
         return subprocess.run(
             self.command(*arguments), env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False
         )
@@ -52,7 +52,7 @@ def _options(options: Sequence[str]) -> list[str]:
 
 @contextmanager
 def mount_namespace() -> Iterator[MountNamespace]:
-    """One for the time of the block; skips who may not have one."""
+    """A mount namespace for the duration of the block; skips the test without the needed privileges."""
     if os.geteuid() != 0:
         refuse("this takes root: a file is mounted over another one")
     with ExitStack() as stack:

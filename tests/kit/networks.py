@@ -1,7 +1,7 @@
-"""Network namespaces (network_namespaces(7)) of a test's own: a pod's network, and a node's behind it.
+"""Network namespaces (network_namespaces(7)) for a test: a pod's network, and a node's behind it.
 
-The law: whatever a block enters, it leaves, and nothing outlives it: a namespace lives as long as the process that
-holds it, and that ends with its block. Sockets and processes that are made inside stay inside. Linux and root alone.
+The law: every entered network is left again, and nothing outlives its block: a namespace lives as long as the process
+that holds it, which ends with the block. Sockets and processes created inside stay inside. Linux and root only.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.kit.programs import program
 POD_ADDRESS: Final = "10.244.0.2"
 NODE_ADDRESS: Final = "10.244.0.1"
 """The two ends of the wire."""
-_CLONE_NEWNET: Final = 0x40000000  # linux/sched.h; the os module has it from Python 3.12 on
+_CLONE_NEWNET: Final = 0x40000000  # linux/sched.h; the os module has it since Python 3.12
 _IDLE_SECONDS: Final = 0.05
 _LEAVE_SECONDS: Final = 15
 _OURS: Final = Path("/proc/thread-self/ns/net")
@@ -34,13 +34,13 @@ _OURS: Final = Path("/proc/thread-self/ns/net")
 
 @dataclass(frozen=True)
 class Network:
-    """A network of its own, where nothing but loopback is at first."""
+    """A separate network, initially with only loopback."""
 
     holder: subprocess.Popen[bytes]
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """For the time of the block, this thread and what it starts are in that network; no thread is behind it."""
+        """For the duration of the block, this thread and its new processes are in that network; no thread stays."""
         with _OURS.open("rb") as before, self._file.open("rb") as inside:
             if os.path.sameopenfile(before.fileno(), inside.fileno()):
                 yield
@@ -55,7 +55,7 @@ class Network:
                         _wait_until_left(inside.fileno())
 
     def ip(self, *arguments: str) -> None:
-        """Change something in there with iproute2."""
+        """Change the network with iproute2."""
         with self.entered():
             subprocess.run([program("ip"), *arguments], check=True)
 
@@ -66,14 +66,14 @@ class Network:
 
 @dataclass(frozen=True)
 class Networks:
-    """A pod's network and that of its node, which has the cluster's Services, with a wire between them."""
+    """A pod's network and its node's, which has the cluster's Services, connected by a veth pair."""
 
     pod: Network
     node: Network
 
     @contextmanager
     def unreachable(self, address: str) -> Iterator[None]:
-        """What the pod sends to an address of the node is refused at once for the time of the block."""
+        """Traffic from the pod to an address of the node is refused for the duration of the block."""
         self.pod.ip("route", "add", "unreachable", address)
         try:
             yield
@@ -82,9 +82,9 @@ class Networks:
 
     @contextmanager
     def black_hole(self, address: str) -> Iterator[None]:
-        """What the pod sends to an address of the node is dropped without a word for the time of the block."""
+        """Traffic from the pod to an address of the node is dropped silently for the duration of the block."""
         self.node.ip("addr", "del", f"{address}/32", "dev", "lo")
-        # A node that forwards would say that there is no such address.
+        # A node that forwards would report that the address does not exist.
         self.node.ip("route", "add", "blackhole", address)
         try:
             yield
@@ -95,7 +95,7 @@ class Networks:
 
 @contextmanager
 def joined_networks(*, services: Sequence[str], own: Sequence[str] = ()) -> Iterator[Networks]:
-    """Two networks with a wire; the node has the addresses of Services, the pod may have more of its own."""
+    """Two connected networks; the node has the addresses of Services, the pod may have additional ones."""
     with one_network() as pod, one_network() as node:
         networks = Networks(pod, node)
         pod.ip("link", "add", "wire", "type", "veth", "peer", "name", "wire", "netns", str(node.holder.pid))
@@ -112,7 +112,7 @@ def joined_networks(*, services: Sequence[str], own: Sequence[str] = ()) -> Iter
 
 @contextmanager
 def one_network() -> Iterator[Network]:
-    """A network for the time of the block."""
+    """A network for the duration of the block."""
     with ExitStack() as stack:
         holder = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
         stack.callback(end_process, holder)
@@ -124,9 +124,9 @@ def one_network() -> Iterator[Network]:
 
 @pytest.fixture(scope="session")
 def root() -> None:
-    """Skip who is not root, for networks and folders of one's own take it."""
+    """Skip the test without root, which separate networks and root folders require."""
     if os.geteuid() != 0:
-        refuse("this takes root: a network and a root folder for each CoreDNS")
+        refuse("this needs root, for a network and a root folder for each CoreDNS")
 
 
 def _has_own_network(holder: subprocess.Popen[bytes]) -> bool:
@@ -135,9 +135,10 @@ def _has_own_network(holder: subprocess.Popen[bytes]) -> bool:
 
 @contextmanager
 def _threads_of_its_own() -> Iterator[None]:
-    """Trio keeps a thread for the next task, in the network that it was made in: there it would start programs.
+    """Prevent trio from reusing idle threads: each stays in the network of its creation.
 
-    So those from before are set aside, and those of the block end soon after their last task.
+    Trio would start programs there. The existing idle threads are set aside, and those of the block end soon after
+    their last task.
     """
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("trio._core._thread_cache.IDLE_TIMEOUT", _IDLE_SECONDS)
@@ -150,7 +151,7 @@ def _is_main_thread() -> bool:
 
 
 def _wait_until_left(descriptor: int) -> None:
-    """Until no thread of this process is in a network any more; one that is none of trio's may stay."""
+    """Wait until no thread of this process is in a network any more; threads that are not trio's may stay."""
     deadline = time.monotonic() + _LEAVE_SECONDS
     while _is_in_use(os.fstat(descriptor).st_ino) and time.monotonic() < deadline:
         time.sleep(_IDLE_SECONDS)
@@ -158,7 +159,7 @@ def _wait_until_left(descriptor: int) -> None:
 
 def _is_in_use(network: int) -> bool:
     for task in Path("/proc/self/task").iterdir():
-        with suppress(OSError):  # it may have ended just now
+        with suppress(OSError):  # the thread may have ended just now
             if (task / "ns/net").stat().st_ino == network:
                 return True
     return False

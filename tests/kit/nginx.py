@@ -1,4 +1,4 @@
-"""A real nginx that demands the PROXY header and writes down what it read there."""
+"""A real nginx that requires the PROXY header and logs its contents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOG_SECONDS = 10.0
 
 BODY = "the page behind the header"
 
-# One process in the foreground, all files in the test's folder; the default server is the one that counts.
+# One process in the foreground, all files in the test's folder; the tests use the default server.
 _CONFIGURATION = """\
 daemon off;
 master_process off;
@@ -66,18 +66,18 @@ class Nginx:
     error_log: Path
 
     def seen(self) -> list[dict[str, str]]:
-        """One entry for each answered request: what the header said (proxy_protocol_addr ...), and remote_addr."""
+        """One entry for each answered request: the fields of the header (proxy_protocol_addr ...), and remote_addr."""
         return [json.loads(line) for line in self.access_log.read_text().splitlines()]
 
     def wait_for(self, count: int) -> list[dict[str, str]]:
-        """All entries, once there are so many; nginx writes them after it has answered."""
+        """All entries, once there are this many; nginx writes them after the response."""
         deadline = time.monotonic() + LOG_SECONDS
         while len(self.seen()) < count and time.monotonic() < deadline:
             time.sleep(0.01)
         return self.seen()
 
     def clients(self) -> list[str]:
-        """The clients' addresses as the headers had them, one for each answered request."""
+        """The clients' addresses in the headers, one for each answered request."""
         return [entry["proxy_protocol_addr"] for entry in self.seen()]
 
 
@@ -87,7 +87,7 @@ def nginx_expecting_proxy(
 ) -> Iterator[Nginx]:
     """Run nginx with `listen HOST:PORT proxy_protocol` on each of the hosts (IPv6 in brackets), all with one port.
 
-    A connection without a header gets no answer. Only the process that was started here is ended.
+    A connection without a header gets no response. It ends only the process that it started.
     """
     folder = folder / "nginx"
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""A real NSD on loopback that serves example.org, for the time of a block."""
+"""A real NSD on loopback that serves example.org, for the duration of a block."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.kit.processes import end_process, is_listening, wait_for
 from tests.kit.programs import program
 
 NSID = "upstream"
-"""What it names itself to who asks (RFC 5001): an option that only it can have written."""
+"""Its name server identifier (RFC 5001): only NSD itself can have written this option."""
 
 
 @contextmanager
 def running_nsd(folder: Path, records: str, *, addresses: Sequence[str] = ()) -> Iterator[int]:
-    """Its port on loopback, where the addresses have it at 53; the records are lines of a file below example.org."""
+    """Its port on loopback, instead of port 53 of the addresses; the records are lines below example.org."""
     site = Site(program("nsd"), folder, free_port(), Zone("example.org", ()))
     setup = setup_nsd(site)
     added = {"nsd.conf": f"server:\n  nsid: ascii_{NSID}\n", "example.org.zone": records}
@@ -33,13 +33,13 @@ def running_nsd(folder: Path, records: str, *, addresses: Sequence[str] = ()) ->
         wait_for(lambda: is_listening(site.port), process=process, log=log)
         yield site.port
     finally:
-        # Its children end with it, and in a moment; SIGKILL would leave them behind.
+        # Its children end with it, within a moment; SIGKILL would leave them behind.
         process.terminate()
         end_process_in_time(process)
 
 
 def end_process_in_time(process: subprocess.Popen[bytes]) -> None:
-    """Wait for a process that was asked to end, and make it where it does not."""
+    """Wait for a terminated process to end; kill it if it does not."""
     try:
         process.wait(10)
     except subprocess.TimeoutExpired:

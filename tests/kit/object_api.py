@@ -1,8 +1,8 @@
 """An API server in memory for guarded writes of objects, over a transport of httpx2.
 
-The law: it treats the apply of one field manager as a real server does (fields that the manager no longer applies are
-removed), and so resource versions, preconditions, label selectors and paged lists; tests/peers has the same cases with
-a real server.
+The law: the apply of one field manager works as on a real server (fields that the manager no longer applies are
+removed), and so do resource versions, preconditions, label selectors and paged lists; tests/peers has the same cases
+with a real server.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PLURALS = ("configmaps", "services", "dnsendpoints")
 
 @dataclass
 class ObjectApi:
-    """`objects` by path; `refusals` by method and path (or its end) answer instead; `before` is called first."""
+    """`objects` by path; `refusals` by method and path (or its suffix) replace responses; `before` is called first."""
 
     objects: dict[str, Object] = field(default_factory=dict)
     refusals: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)

@@ -1,7 +1,7 @@
-"""CoreDNS as a pod of a cluster has it: its files, its resolv.conf, its ServiceAccount, and the ports that it wants.
+"""CoreDNS as in a pod of a cluster: its files, its resolv.conf, its ServiceAccount, and its ports.
 
-The law: a Corefile is loaded as it is, character by character. What it reads is put where it looks for it, in a root
-folder that holds nothing else, and in a network of its own every port is free.
+The law: a Corefile is loaded unchanged, character by character. Its inputs are at their usual paths, in a root folder
+with no other files, and in a separate network every port is free.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _ACCOUNT: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 @dataclass(frozen=True)
 class Pod:
-    """What a container would be given."""
+    """The inputs of a container."""
 
     root: Path
     environment: Mapping[str, str]
 
     def write(self, files: Mapping[str, str]) -> None:
-        """Files by their paths in the container."""
+        """Files by path in the container."""
         for name, text in files.items():
             path = self.root / name.lstrip("/")
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -35,19 +35,19 @@ class Pod:
 
     @contextmanager
     def coredns(self, peer: str, *, conf: str, address: str, port: int) -> Iterator[CoreDns]:
-        """CoreDNS in that root, in the network of this thread, asked at an address. Raises Refused."""
+        """CoreDNS in that root and in the network of this thread, asked at an address. Raises Refused."""
         binary = self.root / peer
         binary.write_bytes(Path(program(peer)).read_bytes())
         binary.chmod(0o755)
         command = ["chroot", str(self.root), f"/{peer}", "-conf", conf]
         with started_coredns(command, folder=self.root, environment=self.environment) as process:
-            # It runs on without its file, which is large, and pytest keeps the folders of several runs.
+            # CoreDNS keeps running without its file, which is large; pytest keeps the folders of several runs.
             binary.unlink()
             yield CoreDns(port, process, address)
 
 
 def make_pod(root: Path, api: ApiServer, *, nameserver: str) -> Pod:
-    """A pod of the cluster of that API server, whose node has that nameserver."""
+    """A pod of that API server's cluster, on a node with that nameserver."""
     environment = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(api.port)}
     pod = Pod(root, environment)
     account = {f"{_ACCOUNT}/token": api.token, f"{_ACCOUNT}/ca.crt": api.ca_file.read_text()}

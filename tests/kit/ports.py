@@ -1,8 +1,8 @@
 """Ports for servers that are about to start.
 
-The law: free for UDP and for TCP on every address, and outside the range that the kernel gives to clients, because
-thousands of those come and go between the choice of a port and the server's bind. Each process of a test run walks
-through a share of its own, so that no two servers that are about to start have the same port in mind.
+The law: free for UDP and for TCP on every address, and outside the kernel's range for client ports, because thousands
+of those are used between the choice of a port and the server's bind. Each process of a test run uses a separate share
+of the ports, so that two servers never choose the same port.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final
 
 _RANGE: Final = range(20_000, 32_000)
 _SHARES: Final = 5
-"""One for each worker of pytest-xdist that there may be, and the last for whatever is none."""
+"""One share for each possible worker of pytest-xdist, and the last one for any other process."""
 
 
 class NoPort(Exception):
@@ -25,17 +25,17 @@ class NoPort(Exception):
 
 
 def free_port() -> int:
-    """A port that nothing has now. Raises NoPort."""
+    """A port that is free now. Raises NoPort."""
     return next(_chosen())
 
 
 def free_ports(count: int) -> list[int]:
-    """So many ports, which differ. Raises NoPort."""
+    """As many different ports as `count`. Raises NoPort."""
     return [free_port() for _ in range(count)]
 
 
 def port_share(worker: str) -> range:
-    """The ports for a worker, by the name that pytest-xdist gives it: gw0 ..."""
+    """The ports for a worker, by its pytest-xdist name: gw0 ..."""
     size = len(_RANGE) // _SHARES
     name = worker.removeprefix("gw")
     number = int(name) % (_SHARES - 1) if name.isdigit() else _SHARES - 1
@@ -43,7 +43,7 @@ def port_share(worker: str) -> range:
 
 
 def walk(share: range) -> Iterator[int]:
-    """The free ports of a share, again and again, from somewhere on. Raises NoPort."""
+    """The free ports of a share in an endless cycle, from a given start. Raises NoPort."""
     first = random.randrange(len(share))  # noqa: S311  # not a secret
     taken = 0
     for port in itertools.cycle([*share[first:], *share[:first]]):
@@ -55,13 +55,13 @@ def walk(share: range) -> Iterator[int]:
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could have it now, by either protocol and on any address."""
+    """Whether a server could bind it now, by either protocol and on any address."""
     return all(_is_bindable(port, kind) for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM))
 
 
 @functools.cache
 def _chosen() -> Iterator[int]:
-    """One walk for the whole process."""
+    """One cycle for the whole process."""
     return walk(port_share(os.environ.get("PYTEST_XDIST_WORKER", "")))
 
 

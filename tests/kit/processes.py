@@ -1,4 +1,4 @@
-"""Processes that tests start: waiting until they are ready, and their certain end."""
+"""Processes that tests start: waiting until they are ready, and their guaranteed end."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 START_SECONDS = 60.0
-"""Most are ready in three; a busy machine may take its time."""
+"""Most processes are ready within three seconds; a busy machine needs longer."""
 
 
 class StartFailed(AssertionError):
-    """A peer did not come up; the message holds the end of its log."""
+    """A peer did not start; the message has the end of its log."""
 
 
 def is_listening(port: int) -> bool:
@@ -23,7 +23,7 @@ def is_listening(port: int) -> bool:
 
 
 def wait_for(condition: Callable[[], bool], *, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Poll until a peer is ready; say what it wrote if it ends or takes too long."""
+    """Poll until a peer is ready; fail with its log if it ends or takes too long."""
     deadline = time.monotonic() + START_SECONDS
     while not condition():
         if process.poll() is not None or time.monotonic() > deadline:
@@ -32,7 +32,7 @@ def wait_for(condition: Callable[[], bool], *, process: subprocess.Popen[bytes],
 
 
 def end_process(process: subprocess.Popen[bytes] | None) -> None:
-    """SIGKILL one process of ours and reap it; nothing it holds outlives the test."""
+    """SIGKILL one process of ours and reap it; its resources do not outlive the test."""
     if process is not None:
         process.kill()
         process.wait()

@@ -1,4 +1,4 @@
-"""Where the real programs are: on the PATH, in system folders that a PATH may lack, or built by `make peers`."""
+"""The paths of the real programs: on the PATH, in system folders that a PATH may lack, or built by `make peers`."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pathlib import Path
 
 
 def peers_cache() -> Path:
-    """The folder that scripts/peers.sh builds into."""
+    """The folder of the programs that scripts/peers.sh builds."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return Path(os.environ.get("SWITCHBACK_PEERS") or home / "switchback" / "peers")
 
 
 def find_program(name: str) -> str | None:
-    """The path of a peer, or None. What `make peers` built goes first: its version is known.
+    """The path of a peer, or None. The result of `make peers` takes precedence, because its version is known.
 
     `gateway-api` is a folder: the custom resource definitions, in `standard` and `experimental`; `prometheus-operator`
-    has its own likewise; `debian-base` is one too, with a small Debian in `root.tar`. `coredns-old` is the oldest
-    CoreDNS that we write Corefiles for and that still builds.
+    is a folder too; so is `debian-base`, with a small Debian in `root.tar`. `coredns-old` is the oldest supported
+    CoreDNS that still builds.
     """
     built = sorted(peers_cache().glob(f"{name}-v*/{name}"))
     if built:
@@ -27,7 +27,7 @@ def find_program(name: str) -> str | None:
 
 
 def program(name: str) -> str:
-    """The path of a peer that the test's marker has already asked for."""
+    """The path of a peer that the test's marker requires."""
     path = find_program(name)
     assert path is not None, f"mark the test with @pytest.mark.peer({name!r})"
     return path

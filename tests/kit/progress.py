@@ -1,6 +1,6 @@
-"""What a benchmark is doing, on stderr: one status line on a terminal, else a line a step.
+"""The progress of a benchmark on stderr: one status line on a terminal, otherwise one line per step.
 
-The law: stdout is for figures alone.
+The law: stdout has only figures.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _REWRITE = "\r\x1b[2K"
 
 
 class Progress:
-    """Counts steps of a known number."""
+    """Counts the steps of a known total."""
 
     def __init__(self, steps: int, *, stream: TextIO | None = None) -> None:
         self._steps = steps
@@ -27,11 +27,11 @@ class Progress:
         self._write(f"{_REWRITE}{line}" if self._terminal else f"{line}\n")
 
     def note(self, text: str) -> None:
-        """Something that is to stay readable."""
+        """Print a line that stays visible."""
         self._write(f"{_REWRITE}{text}\n" if self._terminal else f"{text}\n")
 
     def finish(self) -> None:
-        """Take the status line away."""
+        """Clear the status line."""
         if self._terminal:
             self._write(_REWRITE)
 

@@ -11,7 +11,7 @@ from dnsproxy.publish.source import SourceError
 
 
 def publication(*texts: str, ttl: int = 5) -> Publication:
-    """Rows as `NAME IP ...`; `*.` stands for one label, `**.` for any number of them."""
+    """Rows as `NAME IP ...`; `*.` matches one label, `**.` any number of labels."""
     return Publication(ttl, tuple(sorted(map(parse_row, texts), key=sort_key)))
 
 
@@ -28,7 +28,7 @@ def many(count: int) -> Publication:
 
 @dataclass
 class ScriptedSource:
-    """Returns one publication after another, the last one forever; a text is the reason of a SourceError."""
+    """Returns one publication after another, then the last one forever; a text is the reason of a SourceError."""
 
     script: Sequence[Publication | str]
     reads: int = field(default=0)

@@ -46,12 +46,12 @@ MAP_RIGHTS: Final = (
         "verbs": ["get", "create", "patch", "delete"],
     },
 )
-"""For publish-hosts --to-configmap: by name, as many of them as there may be parts."""
+"""For publish-hosts --to-configmap: by name, one for each possible part."""
 
 
 @dataclass
 class Place:
-    """A namespace, and a kubeconfig of an account in it with these rights and no others."""
+    """A namespace, and a kubeconfig of an account in it with only these rights."""
 
     server: ApiServer
     folder: Path
@@ -89,7 +89,7 @@ class Place:
         return done.returncode, done.stdout, done.stderr
 
     def objects(self, collection: str) -> list[Any]:
-        """All of them in the namespace."""
+        """All DNSEndpoints of the namespace."""
         found: list[Any] = self.server.request("GET", f"{collection}?limit=500")["items"]
         return found
 

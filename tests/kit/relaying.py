@@ -1,4 +1,4 @@
-"""A relay on loopback sockets, between a client and a backend that the test plays."""
+"""A relay on loopback sockets, with the test as the client and as the backend."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ V6 = "::1"
 
 
 class World:
-    """The relay, and the listening socket of the backend that the test plays."""
+    """The relay, and the listening socket of the test's backend."""
 
     def __init__(self, relay: Relay, backend: Socket, stopping: trio.Event) -> None:
         self.relay = relay
@@ -63,7 +63,7 @@ class World:
 
 
 async def read_header(stream: Socket) -> Header:
-    """Read the header and nothing more."""
+    """Read exactly the header."""
     octets = b""
     while True:
         octets = await stream.recv(65_536, socket.MSG_PEEK)
@@ -76,7 +76,7 @@ async def read_header(stream: Socket) -> Header:
 
 @asynccontextmanager
 async def relaying(host: str = V4, **settings: Any) -> AsyncIterator[World]:
-    """A relay with one route to a backend of the test, until the block ends."""
+    """A relay with one route to a backend of the test, for the duration of the block."""
     with trio.socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as backend:
         await backend.bind((host, 0))
         backend.listen(1024)
@@ -109,7 +109,7 @@ async def relaying_to(
 
 
 async def read_to_end(stream: Socket) -> tuple[bytes, str]:
-    """All data, and its end: "fin" or "reset"."""
+    """All data, and how it ended: "fin" or "reset"."""
     received = bytearray()
     try:
         while octets := await stream.recv(65_536):
@@ -133,7 +133,7 @@ def reset(stream: Socket) -> None:
 
 
 async def until(condition: Any) -> None:
-    """Wait until a condition holds that has no event; the test's deadline bounds the wait."""
+    """Poll for a condition that has no event; the test's deadline limits the wait."""
     while not condition():  # noqa: ASYNC110  # the kernel's state has no event
         await trio.sleep(0.005)
 
@@ -142,7 +142,7 @@ _PATTERN = bytes(range(251))
 
 
 def pattern(size: int) -> bytes:
-    """Data in which lost, repeated or moved pieces show."""
+    """Data that reveals lost, repeated or moved pieces."""
     return (_PATTERN * (size // len(_PATTERN) + 1))[:size]
 
 

@@ -17,7 +17,7 @@ from tests.kit.programs import program
 
 @dataclass(frozen=True)
 class RunningRelay:
-    """A running relay; `listen` and `admin` in the form of a URL."""
+    """A running relay; `listen` and `admin` have the form of a URL."""
 
     listen: str
     port: int
@@ -63,6 +63,6 @@ def _listen(host: str, port: int) -> str:
 
 
 def curl(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run curl without proxies and configuration of the environment; stdout is the body."""
+    """Run curl without the proxies and configuration of the environment; stdout is the body."""
     command = [program("curl"), "-q", "--silent", "--show-error", "--noproxy", "*", "--max-time", "30", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""`dnsproxy serve` in this process, for the time of a block, and clients of its DNS and of its admin port."""
+"""`dnsproxy serve` in this process, for the duration of a block, and clients of its DNS and of its admin port."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DEAD = Endpoint("127.0.0.1", 9)
 
 
 def settings(**changes: object) -> ServeSettings:
-    """A server of one name on loopback; it ends without a lame duck's time."""
+    """A server of one name on loopback; it ends without a lame duck period."""
     plain = ServeSettings(
         listen=(LOOPBACK,),
         forwarding=ForwardSettings((DEAD,)),
@@ -58,14 +58,14 @@ async def ask(server: Endpoint, name: str) -> bytes:
 
 
 async def ask_stream(server: Endpoint, name: str) -> bytes:
-    """The same over a fresh TCP connection."""
+    """The same over a new TCP connection."""
     async with await trio.open_tcp_stream(server.host, server.port) as stream:
         await stream.send_all(framed(messages.query(name)))
         return await read_message(stream)
 
 
 def addresses_in(reply: bytes) -> list[str]:
-    """The addresses of a reply, as dnslib reads them."""
+    """The addresses of a reply, as parsed by dnslib."""
     return [str(record.rdata) for record in dnslib.DNSRecord.parse(reply).rr]
 
 

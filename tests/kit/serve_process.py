@@ -1,4 +1,4 @@
-"""The real `dnsproxy serve` as a process, for the time of a block."""
+"""The real `dnsproxy serve` as a process, for the duration of a block."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.kit.scraping import scrape
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 END_SECONDS = 20
-"""More than it may take to answer what is under way."""
+"""Longer than the drain of open queries may take."""
 
 
 @dataclass(frozen=True)
@@ -47,22 +47,22 @@ class Serving:
         return scrape(self.admin)[name]
 
     def kill(self) -> None:
-        """End it as a crash would."""
+        """SIGKILL, like a crash."""
         self.process.kill()
         self.process.wait()
 
     def hang(self) -> None:
-        """Stop it where it is: its ports stay bound and nothing is answered."""
+        """SIGSTOP: its ports stay bound, but it answers nothing."""
         self.process.send_signal(signal.SIGSTOP)
-        # The signal is only on its way when kill(2) returns.
+        # kill(2) returns before the signal is delivered.
         os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
 
     def resume(self) -> None:
-        """Let it go on."""
+        """SIGCONT."""
         self.process.send_signal(signal.SIGCONT)
 
     def terminate(self) -> int:
-        """Ask it to end as Kubernetes does; its exit status."""
+        """Terminate it as Kubernetes does. Returns its exit status."""
         self.process.terminate()
         return self.process.wait(END_SECONDS)
 
@@ -71,7 +71,7 @@ class Serving:
 def serving(
     folder: Path, *arguments: str, port: int | None = None, environment: Mapping[str, str] = _NOTHING
 ) -> Iterator[Serving]:
-    """`dnsproxy serve` with these flags on a port of loopback, from its readiness to its certain end."""
+    """`dnsproxy serve` with these flags on a loopback port, from its readiness to its guaranteed end."""
     port = free_port() if port is None else port
     (admin_port,) = free_ports(1)
     admin = f"127.0.0.1:{admin_port}"

@@ -1,4 +1,4 @@
-"""Work that the programs do in steps, in one go."""
+"""Runs work at once that the programs do in steps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Result = TypeVar("Result")
 
 
 def finish(steps: Generator[None, None, Result]) -> Result:
-    """Run all steps; what they return."""
+    """Run all steps. Returns their result."""
     try:
         while True:
             next(steps)
@@ -21,5 +21,5 @@ def finish(steps: Generator[None, None, Result]) -> Result:
 
 
 def parse_hosts(content: str, *, path: str = "hosts") -> HostsFile:
-    """What a hosts file of this content says."""
+    """The result of reading a hosts file with this content."""
     return finish(parse_hosts_file(content.split("\n"), path=path))

@@ -1,4 +1,4 @@
-"""Hypothesis strategies: queries for a small zone in every dress, and octets that were queries once."""
+"""Hypothesis strategies: queries for a small zone in every variant, and octets that are mutated queries."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ octet_labels = st.binary(min_size=1, max_size=63)
 
 
 def case_of(name: bytes, bits: int) -> bytes:
-    """The name with the letters of which a bit is set in upper case (0x20)."""
+    """The name with upper case letters at the set bits (0x20)."""
     return bytes(
         octet - 32 if 0x61 <= octet <= 0x7A and bits >> index & 1 else octet for index, octet in enumerate(name)
     )
@@ -63,7 +63,7 @@ def case_of(name: bytes, bits: int) -> bytes:
 
 @dataclass(frozen=True)
 class Asked:
-    """A query for a name of ZONE, and what is known of it."""
+    """A query for a name of ZONE, and the facts about it."""
 
     message: bytes
     question: bytes
@@ -99,7 +99,7 @@ def table_queries(draw: st.DrawFn) -> Asked:
     """A well-formed query for a name and type of ours: any flags, case, EDNS of version 0, transport."""
     name, addresses = draw(table_names())
     qtype = draw(st.sampled_from(OUR_TYPES))
-    # Anything but QR and the opcode.
+    # Any bits but QR and the opcode.
     flags = draw(st.integers(0, 0xFFFF)) & 0x07FF
     asked_name = case_of(wire_name(name), draw(st.integers(0, 2**64 - 1)))
     edns = draw(st.none() | st.tuples(udp_sizes, st.sampled_from((0, 0x8000)) | st.integers(0, 0xFFFF)))
@@ -113,7 +113,7 @@ def table_queries(draw: st.DrawFn) -> Asked:
 
 @st.composite
 def near_queries(draw: st.DrawFn) -> bytes:
-    """A query for a name of ours, or one that is lengthened, cut or has a few octets changed."""
+    """A query for a name of ours, or a mutated one: lengthened, cut or with a few changed octets."""
     message = bytearray(draw(table_queries()).message)
     for _ in range(draw(st.integers(0, 3))):
         message[draw(st.integers(0, len(message) - 1))] = draw(st.integers(0, 255))
@@ -134,11 +134,11 @@ SEEDS: Final = (
     query("app.example.org", IXFR),
     query("app.example.org", additional=(opt_record(version=1),)),
 )
-"""Valid queries that a mutation starts from: each road through the decision."""
+"""Valid queries to mutate: one for each path through the decision."""
 
 
 def mutate(message: bytes, chance: random.Random, others: Sequence[bytes] = SEEDS) -> bytes:
-    """A message with a few of the faults that wires and enemies make; the same chance gives the same octets."""
+    """A message with a few faults of networks and attackers; the same random source gives the same octets."""
     mutated = bytearray(message)
     for _ in range(chance.choice((1, 1, 1, 2, 3, 8))):
         position = chance.randrange(len(mutated) + 1)
@@ -152,7 +152,7 @@ def mutate(message: bytes, chance: random.Random, others: Sequence[bytes] = SEED
             case 4:
                 mutated[position:position] = chance.randbytes(chance.choice((1, 2, 11, 64)))
             case 5:
-                # The counts lie far more often than chance would have it.
+                # The counts are wrong far more often than at random.
                 mutated[4:12] = struct.pack("!HHHH", *(chance.choice((0, 0, 1, 1, 2, 3, 0xFFFF)) for _ in range(4)))
             case _:
                 mutated[position:] = chance.choice(others)[position:]

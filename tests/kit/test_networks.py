@@ -22,7 +22,7 @@ def network(root: None) -> Iterator[Network]:  # noqa: ARG001  # skips who is no
 
 
 def of_a_thread() -> str:
-    """The network in which trio would start a program: that of a thread of its own."""
+    """The network in which trio would start a program: that of its worker thread."""
     return str(trio.run(trio.to_thread.run_sync, NETWORK.readlink))
 
 

@@ -1,4 +1,4 @@
-"""What an upstream sends for a query: the right reply and every wrong one, and messages as they go over TCP.
+"""An upstream's replies to a query: the correct one and every wrong one, and messages in their TCP form.
 
 The law: built by hand from RFC 1035 section 4.1 and never by the code under test, which must not judge itself.
 """
@@ -32,7 +32,7 @@ def right(asked: bytes, *, rcode: int = NOERROR, answers: int = 1, flags: int = 
 
 
 def sized(asked: bytes, octets: int) -> bytes:
-    """A right reply of an exact size: its one record is of a type that nobody looks into."""
+    """A correct reply of an exact size: its one record has an unknown type."""
     head = asked[:2] + struct.pack("!HHHHH", 0x8180, 1, 1, 0, 0) + question_of(asked)
     return head + messages.record(65280, bytes(octets - len(head) - 12))
 
@@ -43,28 +43,28 @@ def truncated(asked: bytes) -> bytes:
 
 
 def wrong_id(asked: bytes) -> bytes:
-    """A reply whose ID is one off."""
+    """A reply whose ID is off by one."""
     return struct.pack("!H", (int.from_bytes(asked[:2], "big") + 1) & 0xFFFF) + right(asked)[2:]
 
 
 def other_question(asked: bytes, name: str = "other.example.net", qtype: int = messages.A, klass: int = 1) -> bytes:
-    """The right ID with an answer to something that was not asked."""
+    """The correct ID with an answer to another question."""
     return asked[:2] + struct.pack("!HHHHH", 0x8180, 1, 0, 0, 0) + messages.question(name, qtype, klass)
 
 
 def without_qr(asked: bytes) -> bytes:
-    """A reply that says it is a query."""
+    """A reply with the QR bit of a query."""
     reply = right(asked)
     return reply[:2] + bytes([reply[2] & 0x7F]) + reply[3:]
 
 
 def header_only(asked: bytes, rcode: int) -> bytes:
-    """No more than a header."""
+    """Only a header."""
     return asked[:2] + struct.pack("!HHHHH", 0x8180 | rcode, 0, 0, 0, 0)
 
 
 def padded_query(name: str, octets: int) -> bytes:
-    """A query that an EDNS padding option (RFC 7830) brings to an exact size."""
+    """A query padded to an exact size by an EDNS padding option (RFC 7830)."""
     smallest = messages.query(name, additional=(messages.opt_record(options=messages.option(12)),))
     padding = messages.option(12, bytes(octets - len(smallest)))
     return messages.query(name, additional=(messages.opt_record(options=padding),))
@@ -79,5 +79,5 @@ def is_truncated(reply: bytes) -> bool:
 
 
 def framed(message: bytes) -> bytes:
-    """A message as it goes over TCP (RFC 1035 section 4.2.2)."""
+    """A message with its length prefix, as over TCP (RFC 1035 section 4.2.2)."""
     return struct.pack("!H", len(message)) + message

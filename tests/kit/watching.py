@@ -1,4 +1,4 @@
-"""The real `dnsproxy install --watch` as a process, for the time of a block."""
+"""The real `dnsproxy install --watch` as a process, for the duration of a block."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ END_SECONDS = 20
 
 
 class Commanded(Protocol):
-    """A cluster, and how a command of ours is run on it."""
+    """A cluster, and how to run a command of ours on it."""
 
     @property
     def namespace(self) -> str:
-        """Where dnsproxy's own Service is."""
+        """The address of dnsproxy's own Service."""
 
     def command_line(self, command: str, *arguments: str, kubeconfig: Path | None = None) -> list[str]: ...
 
@@ -43,7 +43,7 @@ class Watching:
         return scrape(self.admin)
 
     def ready(self) -> bool:
-        """What a kubelet is told."""
+        """The readiness that a kubelet sees."""
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
             with opener.open(f"http://{self.admin}/readyz", timeout=END_SECONDS) as reply:
@@ -53,25 +53,25 @@ class Watching:
             return False
 
     def wait(self, condition: Callable[[], bool]) -> None:
-        """Until something is so, while it runs."""
+        """Wait for a condition while the watcher runs."""
         wait_for(condition, process=self.process, log=self.log)
 
     def wait_ready(self) -> None:
         self.wait(self.ready)
 
     def lines(self, event: str) -> list[Any]:
-        """Of its log, those of one event."""
+        """Its log entries of one event."""
         return [one for one in map(json.loads, self.log.read_text().splitlines()) if one["event"] == event]
 
     def terminate(self) -> int:
-        """Ask it to end as Kubernetes does; its exit status."""
+        """Terminate it as Kubernetes does. Returns its exit status."""
         self.process.terminate()
         return self.process.wait(END_SECONDS)
 
 
 @contextmanager
 def watching(cluster: Commanded, folder: Path, *arguments: str, kubeconfig: Path | None = None) -> Iterator[Watching]:
-    """`dnsproxy install --watch` on a cluster, from its admin port to its certain end."""
+    """`dnsproxy install --watch` on a cluster, from the start of its admin port to its guaranteed end."""
     (port,) = free_ports(1)
     admin = f"127.0.0.1:{port}"
     log = folder / f"watch-{port}.log"

@@ -1,4 +1,4 @@
-"""A kernel in memory, as strict as the real one: a transaction that does not fit its table is refused as a whole."""
+"""A kernel in memory, as strict as the real one: it refuses a transaction as a whole if it does not fit its table."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from wholeip.ruleset.ruleset import Ruleset, Transaction
 
 @dataclass
 class FakeKernel:
-    """A Table as in wholeip.kernel.nft. `failures` are raised first, one for each call."""
+    """A Table like that of wholeip.kernel.nft. `failures` are raised first, one for each call."""
 
     ruleset: Ruleset | None = None
     failures: list[NftFailed] = field(default_factory=list)
     deaf: NftFailed | None = None
-    """Why it has no notifications."""
+    """The reason for missing notifications."""
     applied: list[Transaction] = field(default_factory=list)
     reads: int = 0
     _listeners: list[Callable[[], None]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Objects of a cluster, as the API server has them, and as the programs read them."""
+"""Objects of a cluster, in the form of the API server and as the programs parse them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOT_READY = {"ready": False, "serving": False, "terminating": False}
 LEAVING = {"ready": False, "serving": True, "terminating": True}
 GONE = {"ready": False, "serving": False, "terminating": True}
 PUBLISHED = {"ready": True, "serving": False, "terminating": True}
-"""With publishNotReadyAddresses."""
+"""The conditions of a terminating pod that publishNotReadyAddresses still publishes."""
 OLD = "2026-01-01T00:00:00Z"
 NEW = "2026-02-02T00:00:00Z"
 

@@ -44,13 +44,13 @@ addr add 198.51.100.1/24 dev out
 link set out up
 route add default dev out
 """
-"""The API server takes its own address from the default route."""
+"""The API server derives its own address from the default route."""
 THEIRS: Final = next(iter(WHOLE))
 
 
 @dataclass
 class World:
-    """An API server and a kernel in one network, and an agent that can be started and ended."""
+    """An API server and a kernel in one network, and an agent that tests start and end."""
 
     server: ApiServer
     folder: Path
@@ -58,7 +58,7 @@ class World:
     admin: int
     agent: subprocess.Popen[bytes] | None = None
     held: dict[str, str] = field(default_factory=dict)
-    """The created objects by path, so that a test can leave the cluster empty."""
+    """The created objects by path, so that a test can remove all of them."""
 
     def start_agent(self, *flags: str) -> None:
         self.end_agent()
@@ -126,7 +126,7 @@ class World:
         self.until(self.expected())
 
     def until_ready(self) -> str:
-        """Wait until the agent is ready; its answer."""
+        """Wait until the agent is ready. Returns its response."""
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
