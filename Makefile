@@ -33,13 +33,8 @@ $(VENV)/.synced: pyproject.toml uv.lock
 demo: $(VENV)/.synced ## run the demonstration on this computer: no cluster, no root (ARGS=--keep leaves it running)
 	$(BIN)/dnsproxy demo $(ARGS)
 
-<<<<<<< HEAD
 test: $(VENV)/.synced ## run every test; a test whose peer is missing is skipped with a reason
-	$(BIN)/pytest --numprocesses=$(WORKERS) --dist=loadfile $(ARGS)
-=======
-test: $(VENV)/.synced ## run every test; one that needs a missing peer is skipped and says which
 	$(BYTECODE) $(BIN)/pytest --numprocesses=$(WORKERS) --dist=loadfile $(ARGS)
->>>>>>> e3dc4ee (Keep the bytecode of test runs in .venv: with PYTHONDONTWRITEBYTECODE set, every program that a test starts compiled all its modules again)
 
 test-quick: $(VENV)/.synced ## run the unit tests of the pure core, in less than a minute: after each edit
 	$(BYTECODE) $(BIN)/pytest --pure --quiet --numprocesses=$(WORKERS) --dist=loadfile $(ARGS)
