@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import yaml
-
+from tests.kit.accounts import write_kubeconfig
 from tests.kit.apiserver import ApiServer
 
 ALLOWED: Final = "allowed"
@@ -129,17 +128,7 @@ class Caller:
 
     def write_kubeconfig(self, path: Path) -> Path:
         """For a program that is to be this somebody."""
-        cluster = {"server": self.server.url, "certificate-authority": str(self.server.ca_file)}
-        config = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "test", "cluster": cluster}],
-            "users": [{"name": "account", "user": {"token": self.token}}],
-            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "account"}}],
-            "current-context": "test",
-        }
-        path.write_text(yaml.safe_dump(config), encoding="utf-8")
-        return path
+        return write_kubeconfig(self.server, self.token, path)
 
 
 def account(server: ApiServer, namespace: str, name: str) -> Caller:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.deploy.kubectl import KINDS, LABEL, kubectl
+from tests.deploy.manifests import BASE
 from tests.kit.apiserver import ApiServer, running_apiserver
 from tests.kit.programs import program
 
@@ -29,6 +30,13 @@ def bare(api_server: ApiServer) -> Iterator[ApiServer]:
     kubectl(api_server, "delete", f"{KINDS},namespaces", "-A", "-l", LABEL, "--wait=false")
     for name in kubectl(api_server, "get", "namespaces", "-l", LABEL, "-o", "name").split():
         end_namespace(api_server, name.removeprefix("namespace/"))
+
+
+@pytest.fixture(scope="module")
+def applied(bare: ApiServer) -> ApiServer:
+    """The same with the base applied."""
+    kubectl(bare, "apply", "-k", str(BASE))
+    return bare
 
 
 def end_namespace(server: ApiServer, name: str) -> None:

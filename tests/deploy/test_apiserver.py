@@ -29,12 +29,6 @@ SPACES = ("switchback", "switchback-doctor", "switchback-nodes", "switchback-who
 JOBS = "/apis/batch/v1/namespaces/switchback/jobs"
 
 
-@pytest.fixture(scope="module")
-def applied(bare: ApiServer) -> ApiServer:
-    kubectl(bare, "apply", "-k", str(BASE))
-    return bare
-
-
 def test_every_object_of_every_kustomization_is_taken_without_a_warning(applied: ApiServer) -> None:
     spaces = [one for one in distinct() if one["kind"] == "Namespace"]
     kubectl(applied, "apply", "-f", "-", given=spaces)

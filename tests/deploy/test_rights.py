@@ -8,27 +8,19 @@ import pytest
 
 from tests.deploy.called import DNSPROXY, GATEWAYS, NOBODY, rows, serving
 from tests.deploy.calls import ALLOWED, FORBIDDEN, Caller, account, parse_call
-from tests.deploy.kubectl import kubectl
-from tests.deploy.manifests import BASE
 from tests.kit.apiserver import ApiServer
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api", "prometheus-operator", "dnsendpoint")
 
 
 @pytest.fixture(scope="module")
-def cluster(bare: ApiServer) -> ApiServer:
-    kubectl(bare, "apply", "-k", str(BASE))
-    return bare
+def dnsproxy(applied: ApiServer) -> Caller:
+    return account(applied, "switchback", "dnsproxy")
 
 
 @pytest.fixture(scope="module")
-def dnsproxy(cluster: ApiServer) -> Caller:
-    return account(cluster, "switchback", "dnsproxy")
-
-
-@pytest.fixture(scope="module")
-def relay(cluster: ApiServer) -> Caller:
-    return account(cluster, "switchback", "relay")
+def relay(applied: ApiServer) -> Caller:
+    return account(applied, "switchback", "relay")
 
 
 @pytest.mark.parametrize("call", rows(DNSPROXY))
@@ -46,14 +38,14 @@ def test_the_relay_may_do_nothing(relay: Caller, call: str) -> None:
     assert relay.verdict(parse_call(call)) == FORBIDDEN
 
 
-def test_the_program_itself_gets_along_with_its_rights(cluster: ApiServer, tmp_path: Path) -> None:
-    config = account(cluster, "switchback", "dnsproxy").write_kubeconfig(tmp_path / "kubeconfig")
-    cluster.create_ingress("shop", ["shop.example.org"])
+def test_the_program_itself_gets_along_with_its_rights(applied: ApiServer, tmp_path: Path) -> None:
+    config = account(applied, "switchback", "dnsproxy").write_kubeconfig(tmp_path / "kubeconfig")
+    applied.create_ingress("shop", ["shop.example.org"])
     with serving("--source", "ingress", kubeconfig=config, folder=tmp_path) as log:
         assert "forbidden" not in log.read_text().lower()
 
 
-def test_without_its_rights_the_program_is_not_ready(cluster: ApiServer, tmp_path: Path) -> None:
-    config = account(cluster, "switchback", "relay").write_kubeconfig(tmp_path / "kubeconfig")
+def test_without_its_rights_the_program_is_not_ready(applied: ApiServer, tmp_path: Path) -> None:
+    config = account(applied, "switchback", "relay").write_kubeconfig(tmp_path / "kubeconfig")
     with serving("--source", "ingress", kubeconfig=config, folder=tmp_path, until="forbidden") as log:
         assert "forbidden" in log.read_text().lower()

@@ -10,13 +10,15 @@ import http.client
 import json
 import ssl
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pytest
+import trio
 import yaml
 
 from tests.kit.ports import free_ports
@@ -163,6 +165,11 @@ class ApiServer:
             "current-context": "test",
         }
         self.kubeconfig.write_text(yaml.safe_dump(config), encoding="utf-8")
+
+
+async def in_thread(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    """Call the API server from a worker thread, so that the tasks of this thread continue meanwhile."""
+    return await trio.to_thread.run_sync(partial(function, *arguments, **keywords))
 
 
 def user_of(context: str) -> str:

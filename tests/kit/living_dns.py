@@ -19,8 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
+from tests.kit.accounts import create_account, write_kubeconfig
 from tests.kit.apiserver import ApiServer
 from tests.kit.coredns import CoreDns, running_coredns
 from tests.kit.manifest_cluster import Manifest
@@ -33,7 +32,6 @@ _PATHS: Final = {
     "EndpointSlice": "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices",
     "Ingress": "/apis/networking.k8s.io/v1/namespaces/{}/ingresses",
 }
-_RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 _SYNC_SECONDS: Final = 0.1
 numbers = itertools.count()
 
@@ -112,30 +110,8 @@ class LivingCluster:
     def kubeconfig(self, roles: Sequence[Mapping[str, Any]]) -> tuple[Path, str]:
         """The kubeconfig and token of a service account that is bound to only these roles."""
         name = f"installer-{next(numbers)}"
-        accounts = f"/api/v1/namespaces/{self.namespace}/serviceaccounts"
-        self.server.request("POST", accounts, {"metadata": {"name": name}})
-        for role in roles:
-            self._bind(name, role)
-        token = str(self.server.request("POST", f"{accounts}/{name}/token", {"spec": {}})["status"]["token"])
-        config = yaml.safe_load(self.server.kubeconfig.read_text(encoding="utf-8"))
-        config["users"] = [{"name": "token", "user": {"token": token}}]
-        config["clusters"][0]["cluster"]["certificate-authority"] = str(self.server.ca_file)
-        path = self.folder / f"{name}.kubeconfig"
-        path.write_text(yaml.safe_dump(config), encoding="utf-8")
-        return path, token
-
-    def _bind(self, account: str, role: Mapping[str, Any]) -> None:
-        kind = role["kind"]
-        inside = "" if kind == "ClusterRole" else f"/namespaces/{role['metadata']['namespace']}"
-        # A unique name: tests share the API server, and a ClusterRole has no namespace.
-        name = f"{account}-{next(numbers)}"
-        metadata = {"name": name, **({"namespace": role["metadata"]["namespace"]} if inside else {})}
-        plural = "clusterroles" if kind == "ClusterRole" else "roles"
-        self.server.request("POST", f"{_RBAC}{inside}/{plural}", {"metadata": metadata, "rules": role["rules"]})
-        subject = {"kind": "ServiceAccount", "name": account, "namespace": self.namespace}
-        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
-        binding = {"metadata": metadata, "subjects": [subject], "roleRef": reference}
-        self.server.request("POST", f"{_RBAC}{inside}/{plural.replace('roles', 'rolebindings')}", binding)
+        token = create_account(self.server, self.namespace, name, roles)
+        return write_kubeconfig(self.server, token, self.folder / f"{name}.kubeconfig"), token
 
 
 @contextmanager

@@ -8,22 +8,23 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
+import pytest
 
 from dnsproxy.admin.publication import format_document
-from tests.kit.apiserver import TOKEN, ApiServer
+from dnsproxy.publish.externaldns.manifests import Kind
+from tests.kit.accounts import create_account, role, write_kubeconfig
+from tests.kit.apiserver import TOKEN, ApiServer, running_apiserver
 from tests.kit.launched import ROOT
 from tests.kit.programs import program
 from tests.kit.publications import publication
 
 CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 DEFINITION: Final = "dnsendpoints.externaldns.k8s.io"
-RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 SECONDS: Final = 60
 
 ENDPOINT_RIGHTS: Final = (
@@ -47,6 +48,23 @@ MAP_RIGHTS: Final = (
     },
 )
 """For publish-hosts --to-configmap: by name, one for each possible part."""
+
+RIGHTS: Final = {Kind.DNS_ENDPOINT: ENDPOINT_RIGHTS, Kind.SERVICE: SERVICE_RIGHTS}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """An API server for the tests of one module: definitions apply to the whole cluster. Import it where it is used."""
+    with running_apiserver(tmp_path_factory.mktemp("apiserver")) as one:
+        define_dnsendpoint(one)
+        yield one
+
+
+@pytest.fixture(name="kind", params=list(Kind), ids=[kind.value for kind in Kind])
+def each_kind(request: pytest.FixtureRequest) -> Kind:
+    """Each kind of object that external-dns reads. Import it where it is used."""
+    chosen: Kind = request.param
+    return chosen
 
 
 @dataclass
@@ -94,26 +112,8 @@ class Place:
         return found
 
     def _make_account(self) -> Path:
-        server, accounts = self.server, f"/api/v1/namespaces/{self.name}/serviceaccounts"
-        roles = f"{RBAC}/namespaces/{self.name}"
-        about = {"metadata": {"name": "publisher"}}
-        server.request("POST", accounts, about)
-        server.request("POST", f"{roles}/roles", {**about, "rules": list(self.rights)})
-        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "publisher"}
-        subject = {"kind": "ServiceAccount", "name": "publisher", "namespace": self.name}
-        server.request("POST", f"{roles}/rolebindings", {**about, "roleRef": reference, "subjects": [subject]})
-        path = f"{accounts}/publisher/token"
-        token = server.request("POST", path, {"spec": {"expirationSeconds": 3600}})["status"]["token"]
-        config = yaml.safe_load(server.kubeconfig.read_text())
-        config["users"] = [{"name": "token", "user": {"token": token}}]
-        config["clusters"] = [
-            {**one, "cluster": {**one["cluster"], "certificate-authority": str(server.ca_file)}}
-            for one in config["clusters"]
-            if one["name"] == "test"
-        ]
-        kubeconfig = self.folder / f"kubeconfig-{self.name}"
-        kubeconfig.write_text(yaml.safe_dump(config))
-        return kubeconfig
+        token = create_account(self.server, self.name, "publisher", [role(self.name, self.rights)])
+        return write_kubeconfig(self.server, token, self.folder / f"kubeconfig-{self.name}")
 
 
 def define_dnsendpoint(server: ApiServer) -> None:

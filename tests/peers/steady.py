@@ -26,6 +26,8 @@ TABLE_SUFFIX: Final = "apps.example.org"
 """Every second question is for a name below this one, the others are for names outside."""
 OUTSIDE_SUFFIX: Final = "www.example.org"
 
+NOT_WAITED: Final = 2.0
+"""Seconds that CoreDNS waits for one server: a faster reply did not wait for a dead or hanging one."""
 LATE: Final = 2.5
 """Seconds: CoreDNS waits two for one server before it asks the next."""
 _PROGRAMS: Final = 4
@@ -52,6 +54,16 @@ class Outcome:
     def in_table(self) -> bool:
         """Whether the name is one of the table's."""
         return self.name.endswith(TABLE_SUFFIX)
+
+
+def answered_with(address: str) -> Callable[[Outcome], bool]:
+    """Questions for names of the table with this address as the answer."""
+    return lambda outcome: outcome.in_table and outcome.said == address
+
+
+def answered_at_once_with(address: str) -> Callable[[Outcome], bool]:
+    """The same, if CoreDNS did not wait for a dead or hanging server."""
+    return lambda outcome: answered_with(address)(outcome) and outcome.seconds < NOT_WAITED
 
 
 @dataclass

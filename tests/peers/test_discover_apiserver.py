@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import json
-import os
 import subprocess
-import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
-import yaml
 
 from dnsproxy.cluster_dns.choice import Method, choose_method
 from dnsproxy.cluster_dns.found import Found, Server, ServiceRef
@@ -22,9 +17,11 @@ from dnsproxy.cluster_dns.read import discover
 from sidecar.kubernetes.config import load_cluster
 from sidecar.kubernetes.http import ApiClient
 from tests.dnsproxy.corefile.shapes import installed
+from tests.kit.accounts import Rules, role
 from tests.kit.apiserver import ApiServer, apiserver
 from tests.kit.coredns import running_coredns
-from tests.kit.manifest_cluster import NAMES, Manifest, faults_of, manifests, pick
+from tests.kit.living_dns import LivingCluster
+from tests.kit.manifest_cluster import NAMES, faults_of, manifests, pick
 from tests.kit.manifest_cluster import discover as discover_offline
 from tests.kit.ports import free_port
 from tests.kit.serve_process import serving
@@ -34,14 +31,6 @@ __all__ = ["apiserver"]
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver")
 
-_PATHS: Final = {
-    "Service": "/api/v1/namespaces/{}/services",
-    "ConfigMap": "/api/v1/namespaces/{}/configmaps",
-    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
-    "DaemonSet": "/apis/apps/v1/namespaces/{}/daemonsets",
-}
-_RBAC: Final = "/apis/rbac.authorization.k8s.io/v1/namespaces/{}"
-
 LOOKING: Final = [
     {"apiGroups": [""], "resources": ["services"], "resourceNames": ["kube-dns"], "verbs": ["get"]},
     {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["coredns"], "verbs": ["get"]},
@@ -49,60 +38,24 @@ LOOKING: Final = [
 ]
 """All that discovery needs in a kubeadm cluster."""
 
-Rules = Sequence[dict[str, Any]]
 numbers = itertools.count()
 
 
-@dataclass(frozen=True)
-class Playground:
-    """A namespace in which a cluster's DNS lies, and who may look at it."""
+class Playground(LivingCluster):
+    """A namespace with a cluster's DNS in it, and accounts that may read only a part of it."""
 
-    server: ApiServer
-    namespace: str
-    folder: Path
-
-    def create(self, objects: Sequence[Manifest], *, manager: str = "kubeadm") -> None:
-        """Objects as some field manager writes them."""
-        for one in objects:
-            made = json.loads(json.dumps(one))
-            made["metadata"] |= {"namespace": self.namespace}
-            for key in ("resourceVersion", "managedFields"):
-                made["metadata"].pop(key, None)
-            made.pop("status", None)
-            for key in ("clusterIP", "clusterIPs"):
-                made.get("spec", {}).pop(key, None)
-            self.server.request("POST", f"{_PATHS[one['kind']].format(self.namespace)}?fieldManager={manager}", made)
-
-    def kubeconfig(self, rules: Rules) -> Path:
-        """The kubeconfig of a service account that may do this and nothing else."""
-        name = f"looker-{next(numbers)}"
-        rbac = _RBAC.format(self.namespace)
-        subject = {"kind": "ServiceAccount", "name": name, "namespace": self.namespace}
-        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}
-        accounts = f"/api/v1/namespaces/{self.namespace}/serviceaccounts"
-        self.server.request("POST", accounts, {"metadata": {"name": name}})
-        self.server.request("POST", f"{rbac}/roles", {"metadata": {"name": name}, "rules": list(rules)})
-        binding = {"metadata": {"name": name}, "subjects": [subject], "roleRef": role}
-        self.server.request("POST", f"{rbac}/rolebindings", binding)
-        token = self.server.request("POST", f"{accounts}/{name}/token", {"spec": {}})["status"]["token"]
-        config = yaml.safe_load(self.server.kubeconfig.read_text(encoding="utf-8"))
-        config["users"] = [{"name": "token", "user": {"token": token}}]
-        config["clusters"][0]["cluster"]["certificate-authority"] = str(self.server.ca_file)
-        path = self.folder / f"{name}.kubeconfig"
-        path.write_text(yaml.safe_dump(config), encoding="utf-8")
-        return path
+    def reader(self, rules: Rules) -> Path:
+        """The kubeconfig of a service account that has only these rights."""
+        return self.kubeconfig([role(self.namespace, rules)])[0]
 
     async def discover(self, rules: Rules) -> Found:
         """What somebody finds who may do this."""
-        async with ApiClient(load_cluster(kubeconfig=str(self.kubeconfig(rules)))) as client:
+        async with ApiClient(load_cluster(kubeconfig=str(self.reader(rules)))) as client:
             return await discover(client, ServiceRef(self.namespace))
 
     def status(self, *arguments: str, rules: Rules = LOOKING) -> subprocess.CompletedProcess[str]:
         """`dnsproxy status` as somebody runs it who may do this."""
-        where = ["--kubeconfig", str(self.kubeconfig(rules)), "--dns-service", f"{self.namespace}/kube-dns"]
-        command = [sys.executable, "-m", "dnsproxy", "status", *where, *arguments]
-        environment = {**os.environ, "NO_COLOR": "1"}
-        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        return self.dnsproxy("status", *arguments, kubeconfig=self.reader(rules))
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import yaml
 from dnsproxy.corefile.plan import plan_install
 from dnsproxy.doctor.judge import dns_findings
 from sidecar.values.endpoints import Endpoint
+from tests.kit.accounts import cluster_role, create_account, write_kubeconfig
 from tests.kit.apiserver import ApiServer
 from tests.kit.manifest_cluster import manifests, pick
 from tests.peers.doctor_scene import (
@@ -236,22 +237,8 @@ READING: Final = [
 def kubeconfig(api: ApiServer, rules: list[dict[str, Any]], folder: Path) -> Path:
     """Of a service account that may do this and nothing else."""
     name = f"doctor-{next(numbers)}"
-    rbac = "/apis/rbac.authorization.k8s.io/v1"
-    accounts = f"{CORE}/default/serviceaccounts"
-    api.request("POST", accounts, {"metadata": {"name": name}})
-    api.request("POST", f"{rbac}/clusterroles", {"metadata": {"name": name}, "rules": rules})
-    subject = {"kind": "ServiceAccount", "name": name, "namespace": "default"}
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
-    api.request(
-        "POST", f"{rbac}/clusterrolebindings", {"metadata": {"name": name}, "subjects": [subject], "roleRef": role}
-    )
-    token = api.request("POST", f"{accounts}/{name}/token", {"spec": {}})["status"]["token"]
-    config = yaml.safe_load(api.kubeconfig.read_text(encoding="utf-8"))
-    config["users"] = [{"name": "token", "user": {"token": token}}]
-    config["clusters"][0]["cluster"]["certificate-authority"] = str(api.ca_file)
-    path = folder / f"{name}.kubeconfig"
-    path.write_text(yaml.safe_dump(config), encoding="utf-8")
-    return path
+    token = create_account(api, "default", name, [cluster_role(rules)])
+    return write_kubeconfig(api, token, folder / f"{name}.kubeconfig")
 
 
 def test_reading_is_all_that_it_takes(scene: Scene, tmp_path: Path) -> None:

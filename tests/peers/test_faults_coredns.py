@@ -15,7 +15,7 @@ import pytest
 import trio
 
 from tests.bench.faults.scene import PUBLIC, RELAY, Scene, running_scene
-from tests.peers.steady import Outcome, Tally, asking
+from tests.peers.steady import Tally, answered_at_once_with, asking
 
 Block = Callable[[Scene], AbstractContextManager[None]]
 
@@ -30,8 +30,6 @@ FAULTS = [
     pytest.param(Scene.hung, id="hung"),
     pytest.param(Scene.black_holed, id="black hole"),
 ]
-NOT_WAITED = 2.0
-"""Seconds that CoreDNS waits for one server: what took less has not waited for the one that is gone."""
 
 
 @pytest.fixture
@@ -40,11 +38,6 @@ def scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scene]:
     peer, options = request.param
     with running_scene(tmp_path, peer=peer, options=options) as running:
         yield running
-
-
-def by(address: str) -> Callable[[Outcome], bool]:
-    """Names of the table that somebody gave this address, without waiting for another."""
-    return lambda outcome: outcome.in_table and outcome.said == address and outcome.seconds < NOT_WAITED
 
 
 @asynccontextmanager
@@ -74,10 +67,10 @@ async def test_no_lookup_outside_the_table_fails_and_the_table_is_back_after_the
     fault: Block, scene: Scene
 ) -> None:
     async with asking(scene.coredns.port) as tally:
-        await tally.wait_for(50, by(RELAY))
+        await tally.wait_for(50, answered_at_once_with(RELAY))
         async with during(fault(scene)):
-            await tally.wait_for(200, by(PUBLIC))
-        await tally.wait_for(50, by(RELAY))
+            await tally.wait_for(200, answered_at_once_with(PUBLIC))
+        await tally.wait_for(50, answered_at_once_with(RELAY))
     check(tally)
 
 
@@ -86,8 +79,8 @@ async def test_who_waits_for_us_does_not_use_up_the_limit_that_was_set_for_the_o
     """At 200 questions a second, 400 wait for the one that hangs."""
     assert "max_concurrent 100\n" not in scene.corefile.partition("# END")[0]
     async with asking(scene.coredns.port) as tally:
-        await tally.wait_for(50, by(RELAY))
+        await tally.wait_for(50, answered_at_once_with(RELAY))
         async with during(scene.hung()):
-            await tally.wait_for(200, by(PUBLIC))
-        await tally.wait_for(50, by(RELAY))
+            await tally.wait_for(200, answered_at_once_with(PUBLIC))
+        await tally.wait_for(50, answered_at_once_with(RELAY))
     check(tally)

@@ -17,7 +17,8 @@ import yaml
 
 from dnsproxy.sources.annotations import TARGET
 from tests.kit import gateway_api as api
-from tests.kit.apiserver import ApiServer, running_apiserver
+from tests.kit.accounts import cluster_role, create_account, role, write_kubeconfig
+from tests.kit.apiserver import ApiServer, in_thread, running_apiserver
 from tests.kit.serve_inside import addresses_in, ask, get
 from tests.kit.serve_process import Serving, serving
 from tests.peers.steady import TABLE_SUFFIX, Outcome, asking
@@ -67,10 +68,6 @@ async def until_ready(server: Serving, reason: str = "ready, ") -> str:
         status, text = await get(server.admin_endpoint, "/readyz")
         if status == 200 and text.startswith(reason):
             return text
-
-
-async def in_thread(function: Any, *arguments: Any, **keywords: Any) -> Any:
-    return await trio.to_thread.run_sync(lambda: function(*arguments, **keywords))
 
 
 def is_relayed(outcome: Outcome) -> bool:
@@ -131,26 +128,11 @@ RELAY_ALONE: Final = (
 )
 """In the namespace of the relay."""
 
-RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
 
-
-def write_kubeconfig(server: ApiServer, name: str, rules: Any) -> Path:
-    """A kubeconfig with the token of a new ServiceAccount that may do just this."""
-    accounts = "/api/v1/namespaces/edge/serviceaccounts"
-    server.request("POST", accounts, {"metadata": {"name": name}})
-    subject = {"kind": "ServiceAccount", "name": name, "namespace": "edge"}
-    for place, kind, allowed in ((RBAC, "ClusterRole", rules), (f"{RBAC}/namespaces/edge", "Role", RELAY_ALONE)):
-        about = {"metadata": {"name": name}}
-        server.request("POST", f"{place}/{kind.lower()}s", {**about, "rules": list(allowed)})
-        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
-        binding = {**about, "roleRef": reference, "subjects": [subject]}
-        server.request("POST", f"{place}/{kind.lower()}bindings", binding)
-    token = server.request("POST", f"{accounts}/{name}/token", {"spec": {"expirationSeconds": 3600}})["status"]["token"]
-    config = yaml.safe_load(server.kubeconfig.read_text())
-    config["users"] = [{"name": "token", "user": {"token": token}}]
-    path = server.folder / f"kubeconfig-{name}"
-    path.write_text(yaml.safe_dump(config))
-    return path
+def make_kubeconfig(server: ApiServer, name: str, rules: Any) -> Path:
+    """The kubeconfig of a new ServiceAccount that has only these rights, and those for the Service of the relay."""
+    token = create_account(server, "edge", name, [cluster_role(rules), role("edge", RELAY_ALONE)])
+    return write_kubeconfig(server, token, server.folder / f"kubeconfig-{name}")
 
 
 def is_allowed(server: ApiServer, kubeconfig: Path, path: str) -> bool:
@@ -165,7 +147,7 @@ def is_allowed(server: ApiServer, kubeconfig: Path, path: str) -> bool:
 
 async def test_every_kind_is_answered_with_just_the_rights_we_ask_for(server: ApiServer, tmp_path: Path) -> None:
     """Created and deleted through the real server, and nothing else may be read."""
-    kubeconfig = await in_thread(write_kubeconfig, server, "dnsproxy", RULES)
+    kubeconfig = await in_thread(make_kubeconfig, server, "dnsproxy", RULES)
     assert is_allowed(server, kubeconfig, "/apis/networking.k8s.io/v1/ingresses")
     for secret in (
         "/api/v1/secrets",
@@ -224,7 +206,7 @@ async def table(server: Serving) -> subprocess.CompletedProcess[bytes]:
 
 async def test_without_rights_to_what_few_need_the_rest_is_answered(server: ApiServer, tmp_path: Path) -> None:
     """ListenerSets, GRPCRoutes, TLSRoutes and Namespaces count as none."""
-    kubeconfig = await in_thread(write_kubeconfig, server, "modest", NEEDED)
+    kubeconfig = await in_thread(make_kubeconfig, server, "modest", NEEDED)
     await in_thread(make_gateway, server)
     await in_thread(api.create, server, "httproutes", api.route("HTTPRoute", "modest.h.example.org"))
     with serving_cluster(tmp_path, kubeconfig) as ours:

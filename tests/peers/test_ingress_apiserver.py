@@ -27,7 +27,7 @@ from sidecar.kubernetes.follower_status import FollowerState, FollowerStatus
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.protocol import Decoder
 from sidecar.kubernetes.watch_policy import Pace
-from tests.kit.apiserver import ApiServer, apiserver, collection_path, ingress, running_apiserver, send
+from tests.kit.apiserver import ApiServer, apiserver, collection_path, in_thread, ingress, running_apiserver, send
 
 __all__ = ["apiserver"]
 
@@ -91,10 +91,6 @@ def namespace(apiserver: ApiServer, request: pytest.FixtureRequest) -> Iterator[
     apiserver.delete_all_ingresses(namespace=name)
 
 
-async def call(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-    return await trio.to_thread.run_sync(lambda: function(*arguments, **keywords))
-
-
 def create_many(server: ApiServer, namespace: str, numbers: range) -> None:
     with server.connection() as connection:
         for number in numbers:
@@ -111,7 +107,7 @@ async def test_lists_what_is_there_in_chunks(apiserver: ApiServer, namespace: st
             parts = [range(start, start + quarter) for start in range(0, MANY, quarter)]
             list(pool.map(lambda part: create_many(apiserver, namespace, part), parts))
 
-    await call(fill)
+    await in_thread(fill)
     async with following(apiserver, pace=replace(BRISK, page_octets=400_000)) as followed:
         await followed.until(lambda: followed.status.synced)
         assert {f"app-{number}.example.org" for number in range(MANY)} <= followed.names()
@@ -123,7 +119,9 @@ async def test_watch_shows_creation_update_and_deletion(apiserver: ApiServer, na
     """Each change is told, with the whole claim."""
     async with following(apiserver) as followed:
         await followed.until(lambda: followed.status.synced)
-        await call(apiserver.create_ingress, "shop", ["shop.example.org", "*.shop.example.org"], namespace=namespace)
+        await in_thread(
+            apiserver.create_ingress, "shop", ["shop.example.org", "*.shop.example.org"], namespace=namespace
+        )
         await followed.until(lambda: {"shop.example.org", "*.shop.example.org"} <= followed.names())
         (claim,) = followed.store.claims_for("*.shop.example.org")
         assert claim.reach is Reach.ONE_LABEL
@@ -131,25 +129,27 @@ async def test_watch_shows_creation_update_and_deletion(apiserver: ApiServer, na
         assert claim.origin.created.endswith("Z")
 
         patch = {"spec": {"rules": [{"host": "new.example.org"}], "tls": None}}
-        await call(apiserver.patch_ingress, "shop", patch, namespace=namespace)
+        await in_thread(apiserver.patch_ingress, "shop", patch, namespace=namespace)
         await followed.until(lambda: "new.example.org" in followed.names())
         assert not followed.store.claims_for("shop.example.org")
 
-        await call(apiserver.delete_ingress, "shop", namespace=namespace)
+        await in_thread(apiserver.delete_ingress, "shop", namespace=namespace)
         await followed.until(lambda: not followed.store.claims_for("new.example.org"))
 
 
 async def test_default_ingress_class_applies_as_soon_as_it_is_marked(apiserver: ApiServer, namespace: str) -> None:
     """An Ingress without class follows the default class, which is itself watched."""
-    await call(apiserver.create_ingress, "plain", ["plain.example.org"], namespace=namespace)
+    await in_thread(apiserver.create_ingress, "plain", ["plain.example.org"], namespace=namespace)
     async with following(apiserver, options=IngressOptions(classes=frozenset({"relayed"}))) as followed:
         await followed.until(lambda: followed.status.synced)
         assert "plain.example.org" not in followed.names()
-        await call(apiserver.request, "POST", "/apis/networking.k8s.io/v1/ingressclasses", default_class("relayed"))
+        await in_thread(
+            apiserver.request, "POST", "/apis/networking.k8s.io/v1/ingressclasses", default_class("relayed")
+        )
         await followed.until(lambda: "plain.example.org" in followed.names())
         (claim,) = followed.store.claims_for("plain.example.org")
         assert claim.ingress_class == "relayed"
-        await call(apiserver.request, "DELETE", "/apis/networking.k8s.io/v1/ingressclasses/relayed")
+        await in_thread(apiserver.request, "DELETE", "/apis/networking.k8s.io/v1/ingressclasses/relayed")
         await followed.until(lambda: "plain.example.org" not in followed.names())
 
 
@@ -166,7 +166,7 @@ async def test_watch_goes_on_where_the_last_one_ended(apiserver: ApiServer, name
         for number in range(3):
             watches, host = followed.status.ingresses.watches, f"late-{number}.example.org"
             await followed.until(partial(has_grown, followed.status.ingresses, watches))
-            await call(apiserver.create_ingress, f"late-{number}", [host], namespace=namespace)
+            await in_thread(apiserver.create_ingress, f"late-{number}", [host], namespace=namespace)
             await followed.until(partial(followed.store.claims_for, host))
         assert followed.status.ingresses.lists == lists
 
@@ -194,12 +194,12 @@ async def test_errors_of_a_real_server_are_recognised(apiserver: ApiServer) -> N
 async def test_forgotten_continue_token_is_gone(apiserver: ApiServer, namespace: str) -> None:
     """After etcd was compacted, a list can't go on."""
     for name in "abc":
-        await call(apiserver.create_ingress, name, [f"{name}.example.org"], namespace=namespace)
+        await in_thread(apiserver.create_ingress, name, [f"{name}.example.org"], namespace=namespace)
     path = collection_path(namespace)
     async with ApiClient(load_cluster(kubeconfig=str(apiserver.kubeconfig))) as client:
         first = Decoder(Ingress).split_page(await client.get(path, {"limit": "1"}, seconds=10))
         assert first.token
-        await call(apiserver.compact)
+        await in_thread(apiserver.compact)
         with pytest.raises(Gone):
             await client.get(path, {"limit": "1", "continue": token_of_revision(2)}, seconds=10)
 
@@ -283,19 +283,19 @@ def own_apiserver(tmp_path: Path) -> Iterator[ApiServer]:
 
 async def test_claims_survive_a_killed_server_and_catch_up_with_the_next(own_apiserver: ApiServer) -> None:
     """What was known is kept while the server is away; what changed meanwhile, or right after, is caught up with."""
-    await call(own_apiserver.create_ingress, "keep", ["keep.example.org"])
-    await call(own_apiserver.create_ingress, "leave", ["leave.example.org"])
+    await in_thread(own_apiserver.create_ingress, "keep", ["keep.example.org"])
+    await in_thread(own_apiserver.create_ingress, "leave", ["leave.example.org"])
     async with following(own_apiserver) as followed:
         await followed.until(lambda: followed.status.synced)
-        await call(own_apiserver.kill)
+        await in_thread(own_apiserver.kill)
         await followed.until(lambda: followed.status.ingresses.state is FollowerState.RETRYING)
         assert followed.names() == {"keep.example.org", "leave.example.org"}
         assert followed.status.synced
         assert followed.status.ingresses.errors["server-trouble"] >= 1
 
-        await call(own_apiserver.start)
-        await call(own_apiserver.create_ingress, "late", ["late.example.org"])
-        await call(own_apiserver.delete_ingress, "leave")
+        await in_thread(own_apiserver.start)
+        await in_thread(own_apiserver.create_ingress, "late", ["late.example.org"])
+        await in_thread(own_apiserver.delete_ingress, "leave")
         await followed.until(lambda: followed.names() == {"keep.example.org", "late.example.org"})
         await followed.until(lambda: followed.status.ingresses.error is None)
     assert isinstance(await first_error_of_watch(own_apiserver, version="2"), Gone)

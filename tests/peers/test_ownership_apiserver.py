@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -18,7 +17,7 @@ from dnsproxy.serve.program import Bound
 from dnsproxy.sources.annotations import HOSTNAME, IGNORE, TARGET
 from dnsproxy.sources.settings import ClusterSettings, IngressOptions
 from sidecar.values.endpoints import Endpoint
-from tests.kit.apiserver import ApiServer, collection_path, running_apiserver
+from tests.kit.apiserver import ApiServer, collection_path, in_thread, running_apiserver
 from tests.kit.nsd import running_nsd
 from tests.kit.serve_inside import addresses_in, ask, get, serving, settings
 
@@ -107,13 +106,9 @@ async def addresses(bound: Bound, name: str) -> list[str]:
     return addresses_in(await ask(bound.dns[0], f"{name}.example.org"))
 
 
-async def call(function: Any, *arguments: Any, **keywords: Any) -> Any:
-    return await trio.to_thread.run_sync(partial(function, *arguments, **keywords))
-
-
 async def test_only_the_names_whose_records_point_elsewhere_are_excluded(cluster: ApiServer, public_dns: int) -> None:
     hosts = [f"{name}.example.org" for name in ("own", "login", "alias", "unknown", "*.wild", "*.open")]
-    await call(put, cluster, "all", *hosts, point={"ip": BALANCER})
+    await in_thread(put, cluster, "all", *hosts, point={"ip": BALANCER})
     async with served(cluster, public_dns, Mode.ENFORCE) as bound:
         await until(bound, "/left-out", "Excluded, 1 to 2 of 2")
         assert "No name is unverified" in (await get(bound.admin, "/in-doubt"))[1]
@@ -127,33 +122,33 @@ async def test_only_the_names_whose_records_point_elsewhere_are_excluded(cluster
 async def test_a_status_that_the_controller_writes_later_gives_the_name_back(
     cluster: ApiServer, public_dns: int
 ) -> None:
-    await call(put, cluster, "moved", "cdn.example.org", point={"hostname": "lb.example.org"})
+    await in_thread(put, cluster, "moved", "cdn.example.org", point={"hostname": "lb.example.org"})
     async with served(cluster, public_dns, Mode.ENFORCE) as bound:
         await until(bound, "/left-out", "Excluded, 1 to 1 of 1")
-        await call(set_status, cluster, f"{collection_path('default')}/moved", {"ip": ELSEWHERE})
+        await in_thread(set_status, cluster, f"{collection_path('default')}/moved", {"ip": ELSEWHERE})
         await until(bound, "/left-out", "every claim to a name is answered")
         assert await addresses(bound, "cdn") == [RELAY]
 
 
 async def test_marks_on_an_ingress_count_and_are_followed(cluster: ApiServer, public_dns: int) -> None:
     marks = {HOSTNAME: "mqtt.example.org", TARGET: "status"}
-    await call(cluster.create_ingress, "marked", ["own.example.org"], annotations=marks)
-    await call(set_status, cluster, f"{collection_path('default')}/marked", {"ip": "192.0.2.77"})
+    await in_thread(cluster.create_ingress, "marked", ["own.example.org"], annotations=marks)
+    await in_thread(set_status, cluster, f"{collection_path('default')}/marked", {"ip": "192.0.2.77"})
     async with served(cluster, public_dns, Mode.OFF) as bound:
         assert await addresses(bound, "mqtt") == await addresses(bound, "own") == ["192.0.2.77"]
-        await call(cluster.patch_ingress, "marked", {"metadata": {"labels": {IGNORE: "true"}}})
+        await in_thread(cluster.patch_ingress, "marked", {"metadata": {"labels": {IGNORE: "true"}}})
         await until(bound, "/readyz", "ready, 0 names")
         explanation = (await get(bound.admin, "/explain?name=own.example.org"))[1]
         assert f"it is ignored ({IGNORE})" in explanation
 
 
 async def test_marked_services_are_answered_for_and_others_are_not(cluster: ApiServer, public_dns: int) -> None:
-    await call(put_service, cluster, "plain")
-    made = await call(put_service, cluster, "git", **{HOSTNAME: "git.example.org,*.ssh.example.org"})
+    await in_thread(put_service, cluster, "plain")
+    made = await in_thread(put_service, cluster, "git", **{HOSTNAME: "git.example.org,*.ssh.example.org"})
     async with served(cluster, public_dns, Mode.WARN) as bound:
         await until(bound, "/readyz", "ready, 2 names")
         assert await addresses(bound, "git") == await addresses(bound, "a.b.ssh") == [RELAY]
-        await call(
+        await in_thread(
             cluster.request,
             "PATCH",
             "/api/v1/namespaces/default/services/git",
@@ -162,5 +157,5 @@ async def test_marked_services_are_answered_for_and_others_are_not(cluster: ApiS
         )
         await until(bound, "/explain?name=git.example.org", made["spec"]["clusterIP"])
         assert await addresses(bound, "git") == [made["spec"]["clusterIP"]]
-        await call(cluster.request, "DELETE", "/api/v1/namespaces/default/services/git")
+        await in_thread(cluster.request, "DELETE", "/api/v1/namespaces/default/services/git")
         await until(bound, "/readyz", "ready, 0 names")

@@ -7,7 +7,7 @@ import itertools
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,13 +15,14 @@ import pytest
 
 from dnsproxy.publish.configmaps.manifests import MANAGED_BY, MANAGER
 from dnsproxy.publish.externaldns.manifests import INSTANCE, Kind
-from tests.kit.apiserver import ApiServer, running_apiserver
+from tests.kit.apiserver import ApiServer
 from tests.kit.launched import ROOT
-from tests.kit.publishers import ENDPOINT_RIGHTS, MAP_RIGHTS, SERVICE_RIGHTS, Place, define_dnsendpoint
+from tests.kit.publishers import ENDPOINT_RIGHTS, MAP_RIGHTS, RIGHTS, SERVICE_RIGHTS, Place, each_kind, server
+
+__all__ = ["each_kind", "server"]
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "dnsendpoint")
 
-RIGHTS: Final = {Kind.DNS_ENDPOINT: ENDPOINT_RIGHTS, Kind.SERVICE: SERVICE_RIGHTS}
 TABLE: Final = (
     "app.example.org 192.0.2.10 2001:db8::10",
     "a_b.example.org 192.0.2.11",
@@ -31,14 +32,6 @@ TABLE: Final = (
 Make = Callable[[Any], Place]
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """An API server for these tests alone: a definition is everybody's."""
-    with running_apiserver(tmp_path_factory.mktemp("apiserver")) as one:
-        define_dnsendpoint(one)
-        yield one
-
-
 numbers = itertools.count()
 
 
@@ -46,12 +39,6 @@ numbers = itertools.count()
 def make(server: ApiServer, tmp_path: Path) -> Make:
     """Makes a namespace with an account that has these rights."""
     return lambda rights: Place(server, tmp_path, f"edge-{next(numbers)}", rights)
-
-
-@pytest.fixture(params=list(Kind), ids=[kind.value for kind in Kind])
-def kind(request: pytest.FixtureRequest) -> Kind:
-    chosen: Kind = request.param
-    return chosen
 
 
 def publish(place: Place, kind: Kind, *arguments: str) -> tuple[int, str, str]:

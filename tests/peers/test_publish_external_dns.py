@@ -10,34 +10,22 @@ from typing import Final
 import pytest
 
 from dnsproxy.publish.externaldns.manifests import Kind
-from tests.kit.apiserver import ApiServer, running_apiserver
+from tests.kit.apiserver import ApiServer
 from tests.kit.external_dns import Bind, running_bind, sync_once
 from tests.kit.programs import program
-from tests.kit.publishers import ENDPOINT_RIGHTS, SERVICE_RIGHTS, Place, define_dnsendpoint
+from tests.kit.publishers import ENDPOINT_RIGHTS, RIGHTS, SERVICE_RIGHTS, Place, each_kind, server
+
+__all__ = ["each_kind", "server"]
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "dnsendpoint", "external-dns", "named", "dig")
 
 SOURCES: Final = {Kind.DNS_ENDPOINT: ["crd"], Kind.SERVICE: ["service"]}
-RIGHTS: Final = {Kind.DNS_ENDPOINT: ENDPOINT_RIGHTS, Kind.SERVICE: SERVICE_RIGHTS}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    with running_apiserver(tmp_path_factory.mktemp("apiserver")) as one:
-        define_dnsendpoint(one)
-        yield one
 
 
 @pytest.fixture
 def bind(tmp_path: Path) -> Iterator[Bind]:
     with running_bind(tmp_path) as one:
         yield one
-
-
-@pytest.fixture(params=list(Kind), ids=[kind.value for kind in Kind])
-def kind(request: pytest.FixtureRequest) -> Kind:
-    chosen: Kind = request.param
-    return chosen
 
 
 def publish(place: Place, kind: Kind, *arguments: str) -> None:

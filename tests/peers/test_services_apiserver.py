@@ -5,10 +5,9 @@ from __future__ import annotations
 import functools
 import itertools
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 import trio
@@ -24,7 +23,7 @@ from proxy.settings import Settings
 from sidecar.kubernetes.watch_policy import Pace
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
-from tests.kit.apiserver import ApiServer, apiserver, running_apiserver
+from tests.kit.apiserver import ApiServer, apiserver, in_thread, running_apiserver
 from tests.kit.relaying import read_header, until
 
 __all__ = ["apiserver"]
@@ -86,11 +85,6 @@ class Cluster:
 @pytest.fixture
 def cluster(apiserver: ApiServer) -> Cluster:
     return Cluster(apiserver)
-
-
-async def in_thread(call: Callable[..., None], *arguments: Any) -> None:
-    """Talk to the API server without keeping the relay from doing so."""
-    await trio.to_thread.run_sync(functools.partial(call, *arguments))
 
 
 @asynccontextmanager

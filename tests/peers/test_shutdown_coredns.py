@@ -7,7 +7,7 @@ nobody of us is there, that of the resolver that stood there before us.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from tests.dnsproxy.corefile.shapes import NEWEST, installed
 from tests.kit.coredns import CoreDns, answering, running_coredns
 from tests.kit.ports import free_port
 from tests.kit.serve_process import Serving, serving
-from tests.peers.steady import TABLE_SUFFIX, Outcome, Tally, asking
+from tests.peers.steady import TABLE_SUFFIX, Tally, answered_at_once_with, answered_with, asking
 
 pytestmark = pytest.mark.peer("coredns")
 
@@ -32,8 +32,6 @@ PUBLIC = "198.51.100.7"
 
 SHORT_LAME_DUCK = {"DNSPROXY_LAMEDUCK": "2"}
 """Longer than CoreDNS takes to ask again, and short enough for a test."""
-NOT_WAITED = 2.0
-"""Seconds that CoreDNS waits for one server: what took less has not waited for the one that hangs."""
 
 Entered = TypeVar("Entered")
 
@@ -72,16 +70,6 @@ async def scene(folder: Path, *, ports: int = 1) -> AsyncIterator[Scene]:
         yield Scene(front, ours, upstream, folder, stack)
 
 
-def by(address: str) -> Callable[[Outcome], bool]:
-    """Questions for names of the table to which somebody gave this address."""
-    return lambda outcome: outcome.in_table and outcome.said == address
-
-
-def at_once_by(address: str) -> Callable[[Outcome], bool]:
-    """The same, where no server that hangs was waited for."""
-    return lambda outcome: by(address)(outcome) and outcome.seconds < NOT_WAITED
-
-
 def check(tally: Tally, *, answers: set[str]) -> None:
     """Nothing lost, nothing late, nothing wrong; `answers` are the right ones for names of the table."""
     print(tally)  # noqa: T201  # the count of failures, to be seen with -rP
@@ -94,11 +82,11 @@ async def test_sigterm_under_load_costs_no_answer_and_ends_with_0(tmp_path: Path
     async with scene(tmp_path) as road:
         ours = await road.start(FIRST, port=road.ports[0])
         async with asking(road.front.port) as tally:
-            await tally.wait_for(50, by(FIRST))
+            await tally.wait_for(50, answered_with(FIRST))
             assert await trio.to_thread.run_sync(ours.terminate) == 0
-            await tally.wait_for(50, by(PUBLIC))
+            await tally.wait_for(50, answered_with(PUBLIC))
             await road.start(SECOND, port=road.ports[0])
-            await tally.wait_for(50, by(SECOND))
+            await tally.wait_for(50, answered_with(SECOND))
         check(tally, answers={FIRST, PUBLIC, SECOND})
 
 
@@ -107,14 +95,14 @@ async def test_a_rolling_restart_costs_no_answer_of_the_table(tmp_path: Path) ->
     async with scene(tmp_path, ports=2) as road:
         first = await road.start(FIRST, port=road.ports[0])
         async with asking(road.front.port) as tally:
-            await tally.wait_for(50, by(FIRST))
+            await tally.wait_for(50, answered_with(FIRST))
             second = await road.start(SECOND, port=road.ports[1])
             assert await trio.to_thread.run_sync(first.terminate) == 0
-            await tally.wait_for(50, by(SECOND))
+            await tally.wait_for(50, answered_with(SECOND))
             await road.start(THIRD, port=road.ports[0])
-            await tally.wait_for(50, by(THIRD))
+            await tally.wait_for(50, answered_with(THIRD))
             assert await trio.to_thread.run_sync(second.terminate) == 0
-            await tally.wait_for(50, by(THIRD))
+            await tally.wait_for(50, answered_with(THIRD))
         check(tally, answers={FIRST, SECOND, THIRD})
 
 
@@ -122,11 +110,11 @@ async def test_a_crash_under_load_costs_no_answer_and_the_next_one_is_found(tmp_
     async with scene(tmp_path) as road:
         ours = await road.start(FIRST, port=road.ports[0])
         async with asking(road.front.port) as tally:
-            await tally.wait_for(50, by(FIRST))
+            await tally.wait_for(50, answered_with(FIRST))
             await trio.to_thread.run_sync(ours.kill)
-            await tally.wait_for(100, by(PUBLIC))
+            await tally.wait_for(100, answered_with(PUBLIC))
             await road.start(SECOND, port=road.ports[0])
-            await tally.wait_for(50, by(SECOND))
+            await tally.wait_for(50, answered_with(SECOND))
         check(tally, answers={FIRST, PUBLIC, SECOND})
 
 
@@ -134,11 +122,11 @@ async def test_a_server_that_hangs_costs_no_answer_and_is_asked_again_when_it_go
     async with scene(tmp_path) as road:
         ours = await road.start(FIRST, port=road.ports[0])
         async with asking(road.front.port) as tally:
-            await tally.wait_for(50, by(FIRST))
+            await tally.wait_for(50, answered_with(FIRST))
             await trio.to_thread.run_sync(ours.hang)
-            await tally.wait_for(50, at_once_by(PUBLIC))
+            await tally.wait_for(50, answered_at_once_with(PUBLIC))
             ours.resume()
-            await tally.wait_for(50, at_once_by(FIRST))
+            await tally.wait_for(50, answered_at_once_with(FIRST))
             # What it found in its queue when it went on was too late for anybody, and did no harm.
             assert ours.process.poll() is None
         check(tally, answers={FIRST, PUBLIC})
@@ -149,9 +137,9 @@ async def test_a_server_that_hangs_again_and_again_costs_no_answer(tmp_path: Pat
         ours = await road.start(FIRST, port=road.ports[0])
         async with asking(road.front.port) as tally:
             for _ in range(3):
-                await tally.wait_for(50, by(FIRST))
+                await tally.wait_for(50, answered_with(FIRST))
                 await trio.to_thread.run_sync(ours.hang)
-                await tally.wait_for(1, by(PUBLIC))
+                await tally.wait_for(1, answered_with(PUBLIC))
                 ours.resume()
         check(tally, answers={FIRST, PUBLIC})
 
@@ -159,7 +147,7 @@ async def test_a_server_that_hangs_again_and_again_costs_no_answer(tmp_path: Pat
 async def test_with_nobody_there_from_the_start_every_name_resolves(tmp_path: Path) -> None:
     async with scene(tmp_path) as road:
         async with asking(road.front.port) as tally:
-            await tally.wait_for(100, by(PUBLIC))
+            await tally.wait_for(100, answered_with(PUBLIC))
             await road.start(FIRST, port=road.ports[0])
-            await tally.wait_for(50, by(FIRST))
+            await tally.wait_for(50, answered_with(FIRST))
         check(tally, answers={FIRST, PUBLIC})
