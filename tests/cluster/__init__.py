@@ -1,1 +1,1 @@
-"""A real Kubernetes of one node in namespaces of its own, and the scene that is played on it: `make cluster-test`."""
+"""A real Kubernetes of one node in its own namespaces, and the scene that runs on it: `make cluster-test`."""

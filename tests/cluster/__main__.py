@@ -1,4 +1,4 @@
-"""`python -m tests.cluster`: build the image, start a node, play the scene. Root, Linux; `make cluster-peers` first."""
+"""`python -m tests.cluster`: build the image, start a node, run the scene. Root, Linux; `make cluster-peers` first."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from pathlib import Path
 
 from tests.cluster.images import save_images
 from tests.cluster.node import BRIDGE, CILIUM, Node, NodeFailed, missing, running_node
-from tests.cluster.stage import Fell, Stage
+from tests.cluster.stage import Stage, StepFailed
 from tests.cluster.steps import STEPS
 from tests.kit.programs import program
 
 
 def main() -> int:
-    """Play all of it, or up to a step; the exit status: 0 all is well, 1 a step fell, 3 it could not be played."""
+    """Run all steps, or the steps up to one. Exit status: 0 success, 1 a step failed, 3 the scene could not run."""
     options = parse(sys.argv[1:])
     absent = missing(options.cni)
     if os.geteuid() != 0 or absent:
-        told = f"missing: {', '.join(absent)}" if absent else "this takes root"
+        told = f"missing: {', '.join(absent)}" if absent else "root is needed"
         peers = "scripts/peers.sh --cilium" if options.cni == CILIUM else "make cluster-peers"
         sys.stderr.write(f"{told}; `{peers}` brings what is needed\n")
         return 3
-    # What is ended so takes the node with it.
+    # Ends with an exception, so that the node ends too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     folder = Path(tempfile.mkdtemp(prefix="switchback-cluster-"))
     begun = time.monotonic()
@@ -49,7 +49,7 @@ def parse(words: list[str]) -> argparse.Namespace:
 
 
 def play(folder: Path, *, last: str, keep: bool, cni: str) -> int:
-    """Build, start, and play the steps."""
+    """Build, start, and run the steps."""
     heading("Build the images")
     (folder / "images").mkdir()
     images = save_images(folder / "images")
@@ -68,14 +68,14 @@ def play(folder: Path, *, last: str, keep: bool, cni: str) -> int:
 
 
 def play_steps(stage: Stage, *, last: str) -> int:
-    """The steps up to one; stops at the first that falls."""
+    """Run the steps up to one; stop at the first that fails."""
     for number, step in enumerate(STEPS, 1):
         begun = time.monotonic()
         heading(f"{number}. {(step.__doc__ or '').splitlines()[0]}")
         try:
             step(stage)
-        except (Fell, NodeFailed) as error:
-            stage.say(f"FELL after {time.monotonic() - begun:.0f} s: {error}")
+        except (StepFailed, NodeFailed) as error:
+            stage.say(f"FAILED after {time.monotonic() - begun:.0f} s: {error}")
             stage.say(stage.node.kubectl("get", "pods,events", "-A", check=False).stdout[-6000:])
             return 1
         stage.say(f"({time.monotonic() - begun:.0f} s)")
@@ -85,7 +85,7 @@ def play_steps(stage: Stage, *, last: str) -> int:
 
 
 def load_images(node: Node, images: dict[str, Path]) -> None:
-    """Hand the archives to containerd; they are not needed any more then."""
+    """Import the archives into containerd and delete them."""
     for path in images.values():
         ctr = [program("ctr"), f"--address={node.folder}/containerd.sock", "--namespace=k8s.io"]
         node.run(*ctr, "images", "import", str(path))
@@ -93,7 +93,7 @@ def load_images(node: Node, images: dict[str, Path]) -> None:
 
 
 def heading(text: str) -> None:
-    """A line that says what comes."""
+    """Announce the next step."""
     sys.stdout.write(f"\n{text}\n")
     sys.stdout.flush()
 

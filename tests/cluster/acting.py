@@ -1,6 +1,6 @@
-"""What steps do to the scene: wait for a Job, load, restart, kill.
+"""Actions of steps on the scene: wait for a Job, load, restart, kill.
 
-The law: each waits for its own end, and says what it saw.
+The law: each waits for its own end, and reports what it saw.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ configMapGenerator:
 
 
 def kustomization(stage: Stage, name: str, *components: str) -> Path:
-    """The folder of an owner's own: the overlay, the second ingress class, and components."""
+    """The folder of an owner's kustomization: the overlay, the second ingress class, and components."""
     folder = stage.folder / name
     folder.mkdir(exist_ok=True)
     chosen = [DEPLOY / "components" / one for one in components]
@@ -37,7 +37,7 @@ def kustomization(stage: Stage, name: str, *components: str) -> Path:
 
 
 def finish_job(stage: Stage, name: str) -> None:
-    """Wait for a Job's end and say what it said; raises Fell where it failed."""
+    """Wait for a Job's end and report its log; raises StepFailed if it failed."""
 
     def condition() -> str:
         done = stage.get("job", name, "-n", "switchback").get("status", {}).get("conditions", [])
@@ -52,7 +52,7 @@ def finish_job(stage: Stage, name: str) -> None:
 
 
 def under_load(stage: Stage, what: str, *words: str, act: Callable[[], None]) -> dict[str, int]:
-    """What load.py counted in the client's pod from before something is done until after."""
+    """The counts of load.py in the client's pod, from before an action until after it."""
     stop, begun = f"/tmp/stop-{what}", f"/tmp/begun-{what}"  # noqa: S108  # in a pod
     command = f"touch {begun}; exec python3 /client/load.py {' '.join([what, stop, *words])}"
     with ThreadPoolExecutor(1) as pool:
@@ -70,7 +70,7 @@ def under_load(stage: Stage, what: str, *words: str, act: Callable[[], None]) ->
 
 
 def restart(stage: Stage, workload: str) -> None:
-    """A rolling restart, to its end."""
+    """Restart a workload, and wait until the rollout is complete."""
     begun = time.monotonic()
     stage.kubectl("rollout", "restart", workload, "-n", "switchback")
     stage.rolled_out(workload)
@@ -78,7 +78,7 @@ def restart(stage: Stage, workload: str) -> None:
 
 
 def memory(stage: Stage) -> dict[str, int]:
-    """The largest resident memory of each command of ours that runs, in MB."""
+    """The largest resident memory of each running command of ours, in MB."""
     found: dict[str, int] = {}
     for line in stage.node.run("ps", "ax", "-o", "rss=,args=").stdout.splitlines():
         kilobytes, *words = line.split()
@@ -89,7 +89,7 @@ def memory(stage: Stage) -> dict[str, int]:
 
 
 def kill_one(stage: Stage, name: str) -> int:
-    """SIGKILL one process of a program of ours; the kubelet starts it again. Gives its number in the node."""
+    """SIGKILL one process of a program of ours; the kubelet starts it again. Returns its ID in the node."""
     listing = stage.node.run("ps", "ax", "-o", "pid=,args=").stdout.splitlines()
     mine = [int(line.split()[0]) for line in listing if f"/app/bin/{name} " in line and "/app/bin/python" in line]
     stage.node.run("kill", "-KILL", str(mine[0]))
@@ -97,7 +97,7 @@ def kill_one(stage: Stage, name: str) -> int:
 
 
 def seen_by_nginx(stage: Stage, what: str) -> str:
-    """The last line of its log with this in it."""
+    """The last line of its log that has this text."""
     found: list[str] = []
 
     def look() -> bool:
@@ -110,7 +110,7 @@ def seen_by_nginx(stage: Stage, what: str) -> str:
 
 
 def make_certificate(folder: Path) -> None:
-    """For every name of the scene; its own authority."""
+    """A certificate for every name of the scene, which is its own authority."""
     names = "subjectAltName=DNS:*.example.org,DNS:*.apps.example.org"
     words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=scene", "-addext", names]
     words += ["-keyout", str(folder / "tls.key"), "-out", str(folder / "tls.crt")]

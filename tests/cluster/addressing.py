@@ -1,6 +1,6 @@
-"""Steps of the scene: a whole address of a load balancer for a pod, both ways.
+"""Steps of the scene: a whole load balancer address for a pod, in both directions.
 
-The law: as in steps.py. What is outside is a network of its own with one way in, the load balancer's address, so a
+The law: as in steps.py. The outside is a separate network with one route in, to the load balancer's address, so a
 packet that still has the pod's address gets no answer there.
 """
 
@@ -16,16 +16,16 @@ from typing import Any, Final
 
 from tests.cluster.images import WITH_NFTABLES
 from tests.cluster.node import children_of
-from tests.cluster.stage import Fell, Stage
+from tests.cluster.stage import Stage, StepFailed
 from tests.cluster.texts import POD_RANGE, SERVICE_RANGE
 from tests.deploy.manifests import DEPLOY
 from tests.kit.programs import program
 
 ADDRESS: Final = "198.18.9.10"
-"""Of the load balancer, and the pod's alone."""
+"""An address of the load balancer, for one pod."""
 OUTSIDE: Final = "198.18.8.2"
 EDGE: Final = "198.18.8.1"
-"""The node's, on the wire to the outside."""
+"""The node's address on the link to the outside."""
 PORT: Final = 8000
 SPACE: Final = "switchback-wholeip"
 TABLE: Final = "switchback_wholeip"
@@ -40,7 +40,7 @@ class Peer(socketserver.StreamRequestHandler):
 socketserver.ThreadingTCPServer.allow_reuse_address = True
 socketserver.ThreadingTCPServer(("", int(sys.argv[1])), Peer).serve_forever()
 """
-"""Tells whoever asks from which address they come, as often as they ask on a connection."""
+"""A server that answers each request on a connection with the client's address."""
 ASK: Final = """
 import socket, sys
 
@@ -50,7 +50,7 @@ with socket.create_connection((sys.argv[1], int(sys.argv[2])), 10) as connection
         connection.sendall(b"?\\n")
         print(answers.readline().strip(), flush=True)
 """
-"""Asks once for each line that it is given; an address for each."""
+"""A client that sends a request for each line of input, and prints each answered address."""
 
 POD: Final[dict[str, Any]] = {
     "apiVersion": "v1",
@@ -64,11 +64,11 @@ POD: Final[dict[str, Any]] = {
                 "image": "localhost/tools:1",
                 "imagePullPolicy": "Never",
                 "command": ["python3", "-c", ANSWER, str(PORT)],
-                # The kubelet asks the pod's own address, from the node.
+                # The kubelet probes the pod's own address, from the node.
                 "readinessProbe": {
                     "tcpSocket": {"port": PORT},
                     "periodSeconds": 1,
-                    # Of a busy machine, once; what is dropped would be so every time.
+                    # A busy machine may delay one reply; a dropped packet fails every time.
                     "timeoutSeconds": 3,
                     "failureThreshold": 2,
                 },
@@ -84,13 +84,13 @@ SERVICE: Final[dict[str, Any]] = {
         "labels": {"service.kubernetes.io/service-proxy-name": "cozy-proxy"},
         "annotations": {"networking.cozystack.io/wholeIP": "true"},
     },
-    # A Service must have a port; the annotation makes it all of them.
+    # A Service must have a port; the annotation extends it to all ports.
     "spec": {"type": "LoadBalancer", "selector": {"app": "machine"}, "ports": [{"port": 65535}]},
 }
 
 
 def address_is_the_pods(stage: Stage) -> None:
-    """The component wholeip: a load balancer's address leads to a pod, and the pod leaves with it; probes go on."""
+    """The component wholeip: an address reaches a pod, whose own traffic has that address; probes still work."""
     make_outside(stage)
     stage.apply(POD)
     stage.apply(SERVICE)
@@ -99,8 +99,8 @@ def address_is_the_pods(stage: Stage) -> None:
     stage.kubectl("wait", "pod/machine", "--for=condition=Ready", "--timeout=120s")
     stage.expect("before, the answer to the outside", saw=from_outside(stage), wanted="")
     stage.before["leaves as"] = from_pod(stage, "machine", OUTSIDE)
-    # A CNI masks its pods, or leaves that to somebody else.
-    stage.expect("before, who leaves the cluster", saw=stage.before["leaves as"] in {EDGE, ""}, wanted=True)
+    # A CNI masquerades its pods, or leaves that to another program.
+    stage.expect("before, the source address outside", saw=stage.before["leaves as"] in {EDGE, ""}, wanted=True)
     stage.before["ready since"] = ready_since(stage)
     stage.kubectl("apply", "-k", str(kustomization(stage)))
     stage.rolled_out("daemonset/wholeip", namespace=SPACE)
@@ -111,7 +111,7 @@ def address_is_the_pods(stage: Stage) -> None:
 
 
 def rules_outlive_agents(stage: Stage) -> None:
-    """Agents that are stopped leave their rules: a connection goes on, new ones are made, and so with agents again."""
+    """Stopped agents leave their rules: a connection survives, new ones work, and the same with agents again."""
     before = rules(stage)
     with asking_from_outside(stage) as connection:
         stage.expect("a connection", saw=ask_again(connection), wanted=OUTSIDE)
@@ -125,12 +125,12 @@ def rules_outlive_agents(stage: Stage) -> None:
         stage.expect("the rules, with an agent again", saw=rules(stage), wanted=before)
         stage.expect("the same connection", saw=ask_again(connection), wanted=OUTSIDE)
     stage.say("\n".join(line for line in before.splitlines() if ADDRESS in line))
-    stage.expect("since when the pod is ready", saw=ready_since(stage), wanted=stage.before["ready since"])
+    stage.expect("the time since which the pod is ready", saw=ready_since(stage), wanted=stage.before["ready since"])
     stage.say(f"the kubelet found the pod ready all the time, since {ready_since(stage)}")
 
 
 def kustomization(stage: Stage) -> Path:
-    """The folder of an owner who wants the image with nft for the agents alone, as deploy/README.md has it."""
+    """The folder of an owner who uses the image with nft only for the agents, as in deploy/README.md."""
     folder = stage.folder / "wholeip"
     folder.mkdir(exist_ok=True)
     name, _, tag = WITH_NFTABLES.rpartition(":")
@@ -147,8 +147,8 @@ def kustomization(stage: Stage) -> Path:
 
 
 def make_outside(stage: Stage) -> None:
-    """A network with somebody in it who answers, a wire to the node, and a way to the load balancer's address."""
-    # No name for it, as `ip netns add` gives: what that mounts holds the networks of pods that have ended.
+    """A network with a server in it, a link to the node, and a route to the load balancer's address."""
+    # Without a name as from `ip netns add`, whose mounts would keep the networks of ended pods alive.
     server = subprocess.Popen(stage.node.inside("unshare", "--net", sys.executable, "-c", ANSWER, str(PORT)))
     stage.node.processes["outside"] = server
     stage.eventually(
@@ -167,12 +167,12 @@ def make_outside(stage: Stage) -> None:
 
 
 def outside_pid(stage: Stage) -> int:
-    """The process that the network outside is of; 0 while there is none."""
+    """The process that holds the outside network; 0 while there is none."""
     return next(iter(children_of(stage.node.processes["outside"].pid)), 0)
 
 
 def network_of(pid: int) -> str:
-    """Tells a process's network from others; empty for no process."""
+    """The identity of a process's network; empty for no process."""
     with suppress(OSError):
         return str(Path(f"/proc/{pid}/ns/net").readlink())
     return ""
@@ -184,7 +184,7 @@ def outside(stage: Stage, *words: str) -> list[str]:
 
 
 def expect_all_ways(stage: Stage) -> None:
-    """Who is seen by whom, asked anew."""
+    """The addresses that the peers see, asked again."""
     pod, client = str(stage.get("pod", "machine")["status"]["podIP"]), stage.client_address()
     asked = [sys.executable, "-c", ASK, pod, str(PORT)]
     from_node = subprocess.run(stage.node.inside(*asked), input="\n", capture_output=True, text=True, check=False)
@@ -194,15 +194,15 @@ def expect_all_ways(stage: Stage) -> None:
         f"client to {ADDRESS}": from_pod(stage, "client", ADDRESS),
         f"client to pod {pod}": from_pod(stage, "client", pod),
     }
-    stage.expect("who is seen", saw=list(saw.values()), wanted=[OUTSIDE, ADDRESS, client, client])
+    stage.expect("the addresses seen", saw=list(saw.values()), wanted=[OUTSIDE, ADDRESS, client, client])
     node = from_node.stdout.strip()
     if f" {node}/" not in stage.node.run(program("ip"), "-4", "-oneline", "addr").stdout:
-        raise Fell(f"node to pod {pod}: seen as {node!r}, {from_node.stderr}")
+        raise StepFailed(f"node to pod {pod}: seen as {node!r}, {from_node.stderr}")
     stage.say("\n".join(f"{way}: seen as {who}" for way, who in (saw | {f"node to pod {pod}": node}).items()))
 
 
 def from_outside(stage: Stage) -> str:
-    """As whom the pod sees who asks its address; empty where nothing answers."""
+    """The client's address as seen by the pod; empty without an answer."""
     with asking_from_outside(stage) as connection:
         return ask_again(connection)
 
@@ -215,7 +215,7 @@ def asking_from_outside(stage: Stage) -> subprocess.Popen[str]:
 
 
 def ask_again(connection: subprocess.Popen[str]) -> str:
-    """One more question on a connection; empty where it ended."""
+    """One more question on a connection; empty if it has ended."""
     assert connection.stdin is not None
     assert connection.stdout is not None
     try:
@@ -227,20 +227,20 @@ def ask_again(connection: subprocess.Popen[str]) -> str:
 
 
 def from_pod(stage: Stage, name: str, address: str) -> str:
-    """As whom a pod is seen there; empty where nothing answers."""
+    """The pod's address as seen there; empty without an answer."""
     words = ["exec", "--stdin", name, "--", "python3", "-c", ASK, address, str(PORT)]
     return stage.node.kubectl(*words, given="\n", check=False).stdout.strip()
 
 
 def ready_since(stage: Stage) -> str:
-    """Since when the kubelet has found the pod ready, without a break."""
+    """The time since which the kubelet has found the pod ready without interruption."""
     conditions = {one["type"]: one for one in stage.get("pod", "machine")["status"]["conditions"]}
-    stage.expect("whether the pod is ready", saw=conditions["Ready"]["status"], wanted="True")
+    stage.expect("the pod's readiness", saw=conditions["Ready"]["status"], wanted="True")
     return str(conditions["Ready"]["lastTransitionTime"])
 
 
 def rules(stage: Stage) -> str:
-    """Our table as the kernel has it, but for what it counts; empty where there is none."""
+    """Our table in the kernel, without its counters; empty if it does not exist."""
     nft = program("nft")
     if f"table inet {TABLE}" not in stage.node.run(nft, "list", "tables").stdout.splitlines():
         return ""

@@ -1,7 +1,7 @@
-"""Cilium as the node's network, in the place of the bridge: a CNI that enforces network policies by itself.
+"""Cilium as the node's network, instead of the bridge: a CNI that enforces network policies itself.
 
 The law: pods get addresses of the node's range and are routed; kube-proxy stays, so that a load balancer's address is
-cut short as before. Pure. https://docs.cilium.io/en/v1.15/cmdref/cilium-agent/
+short-circuited as before. Pure. https://docs.cilium.io/en/v1.15/cmdref/cilium-agent/
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import Final
 from tests.cluster.texts import NODE, POD_RANGE
 
 PROGRAMS: Final = ("cilium-agent", "cilium-cni", "cilium-bpf", "cilium-crds")
-"""Of `scripts/peers.sh --cilium`."""
+"""The programs of `scripts/peers.sh --cilium`."""
 TOOLS: Final = ("clang", "llc", "bpftool")
 """The agent compiles its programs for the kernel on the node."""
 PLUGINS: Final = "cni-bin"
-"""The folder of the plugins that containerd runs."""
+"""The folder of the CNI plugins that containerd runs."""
 LIBRARY: Final = "cilium-lib"
-"""The folder of the sources of these programs."""
+"""The folder with the sources of these programs."""
 _TABLES: Final = ("nat", "mangle", "raw", "filter")
 _MATCHES: Final = ("xt_socket", "xt_TPROXY", "xt_mark", "xt_comment", "xt_set", "ip_set", "nf_conntrack")
 
 
 def modules(release: str) -> dict[str, str]:
-    """Files by their place, from which our build of the agent learns that the kernel has what it takes, built in.
+    """Files by path, which tell our build of the agent that the needed features are built into the kernel.
 
-    Not every kernel has /proc/modules, and without modules nothing can be loaded.
+    Not every kernel has /proc/modules, and a kernel without modules cannot load any.
     """
     names = ["ip_tables", "ip6_tables", *(f"{ip}table_{of}" for ip in ("ip", "ip6") for of in _TABLES), *_MATCHES]
     built_in = "".join(f"kernel/net/{name}.ko\n" for name in names)
@@ -42,7 +42,7 @@ def format_network(folder: str) -> str:
 
 
 def programs(folder: str, bare: Mapping[str, list[str]], *, find: Mapping[str, str]) -> dict[str, list[str]]:
-    """A node's command lines with the agent, and without what enforces policies where the CNI does not."""
+    """A node's command lines with the agent, and without our enforcer, because this CNI enforces policies."""
     changed = {name: command for name, command in bare.items() if name != "enforcer"}
     ranges = ["--allocate-node-cidrs", f"--cluster-cidr={POD_RANGE}"]
     changed["kube-controller-manager"] = [*changed["kube-controller-manager"], *ranges]

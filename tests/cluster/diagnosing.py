@@ -1,4 +1,4 @@
-"""The steps in which the doctor looks at the cluster, from the node, where every Service and pod can be dialled."""
+"""The steps in which the doctor examines the cluster, from the node, which reaches every Service and pod."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import json
 import sys
 from typing import Any, Final
 
-from tests.cluster.stage import Fell, Stage
+from tests.cluster.stage import Stage, StepFailed
 from tests.cluster.texts import PUBLIC_ADDRESS
 
 HOST: Final = "app.example.org"
 
 
 def doctor_names_the_fault(stage: Stage) -> None:
-    """`dnsproxy doctor` names the short circuit, with what it saw and the commands that mend it."""
-    # What the controller of a real ingress class does.
+    """`dnsproxy doctor` finds the short circuit, with its evidence and the commands that fix it."""
+    # As the controller of a real ingress class does.
     status = {"status": {"loadBalancer": {"ingress": [{"ip": PUBLIC_ADDRESS}]}}}
     stage.kubectl("patch", "ingress", "app", "--subresource=status", "--type=merge", "-p", json.dumps(status))
     found = _findings(stage, wanted=1)
     if "short-circuited" not in found:
-        raise Fell(f"no word of the short circuit: {sorted(found)}")
+        raise StepFailed(f"the short circuit is not found: {sorted(found)}")
     finding = found["short-circuited"]
     stage.say("\n".join([finding["text"], *finding["evidence"]]))
     lines = [line for step in finding["steps"] for line in step["lines"]]
@@ -28,19 +28,19 @@ def doctor_names_the_fault(stage: Stage) -> None:
 
 
 def doctor_sees_the_cure(stage: Stage) -> None:
-    """`dnsproxy doctor` sees the short circuit answered, the stanza loaded and the relay let in."""
+    """`dnsproxy doctor` finds the short circuit answered, the stanza loaded and the relay trusted."""
     found = _findings(stage, wanted=0)
     if missing := {"short-circuit-answered", "loaded", "relayed"} - found.keys():
-        raise Fell(f"not seen: {sorted(missing)}, but {sorted(found)}")
+        raise StepFailed(f"not found: {sorted(missing)}; found: {sorted(found)}")
 
 
 def _findings(stage: Stage, *, wanted: int) -> dict[str, Any]:
-    """What it says of the host, by id."""
+    """Its findings for the host, by id."""
     kubeconfig = f"--kubeconfig={stage.node.folder}/kubeconfig"
     command = [sys.executable, "-m", "dnsproxy", "doctor", HOST, kubeconfig, "--probe", "--output=json"]
     done = stage.node.run(*command, check=False)
     if done.returncode != wanted:
-        raise Fell(f"the doctor's status was {done.returncode}: {done.stdout[-4000:]}{done.stderr[-2000:]}")
+        raise StepFailed(f"the doctor's status was {done.returncode}: {done.stdout[-4000:]}{done.stderr[-2000:]}")
     document = json.loads(done.stdout)
-    stage.say(f"{document['verdict']}; could not look at: {[one['what'] for one in document['unseen']]}")
+    stage.say(f"{document['verdict']}; could not read: {[one['what'] for one in document['unseen']]}")
     return {one["id"]: one for one in document["findings"]}

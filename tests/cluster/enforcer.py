@@ -1,7 +1,7 @@
 """`python -m tests.cluster.enforcer KUBECONFIG`: keeps the cluster's NetworkPolicies in the kernel of its node.
 
-The law: a thin shell around policies.py; each change of a pod, a policy or a namespace brings the whole ruleset anew,
-in one transaction. It runs until it is ended.
+The law: a thin shell around policies.py; each change of a pod, a policy or a namespace replaces the whole ruleset in
+one transaction. It runs until it is terminated.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
 from tests.cluster.policies import Object, format_rules
 
 _PAUSE: Final = 0.05
-"""Seconds for what changes together."""
+"""Seconds to collect simultaneous changes."""
 
 
 class Labelled(ObjectMeta, frozen=True, rename="camel"):
-    """With what selectors go by."""
+    """With the labels that selectors use."""
 
     labels: dict[str, str] | None = None
 
 
 class Anything(msgspec.Struct, frozen=True, rename="camel"):
-    """An object as it is."""
+    """An object of the API server, parsed."""
 
     metadata: Labelled
     spec: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -70,7 +70,7 @@ async def main(kubeconfig: str) -> None:
             await trio.sleep(_PAUSE)
             changed = trio.Event()
             rules = format_rules(*(tuple(known[kind].values()) for kind in KINDS))
-            # nft from system folders, which a PATH may lack.
+            # nft is in system folders, which a PATH may lack.
             await trio.run_process(["nft", "-f", "-"], stdin=rules.encode(), stderr=subprocess.DEVNULL)
 
 

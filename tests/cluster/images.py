@@ -1,6 +1,6 @@
-"""The images that the scene's pods run, besides the project's own: pause, CoreDNS, and one with curl, nginx and Python.
+"""The images for the scene's pods, besides the project's own: pause, CoreDNS, and one with curl, nginx and Python.
 
-The law: made from programs of this machine and Debian's packages; no registry is asked.
+The law: built from programs of this machine and Debian's packages; no registry is used.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ int main(int count, char **words) {
 
 
 def save_images(folder: Path) -> dict[str, Path]:
-    """An archive for each image by its name, the project's built from the sources as they are."""
+    """An archive for each image by name; the project's image is built from the current sources."""
     project = build_image(PROJECT_IMAGE, folder=folder, context=copy_sources(folder))
     pause, resolve = compile_static("pause", _PAUSE, folder), compile_static("resolve", _RESOLVE, folder)
     make_image(PAUSE, base="scratch", files={pause: "/pause"}, entrypoint=["/pause"])
@@ -68,7 +68,7 @@ def save_images(folder: Path) -> dict[str, Path]:
 
 
 def add_nftables(folder: Path) -> Image:
-    """The Dockerfile's stage with-nftables, upon the project's image as it was just built, which saves its time."""
+    """The Dockerfile's stage with-nftables, on top of the project's image that was just built, to save time."""
     written = (folder / "sources" / "Dockerfile").read_text(encoding="utf-8")
     _, opening, stage = written.partition("FROM programs AS with-nftables\n")
     context = folder / "with-nftables"
@@ -79,7 +79,7 @@ def add_nftables(folder: Path) -> Image:
 
 
 def compile_static(name: str, source: str, folder: Path) -> Path:
-    """A C program linked with musl, which needs nothing else."""
+    """A C program linked statically with musl."""
     (folder / f"{name}.c").write_text(source, encoding="utf-8")
     command = [program("musl-gcc"), "-static", "-Os", "-o", str(folder / name), str(folder / f"{name}.c")]
     subprocess.run(command, check=True)
@@ -87,7 +87,7 @@ def compile_static(name: str, source: str, folder: Path) -> Path:
 
 
 def make_image(name: str, *, base: str, files: Mapping[Path, str], entrypoint: Sequence[str]) -> None:
-    """An image with some files more than its base."""
+    """An image with some additional files on its base."""
     container = buildah("from", "--pull-never", base).strip()
     try:
         for source, target in files.items():
@@ -99,7 +99,7 @@ def make_image(name: str, *, base: str, files: Mapping[Path, str], entrypoint: S
 
 
 def make_tools() -> None:
-    """Debian with curl and nginx, once."""
+    """Debian with curl and nginx; built once."""
     make_base()
     if json.loads(buildah("images", "--json", "--filter", f"reference={TOOLS}") or "null"):
         return

@@ -1,4 +1,4 @@
-"""Steps of the scene: life with it, where things are restarted, die, and are written by others.
+"""Steps of the scene in operation: restarts, crashes, and changes by other programs.
 
 The law: as in steps.py.
 """
@@ -10,36 +10,36 @@ import time
 from typing import Final
 
 from tests.cluster.acting import kill_one, kustomization, restart, under_load
-from tests.cluster.stage import COREDNS_MAP, Fell, Stage
+from tests.cluster.stage import COREDNS_MAP, Stage, StepFailed
 from tests.cluster.texts import CLUSTER_DNS, PUBLIC_ADDRESS
 
 KEPT: Final = ("installer-watch", "publishing", "node-hosts", "external-dns")
-"""The components of most of the scene."""
+"""The components in most of the scene."""
 LOOKUPS: Final = 100_000
 OUTAGE_SECONDS: Final = 60.0
 RESTART_SECONDS: Final = 30.0
-"""For a kubelet to start a container again, on a machine with other work."""
+"""The time for a kubelet to restart a container on a busy machine."""
 
 
 def no_lookup_is_lost(stage: Stage) -> None:
-    """A rolling restart of dnsproxy under load: none of 100,000 lookups is lost, none is answered wrongly."""
+    """A rolling restart of dnsproxy under load: no lookup of 100,000 is lost, and no answer is wrong."""
     words = [CLUSTER_DNS, "apps.example.org", stage.relay_address(), str(LOOKUPS)]
     said = under_load(stage, "dns", *words, act=lambda: restart(stage, "deployment/dnsproxy"))
-    stage.expect("how lookups ended", saw=set(said), wanted={"ok"})
+    stage.expect("results of lookups", saw=set(said), wanted={"ok"})
     if said["ok"] < LOOKUPS:
-        raise Fell(f"only {said['ok']} lookups were made")
+        raise StepFailed(f"only {said['ok']} lookups were sent")
 
 
 def no_request_is_lost(stage: Stage) -> None:
     """A rolling restart of the relay under load: no request is lost."""
     said = under_load(stage, "http", "http://app.example.org/", act=lambda: restart(stage, "deployment/relay"))
-    stage.expect("how requests ended", saw=set(said), wanted={"ok"})
+    stage.expect("results of requests", saw=set(said), wanted={"ok"})
 
 
 def outage_is_survived(stage: Stage) -> None:
-    """The API server is away for a minute: names go on being answered, by a dnsproxy that starts anew too.
+    """The API server is away for a minute: dnsproxy keeps answering names, even after a restart.
 
-    While one of two is dead nobody can tell kube-proxy, so its share goes to the stanza's second upstream.
+    While one of two processes is dead, kube-proxy cannot learn that, so its share goes to the stanza's second upstream.
     """
     relay = stage.relay_address()
     stage.node.kill("kube-apiserver")
@@ -59,17 +59,17 @@ def outage_is_survived(stage: Stage) -> None:
     stage.say(f"{len(public)} got the public address, the last after {max(public, default=0):.1f} s")
     stage.expect("lookups lost", saw=lost, wanted=[])
     if max(public, default=0) > RESTART_SECONDS:
-        raise Fell("a dnsproxy that was killed is not back")
+        raise StepFailed("a killed dnsproxy was not restarted")
     stage.rolled_out("deployment/dnsproxy")
     stage.ingress("late", "late.example.com")
     lasted = stage.eventually("a new Ingress", lambda: stage.dig("late.example.com") == [relay], seconds=120)
-    stage.say(f"an Ingress that came afterwards: {lasted:.1f} s")
+    stage.say(f"an Ingress created afterwards: {lasted:.1f} s")
 
 
 def rendered_anew_is_repaired(stage: Stage) -> None:
-    """An installer that stays: the owner renders the Corefile anew, and the stanza is back at once, with an Event."""
+    """An installer that stays: the owner renders the Corefile again, and the stanza is back at once, with an Event."""
     stage.kubectl("apply", "-k", str(kustomization(stage, "kept", *KEPT)))
-    # Ready once the cluster's DNS asks dnsproxy, which here it does already.
+    # Ready once the cluster's DNS asks dnsproxy, which is already the case here.
     stage.rolled_out("deployment/dnsproxy-install")
     installed = stage.corefile()
     data = {"data": {"Corefile": stage.before["corefile"]}}
@@ -83,7 +83,7 @@ def rendered_anew_is_repaired(stage: Stage) -> None:
 
 
 def every_node_has_one(stage: Stage) -> None:
-    """The component node-local: dnsproxy as a DaemonSet, asked by the pods of its node alone."""
+    """The component node-local: dnsproxy as a DaemonSet, asked only by the pods of its node."""
     stage.kubectl("apply", "-k", str(kustomization(stage, "node-local", *KEPT, "node-local")))
     stage.rolled_out("daemonset/dnsproxy")
     stage.kubectl("delete", "deployment,poddisruptionbudget", "dnsproxy", "-n", "switchback", "--wait")
@@ -95,5 +95,5 @@ def every_node_has_one(stage: Stage) -> None:
 
 
 def reasons(stage: Stage) -> set[str]:
-    """Of the Events beside the cluster's DNS."""
+    """The Events in the namespace of the cluster's DNS."""
     return {one["reason"] for one in stage.get("events.v1.events.k8s.io", "-n", "kube-system")["items"]}

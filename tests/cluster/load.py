@@ -1,10 +1,10 @@
-"""Runs in the client's pod, with Python alone: asks the cluster's DNS, or fetches a page, many times, each time once.
+"""Runs in the client's pod with plain Python: many lookups in the cluster's DNS, or page requests, without retries.
 
-    load.py dns STOP NAMESERVER SUFFIX ADDRESS COUNT    lookups of names of their own below SUFFIX, at least so many
-    load.py http STOP URL                               pages, each over a connection of its own
+    load.py dns STOP NAMESERVER SUFFIX ADDRESS COUNT    lookups of unique names below SUFFIX, at least COUNT
+    load.py http STOP URL                               pages, each over a new connection
 
-It goes on until there is a file STOP: what is done meanwhile is done under load from its begin to its end.
-The law: nothing is tried again, so that every loss shows. Prints one JSON object.
+It runs until the file STOP exists, so that an action meanwhile is under load from its beginning to its end.
+The law: nothing is retried, so that every loss shows. Prints one JSON object.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from urllib.parse import urlsplit
 
 WORKERS = 8
 LONGEST = 600.0
-"""Seconds: if nobody stops it."""
+"""Time limit in seconds, if the file STOP never appears."""
 PATIENCE = 6.0
-"""Seconds for one lookup: more than CoreDNS takes for one dnsproxy that is dead and the next upstream."""
+"""Seconds for one lookup: longer than CoreDNS needs for one dead dnsproxy and the next upstream."""
 
 
 def look_up(nameserver: str, name: str, address: bytes) -> str:
-    """`ok`, or what was wrong."""
+    """`ok`, or the error."""
     ident = struct.unpack("!H", os.urandom(2))[0]
     labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
     query = struct.pack("!6H", ident, 0x0100, 1, 0, 0, 0) + labels + b"\0\0\1\0\1"
@@ -50,7 +50,7 @@ def look_up(nameserver: str, name: str, address: bytes) -> str:
 
 
 def fetch(url: str) -> str:
-    """`ok`, or what was wrong."""
+    """`ok`, or the error."""
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.netloc, timeout=10)
     try:
@@ -65,7 +65,7 @@ def fetch(url: str) -> str:
 
 
 def many(ask: Callable[[int], str], goes_on: Callable[[int], bool], *, workers: int) -> dict[str, object]:
-    """Ask from several threads while it goes on."""
+    """Ask from several threads until the end."""
     said: Counter[str] = Counter()
     slowest = 0.0
     numbers = iter(range(10**9))
@@ -96,7 +96,7 @@ def many(ask: Callable[[int], str], goes_on: Callable[[int], bool], *, workers: 
 
 
 def main(what: str, stop: str, *words: str) -> dict[str, object]:
-    """Do what the command line says."""
+    """Run the command line's command."""
     file, deadline = Path(stop), time.monotonic() + LONGEST
 
     def goes_on(number: int, least: int) -> bool:

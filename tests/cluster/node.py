@@ -1,7 +1,7 @@
-"""A node and its control plane: every program in a network, a process tree and mounts of their own.
+"""A node and its control plane: all programs in their own network, process tree and mounts.
 
-The law: all of it descends from one process; when that is killed, the kernel ends the rest, pods included, and what was
-mounted or configured in there is gone. What is left is a folder, and empty control groups, which are removed.
+The law: all processes descend from one; when it is killed, the kernel ends the rest, pods included, and removes their
+mounts and network. A folder remains, and empty control groups, which are removed.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ TOOLS: Final = (
 )
 BRIDGE: Final = "bridge"
 CILIUM: Final = "cilium"
-"""What connects the pods."""
+"""The bridge that connects the pods."""
 START_SECONDS: Final = 120
-# What pods print may be anything.
+# The output of pods may have any octets.
 _TEXT: Final[dict[str, Any]] = {"capture_output": True, "text": True, "errors": "replace"}
 _CGROUPS: Final = Path("/sys/fs/cgroup")
 _UNSHARE: Final = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc")
 
 
 class NodeFailed(Exception):
-    """A program of the node did not do its part; the message has the end of its log."""
+    """A program of the node failed; the message has the end of its log."""
 
 
 def missing(cni: str = BRIDGE) -> list[str]:
-    """What is not on this machine and would be needed."""
+    """The needed programs that this machine lacks."""
     more = (*cilium.PROGRAMS, *cilium.TOOLS) if cni == CILIUM else ()
     absent = [name for name in (*PROGRAMS, *TOOLS, *more) if find_program(name) is None]
     if not Path("/usr/lib/cni/bridge").exists():
@@ -80,18 +80,18 @@ class Node:
     _logs: ExitStack = field(default_factory=ExitStack, repr=False)
 
     def inside(self, *words: str) -> list[str]:
-        """The command line that runs a command in the node's network, with its mounts, as its child."""
+        """The command line that runs a command in the node's network and mounts, as its child."""
         return ["nsenter", f"--target={self.pid}", "--net", "--mount", "--pid", *words]
 
     def run(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run a command in there."""
+        """Run a command there."""
         done = subprocess.run(self.inside(*words), check=False, **_TEXT)
         if check and done.returncode != 0:
             raise NodeFailed(f"{' '.join(words)}: {done.stdout}{done.stderr}")
         return done
 
     def start(self, name: str) -> None:
-        """Start one of its programs."""
+        """Start one of the node's programs."""
         command = self.commands()[name]
         log = self._logs.enter_context((self.folder / f"{name}.log").open("ab"))
         # /sbin for nft and iptables, which kube-proxy and the CNI's plugins call by name.
@@ -100,26 +100,26 @@ class Node:
         self.processes[name] = subprocess.Popen(self.inside(*command), stdout=log, stderr=log, env=environment)
 
     def commands(self) -> dict[str, list[str]]:
-        """The command lines of its programs by name, in the order in which they start."""
+        """The command lines of its programs by name, in starting order."""
         find = found_programs(self.cni)
         bare = texts.programs(str(self.folder), find=find)
         return cilium.programs(str(self.folder), bare, find=find) if self.cni == CILIUM else bare
 
     def kill(self, name: str) -> None:
-        """SIGKILL one of its programs, and wait until it is gone."""
-        # nsenter is only its parent and passes no signal on.
+        """SIGKILL one of its programs, and wait for its end."""
+        # nsenter is only the parent and passes no signal on.
         process = self.processes.pop(name)
         for child in children_of(process.pid):
             os.kill(child, signal.SIGKILL)
         process.wait()
 
     def wait_for(self, condition: Callable[[], bool], name: str, *, seconds: float = START_SECONDS) -> None:
-        """Wait until something of a program is true. Raises NodeFailed."""
+        """Wait for a condition of a program. Raises NodeFailed."""
         deadline = time.monotonic() + seconds
         while not condition():
             if self.processes[name].poll() is not None or time.monotonic() > deadline:
                 log = (self.folder / f"{name}.log").read_text(errors="replace")
-                raise NodeFailed(f"{name} did not get there; its log ends:\n{log[-3000:]}")
+                raise NodeFailed(f"{name} is not ready; the end of its log:\n{log[-3000:]}")
             time.sleep(0.1)
 
     def kubectl(self, *words: str, check: bool = True, given: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -144,18 +144,18 @@ _READY: Final[Mapping[str, Callable[[Node], bool]]] = {
     "containerd": lambda node: (node.folder / "containerd.sock").exists(),
     "kubelet": Node.is_ready,
 }
-"""What is waited for before the next program starts."""
+"""The conditions to wait for before the next program starts."""
 
 
 def found_programs(cni: str = BRIDGE) -> dict[str, str]:
-    """Where each of them is."""
+    """The paths of the programs."""
     more = cilium.PROGRAMS if cni == CILIUM else ()
     return {name: program(name) for name in (*PROGRAMS, *more)} | {"python": sys.executable}
 
 
 @contextmanager
 def running_node(folder: Path, *, cni: str = BRIDGE) -> Iterator[Node]:
-    """A node with its control plane, from when it is Ready; all that it writes is in `folder`."""
+    """A node with its control plane, from its readiness; all its files are in `folder`."""
     cgroup = f"/switchback-{os.getpid()}"
     token = secrets.token_hex(16)
     for name in ("cni", "static", "logs"):
@@ -180,15 +180,15 @@ def running_node(folder: Path, *, cni: str = BRIDGE) -> Iterator[Node]:
 
 @contextmanager
 def namespaces() -> Iterator[int]:
-    """A network, a process tree and mounts of one's own; gives the first process in there, whose end is theirs."""
-    # A shell reaps what others leave behind, as the first process of a tree must.
+    """A separate network, process tree and mounts. Returns the first process there; its end ends all others."""
+    # A shell reaps orphans, as the first process of a tree must.
     first = ["sh", "-c", "while :; do sleep 5; done"]
     holder = subprocess.Popen([*_UNSHARE, *first])
     try:
         deadline = time.monotonic() + START_SECONDS
         while not (children := children_of(holder.pid)) or not is_in_its_own_place(children[0]):
             if time.monotonic() > deadline or holder.poll() is not None:
-                raise NodeFailed("namespaces could not be made")
+                raise NodeFailed("the namespaces could not be created")
             time.sleep(0.02)
         yield children[0]
     finally:
@@ -198,7 +198,7 @@ def namespaces() -> Iterator[int]:
 
 @contextmanager
 def control_groups(name: str) -> Iterator[None]:
-    """A control group for the pods, below each hierarchy that there is; removed with all that is in it."""
+    """A control group for the pods, below each hierarchy; removed with its contents at the end."""
     hierarchies = [one for one in _CGROUPS.iterdir() if one.is_dir() and not one.is_symlink()]
     if (_CGROUPS / "cgroup.controllers").exists():
         hierarchies = [_CGROUPS]
@@ -206,7 +206,7 @@ def control_groups(name: str) -> Iterator[None]:
     for group in groups:
         group.mkdir()
         for setting in ("cpuset.cpus", "cpuset.mems"):
-            # A new one of the first version is empty, and takes no process.
+            # A new group of version 1 is empty, and accepts no process.
             if (group / "tasks").exists() and (group / setting).exists():
                 (group / setting).write_text((group.parent / setting).read_text())
     try:
@@ -217,7 +217,7 @@ def control_groups(name: str) -> Iterator[None]:
 
 
 def remove_group(group: Path) -> None:
-    """The kernel takes a moment until a group whose processes were killed is empty."""
+    """The kernel needs a moment until a group of killed processes is empty."""
     deadline = time.monotonic() + START_SECONDS
     for folder, _, _ in os.walk(group, topdown=False):
         while Path(folder).exists():
@@ -230,14 +230,14 @@ def remove_group(group: Path) -> None:
 
 
 def children_of(pid: int) -> list[int]:
-    """The processes that a process has started."""
+    """The children of a process."""
     with suppress(OSError):
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     return []
 
 
 def is_in_its_own_place(pid: int) -> bool:
-    """Whether a process is in another process tree than we, and has become the program that was meant."""
+    """Whether a process is in another process tree than ours, and already runs the intended program."""
     with suppress(OSError):
         own = Path("/proc/self/ns/pid").readlink()
         return Path(f"/proc/{pid}/ns/pid").readlink() != own and b"sleep" in Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -245,23 +245,23 @@ def is_in_its_own_place(pid: int) -> bool:
 
 
 def hide_folders(node: Node) -> None:
-    """What these programs write to whatever they are told: in there they see empty folders, and leave nothing here."""
+    """Paths that these programs always write: there they see empty folders, and change nothing on this machine."""
     for place in ("/run", "/var/lib/cni", "/var/lib/kubelet", "/var/log/pods", "/var/log/containers"):
         Path(place).mkdir(parents=True, exist_ok=True)
         node.run("mount", "-t", "tmpfs", "tmpfs", place)
-    # Its own /etc: what is changed there lies in the test's folder, and the machine's is only looked through.
+    # A separate /etc: changes go to the test's folder, on top of the machine's read-only /etc.
     layers = {name: node.folder / "etc" / name for name in ("upper", "work")}
     for layer in layers.values():
         layer.mkdir(parents=True)
     options = f"lowerdir=/etc,upperdir={layers['upper']},workdir={layers['work']}"
     node.run("mount", "-t", "overlay", "overlay", "-o", options, "/etc")
     for name, text in (("hosts", texts.HOSTS), ("resolv.conf", f"nameserver {texts.NODE_ADDRESS}\n")):
-        # Elsewhere it may be a link into a folder that is hidden here.
+        # On some machines it is a link into a folder that is hidden here.
         node.run("sh", "-c", f"rm -f /etc/{name} && printf %s '{text}' > /etc/{name} && chmod 644 /etc/{name}")
 
 
 def bring_cilium(node: Node) -> None:
-    """What its agent finds in the node: plugins, sources, a file system for its programs."""
+    """The environment of the Cilium agent in the node: plugins, sources, a file system for its programs."""
     plugins = node.folder / cilium.PLUGINS
     plugins.mkdir()
     for source in (Path("/usr/lib/cni/loopback"), Path(program("cilium-cni"))):
@@ -275,7 +275,7 @@ def bring_cilium(node: Node) -> None:
 
 
 def make_network(node: Node) -> None:
-    """Loopback, and a wire with both ends in here, so that the node has an address on a device that is up."""
+    """Loopback, and a veth pair inside, so that the node has an address on a device that is up."""
     ip = program("ip")
     node.run(ip, "link", "set", "lo", "up")
     node.run(ip, "link", "add", "node0", "type", "veth", "peer", "name", "world0")

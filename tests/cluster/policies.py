@@ -1,8 +1,8 @@
 """NetworkPolicies as an nftables ruleset, for a node whose CNI enforces none.
 
-The law: what the API says, and where it leaves a choice, the stricter: who is selected by no policy is free; who is
-selected may do what one of its policies allows, and nothing else; between a pod and its own node only what comes from
-the node is always let through. What this cannot express is refused, never ignored. Pure.
+The law: as in the API, and the stricter variant of its options: a pod without a policy is unrestricted; a selected pod
+may do only what one of its policies allows; between a pod and its own node only traffic from the node is always
+allowed. Unsupported policies are rejected, never ignored. Pure.
 https://kubernetes.io/docs/concepts/services-networking/network-policies/
 """
 
@@ -19,11 +19,11 @@ _OPERATORS: Final = frozenset({"In", "NotIn", "Exists", "DoesNotExist"})
 
 
 class Unenforceable(Exception):
-    """A policy says something that there are no rules for here."""
+    """A policy uses a feature that these rules do not support."""
 
 
 def format_rules(pods: Iterable[Object], policies: Sequence[Object], namespaces: Iterable[Object]) -> str:
-    """The whole ruleset, as `nft -f` takes it; it replaces the one before in one step."""
+    """The whole ruleset for `nft -f`; it replaces the previous one in one transaction."""
     labels = {one["metadata"]["name"]: one["metadata"].get("labels") or {} for one in namespaces}
     living = [one for one in pods if address_of(one)]
     chains: dict[str, list[str]] = {}
@@ -40,7 +40,7 @@ def format_rules(pods: Iterable[Object], policies: Sequence[Object], namespaces:
 
 
 def address_of(pod: Object) -> str:
-    """Its IPv4 address; empty for one that has none of its own (any more)."""
+    """Its IPv4 address; empty if it has no address of its own (any more)."""
     status = pod.get("status") or {}
     if pod["spec"].get("hostNetwork") or status.get("phase") in _ENDED:
         return ""
@@ -48,19 +48,19 @@ def address_of(pod: Object) -> str:
 
 
 def types_of(policy: Object) -> Sequence[str]:
-    """Which directions it isolates."""
+    """The isolated directions."""
     spec = policy["spec"]
     return spec.get("policyTypes") or ["Ingress", *(["Egress"] if "egress" in spec else [])]
 
 
 def selects(policy: Object, pod: Object) -> bool:
-    """Whether it is about this pod."""
+    """Whether it selects this pod."""
     same = policy["metadata"]["namespace"] == pod["metadata"]["namespace"]
     return same and matches(policy["spec"].get("podSelector") or {}, pod["metadata"].get("labels") or {})
 
 
 def matches(selector: Object, labels: Mapping[str, str]) -> bool:
-    """Whether labels are those that a selector means; the empty one means all."""
+    """Whether labels match a selector; the empty one matches all."""
     wanted = (selector.get("matchLabels") or {}).items() <= labels.items()
     return wanted and all(_expressed(one, labels) for one in selector.get("matchExpressions") or ())
 
@@ -77,7 +77,7 @@ def _expressed(expression: Object, labels: Mapping[str, str]) -> bool:
 def _rules(
     policy: Object, pod: Object, direction: str, pods: Sequence[Object], namespaces: Mapping[str, Mapping[str, str]]
 ) -> Iterator[str]:
-    """A rule for each thing that one policy allows a pod."""
+    """The rules for what one policy allows a pod."""
     side, peers = ("saddr", "from") if direction == "Ingress" else ("daddr", "to")
     for rule in policy["spec"].get(direction.lower()) or ():
         sources = _addresses(rule[peers], policy, pods, namespaces) if rule.get(peers) else None
@@ -91,7 +91,7 @@ def _rules(
 def _addresses(
     peers: Sequence[Object], policy: Object, pods: Sequence[Object], namespaces: Mapping[str, Mapping[str, str]]
 ) -> list[str]:
-    """Of the pods that are meant, now."""
+    """The addresses of the selected pods, now."""
     found: set[str] = set()
     for peer in peers:
         if "ipBlock" in peer:
@@ -120,7 +120,7 @@ def _port(port: Object | None, pod: Object, direction: str) -> str:
             for one in container.get("ports") or ()
             if one.get("name") == number and one.get("protocol", "TCP").lower() == protocol
         ]
-        # A port that this pod doesn't have is none that could be dialled.
+        # A port that this pod does not have cannot be reached anyway.
         number = numbers[0] if numbers else 0
     return f"{protocol} dport {number} " if number is not None else f"meta l4proto {protocol} "
 

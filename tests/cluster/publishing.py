@@ -1,4 +1,4 @@
-"""Steps of the scene: the names where nobody asks the cluster's DNS.
+"""Steps of the scene: published names for programs that do not ask the cluster's DNS.
 
 The law: as in steps.py.
 """
@@ -6,25 +6,25 @@ The law: as in steps.py.
 from __future__ import annotations
 
 from tests.cluster.acting import memory
-from tests.cluster.stage import Fell, Stage
+from tests.cluster.stage import Stage, StepFailed
 from tests.cluster.texts import PUBLIC_ADDRESS
 
 HOST = "registry.example.org"
-"""What a node pulls its images from."""
+"""The registry from which a node pulls its images."""
 
 
 def node_is_cut_off(stage: Stage) -> None:
-    """Before: the node's own resolver, which image pulls use, has the public address, where the node gets no page."""
+    """Before: the node's own resolver, used for image pulls, returns the public address, which gives no page."""
     stage.before["hosts"] = hosts_file(stage)
     stage.expect("the public address", saw=getent(stage, HOST), wanted=PUBLIC_ADDRESS)
     status, said = curl(stage, f"https://{HOST}/")
     stage.say(f"curl https://{HOST}/ on the node: {said}")
     if status == 0:
-        raise Fell("it answered: there is no fault to cure")
+        raise StepFailed("it answered: there is no fault to fix")
 
 
 def node_has_the_names(stage: Stage) -> None:
-    """node-hosts, external-dns: a name is in the node's hosts file and in a DNSEndpoint while its Ingress is there."""
+    """node-hosts, external-dns: a name is in the node's hosts file and in a DNSEndpoint while its Ingress exists."""
     relay = stage.relay_address()
     stage.rolled_out("daemonset/node-hosts", namespace="switchback-nodes")
     stage.rolled_out("deployment/external-dns-publisher")
@@ -46,13 +46,13 @@ def node_has_the_names(stage: Stage) -> None:
 
 
 def getent(stage: Stage, name: str) -> str:
-    """A name's address, as the node's C library finds it: in its hosts file, else of its nameserver."""
+    """A name's address from the node's C library: from its hosts file, otherwise from its nameserver."""
     said = stage.node.run("getent", "ahostsv4", name, check=False).stdout.split()
     return said[0] if said else ""
 
 
 def curl(stage: Stage, url: str) -> tuple[int, str]:
-    """A page, as a program of the node gets it."""
+    """A page, fetched as by a program of the node."""
     words = ["curl", "--noproxy", "*", "-sS", "--cacert", f"{stage.folder}/tls.crt", "--max-time", "8", url]
     done = stage.node.run(*words, check=False)
     return done.returncode, (done.stdout + done.stderr).strip()
@@ -64,6 +64,6 @@ def hosts_file(stage: Stage) -> tuple[str, str]:
 
 
 def records(stage: Stage) -> dict[str, list[str]]:
-    """What external-dns would make records of: the targets by name."""
+    """The input of external-dns: the targets by name."""
     objects = stage.get("dnsendpoints", "-n", "switchback")["items"]
     return {row["dnsName"]: row["targets"] for one in objects for row in one["spec"]["endpoints"]}

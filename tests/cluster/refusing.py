@@ -1,6 +1,7 @@
-"""A step of the scene: what the network policies keep out.
+"""A step of the scene: the traffic that the network policies deny.
 
-The law: as in steps.py. They are enforced from the beginning, so every other step shows what they let in.
+The law: as in steps.py. The policies are enforced from the beginning, so every other step shows the traffic that they
+allow.
 """
 
 from __future__ import annotations
@@ -47,20 +48,20 @@ def strangers_are_refused(stage: Stage) -> None:
         f"dnsproxy to kubelet {NODE_ADDRESS}:10250": False,
         f"relay to plain {plain}:80": True,
     }
-    stage.expect("who gets through", saw=dialled(stage, wanted), wanted=wanted)
+    stage.expect("allowed connections", saw=dialled(stage, wanted), wanted=wanted)
     stage.say("\n".join(f"{what}: {'answered' if answered else 'silent'}" for what, answered in wanted.items()))
     if "enforcer" not in stage.node.processes:
         return
-    # Without the rules all of it answers: it is them that keep out, and not that nobody is there.
+    # Without the rules all ports answer: so the rules deny the traffic, and the servers are running.
     stage.node.kill("enforcer")
     stage.node.run("nft", "delete", "table", "inet", "policies")
-    stage.expect("without them", saw=dialled(stage, wanted), wanted=dict.fromkeys(wanted, True))
+    stage.expect("connections without the policies", saw=dialled(stage, wanted), wanted=dict.fromkeys(wanted, True))
     stage.node.start("enforcer")
     stage.eventually("the rules again", lambda: dialled(stage, wanted) == wanted)
 
 
 def dialled(stage: Stage, asked: Iterable[str]) -> dict[str, bool]:
-    """Who gets a connection: `FROM to WHAT ADDRESS:PORT`, those from the same pod together."""
+    """The allowed connections: `FROM to WHAT ADDRESS:PORT`, grouped by pod."""
     found: dict[str, bool] = {}
     for source, rows in groupby(asked, key=lambda what: what.split()[0]):
         calls = list(rows)
@@ -73,6 +74,6 @@ def dialled(stage: Stage, asked: Iterable[str]) -> dict[str, bool]:
 
 
 def address(stage: Stage, namespace: str, name: str) -> str:
-    """Of one pod of a program."""
+    """The address of one pod of a program."""
     pods = stage.get("pods", "-n", namespace, "-l", f"app.kubernetes.io/name={name}")["items"]
     return str(pods[0]["status"]["podIP"])

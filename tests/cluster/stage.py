@@ -1,6 +1,6 @@
-"""What a step of the scene works with: the node, its pods, and a way to say what was seen.
+"""The tools of a step: the node, its pods, and a way to report observations.
 
-The law: a step that sees something else than it should raises Fell; nothing is waited for without an end.
+The law: a step with an unexpected observation raises StepFailed; every wait has a limit.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ PATIENCE: Final = 180.0
 COREDNS_MAP: Final = "configmap/coredns"
 
 
-class Fell(Exception):
-    """A step saw something else than it should."""
+class StepFailed(Exception):
+    """A step observed something unexpected."""
 
 
 @dataclass
 class Stage:
-    """The scene as it stands."""
+    """The current state of the scene."""
 
     node: Node
     folder: Path
-    """For files of the steps."""
+    """A folder for files of the steps."""
     before: dict[str, Any] = field(default_factory=dict)
-    """What was noted to be compared with later."""
+    """Values for later comparisons."""
 
     def say(self, text: str) -> None:
-        """What a step saw."""
+        """The observations of a step."""
         for line in text.rstrip().splitlines():
             sys.stdout.write(f"    {line}\n")
         sys.stdout.flush()
@@ -49,12 +49,12 @@ class Stage:
         return json.loads(self.kubectl("get", *words, "-o", "json"))
 
     def client(self, *words: str) -> tuple[int, str]:
-        """A command in the client's pod: exit status and what it printed."""
+        """Run a command in the client's pod: exit status and output."""
         done = self.node.kubectl("exec", "client", "--", *words, check=False)
         return done.returncode, (done.stdout + done.stderr).strip()
 
     def curl(self, url: str) -> tuple[int, str]:
-        """A page, as the client's pod gets it."""
+        """A page, fetched by the client's pod."""
         return self.client("curl", "-sS", "--cacert", "/client/ca.crt", "--max-time", "8", url)
 
     def client_address(self) -> str:
@@ -67,36 +67,36 @@ class Stage:
         return str(self.get(COREDNS_MAP, "-n", "kube-system")["data"]["Corefile"])
 
     def dig(self, name: str, *, server: str = CLUSTER_DNS) -> list[str]:
-        """The answer to the node's own network, where every Service can be asked too."""
+        """The response in the node's own network, which reaches every Service too."""
         done = self.node.run(program("dig"), f"@{server}", "+short", "+tries=1", "+time=4", name, check=False)
         return done.stdout.split()
 
     def rolled_out(self, *workloads: str, namespace: str = "switchback") -> None:
-        """Wait until these run as they were last applied, and those before them are gone."""
+        """Wait until these run with their last applied settings, and the previous pods are gone."""
         for one in workloads:
             self.kubectl("rollout", "status", one, "-n", namespace, f"--timeout={PATIENCE:.0f}s")
         self.eventually(f"the end of old pods in {namespace}", lambda: not self.ending(namespace))
 
     def ending(self, namespace: str) -> list[str]:
-        """The pods that are being ended: they still answer, with the settings that they were started with."""
+        """The terminating pods: they still answer, with the settings of their start."""
         pods = self.get("pods", "-n", namespace)["items"]
         return [one["metadata"]["name"] for one in pods if "deletionTimestamp" in one["metadata"]]
 
     def eventually(self, what: str, condition: Callable[[], object], *, seconds: float = PATIENCE) -> float:
-        """Wait until something is so; gives the seconds that it took."""
+        """Wait for a condition. Returns the seconds that it took."""
         begun = time.monotonic()
         while not condition():
             if time.monotonic() - begun > seconds:
-                raise Fell(f"not within {seconds:.0f} s: {what}")
+                raise StepFailed(f"not reached within {seconds:.0f} s: {what}")
             time.sleep(0.1)
         return time.monotonic() - begun
 
     def expect(self, what: str, *, saw: object, wanted: object) -> None:
         if saw != wanted:
-            raise Fell(f"{what}: saw {saw!r} where {wanted!r} was wanted")
+            raise StepFailed(f"{what}: saw {saw!r}, expected {wanted!r}")
 
     def ingress(self, name: str, host: str, *, ingress_class: str | None = None) -> None:
-        """Make one, and let its status say what the load balancer's controller would."""
+        """Create a Service, and set its status as the load balancer's controller would."""
         backend = {"service": {"name": "any", "port": {"number": 80}}}
         spec: dict[str, Any] = {
             "rules": [{"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}],

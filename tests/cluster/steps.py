@@ -1,6 +1,6 @@
-"""The scene, step by step: the fault, the cure, life with it, and the end without a trace.
+"""The scene, step by step: the fault, the fix, operation, and the removal without a trace.
 
-The law: each step is a sentence (its docstring) that it proves or falls over, and says what it saw.
+The law: the docstring of each step is a sentence that it proves, or else it fails; it reports what it saw.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.cluster.life import (
 )
 from tests.cluster.publishing import hosts_file, node_has_the_names, node_is_cut_off
 from tests.cluster.refusing import strangers_are_refused
-from tests.cluster.stage import Fell, Stage
+from tests.cluster.stage import Stage, StepFailed
 from tests.cluster.texts import CLUSTER_DNS, PUBLIC_ADDRESS
 from tests.deploy.manifests import DEPLOY
 from tests.kit.programs import program
@@ -33,7 +33,7 @@ from tests.kit.programs import program
 MANIFESTS: Final = Path(__file__).parent / "manifests"
 
 _NO_CONNECTION: Final = 7
-"""curl's exit status for it."""
+"""The exit status of curl for this error."""
 
 PLAIN_ROLE: Final[Sequence[dict[str, Any]]] = (
     {
@@ -55,7 +55,7 @@ PLAIN_ROLE: Final[Sequence[dict[str, Any]]] = (
 
 
 def cluster_is_there(stage: Stage) -> None:
-    """A cluster as kubeadm makes it, two ingress controllers, a load balancer with an address, and a pod."""
+    """A cluster as made by kubeadm, two ingress controllers, a load balancer with an address, and a pod."""
     make_certificate(stage.folder)
     stage.kubectl("apply", "--server-side", "-f", program("dnsendpoint"))
     stage.kubectl("apply", "-f", str(MANIFESTS / "coredns.yaml"))
@@ -77,20 +77,20 @@ def cluster_is_there(stage: Stage) -> None:
 
 
 def fault_is_there(stage: Stage) -> None:
-    """Before: the pod can't reach the cluster's own hostname; from outside, with the header, it answers."""
+    """Before: the pod cannot reach the cluster's own hostname; from outside, with the header, it answers."""
     stage.eventually("the public address", lambda: stage.dig("app.example.org") == [PUBLIC_ADDRESS])
-    # kube-proxy has to learn of the address first: until then nobody answers there at all.
+    # Until kube-proxy has learned the address, no server answers there.
     stage.eventually("somebody there", lambda: stage.curl("http://app.example.org/")[0] != _NO_CONNECTION)
     for url in ("http://app.example.org/", "https://app.example.org/"):
         status, said = stage.curl(url)
         stage.say(f"curl {url}: {said}")
         if status == 0:
-            raise Fell(f"{url} answered: there is no fault to cure")
+            raise StepFailed(f"{url} answered: there is no fault to fix")
     log = stage.kubectl("logs", "deployment/controller", "-n", "ingress-nginx")
     broken = [line for line in log.splitlines() if "broken header" in line]
-    stage.say(f"nginx: {broken[-1] if broken else 'no word of a broken header'}")
+    stage.say(f"nginx: {broken[-1] if broken else 'no broken header in the log'}")
     if not broken:
-        raise Fell("nginx did not complain about a missing header")
+        raise StepFailed("nginx did not complain about a missing header")
     outside = [
         "curl",
         "-sS",
@@ -119,12 +119,12 @@ def apply_installs(stage: Stage) -> None:
 def cure_works(stage: Stage) -> None:
     """After: 200 over HTTP and HTTPS with the pod's own address in nginx's log, from glibc and from musl."""
     relay, pod = stage.relay_address(), stage.client_address()
-    # Whatever a CoreDNS had in its cache goes within 30 s; the Service deals questions to both.
+    # A CoreDNS cache entry expires within 30 s; the Service distributes questions to both.
     lasted = stage.eventually(
         "the relay's address from every CoreDNS",
         lambda: all(stage.dig("app.example.org") == [relay] for _ in range(20)),
     )
-    stage.say(f"every CoreDNS has forgotten the public address after {lasted:.0f} s")
+    stage.say(f"every CoreDNS no longer caches the public address after {lasted:.0f} s")
     for scheme in ("http", "https"):
         status, said = stage.curl(f"{scheme}://app.example.org/")
         stage.expect(f"{scheme} page", saw=(status, said), wanted=(0, "hello from app.example.org"))
@@ -147,13 +147,13 @@ def new_ingress_is_quick(stage: Stage) -> None:
         lasted = stage.eventually(host, lambda asked=asked or host: stage.dig(asked) == [relay], seconds=10)  # type: ignore[misc]
         stage.say(f"{host}: {lasted:.2f} s after kubectl returned")
         if lasted >= 1:
-            raise Fell(f"{host} took {lasted:.2f} s")
+            raise StepFailed(f"{host} took {lasted:.2f} s")
     status, said = stage.curl("https://shop.example.org/")
     stage.expect("the page", saw=(status, said), wanted=(0, "hello from shop.example.org"))
 
 
 def second_class_goes_straight(stage: Stage) -> None:
-    """An ingress class without the PROXY protocol: its names point straight at its controller."""
+    """An ingress class without the PROXY protocol: its names resolve directly to its controller."""
     for one in PLAIN_ROLE:
         stage.apply(one)
     stage.kubectl("apply", "-k", str(kustomization(stage, "with-plain")))
@@ -169,7 +169,7 @@ def second_class_goes_straight(stage: Stage) -> None:
 
 
 def removal_leaves_nothing(stage: Stage) -> None:
-    """`deploy/remove.sh`: the Corefile is what it was, octet for octet, no object or rule is left; twice is as once."""
+    """`deploy/remove.sh`: the Corefile is the original, octet for octet, no object or rule is left; twice is fine."""
     both = stage.folder / "both"
     both.mkdir()
     (both / "kustomization.yaml").write_text("kind: Kustomization\nresources: [../node-local, ../wholeip]\n")
@@ -181,12 +181,16 @@ def removal_leaves_nothing(stage: Stage) -> None:
         stage.expect("remove.sh", saw=done.returncode, wanted=0)
     stage.expect("the Corefile", saw=stage.corefile(), wanted=stage.before["corefile"])
     listed = stage.kubectl("api-resources", "--verbs=list", "-o", "name").split()
-    # A CNI's own notes on pods bear the pods' labels, and are its own to clear away.
+    # A CNI's own records of pods have the pods' labels; the CNI removes them itself.
     kinds = [one for one in listed if not one.endswith(".cilium.io")]
     left = stage.kubectl("get", ",".join(kinds), "-A", "-l", "app.kubernetes.io/part-of=switchback", "-o", "name")
-    stage.expect("what is left", saw=left.split(), wanted=[])
+    stage.expect("remaining objects", saw=left.split(), wanted=[])
     stage.expect("the rules of wholeip", saw=rules(stage), wanted="")
-    stage.expect("who leaves the cluster", saw=from_pod(stage, "machine", OUTSIDE), wanted=stage.before["leaves as"])
+    stage.expect(
+        "the source address outside",
+        saw=from_pod(stage, "machine", OUTSIDE),
+        wanted=stage.before["leaves as"],
+    )
     stage.expect("the node's hosts file", saw=hosts_file(stage), wanted=stage.before["hosts"])
     stage.eventually("the public address", lambda: stage.dig("late.example.org") == [PUBLIC_ADDRESS])
     stage.say("the Corefile, the node's hosts file and its rules are as before, and nothing is left")

@@ -1,4 +1,4 @@
-"""What a node is given where Cilium connects its pods."""
+"""The files and programs of a node on which Cilium connects the pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The load's own count is right: what is lost, wrong or late must show."""
+"""The load counts correctly: lost, wrong and late replies must show."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def answered(query: bytes) -> bytes:
 
 @contextmanager
 def nameserver(reply: Callable[[bytes], bytes | None]) -> Iterator[None]:
-    """On 127.0.0.54, whose port 53 load.py asks."""
+    """A server on 127.0.0.54, whose port 53 load.py asks."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         try:
             server.bind(("127.0.0.54", 53))
@@ -96,7 +96,7 @@ def test_it_goes_on_until_it_is_stopped_and_asks_as_often_as_it_was_told(
     monkeypatch.setattr(load, "fetch", fetch)
     monkeypatch.setattr(load, "look_up", lambda *_: "ok")
     assert load.main("http", str(stop), "http://app.example.org/")["said"] == {"ok": len(asked)}
-    # Four workers may each be at one more when the file is there.
+    # Each of four workers may be at one more request when the file appears.
     assert 40 <= len(asked) <= 44
     assert load.main("dns", str(stop), "192.0.2.53", "example.org", "192.0.2.7", "70")["said"] == {"ok": 70}
 

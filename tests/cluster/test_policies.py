@@ -1,4 +1,4 @@
-"""What the rules say for a policy, and what no rules are made for."""
+"""The rules for a policy, and the policies that are rejected."""
 
 from __future__ import annotations
 

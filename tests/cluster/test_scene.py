@@ -1,4 +1,4 @@
-"""The scene, played to its end on a real Kubernetes: `make cluster-test` as a test."""
+"""The whole scene on a real Kubernetes: `make cluster-test` as a test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.conftest import refuse
 from tests.deploy.image import PROJECT
 
 SCENE_SECONDS = 2700
-"""Six minutes, where nothing else runs; it has deadlines of its own for each thing that it waits for."""
+"""Six minutes on an idle machine; each wait of the scene has its own deadline."""
 
 
 @pytest.mark.timeout(SCENE_SECONDS + 60)
@@ -22,14 +22,14 @@ def test_everything_works_from_the_installation_to_the_removal(tmp_path: Path) -
     if os.environ.get("REQUIRE_PEERS") != "1":
         pytest.skip("it takes minutes: run `make cluster-test`; CI runs it too (REQUIRE_PEERS=1)")
     if os.geteuid() != 0:
-        refuse("a node takes root")
+        refuse("a node needs root")
     if missing():
-        refuse(f"missing: {', '.join(missing())} (`make cluster-peers` brings what is needed)")
+        refuse(f"missing: {', '.join(missing())} (`make cluster-peers` builds them)")
     log = tmp_path / "scene.log"
     with log.open("wb") as said:
         command = [sys.executable, "-m", "tests.cluster"]
         done = subprocess.run(command, stdout=said, stderr=said, check=False, cwd=PROJECT, timeout=SCENE_SECONDS)
     told = log.read_text(errors="replace")
     assert done.returncode == 0, told[-12000:]
-    # For who reads what CI said: what was seen, and how long each step took.
+    # For readers of the CI log: the observations, and the duration of each step.
     sys.stdout.write(told)

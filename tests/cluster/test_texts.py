@@ -1,4 +1,4 @@
-"""What a node's programs are given to read."""
+"""The configuration files of a node's programs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_addresses_are_for_tests_and_apart() -> None:
 
 
 def test_the_token_is_in_the_files_alone() -> None:
-    """A command line can be read by everybody on the machine."""
+    """Every user of the machine can read a command line."""
     assert not [name for name, command in COMMANDS.items() if any("secret" in word for word in command)]
 
 

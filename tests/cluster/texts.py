@@ -1,6 +1,6 @@
-"""The files that a node's programs read.
+"""The configuration files of a node's programs.
 
-The law: text from values, and nothing of a machine in it but what is given. Pure.
+The law: text from values; it depends on the machine only through the arguments. Pure.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ import yaml
 
 NODE: Final = "node-1"
 NODE_ADDRESS: Final = "198.18.7.2"
-"""RFC 2544: for tests of networks; it is seen inside the node's own network alone."""
+"""RFC 2544: for network tests; visible only inside the node's own network."""
 PUBLIC_ADDRESS: Final = "198.18.7.100"
-"""Of the load balancer, as the public DNS has it."""
+"""The load balancer's address in the public DNS."""
 POD_RANGE: Final = "10.244.0.0/24"
 SERVICE_RANGE: Final = "10.96.0.0/16"
 CLUSTER_DNS: Final = "10.96.0.10"
 API_PORT: Final = 6443
 PAUSE: Final = "localhost/pause:1"
 HOSTS: Final = f"127.0.0.1\tlocalhost\n{NODE_ADDRESS} {NODE}   # by hand\n\n2001:db8::7 elsewhere.example.net"
-"""The node's own hosts file, which ends without a newline."""
+"""The node's own hosts file, without a newline at its end."""
 
 
 def format_containerd(folder: str, *, plugins: str = "/usr/lib/cni") -> str:
-    """Containerd's config.toml. All it keeps is below `folder`; `plugins` has the CNI's programs."""
+    """Containerd's config.toml. All its data is below `folder`; `plugins` has the CNI's programs."""
     return f"""\
 version = 2
 root = "{folder}/containerd/root"
@@ -48,7 +48,7 @@ state = "{folder}/containerd/state"
 
 
 def format_network() -> str:
-    """The CNI configuration: a bridge, on which a pod reaches itself through a Service too."""
+    """The CNI configuration: a bridge, on which a pod can also reach itself through a Service."""
     bridge = {
         "type": "bridge",
         "bridge": "cni0",
@@ -85,9 +85,10 @@ def format_kubelet(folder: str, *, cgroup: str) -> str:
             "authorization": {"mode": "AlwaysAllow"},
             "staticPodPath": f"{folder}/static",
             "podLogsDir": f"{folder}/logs",
-            # How late a pod may see a changed ConfigMap; a minute, where nobody says. It is waited for several times.
+            # The longest delay until a pod sees a changed ConfigMap; the default is a minute. The scene waits for it
+            # often.
             "syncFrequency": "10s",
-            # A machine's disk is its owner's business.
+            # The disk of the machine is not ours to manage.
             "evictionHard": {"memory.available": "50Mi"},
             "imageGCHighThresholdPercent": 100,
         }
@@ -103,7 +104,7 @@ def format_proxy(folder: str) -> str:
             "mode": "nftables",
             "clusterCIDR": POD_RANGE,
             "hostnameOverride": NODE,
-            # These would be of the whole machine.
+            # These settings would apply to the whole machine.
             "conntrack": {"maxPerCore": 0},
             "clientConnection": {"kubeconfig": f"{folder}/kubeconfig"},
         }
@@ -111,7 +112,7 @@ def format_proxy(folder: str) -> str:
 
 
 def format_kubeconfig(*, authority: str, token: str) -> str:
-    """For whoever may do everything, from within the node's network."""
+    """The administrator's kubeconfig, for use in the node's network."""
     cluster = {"server": f"https://{NODE_ADDRESS}:{API_PORT}", "certificate-authority": authority}
     return yaml.safe_dump(
         {
@@ -150,7 +151,7 @@ example.org {{
 
 
 def programs(folder: str, *, find: Mapping[str, str]) -> dict[str, list[str]]:
-    """The command lines of the node's programs by name, in the order in which they start."""
+    """The command lines of the node's programs by name, in starting order."""
     kubeconfig = f"--kubeconfig={folder}/kubeconfig"
     etcd = "http://127.0.0.1:2379"
     peer = "http://127.0.0.1:2380"
@@ -193,7 +194,7 @@ def programs(folder: str, *, find: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def files(folder: str, *, cgroup: str, token: str) -> dict[str, str]:
-    """Every file that they read, by its name in `folder`."""
+    """Every configuration file, by its name in `folder`."""
     return {
         "containerd.toml": format_containerd(folder),
         "cni/10-pods.conflist": format_network(),

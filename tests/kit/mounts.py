@@ -54,7 +54,7 @@ def _options(options: Sequence[str]) -> list[str]:
 def mount_namespace() -> Iterator[MountNamespace]:
     """A mount namespace for the duration of the block; skips the test without the needed privileges."""
     if os.geteuid() != 0:
-        refuse("this takes root: a file is mounted over another one")
+        refuse("this needs root, to mount a file over another one")
     with ExitStack() as stack:
         holder = subprocess.Popen(["unshare", "--mount", "--propagation", "private", "sleep", "infinity"])
         stack.callback(end_process, holder)

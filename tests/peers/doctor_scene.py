@@ -1,7 +1,7 @@
 """A cluster for the doctor: a real API server whose Services have loopback addresses, and the programs behind them.
 
-CoreDNS with and without our stanza, dnsproxy, the relay, and nginx that demands the PROXY header: it listens at the
-controller's ClusterIP and at the load balancer's address, as if kube-proxy short-circuited that.
+CoreDNS with and without our stanza, dnsproxy, the relay, and nginx that requires the PROXY header: it listens on the
+controller's ClusterIP and on the load balancer's address, as if kube-proxy short-circuited the latter.
 """
 
 from __future__ import annotations
@@ -54,19 +54,19 @@ COREFILE: Final = """.:{port} {{
 
 
 class PlainHandler(BaseHTTPRequestHandler):
-    """A controller without the PROXY protocol: 200 to a request, 400 to what is none."""
+    """A controller without the PROXY protocol: 200 to a valid request, 400 to any other input."""
 
     def do_GET(self) -> None:
         self.send_response(200)
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # its name in the standard library
-        """Not to stderr."""
+        """No log on stderr."""
 
 
 @contextmanager
 def plain_controller(port: int) -> Iterator[None]:
-    """The same at its Service and at its load balancer."""
+    """The same server at the address of its Service and of its load balancer."""
     with ExitStack() as stack:
         for address in (PLAIN, PLAIN_BALANCER):
             server = stack.enter_context(ThreadingHTTPServer((address, port), PlainHandler))
@@ -79,7 +79,7 @@ def plain_controller(port: int) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Scene:
-    """What runs, and where."""
+    """The running programs and their addresses."""
 
     api: ApiServer
     stock: str
@@ -93,7 +93,7 @@ class Scene:
     relay_admin: str
     astray_admin: str
     addresses: Callable[[str], list[str]]
-    """Where the cluster's DNS leads a name."""
+    """The cluster DNS's answer for a name."""
 
     def doctor(self, *arguments: str, kubeconfig: Path | None = None, dns: str | None = None) -> tuple[int, Any, str]:
         """`dnsproxy doctor --probe` as a pod: status, document, stderr."""
@@ -106,13 +106,13 @@ class Scene:
         self.api.request("PATCH", path, patch, content_type=MERGE)
 
     def write_corefile(self, text: str) -> None:
-        """Into the ConfigMap that the cluster's CoreDNS has by name; the processes here have theirs."""
+        """Write it into the ConfigMap of CoreDNS's Deployment; the CoreDNS processes here have their own files."""
         self.patch("/api/v1/namespaces/kube-system/configmaps/coredns", {"data": {"Corefile": text}})
 
 
 @contextmanager
 def running_scene(folder: Path) -> Iterator[Scene]:
-    """All of it, installed and well."""
+    """The whole scene, installed and healthy."""
     with ExitStack() as stack:
         enter = stack.enter_context
         (port,) = free_ports(1)
@@ -155,7 +155,7 @@ def running_scene(folder: Path) -> Iterator[Scene]:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Poll until something has come about that nothing tells."""
+    """Poll for a condition that has no event."""
     deadline = time.monotonic() + SECONDS
     while not condition():
         assert time.monotonic() < deadline, "it did not come about"
@@ -168,7 +168,7 @@ def _made(folder: Path) -> Path:
 
 
 def make_objects(api: ApiServer, port: int, own_port: int, relay_ports: Sequence[int]) -> None:
-    """What the API server holds."""
+    """The objects in the API server."""
     for namespace in ("switchback", "ingress-nginx", "plain"):
         api.create_namespace(namespace)
     kubeadm = manifests("kubeadm")
@@ -206,7 +206,7 @@ def create_ingress(api: ApiServer, name: str, host: str, address: str) -> None:
 
 
 def create(api: ApiServer, one: dict[str, Any], namespace: str) -> None:
-    """An object of the corpus, without what the API server gives itself."""
+    """An object of the corpus, without the fields that the API server sets."""
     group = {"ConfigMap": "/api/v1", "Service": "/api/v1"}.get(one["kind"], "/apis/apps/v1")
     made = {key: value for key, value in one.items() if key != "status"}
     kept = {key: made["metadata"][key] for key in ("name", "labels", "annotations") if key in made["metadata"]}
@@ -214,7 +214,7 @@ def create(api: ApiServer, one: dict[str, Any], namespace: str) -> None:
     api.request("POST", f"{group}/namespaces/{namespace}/{plural}", made | {"metadata": kept})
 
 
-def create_service(  # a row of a table of Services
+def create_service(  # one row of a table of Services
     api: ApiServer, namespace: str, name: str, address: str, ports: list[Any], label: str = "", *, balancer: str = ""
 ) -> None:
     selector = {"k8s-app": label} if label else {"app": name}

@@ -1,4 +1,4 @@
-"""The verdict on a reply to an EDNS compliance probe (RFC 8906 section 8), in the words of ISC's tester. Pure."""
+"""The verdict on a reply to an EDNS compliance probe (RFC 8906 section 8), with the terms of ISC's tester. Pure."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tests.kit.dig import DigEdns, DigReply
 
 @dataclass(frozen=True)
 class Expected:
-    """What a compliant server of ours replies."""
+    """The expected reply of a compliant server."""
 
     status: str = "NOERROR"
     answers: int = 1
-    """Records in the answer section."""
+    """Number of records in the answer section."""
     soa: bool = False
-    """Whether the authority section is an SOA and nothing else: NODATA (RFC 2308 section 2.2)."""
+    """Whether the authority section has exactly an SOA: NODATA (RFC 2308 section 2.2)."""
     edns: bool = True
     do: bool = False
     aa: bool = True
@@ -24,11 +24,11 @@ class Expected:
     most: int = 0xFFFF
     """Octets."""
     options: tuple[str, ...] = ()
-    """Options in the reply, as dig prints them; no option of the query may come back."""
+    """Options in the reply, in dig's notation; a reply must not repeat options of the query."""
 
 
 def find_faults(reply: DigReply, expected: Expected) -> list[str]:
-    """What is wrong, a word each; nothing where nothing is."""
+    """The faults, one word each; empty for a correct reply."""
     return [*_header_faults(reply, expected), *_section_faults(reply, expected), *_edns_faults(reply.edns, expected)]
 
 

@@ -1,4 +1,4 @@
-"""A scene in a network namespace of its own: clients that are redirected to a relay. The last line is what it states.
+"""A scene in its own network namespace: redirected clients of a relay. The last line of output is its result.
 
 unshare --map-root-user --net python -m tests.peers.redirect_scene
 """
@@ -32,7 +32,7 @@ def prepare(port: int) -> None:
 
 
 async def stated(host: str, listen: str, port: int, **settings: object) -> str:
-    """The destination in the header of a client that dials a port of a host."""
+    """The destination in the header of a client that connects to a port of a host."""
     async with relaying(listen, **settings) as world:
         prepare(world.endpoint.port)
         dialled = port or world.endpoint.port

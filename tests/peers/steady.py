@@ -1,7 +1,7 @@
-"""Steady questions to a DNS server while something happens to it, and what became of each.
+"""Steady questions to a DNS server during an event, and the outcome of each.
 
-The law: a question goes out on its time, whatever became of those before it; each has a socket of its own and is asked
-once, as by a pod that gives up instead of trying again, so that every loss shows.
+The law: a question is sent on schedule, whatever the outcome of earlier ones; each has its own socket and is asked
+once, as by a pod that does not retry, so that every loss shows.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ from tests.kit.upstream_replies import framed
 RATE: Final = 200
 """Questions a second."""
 TABLE_SUFFIX: Final = "apps.example.org"
-"""Every second question is for a name below this one, the others are for names outside."""
+"""Every second question is for a name below this one, the others are for other names."""
 OUTSIDE_SUFFIX: Final = "www.example.org"
 
 NOT_WAITED: Final = 2.0
 """Seconds that CoreDNS waits for one server: a faster reply did not wait for a dead or hanging one."""
 LATE: Final = 2.5
-"""Seconds: CoreDNS waits two for one server before it asks the next."""
+"""Seconds after which a reply is late: CoreDNS waits two for one server before it asks the next."""
 _PROGRAMS: Final = 4
-"""On the way of a question: we, CoreDNS, dnsproxy and the upstream. Each may get the processor late."""
+"""The programs on the path of a question: this test, CoreDNS, dnsproxy and the upstream. Each may be scheduled late."""
 _HEARTBEAT: Final = 0.05
 _PATIENCE: Final = 8.0
 """Seconds until a question counts as lost: CoreDNS itself gives up after five."""
 _TCP_EVERY: Final = 10
-"""One question in so many goes over TCP."""
+"""Every tenth question uses TCP."""
 _EVENT_SECONDS: Final = 30
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one question."""
+    """The outcome of one question."""
 
     name: str
     transport: str
     seconds: float
     said: str
-    """The address in the reply, else what was wrong with it."""
+    """The address in the reply, otherwise the error."""
 
     @property
     def in_table(self) -> bool:
-        """Whether the name is one of the table's."""
+        """Whether the name belongs to the table."""
         return self.name.endswith(TABLE_SUFFIX)
 
 
@@ -72,7 +72,7 @@ class Tally:
 
     outcomes: list[Outcome] = field(default_factory=list)
     lag: float = 0.0
-    """The most seconds for which the machine kept us from the processor when we were due."""
+    """The longest delay of our own schedule by the machine, in seconds."""
     _news: trio.Event = field(default_factory=trio.Event)
 
     def note(self, outcome: Outcome) -> None:
@@ -81,18 +81,18 @@ class Tally:
         self._news = trio.Event()
 
     async def wait_for(self, count: int, wanted: Callable[[Outcome], bool]) -> None:
-        """Wait until so many more outcomes are as wanted."""
+        """Wait for this many more outcomes that match."""
         seen = len(self.outcomes)
         with trio.fail_after(_EVENT_SECONDS):
             while sum(map(wanted, self.outcomes[seen:])) < count:
                 await self._news.wait()
 
     def said(self, *, in_table: bool) -> Counter[str]:
-        """How often each thing was said for names of the table, or for the others."""
+        """The number of each result, for names of the table or for the others."""
         return Counter(outcome.said for outcome in self.outcomes if outcome.in_table == in_table)
 
     def late(self) -> list[Outcome]:
-        """Those that took longer than the contract allows; what the machine took from all is not held against one."""
+        """Replies slower than the contract allows; delays of the whole machine are subtracted."""
         return [outcome for outcome in self.outcomes if outcome.seconds > LATE + _PROGRAMS * self.lag]
 
     def __str__(self) -> str:
@@ -107,7 +107,7 @@ class Tally:
 
 @asynccontextmanager
 async def asking(port: int, *, rate: float = RATE) -> AsyncIterator[Tally]:
-    """Ask a port of loopback during the block; at its end every question has its outcome."""
+    """Ask a loopback port during the block; at its end every question has its outcome."""
     tally = Tally()
     async with trio.open_nursery() as questions, trio.open_nursery() as clock:
         clock.start_soon(_ask_on_time, port, rate, tally, questions)
@@ -121,7 +121,7 @@ async def _ask_on_time(port: int, rate: float, tally: Tally, questions: trio.Nur
     for number in itertools.count():
         await trio.sleep_until(begun + number / rate)
         suffix = OUTSIDE_SUFFIX if number % 2 else TABLE_SUFFIX
-        # Half of those over TCP are for either kind of name.
+        # Half of the TCP questions are for each kind of name.
         transport = "TCP" if number // 2 % _TCP_EVERY == 0 else "UDP"
         questions.start_soon(_ask, port, f"h{number}.{suffix}", transport, tally)
 

@@ -1,4 +1,4 @@
-"""The real CoreDNS judges our parser, and every Corefile that the installer writes."""
+"""The real CoreDNS accepts the same files as our parser, and every Corefile that the installer writes."""
 
 from __future__ import annotations
 
@@ -55,19 +55,19 @@ def test_coredns_loads_every_golden_and_answers(shape: str, tmp_path: Path) -> N
     text = localized(read(golden_path(shape)), port)
     assert "# BEGIN switchback" in text
     with running_coredns(tmp_path, text, port=port) as coredns:
-        # The kubernetes plugin answers by itself; nothing leaves the machine.
+        # The kubernetes plugin answers by itself; no query leaves the machine.
         assert coredns.ask("kubernetes.default.svc.cluster.local").question
 
 
 def localized(text: str, port: int, words: dict[str, str] | None = None) -> str:
-    """The Corefile on loopback ports that are free, with no cluster behind it, and some words written differently."""
+    """The Corefile on free loopback ports, without a cluster behind it, and with some words replaced."""
     corefile = parse_corefile(text)
     rewritten = {key.index: f"{key.origin.scheme}://{key.origin.zone}:{port}" for key in keys_of(corefile)}
     for block in corefile.blocks:
         for directive in block.directives:
             rewritten |= local_words(corefile, directive)
     rewritten |= {at: words[token.text] for at, token in enumerate(corefile.tokens) if words and token.text in words}
-    # From the end, so that the indexes before stay what they are.
+    # From the end, so that earlier indexes stay valid.
     for index in sorted(rewritten, reverse=True):
         comma = "," if corefile.tokens[index].text.endswith(",") else ""
         corefile = replace_word(corefile, index, rewritten[index] + comma)
@@ -95,7 +95,7 @@ def local_words(corefile: Corefile, directive: Directive) -> dict[int, str]:
 
 @dataclass(frozen=True)
 class Servers:
-    """What stands behind the CoreDNS under test; each gives its own address for every name."""
+    """The upstreams of the tested CoreDNS; each answers every name with its own address."""
 
     dnsproxy: CoreDns
     upstream: CoreDns
@@ -126,7 +126,7 @@ def test_a_stock_corefile_asks_dnsproxy_first_and_its_upstreams_without_it(
     with running_coredns(tmp_path, localized(plan_uninstall(change.new).new, port, words), port=port) as coredns:
         assert coredns.addresses(NAME) == [BY_UPSTREAM]
     with running_coredns(tmp_path, localized(change.new, port, words), port=port) as coredns:
-        # New names each time: the `cache` of the stock Corefile stands in front.
+        # New names each time, because of the `cache` of the stock Corefile.
         assert [coredns.addresses(f"before{n}.{NAME}") for n in range(5)] == [[BY_DNSPROXY]] * 5
         servers.dnsproxy.kill()
         assert [coredns.addresses(f"after{n}.{NAME}") for n in range(5)] == [[BY_UPSTREAM]] * 5

@@ -1,9 +1,9 @@
-"""Every Corefile of the corpus, with our stanza, in the hands of the newest and of the oldest real CoreDNS.
+"""Every Corefile of the corpus, with our stanza, in the newest and in the oldest supported CoreDNS.
 
-Nothing of a file is changed to have it loaded. CoreDNS runs in a root folder that holds what its pod would have (the
-files beside the Corefile, a resolv.conf, a ServiceAccount), in a network of its own where every port and every address
-is free that the file names; `kubernetes` finds a real API server. The one exception is a template of node-cache, which
-is no Corefile before node-cache has put resolv.conf into it: so do we, after the plan.
+The files are loaded unchanged. CoreDNS runs in a root folder with the files of its pod (those beside the Corefile, a
+resolv.conf, a ServiceAccount), and in a separate network where every port and address of the file is free; `kubernetes`
+uses a real API server. The one exception is a template of node-cache, which becomes a Corefile only after node-cache
+inserts resolv.conf: the test does that too, after the plan.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ pytestmark = [
 
 DNSPROXY: Final = "10.96.0.53"
 CACHE_ADDRESSES: Final = ("169.254.20.10", "169.254.25.10", "10.20.0.10", "10.43.0.10")
-"""Where the caches of the corpus listen on each node."""
+"""The addresses on which the caches of the corpus listen on each node."""
 UPSTREAMS: Final = ("192.0.2.53", "100.64.71.9")
-"""Whom shapes of the corpus ask that do not name resolv.conf."""
+"""The upstreams of those shapes in the corpus that do not use resolv.conf."""
 IN_TABLE, RELAY = "shop.example.org", "192.0.2.1"
 OUTSIDE, ALSO_OUTSIDE, PUBLIC = "www.example.org", "mail.example.org", "192.0.2.80"
 KUBERNETES, FIRST_CLUSTER_IP = "kubernetes.default.svc.cluster.local", "10.96.0.1"
@@ -47,7 +47,7 @@ KUBERNETES, FIRST_CLUSTER_IP = "kubernetes.default.svc.cluster.local", "10.96.0.
 
 @dataclass(frozen=True)
 class Cluster:
-    """What there is around a CoreDNS: an API server, dnsproxy behind a ClusterIP, and the node's nameserver."""
+    """The environment of a CoreDNS: an API server, dnsproxy behind a ClusterIP, and the node's nameserver."""
 
     networks: Networks
     api: ApiServer

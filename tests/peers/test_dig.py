@@ -1,4 +1,4 @@
-"""What dig printed, read back; and each word of the verdict said for the reply that earns it."""
+"""dig's output is read correctly, and each verdict is given for a reply that deserves it."""
 
 from __future__ import annotations
 

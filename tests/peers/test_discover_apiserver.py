@@ -1,4 +1,4 @@
-"""Discovery and `dnsproxy status` against a real kube-apiserver, whose RBAC says what may be read."""
+"""Discovery and `dnsproxy status` against a real kube-apiserver, whose RBAC decides what may be read."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LOOKING: Final = [
     {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["coredns"], "verbs": ["get"]},
     {"apiGroups": ["apps"], "resources": ["deployments", "daemonsets"], "verbs": ["list"]},
 ]
-"""All that discovery needs in a kubeadm cluster."""
+"""All rights that discovery needs in a kubeadm cluster."""
 
 numbers = itertools.count()
 
@@ -49,12 +49,12 @@ class Playground(LivingCluster):
         return self.kubeconfig([role(self.namespace, rules)])[0]
 
     async def discover(self, rules: Rules) -> Found:
-        """What somebody finds who may do this."""
+        """The result of discovery with these rights."""
         async with ApiClient(load_cluster(kubeconfig=str(self.reader(rules)))) as client:
             return await discover(client, ServiceRef(self.namespace))
 
     def status(self, *arguments: str, rules: Rules = LOOKING) -> subprocess.CompletedProcess[str]:
-        """`dnsproxy status` as somebody runs it who may do this."""
+        """The output of `dnsproxy status` with these rights."""
         return self.dnsproxy("status", *arguments, kubeconfig=self.reader(rules))
 
 
@@ -146,7 +146,7 @@ async def test_a_service_of_another_name_is_found_by_its_label(playground: Playg
 async def test_a_cluster_without_dns_is_told_as_such(playground: Playground) -> None:
     rules = [{"apiGroups": [""], "resources": ["services"], "verbs": ["get", "list"]}]
     found = await playground.discover(rules)
-    # OpenShift has it in a namespace of its own, which may not be looked at here.
+    # OpenShift has the object in another namespace, which this account may not read.
     assert "not allowed to get services dns-default in namespace openshift-dns" in faults_of(found)[0]
     assert f"there is no Service kube-dns in namespace {playground.namespace}" in faults_of(found)[1]
 

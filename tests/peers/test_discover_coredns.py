@@ -1,4 +1,4 @@
-"""The real CoreDNS judges what discovery says of a hook: whether a file of ours there is asked."""
+"""The real CoreDNS confirms discovery's verdict on a hook: whether CoreDNS uses our file there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.peer("coredns")
 
 
 def hook_of(name: str, scope: Scope) -> tuple[str, Hook]:
-    """The Corefile of a cluster, and its hook of that scope."""
+    """The Corefile of a cluster, and its hook with that scope."""
     server = discover(manifests(name)).server
     assert server is not None
     assert server.corefile is not None
@@ -29,7 +29,7 @@ def hook_of(name: str, scope: Scope) -> tuple[str, Hook]:
 
 
 def answered(corefile: str, hook: Hook, file: str, servers: Servers, folder: Path) -> list[str]:
-    """Who answers, with a file of ours at the hook and the others' in the same folder."""
+    """The answering server, with our file at the hook and the distribution's files in the same folder."""
     custom = folder / "custom"
     custom.mkdir(exist_ok=True)
     (custom / hook.key(KEY_STEM)).write_text(file)

@@ -80,7 +80,7 @@ frontend judge
 
 @dataclass(frozen=True)
 class Controller:
-    """A running program with a port of each kind."""
+    """A running program with one port of each kind."""
 
     ports: dict[str, int]
 
@@ -92,7 +92,7 @@ class Controller:
 
 @contextmanager
 def running(name: str, folder: Path) -> Iterator[Controller]:
-    """Nginx or haproxy with a port of each kind."""
+    """Nginx or haproxy with one port of each kind."""
     pem = folder / "certificate.pem"
     trustme.CA().issue_cert(HOST).private_key_and_cert_chain_pem.write_to_path(pem)
     ports = dict(zip((*KINDS, "strict"), free_ports(5), strict=True))
@@ -137,7 +137,7 @@ async def test_a_handshake_that_is_refused_behind_the_header_was_read(controller
 
 
 def _facts(controller: Controller, http: str, https: str) -> Facts:
-    """A cluster as the API server would tell of it, whose addresses are those of the running program."""
+    """The facts of a cluster whose addresses are those of the running program."""
     ports = (Port(controller.ports[http], "http"), Port(controller.ports[https], "https"))
     annotations = {"load-balancer.hetzner.cloud/uses-proxyprotocol": "true"}
     one = Service("web/ingress", "LoadBalancer", ("127.0.0.1",), ports, (BalancerAddress(ip="127.0.0.2"),), annotations)
@@ -161,7 +161,7 @@ def public_dns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     ("http", "https", "expected"),
     [
         ("http-proxy", "https-proxy", {"short-circuited"}),
-        # Nobody listens at the load balancer's address here.
+        # No server listens on the load balancer's address here.
         ("http", "https", {"header-unwanted", "balancer-unserved"}),
     ],
     ids=["wants the header", "takes none"],

@@ -1,4 +1,4 @@
-"""The doctor before an installation, after it, and with one fault at a time, on real parts."""
+"""The doctor before an installation, after it, and with one fault at a time, on real programs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.peers.doctor_scene import (
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "coredns", "nginx")
 
 BEFORE: Final = ("--service", "switchback/none", "--relay", "switchback/none")
-"""As if nothing of ours were deployed."""
+"""Without our deployments."""
 CORE: Final = "/api/v1/namespaces"
 APPS: Final = "/apis/apps/v1/namespaces"
 numbers = itertools.count()
@@ -47,7 +47,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 
 
 def wrong(document: Any) -> set[str]:
-    """The ids of what is wrong."""
+    """The ids of the faults."""
     return {one["id"] for one in document["findings"] if one["severity"] in ("problem", "warning")}
 
 
@@ -76,7 +76,7 @@ def test_after_it_the_doctor_is_content(scene: Scene) -> None:
 
 @contextmanager
 def stanza(scene: Scene, text: str) -> Iterator[None]:
-    """Another Corefile in the ConfigMap."""
+    """Put another Corefile into the ConfigMap."""
     scene.write_corefile(text)
     try:
         yield
@@ -114,7 +114,7 @@ def test_a_damaged_stanza(scene: Scene) -> None:
 def test_a_dnsproxy_that_hangs(scene: Scene) -> None:
     scene.dnsproxy.hang()
     try:
-        # Its admin port hangs as well, which is another matter.
+        # Its admin port hangs as well, which is a separate finding.
         _, document, _ = scene.doctor("--admin", "127.0.0.1:1")
     finally:
         scene.dnsproxy.resume()
@@ -210,11 +210,11 @@ def test_what_is_needed_no_longer(scene: Scene) -> None:
         return {"status": {"loadBalancer": {"ingress": [{"ip": BALANCER, "ipMode": name}]}}}
 
     with patched(scene, path, mode("Proxy"), mode("VIP")):
-        # Not dialled: nobody plays the load balancer here, which would put the header before the connection.
+        # Not probed: the scene has no load balancer that would add the header to the connection.
         status, document, _ = scene.doctor("--no-probe")
     assert wrong(document) == set()
     assert "no-longer-needed" in {one["id"] for one in document["findings"]}
-    # Whether the stanza is loaded was not seen.
+    # The doctor did not check whether the stanza is loaded.
     assert status == 3
 
 
@@ -231,11 +231,11 @@ READING: Final = [
     {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["get", "list"]},
     {"apiGroups": ["networking.k8s.io"], "resources": ["ingresses", "ingressclasses"], "verbs": ["get", "list"]},
 ]
-"""What `dnsproxy doctor --help` names."""
+"""The rights in `dnsproxy doctor --help`."""
 
 
 def kubeconfig(api: ApiServer, rules: list[dict[str, Any]], folder: Path) -> Path:
-    """Of a service account that may do this and nothing else."""
+    """The kubeconfig of a service account that has only these rights."""
     name = f"doctor-{next(numbers)}"
     token = create_account(api, "default", name, [cluster_role(rules)])
     return write_kubeconfig(api, token, folder / f"{name}.kubeconfig")
@@ -251,7 +251,7 @@ def test_reading_is_all_that_it_takes(scene: Scene, tmp_path: Path) -> None:
     assert before == after
     text = saved.read_text(encoding="utf-8")
     token = yaml.safe_load(reader.read_text(encoding="utf-8"))["users"][0]["user"]["token"]
-    # Neither who asked, nor what else a ConfigMap holds.
+    # Neither the identity of the caller nor other contents of a ConfigMap.
     assert token not in text
     assert "ssl-protocols" not in text
 

@@ -1,8 +1,8 @@
-"""EDNS and header compliance, asked with the real dig: our own answers, and the replies of a real NSD behind us.
+"""EDNS and header compliance, tested with the real dig: our own answers, and the replies of a real NSD upstream.
 
-The probes are those of ISC's compliance tester (RFC 8906 section 8), and what else dig can send of a hostile kind. Each
-is asked for a name of the table, where we answer, and for a name that NSD knows, where what comes back must be what NSD
-says when it is asked directly.
+The probes are those of ISC's compliance tester (RFC 8906 section 8), and other hostile queries that dig can send. Each
+is sent for a name of the table, which we answer, and for a name of NSD, for which our reply must equal NSD's own reply
+to a direct query.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tests.peers.ednscomp import Expected, find_faults
 pytestmark = pytest.mark.peer("dig", "nsd")
 
 OURS, OURS_AT = "app.example.org", "192.0.2.80"
-"""In our table, and unknown to NSD."""
+"""A name in our table that NSD does not have."""
 MANY, MANY_COUNT = "many.example.org", 40
-"""More addresses than 512 octets hold, and fewer than 1232."""
+"""More addresses than fit into 512 octets, but fewer than 1232 octets."""
 HUGE, HUGE_COUNT = "huge.example.org", 120
-"""More than 1232 octets hold."""
+"""More than fit into 1232 octets."""
 THEIRS = "www.example.org"
 BIG = "big.example.org"
-"""NSD's; more than 512 octets, less than 1232."""
+"""A name of NSD; its reply has more than 512 octets and less than 1232."""
 
 ZONE = "".join([*(f"big IN A 198.51.100.{last}\n" for last in range(1, 41)), "www IN A 198.51.100.7\n"])
 
@@ -36,7 +36,7 @@ BADVERS = Expected(status="BADVERS", answers=0, aa=False)
 NODATA = Expected(answers=0, soa=True)
 REFUSED = Expected(status="REFUSED", answers=0, aa=False)
 NOTIMP = Expected(status="NOTIMP", answers=0, aa=False, edns=False)
-"""Without OPT: what stands behind the header of an unknown opcode is unknown too."""
+"""Without OPT: the content after the header of an unknown opcode is unknown too."""
 
 TRANSPORTS = pytest.mark.parametrize("transport", ["+notcp", "+tcp"], ids=["udp", "tcp"])
 
@@ -64,7 +64,7 @@ PROBES = [
     pytest.param("+nocookie +bufsize=1", ANSWER, id="E17 size 1"),
     pytest.param("+nocookie +bufsize=511", ANSWER, id="E17 size 511"),
     pytest.param("+nocookie +bufsize=4096", ANSWER, id="E17 size 4096"),
-    # dig takes more, and sends 1232 instead.
+    # dig limits its value to 1232.
     pytest.param("+nocookie +bufsize=32767", ANSWER, id="E17 size 32767"),
     pytest.param("+nocookie +ednsopt=10", ANSWER, id="E18 cookie of 0"),
     pytest.param(f"+nocookie +ednsopt=10:{'01' * 7}", ANSWER, id="E18 cookie of 7"),
@@ -76,7 +76,7 @@ PROBES = [
     pytest.param("+noedns +noad +cd", replace(ANSWER, edns=False), id="W9 CD"),
     pytest.param("+noedns +ad", replace(ANSWER, edns=False), id="W9 AD"),
 ]
-"""Arguments of dig, and what we reply for a name of ours."""
+"""Arguments of dig, and our reply for a name of the table."""
 
 NEVER_FORWARDED = [
     pytest.param("+noedns +norec +noad +header-only +opcode=15", NOTIMP, id="W8 opcode 15, a header only"),
@@ -98,7 +98,7 @@ NEVER_FORWARDED = [
 
 @dataclass(frozen=True)
 class Road:
-    """Our server, and NSD behind it."""
+    """Our server with NSD as upstream."""
 
     ours: Serving
     upstream: int
@@ -127,7 +127,7 @@ def test_a_name_of_the_table_is_answered_as_the_standard_wants(
 ) -> None:
     reply = dig(road.ours.port, transport, "+ignore", *arguments.split(), OURS)
     assert find_faults(reply, expected) == []
-    # The client's RD and CD come back (RFC 1035 section 4.1.1, RFC 4035 section 3.2.2).
+    # The client's RD and CD are copied into the reply (RFC 1035 section 4.1.1, RFC 4035 section 3.2.2).
     assert ("rd" in reply.flags) == ("+norec" not in arguments)
     assert ("cd" in reply.flags) == ("+cd" in arguments)
     assert "ra" in reply.flags
@@ -159,7 +159,7 @@ def test_every_type_is_its_servers_business(road: Road, asked: str, transport: s
 
 
 def test_the_upstreams_own_option_comes_through(road: Road) -> None:
-    """Without this, two equal replies could both be ours."""
+    """Otherwise two equal replies could both come from us."""
     reply = dig(road.ours.port, "+nocookie", "+nsid", THEIRS)
     assert reply.edns is not None
     assert [NSID in option for option in reply.edns.options] == [True]
@@ -199,7 +199,7 @@ def test_a_family_without_an_address_is_nodata_with_an_soa(
 def test_a_type_that_only_upstream_could_know_is_nodata_where_it_does_not(
     road: Road, qtype: str, transport: str
 ) -> None:
-    """NSD denies the whole name, which is ours."""
+    """NSD denies the whole name, which exists in our table."""
     assert dig(road.upstream, transport, OURS, qtype).status == "NXDOMAIN"
     assert find_faults(dig(road.ours.port, transport, OURS, qtype), NODATA) == []
 

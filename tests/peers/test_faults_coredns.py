@@ -1,8 +1,8 @@
 """A dnsproxy that is dead, hangs, or is cut off, behind a real CoreDNS with our stanza in a stock forward.
 
-The contract (I6): nothing outside the table fails, whatever becomes of us; names inside get our answer or that of the
-resolver which stood there before; nobody waits for us for long, and when we are back we are asked again. How long that
-takes at 2,000 queries a second is measured by tests/bench/faults.
+The contract (I6): queries outside the table never fail, whatever happens to dnsproxy; names of the table get our answer
+or that of the original resolver; no query waits for dnsproxy for long, and CoreDNS asks it again once it is back.
+tests/bench/faults measures how long that takes at 2,000 queries a second.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FAULTS = [
 
 @pytest.fixture
 def scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scene]:
-    """`request.param`: which CoreDNS, and the options of the forward before ours."""
+    """`request.param`: the CoreDNS, and the options of its forward before ours."""
     peer, options = request.param
     with running_scene(tmp_path, peer=peer, options=options) as running:
         yield running
@@ -42,7 +42,7 @@ def scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scene]:
 
 @asynccontextmanager
 async def during(fault: AbstractContextManager[None]) -> AsyncIterator[None]:
-    """The fault for the time of the block. Its ends wait for processes: not where the questions have to go out."""
+    """The fault for the duration of the block. Starting and ending it wait for processes, so they run in a thread."""
     await trio.to_thread.run_sync(fault.__enter__)
     try:
         yield
@@ -76,7 +76,7 @@ async def test_no_lookup_outside_the_table_fails_and_the_table_is_back_after_the
 
 @pytest.mark.parametrize("scene", [("coredns", ("max_concurrent 100",))], indirect=True, ids=["100 at once"])
 async def test_who_waits_for_us_does_not_use_up_the_limit_that_was_set_for_the_others(scene: Scene) -> None:
-    """At 200 questions a second, 400 wait for the one that hangs."""
+    """At 200 questions a second, 400 wait for the hanging server."""
     assert "max_concurrent 100\n" not in scene.corefile.partition("# END")[0]
     async with asking(scene.coredns.port) as tally:
         await tally.wait_for(50, answered_at_once_with(RELAY))

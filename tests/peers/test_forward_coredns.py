@@ -1,4 +1,4 @@
-"""A real CoreDNS in front of us: what its forward, health probe and fallback make of our server, asked with dig."""
+"""A real CoreDNS in front of dnsproxy: its forward, health probe and fallback work with our server. Asked with dig."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ COREFILE = """\
 
 
 def fallback_reply(asked: bytes) -> list[bytes]:
-    """What the resolver behind us in CoreDNS's list answers."""
+    """The answer of the resolver after dnsproxy in CoreDNS's list."""
     return [upstream_replies.right(asked)[:-1] + bytes([9])]
 
 
@@ -52,13 +52,13 @@ class Front:
         return (await trio.run_process(command, capture_stdout=True, check=False)).stdout.decode()
 
     async def short(self, *arguments: str) -> list[str]:
-        """The answers alone."""
+        """Only the answers."""
         return (await self.dig("+short", *arguments)).split()
 
 
 @contextmanager
 def coredns_before(folder: Path, *servers: Endpoint) -> Iterator[Front]:
-    """CoreDNS with a forward to these servers, the first of them that is well."""
+    """CoreDNS with a forward to these servers; it asks the first healthy one."""
     with running_coredns(folder, COREFILE.format(servers=" ".join(map(str, servers)))) as started:
         yield Front(started.port)
 
@@ -94,14 +94,14 @@ async def test_dead_upstreams_are_an_answer_in_time_and_do_not_make_us_look_dead
     ):
         with coredns_before(tmp_path, world.endpoint, fallback.endpoint) as front:
             for _ in range(3):
-                # Had it come too late, CoreDNS would have asked the fallback and counted a failure of ours.
+                # If it had been late, CoreDNS would have asked the fallback and counted a failure.
                 assert "status: SERVFAIL" in await front.dig("www.example.net")
             assert await front.short(OURS) == [OURS_AT]
             assert not fallback.asked_datagrams
 
 
 async def test_while_we_are_gone_the_fallback_answers_and_its_probe_finds_us_when_we_are_back(tmp_path: Path) -> None:
-    """On our return the upstreams are dead; the probe must be answered all the same."""
+    """After the restart our upstreams are dead; the probe must be answered all the same."""
     async with (
         faulty_upstream(silence, silence) as there,
         faulty_upstream(fallback_reply, fallback_reply) as fallback,

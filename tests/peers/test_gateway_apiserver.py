@@ -32,7 +32,7 @@ BOTH: Final = ("--source", "gateway", "--source", "ingress", "--target", "servic
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """An API server for these tests alone: definitions are everybody's, and it is killed."""
+    """A separate API server: definitions apply to the whole cluster, and the tests kill it."""
     with running_apiserver(tmp_path_factory.mktemp("apiserver")) as one:
         one.create_namespace("edge")
         create_service(one, "edge/relay", RELAY)
@@ -77,7 +77,7 @@ def is_relayed(outcome: Outcome) -> bool:
 async def test_definitions_come_change_version_and_go_while_ingress_names_are_answered(
     server: ApiServer, tmp_path: Path
 ) -> None:
-    """K15: off, on and off, and a version that ends costs no name a moment."""
+    """K15: no name is lost for a moment when the API is removed, installed or changes its version."""
     await in_thread(api.remove_crds, server)
     with serving_cluster(tmp_path, server.kubeconfig) as ours:
         await until_ready(ours, "ready, 1 names")
@@ -117,16 +117,16 @@ RULES: Final = (
     {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["list", "watch"]},
     {"apiGroups": ["networking.k8s.io"], "resources": ["ingresses", "ingressclasses"], "verbs": ["list", "watch"]},
 )
-"""What is needed in the whole cluster; discovery is everybody's (system:discovery)."""
+"""The rights in the whole cluster; discovery is allowed for every account (system:discovery)."""
 NEEDED: Final = (
     {"apiGroups": [api.GROUP], "resources": ["gateways", "httproutes"], "verbs": ["list", "watch"]},
     {"apiGroups": ["networking.k8s.io"], "resources": ["ingresses", "ingressclasses"], "verbs": ["list", "watch"]},
 )
-"""What can't be done without."""
+"""The required rights."""
 RELAY_ALONE: Final = (
     {"apiGroups": [""], "resources": ["services"], "resourceNames": ["relay"], "verbs": ["list", "watch"]},
 )
-"""In the namespace of the relay."""
+"""The rights in the namespace of the relay."""
 
 
 def make_kubeconfig(server: ApiServer, name: str, rules: Any) -> Path:
@@ -146,7 +146,7 @@ def is_allowed(server: ApiServer, kubeconfig: Path, path: str) -> bool:
 
 
 async def test_every_kind_is_answered_with_just_the_rights_we_ask_for(server: ApiServer, tmp_path: Path) -> None:
-    """Created and deleted through the real server, and nothing else may be read."""
+    """Created and deleted through the real server, with no other read rights."""
     kubeconfig = await in_thread(make_kubeconfig, server, "dnsproxy", RULES)
     assert is_allowed(server, kubeconfig, "/apis/networking.k8s.io/v1/ingresses")
     for secret in (
@@ -183,7 +183,7 @@ async def test_every_kind_is_answered_with_just_the_rights_we_ask_for(server: Ap
 
 
 def make_gateway(server: ApiServer) -> None:
-    """One Gateway for all kinds of routes, and no route."""
+    """One Gateway for all kinds of routes, without a route."""
     api.install_crds(server)
     api.delete_all(server)
     http, tls = api.listener("http", "*.h.example.org"), api.passing_through("tls", "*.t.example.org")
@@ -193,7 +193,7 @@ def make_gateway(server: ApiServer) -> None:
 
 
 async def explain(server: Serving, name: str) -> Any:
-    """What `dnsproxy explain` says."""
+    """The output of `dnsproxy explain`."""
     command = [sys.executable, "-m", "dnsproxy", "explain", name, "--admin", server.admin, "--output", "json"]
     done = await trio.run_process(command, capture_stdout=True, check=False)
     return json.loads(done.stdout)
@@ -205,7 +205,7 @@ async def table(server: Serving) -> subprocess.CompletedProcess[bytes]:
 
 
 async def test_without_rights_to_what_few_need_the_rest_is_answered(server: ApiServer, tmp_path: Path) -> None:
-    """ListenerSets, GRPCRoutes, TLSRoutes and Namespaces count as none."""
+    """Without rights, ListenerSets, GRPCRoutes, TLSRoutes and Namespaces count as missing."""
     kubeconfig = await in_thread(make_kubeconfig, server, "modest", NEEDED)
     await in_thread(make_gateway, server)
     await in_thread(api.create, server, "httproutes", api.route("HTTPRoute", "modest.h.example.org"))
@@ -215,7 +215,7 @@ async def test_without_rights_to_what_few_need_the_rest_is_answered(server: ApiS
 
 
 async def test_names_follow_the_service_of_their_target(server: ApiServer, tmp_path: Path) -> None:
-    """A ClusterIP changes by deleting and creating; an object's own choice may not be there yet."""
+    """A ClusterIP changes by deletion and creation; the Service that an object chooses may not exist yet."""
     await in_thread(make_routes, server)
     with serving_cluster(tmp_path, server.kubeconfig) as ours:
         await until_answered(ours, "web.h.example.org", RELAY)
@@ -238,7 +238,7 @@ async def test_names_follow_the_service_of_their_target(server: ApiServer, tmp_p
 
 
 def make_routes(server: ApiServer) -> None:
-    """One that points at the relay, and one that chose another Service."""
+    """One object that points at the relay, and one that chose another Service."""
     make_gateway(server)
     chosen = {TARGET: "service:edge/chosen"}
     api.create(server, "httproutes", api.route("HTTPRoute", "own.h.example.org", annotations=chosen))
@@ -248,7 +248,7 @@ def make_routes(server: ApiServer) -> None:
 async def test_a_killed_api_server_changes_no_answer_and_a_restart_meanwhile_starts_from_the_snapshot(
     server: ApiServer, tmp_path: Path
 ) -> None:
-    """Names, and the addresses of Services; how old they are is told, and the server that is back is followed."""
+    """The snapshot has names and Services' addresses; their age is reported, and a recovered API server is followed."""
     snapshot = tmp_path / "snapshot"
     await in_thread(make_routes, server)
     await in_thread(create_service, server, "edge/chosen", "10.96.0.70")

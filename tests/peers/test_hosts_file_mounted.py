@@ -1,4 +1,4 @@
-"""`dnsproxy publish-hosts` with a hosts file that is mounted as a DaemonSet has it, read by glibc itself."""
+"""`dnsproxy publish-hosts` with a hosts file mounted as in a DaemonSet; glibc itself reads the file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SECONDS = 60
 
 
 class Node:
-    """A node's /etc/hosts, and a container that has it mounted over its own."""
+    """A node's /etc/hosts, and a container in which it is mounted over the container's own."""
 
     def __init__(self, folder: Path, namespace: MountNamespace) -> None:
         self.folder = folder
@@ -35,7 +35,7 @@ class Node:
         self.names = folder / "names.json.gz"
 
     def has(self, *rows: str) -> None:
-        # As a mounted ConfigMap changes: at once.
+        # Replaced atomically, like a mounted ConfigMap.
         new = self.folder / "new"
         new.write_bytes(format_document(publication(*rows)).octets)
         new.replace(self.names)
@@ -58,7 +58,7 @@ class Node:
         wait_for(lambda: text in self.hosts.read_text(), process=process, log=self.folder / "publish.log")
 
     def ask(self, database: str, name: str) -> list[str]:
-        """The addresses that glibc finds for a name in files alone."""
+        """The addresses that glibc finds for a name with files as the only source."""
         done = self.namespace.run("getent", "-s", "files", database, name)
         return list(dict.fromkeys(line.split()[0] for line in done.stdout.splitlines()))
 
@@ -100,7 +100,7 @@ def test_a_mounted_file_is_written_in_place_and_glibc_reads_it(node: Node) -> No
 
 
 def test_no_other_file_can_take_the_name_of_a_mounted_one(node: Node) -> None:
-    """What all of this is for: rename(2) says EBUSY."""
+    """The reason for writing in place: rename(2) returns EBUSY."""
     other = node.folder / "other"
     other.write_text("other")
     script = f"import os; os.rename({str(other)!r}, {str(node.hosts)!r})"
@@ -110,7 +110,7 @@ def test_no_other_file_can_take_the_name_of_a_mounted_one(node: Node) -> None:
 
 
 def test_glibc_finds_the_right_address_at_every_moment_of_a_change(node: Node) -> None:
-    """Lines of others come first and are never rewritten, so who reads meanwhile finds them."""
+    """Lines of other owners come first and are never rewritten, so concurrent readers find them."""
     tables = [[f"h{number}.example.org 192.0.2.{size}" for number in range(size)] for size in (3, 200, 7, 120)]
     node.has(*tables[0])
     with node.publishing() as process:
@@ -168,7 +168,7 @@ def test_a_folder_that_is_mounted_has_its_file_replaced_whole(node: Node) -> Non
 
 
 def test_a_read_only_root_with_a_mounted_file_is_as_in_the_manifest(node: Node) -> None:
-    """Nothing can be made beside the file; only the file itself is writable."""
+    """No file can be created beside the hosts file; only the file itself is writable."""
     host = node.folder / "root"
     host.mkdir()
     (host / "hosts").touch()

@@ -40,7 +40,7 @@ BRISK = Pace(watch_timeout=5, backoff_limit=2)
 
 @dataclass
 class Followed:
-    """A running follower and how to wait for it."""
+    """A running follower, and ways to wait for it."""
 
     store: ClaimStore
     status: IngressStatus
@@ -53,7 +53,7 @@ class Followed:
         self.news = trio.Event()
 
     async def until(self, condition: Callable[[], object]) -> None:
-        """Claims wake us; a state, which nobody tells, is looked at again every moment."""
+        """Poll: claims send an event, but a state does not."""
         while not condition():
             with trio.move_on_after(0.02):
                 await self.news.wait()
@@ -84,7 +84,7 @@ async def following(server: ApiServer, *, options: IngressOptions = ALL, pace: P
 
 @pytest.fixture
 def namespace(apiserver: ApiServer, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A namespace of the test's own, emptied of Ingresses afterwards."""
+    """A namespace for one test; its Ingresses are deleted afterwards."""
     name = request.node.name.removeprefix("test_").replace("_", "-")[:60].rstrip("-")
     apiserver.create_namespace(name)
     yield name
@@ -99,7 +99,7 @@ def create_many(server: ApiServer, namespace: str, numbers: range) -> None:
 
 
 async def test_lists_what_is_there_in_chunks(apiserver: ApiServer, namespace: str) -> None:
-    """1,200 objects come in several pages, compressed, and nothing is lost between them."""
+    """1,200 objects arrive in several compressed pages, and none is lost between pages."""
 
     def fill() -> None:
         with ThreadPoolExecutor(4) as pool:
@@ -116,7 +116,7 @@ async def test_lists_what_is_there_in_chunks(apiserver: ApiServer, namespace: st
 
 
 async def test_watch_shows_creation_update_and_deletion(apiserver: ApiServer, namespace: str) -> None:
-    """Each change is told, with the whole claim."""
+    """The follower reports each change with the whole claim."""
     async with following(apiserver) as followed:
         await followed.until(lambda: followed.status.synced)
         await in_thread(
@@ -159,7 +159,7 @@ def default_class(name: str) -> dict[str, Any]:
 
 
 async def test_watch_goes_on_where_the_last_one_ended(apiserver: ApiServer, namespace: str) -> None:
-    """The server ends each watch on request; what follows is a watch, not a list."""
+    """The server ends each watch on request; the next request is a watch, not a list."""
     async with following(apiserver, pace=Pace(watch_timeout=1, steady=0.2)) as followed:
         await followed.until(lambda: followed.status.synced)
         lists = followed.status.ingresses.lists
@@ -176,7 +176,7 @@ def has_grown(status: FollowerStatus, watches: int) -> bool:
 
 
 async def test_errors_of_a_real_server_are_recognised(apiserver: ApiServer) -> None:
-    """A wrong token, no rights, an unknown kind and a version from the past are told apart."""
+    """A wrong token, missing rights, an unknown kind and an expired version are different errors."""
     cluster = load_cluster(kubeconfig=str(apiserver.kubeconfig))
     async with ApiClient(cluster) as client:
         with pytest.raises(NotFound):
@@ -192,7 +192,7 @@ async def test_errors_of_a_real_server_are_recognised(apiserver: ApiServer) -> N
 
 
 async def test_forgotten_continue_token_is_gone(apiserver: ApiServer, namespace: str) -> None:
-    """After etcd was compacted, a list can't go on."""
+    """After compaction of etcd, a list cannot continue."""
     for name in "abc":
         await in_thread(apiserver.create_ingress, name, [f"{name}.example.org"], namespace=namespace)
     path = collection_path(namespace)
@@ -212,14 +212,14 @@ def token_of_revision(revision: int) -> str:
 
 @pytest.mark.parametrize("context", ["certificate", "named", "insecure"])
 async def test_ways_of_a_kubeconfig_to_be_let_in(apiserver: ApiServer, context: str) -> None:
-    """A client certificate in the file itself; another name in the server's certificate; no check at all."""
+    """A client certificate inside the file; another name in the server's certificate; no verification."""
     cluster = load_cluster(kubeconfig=str(apiserver.kubeconfig), context=context)
     async with ApiClient(cluster) as client:
         assert Decoder(Ingress).split_page(await client.get(INGRESSES.path, seconds=10)).version
 
 
 async def test_wrong_name_and_unknown_authority_are_said(apiserver: ApiServer) -> None:
-    """The reason of a failed handshake reaches the message."""
+    """The message has the reason of a failed handshake."""
     for context, reason in [("misnamed", "match|mismatch"), ("untrusted", "self-signed|self signed|verify")]:
         async with ApiClient(load_cluster(kubeconfig=str(apiserver.kubeconfig), context=context)) as client:
             with pytest.raises(ServerTrouble, match=reason):
@@ -227,7 +227,7 @@ async def test_wrong_name_and_unknown_authority_are_said(apiserver: ApiServer) -
 
 
 async def test_rotated_authority_is_read_again(apiserver: ApiServer) -> None:
-    """The handshake fails with the old one, and the request succeeds with the new."""
+    """The handshake fails with the old certificate, and the request succeeds with the new one."""
     good = load_cluster(kubeconfig=str(apiserver.kubeconfig))
     old = replace(good, tls=Tls(ca=(apiserver.folder / "ca.crt").read_text()), reload=lambda: good)
     async with ApiClient(old) as client:
@@ -236,7 +236,7 @@ async def test_rotated_authority_is_read_again(apiserver: ApiServer) -> None:
 
 
 async def test_proxy_url_of_a_kubeconfig_is_used(apiserver: ApiServer) -> None:
-    """The connection goes through the proxy as a tunnel."""
+    """The connection is tunnelled through the proxy."""
     tunnels: list[bytes] = []
 
     async def tunnel(stream: trio.SocketStream) -> None:
@@ -267,7 +267,7 @@ async def copy(source: trio.SocketStream, sink: trio.SocketStream) -> None:
 
 
 async def first_error_of_watch(server: ApiServer, *, version: str) -> ApiError | None:
-    """What a server that was started after `version` says to a watch from there."""
+    """The response of a server, started after `version`, to a watch from that version."""
     async with ApiClient(load_cluster(kubeconfig=str(server.kubeconfig))) as client:
         params = {"watch": "1", "resourceVersion": version, "timeoutSeconds": "5"}
         lines = (await client.get(INGRESSES.path, params, seconds=10)).splitlines()
@@ -276,13 +276,13 @@ async def first_error_of_watch(server: ApiServer, *, version: str) -> ApiError |
 
 @pytest.fixture
 def own_apiserver(tmp_path: Path) -> Iterator[ApiServer]:
-    """A server that may be killed. Synchronous, so that it ends in a cancelled test too."""
+    """A server that tests may kill. Synchronous, so that it ends in a cancelled test too."""
     with running_apiserver(tmp_path) as server:
         yield server
 
 
 async def test_claims_survive_a_killed_server_and_catch_up_with_the_next(own_apiserver: ApiServer) -> None:
-    """What was known is kept while the server is away; what changed meanwhile, or right after, is caught up with."""
+    """Known claims stay while the server is away; changes meanwhile or right after are caught up with."""
     await in_thread(own_apiserver.create_ingress, "keep", ["keep.example.org"])
     await in_thread(own_apiserver.create_ingress, "leave", ["leave.example.org"])
     async with following(own_apiserver) as followed:

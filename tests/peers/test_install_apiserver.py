@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.peer("etcd", "kube-apiserver", "coredns"), pytest.mark
 NAME: Final = "shop.example.org"
 BY_DNSPROXY, BY_UPSTREAM = "192.0.2.1", "192.0.2.2"
 WRITES: Final = 15
-"""Of somebody else while we install: fewer than our pauses outlast."""
+"""Writes of another client during the install: fewer than our retries."""
 CUSTOM: Final = "/etc/coredns/custom"
 
 COREFILE: Final = """.:53 {
@@ -59,7 +59,7 @@ import {CUSTOM}/*.server
 
 @dataclass(frozen=True)
 class Scene:
-    """A cluster, dnsproxy, and the servers that CoreDNS asks without it."""
+    """A cluster, dnsproxy, and the original upstreams of CoreDNS."""
 
     cluster: LivingCluster
     dnsproxy: Serving
@@ -114,7 +114,7 @@ def k3s() -> list[Manifest]:
 
 
 def bare(config_map: dict[str, Any] | None) -> dict[str, Any] | None:
-    """What a person has put into a ConfigMap, without what the API server counts."""
+    """A person's content of a ConfigMap, without the API server's counters."""
     if config_map is None:
         return None
     metadata = config_map["metadata"]
@@ -166,7 +166,7 @@ def test_a_cluster_is_installed_loaded_and_left_as_it_was_with_the_printed_right
 
 
 def node_cache() -> list[Manifest]:
-    """A cluster in which a node-cache is asked, which takes stub domains."""
+    """A cluster with a node-cache in front, which supports stub domains."""
     objects = manifests("gke")
     pick(objects, "ConfigMap", "kube-dns")["data"] = {"stubDomains": STUBS, "other": "theirs"}
     return objects
@@ -181,7 +181,7 @@ def test_stub_domains_are_added_beside_those_of_others_and_go_again(scene: Scene
     cluster.create_own_service()
 
     def render(data: Data) -> dict[str, str]:
-        # As node-cache does: kubernetes/dns, cmd/node-cache/app/configmap.go.
+        # Like node-cache: kubernetes/dns, cmd/node-cache/app/configmap.go.
         text = COREFILE
         for zone, servers in json.loads(data["kube-dns"]["stubDomains"]).items():
             forward = f"forward . {' '.join(servers)} {{\n force_tcp\n }}"
@@ -302,7 +302,7 @@ def test_two_who_install_at_once_come_to_one_stanza_and_two_who_uninstall_to_non
 
 
 def test_foreign_writes_between_our_read_and_our_write_are_kept(scene: Scene) -> None:
-    """A writer that is busy for a while: each of its edits is there at the end, and so is the stanza."""
+    """A writer that is busy for a while: at the end all its edits are there, and so is the stanza."""
     cluster = scene.cluster
     cluster.create(kubeadm())
     cluster.create_own_service()
@@ -342,7 +342,7 @@ def test_an_owner_that_renders_its_own_again_wins_is_named_and_no_lookup_fails(s
 
 @contextmanager
 def rendering_again(cluster: LivingCluster, *, every: float) -> Iterator[None]:
-    """Somebody who writes the stock Corefile again and again."""
+    """Another writer that writes the stock Corefile again and again."""
     done = threading.Event()
 
     def render() -> None:
@@ -361,7 +361,7 @@ def rendering_again(cluster: LivingCluster, *, every: float) -> Iterator[None]:
 
 @contextmanager
 def lookups(coredns: CoreDns) -> Iterator[list[str]]:
-    """Lookups without a pause; those that fail."""
+    """Continuous lookups. Returns the failed ones."""
     done = threading.Event()
     failed: list[str] = []
 
@@ -395,7 +395,7 @@ def half_mark(cluster: LivingCluster) -> None:
 
 
 def whole(_: LivingCluster) -> None:
-    """Nothing is gone."""
+    """No content is lost."""
 
 
 @pytest.mark.parametrize(
@@ -404,7 +404,7 @@ def whole(_: LivingCluster) -> None:
 def test_what_is_left_of_an_install_goes_whatever_half_is_gone(
     damage: Any, left: Mapping[str, str] | None, scene: Scene
 ) -> None:
-    """And of two methods at once."""
+    """The same with two methods at once."""
     cluster = scene.cluster
     cluster.create(k3s())
     cluster.create_own_service()
@@ -428,7 +428,7 @@ def test_what_is_left_of_an_install_goes_whatever_half_is_gone(
 
 
 def test_killed_again_and_again_the_clusters_dns_answers_and_the_next_run_finishes_it(scene: Scene) -> None:
-    """SIGKILL at moments that differ, from the start of Python to the proof."""
+    """SIGKILL at different moments, from the start of Python to the proof."""
     cluster = scene.cluster
     cluster.create(kubeadm())
     cluster.create_own_service()

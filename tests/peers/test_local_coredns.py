@@ -1,4 +1,4 @@
-"""The real CoreDNS, as one of this computer that tries a change before it goes out."""
+"""The real CoreDNS on this computer, which tests a change before it is written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.peer("coredns")
 
 @pytest.fixture(autouse=True)
 def on_the_path(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """The CoreDNS that `make peers` built; or a program that a test writes."""
+    """The CoreDNS that `make peers` built, or a program that a test writes."""
     script = getattr(request, "param", None)
     folder = Path(program("coredns")).parent
     if script is not None:
@@ -105,7 +105,7 @@ async def test_every_change_of_the_corpus_passes(name: str, method: Method) -> N
 
 
 def with_version(planned: Planned, version: tuple[int, ...] | None) -> Planned:
-    """The same in a cluster whose CoreDNS is of another version, with a change that no CoreDNS takes."""
+    """In a cluster with another version of CoreDNS, and with a change that no CoreDNS accepts."""
     server = planned.found.server
     assert server is not None
     found: Found = replace(planned.found, server=replace(server, version=version))

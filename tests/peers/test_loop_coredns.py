@@ -1,4 +1,4 @@
-"""The accident of `dnsPolicy: ClusterFirst` with a real CoreDNS: our upstream is the server that asks us."""
+"""The misconfiguration `dnsPolicy: ClusterFirst` with a real CoreDNS: our upstream is the server that asks us."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def ask(front: CoreDns, name: str) -> tuple[int, list[str]]:
 
 
 def lead_back(world: Running, front: CoreDns, *others: Endpoint) -> Endpoint:
-    """Have the server ask the CoreDNS that asks it."""
+    """Make the server's upstream the CoreDNS that asks it."""
     looping = Endpoint("127.0.0.1", front.port)
     world.server.replace_upstreams(replace(WATCHFUL, upstreams=(looping, *others)))
     return looping
@@ -56,7 +56,7 @@ async def test_a_loop_through_coredns_is_found_and_the_other_upstream_answers(tm
 
 @every_transport
 async def test_a_loop_that_is_not_found_ends_and_does_not_grow(tmp_path: Path, option: str) -> None:
-    """Before the first probe is out, and where loops are not looked for: a query that comes round waits for itself."""
+    """Before the first probe, and without loop detection: a looping query waits for itself."""
     async with running() as world:
         with running_coredns(tmp_path, COREFILE.format(server=world.endpoint, option=option)) as front:
             world.server.replace_upstreams(replace(TRUSTING, upstreams=(Endpoint("127.0.0.1", front.port),)))

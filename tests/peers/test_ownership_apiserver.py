@@ -1,4 +1,4 @@
-"""Marks, Services and ownership with a real kube-apiserver as the cluster and a real NSD as public DNS."""
+"""Annotations, Services and ownership with a real kube-apiserver as the cluster and a real NSD as public DNS."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ QUICK: Final = OwnershipPace(gap=0.01, every=1, confirm=0.1, doubted=0.1)
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """Of the module's own: what is answered depends on all that the cluster has."""
+    """A cluster for this module: the answers depend on all its objects."""
     with running_apiserver(tmp_path_factory.mktemp("owned")) as server:
         yield server
 
@@ -59,7 +59,7 @@ def _emptied(cluster: ApiServer) -> Iterator[None]:
 
 
 def put(server: ApiServer, name: str, *hosts: str, point: dict[str, str]) -> None:
-    """An Ingress, and what its controller writes into its status."""
+    """Create an Ingress, with a status like its controller's."""
     server.create_ingress(name, list(hosts))
     set_status(server, f"{collection_path('default')}/{name}", point)
 
@@ -94,7 +94,7 @@ async def served(server: ApiServer, public_dns: int, mode: Mode) -> AsyncIterato
 
 
 async def until(bound: Bound, path: str, text: str) -> str:
-    """Wait until a page says so; each round waits for its answer."""
+    """Wait until a page has the text; each round waits for its response."""
     with trio.fail_after(30):
         while True:
             page = (await get(bound.admin, path))[1]

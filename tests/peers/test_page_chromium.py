@@ -1,4 +1,4 @@
-"""The status pages in a real browser: what a person sees, types and hears, and what the browser has to complain of."""
+"""The status pages in a real browser: what a person sees, types and hears, and the browser's errors."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ PAGES = (
     "why?name=x.localhost",
 )
 PATIENCE = 30_000
-"""Milliseconds; more than anything here takes on a busy machine."""
+"""Milliseconds; longer than any action takes on a busy machine."""
 POINTS = re.compile(r"\d+\.\d,\d+\.\d")
 LABEL = re.compile("^Replies a second, the last five minutes; now ")
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    # No sandbox: tests may run as root in a container, where there is none to be had.
+    # Without the sandbox: tests may run as root in a container, where it is not available.
     options: dict[str, Any] = {"executable_path": program("chromium"), "args": ["--no-sandbox"]}
     with sync_playwright() as playwright, contextlib.closing(playwright.chromium.launch(**options)) as started:
         yield started
@@ -64,7 +64,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
 
 @contextmanager
 def opened(browser: Browser, base: str, path: str = "", **options: Any) -> Iterator[Page]:
-    """A page, which may neither complain nor ask anybody else."""
+    """A page, which may neither log errors nor send requests to other hosts."""
     complaints: list[str] = []
     asked: list[str] = []
     with contextlib.closing(browser.new_context(**options)) as context:
@@ -84,14 +84,14 @@ def base_of(server: Serving) -> str:
 
 
 def ask(server: Serving, *names: str) -> None:
-    """Send queries; whoever looks at the page need not wait for the replies."""
+    """Send queries without waiting for the replies."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         for name in names:
             client.sendto(messages.query(name), ("127.0.0.1", server.port))
 
 
 def complaints_of(page: Page, **options: Any) -> list[str]:
-    """What axe finds wrong, for people who hear the page, do without a mouse, or see little of it."""
+    """The accessibility problems that axe finds, for screen readers, keyboard use and low vision."""
     rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"], **options}
     found = Axe().run(page, options={"resultTypes": ["violations"], **rules})
     return [f"{one['id']}: {[node['html'] for node in one['nodes']]}" for one in found.response["violations"]]
@@ -131,7 +131,7 @@ def test_the_keyboard_alone_reaches_every_page_and_name(browser: Browser, server
 
 
 def tab_to(page: Page, wanted: Any, *, most: int = 25) -> None:
-    """Press Tab until it has the focus, which must be seen wherever it is."""
+    """Press Tab until the element has the focus, which must be visible at each step."""
     for _ in range(most):
         if wanted.evaluate("one => one === document.activeElement"):
             return
@@ -276,7 +276,7 @@ def test_the_relays_page_is_of_the_same_kind(browser: Browser, tmp_path: Path) -
         with opened(browser, f"http://127.0.0.1:{admin}") as page:
             expect(page.locator("figure svg polyline").first).to_be_attached()
             for _ in range(3):
-                # It is reset as soon as the relay has found no backend.
+                # The connection is reset as soon as the relay has found no backend.
                 with contextlib.suppress(ConnectionError), socket.create_connection(("127.0.0.1", port)) as client:
                     client.sendall(b"x")
             expect(page.locator("[data-live=route-0]")).to_contain_text("connection-refused", timeout=PATIENCE)

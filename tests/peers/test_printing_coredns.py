@@ -1,4 +1,4 @@
-"""What is printed for each owner, made into a Corefile as the owner makes it, in the hands of a real CoreDNS."""
+"""The printed text for each owner, turned into a Corefile in the owner's way, in a real CoreDNS."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_owners_corefile_is_loaded_and_answers(name: str, cluster: Cluster, 
     server = found.asked_by_pods
     assert server is not None
     assert server.corefile is not None
-    # The operator of OpenShift takes zones alone, and no resolv.conf behind us.
+    # The operator of OpenShift accepts only zones, and no second upstream such as resolv.conf.
     printed = print_for(found, choose_method(found, Method.PRINT), ZONE if name == "openshift" else WANTED)
     text = RENDERERS[name](printed, server.corefile.text)
     assert_answers(cluster, tmp_path, {server.corefile.path: text}, server.corefile.path)
@@ -64,7 +64,7 @@ def test_the_printed_key_is_loaded_through_its_import_and_answers(name: str, clu
 
 
 def assert_answers(cluster: Cluster, folder: Path, files: dict[str, str], conf: str) -> None:
-    """A name of the table by us, another by the upstream, the cluster's own by CoreDNS, with us and without."""
+    """Names of the table resolve by dnsproxy, others by the upstream, the cluster's by CoreDNS; also without us."""
     pod = make_pod(folder, cluster.api, nameserver=NODE_ADDRESS)
     pod.write(files)
     port = root_port(find_root_block(parse_corefile(files[conf])))

@@ -1,4 +1,4 @@
-"""Publishers on a real kube-apiserver, with just the rights that we ask for."""
+"""Publishers on a real kube-apiserver, with only the documented rights."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ numbers = itertools.count()
 
 @pytest.fixture
 def make(server: ApiServer, tmp_path: Path) -> Make:
-    """Makes a namespace with an account that has these rights."""
+    """Creates a namespace with an account that has these rights."""
     return lambda rights: Place(server, tmp_path, f"edge-{next(numbers)}", rights)
 
 
@@ -77,7 +77,7 @@ def test_names_come_change_and_go(make: Make, kind: Kind) -> None:
 
 
 def test_the_same_table_is_written_once(make: Make, kind: Kind) -> None:
-    """Two runs, two writers: external-dns publishes anew with each generation."""
+    """Two runs, two writers: external-dns publishes again with each generation."""
     place = make(RIGHTS[kind])
     place.has(*TABLE)
     for _ in range(2):
@@ -214,7 +214,7 @@ def keep(place: Place, *arguments: str) -> tuple[int, str, str]:
 
 
 def mount(place: Place, folder: Path) -> Path:
-    """As the kubelet mounts them, near enough."""
+    """Approximately as the kubelet mounts them."""
     folder.mkdir()
     for one in stored(place).values():
         for key, value in (one.get("binaryData") or {}).items():
@@ -241,7 +241,7 @@ def test_a_config_map_carries_the_table_to_a_hosts_file(make: Make, tmp_path: Pa
 
 
 def test_a_table_that_is_too_large_for_one_config_map_takes_several(make: Make, tmp_path: Path) -> None:
-    """Names without order compress badly: 1 MiB of them is more than an API server takes in one object."""
+    """Names in random order compress badly: 1 MiB of them exceeds the API server's limit for one object."""
     place = make(MAP_RIGHTS)
     draw = random.Random(1)  # noqa: S311  # no secret
     many = [f"{draw.getrandbits(128):032x}.example.org 192.0.2.1" for _ in range(80_000)]

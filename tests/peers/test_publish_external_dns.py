@@ -1,4 +1,4 @@
-"""The whole road: our table, the objects that we publish, a real external-dns, a real name server, an answer."""
+"""The whole path: our table, the published objects, a real external-dns, a real name server, an answer."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_what_we_publish_becomes_an_answer_changes_and_goes(
 
 
 def test_to_switch_the_output_keeps_the_records(server: ApiServer, bind: Bind, tmp_path: Path) -> None:
-    """Both kinds for a moment, both read: the record is never gone."""
+    """Both kinds exist for a moment, and external-dns reads both: the record never disappears."""
     place = Place(server, tmp_path, "dns-switched", (*ENDPOINT_RIGHTS, *SERVICE_RIGHTS))
     place.has("app.example.org 192.0.2.10")
     both = ["crd", "service"]

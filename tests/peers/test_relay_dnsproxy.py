@@ -1,4 +1,4 @@
-"""The relay's resolver and the real dnsproxy: the relay must not learn its backend's address from there unawares."""
+"""The relay's resolver with the real dnsproxy: the relay must not use it unnoticed for its backend's address."""
 
 from __future__ import annotations
 

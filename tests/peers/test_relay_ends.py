@@ -1,4 +1,4 @@
-"""The real proxy command at the ends that a test inside the process can't reach: signals, limits, memory, faults."""
+"""The real proxy command in cases that need a process: signals, limits, memory, faults."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Running:
         return await self.connect(), await self.accept()
 
     def events(self) -> list[Any]:
-        """What the log says; a line that is being written is left out."""
+        """The complete lines of the log, without a line that is being written."""
         lines = self.log.read_text().split("\n")[:-1]
         return [json.loads(line) for line in lines if line.startswith("{")]
 
@@ -65,7 +65,7 @@ class Running:
         return sum(row["event"] == event for row in self.events())
 
     def resident(self) -> int:
-        """Octets of memory."""
+        """Resident memory in octets."""
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGESIZE")
 
@@ -171,7 +171,7 @@ async def test_a_hundred_slow_readers_cost_a_bounded_memory_each(tmp_path: Path)
         async def fill(number: int) -> None:
             backend = pairs[number][1]
             while True:
-                # When the kernel's buffers and ours are full, two seconds of silence show it.
+                # Once the kernel's buffers and ours are full, the stream pauses for two seconds.
                 with trio.move_on_after(2) as stuck:
                     sent[number] += await backend.send(BLOCK)
                 if stuck.cancelled_caught:
@@ -182,7 +182,7 @@ async def test_a_hundred_slow_readers_cost_a_bounded_memory_each(tmp_path: Path)
                 nursery.start_soon(fill, number)
         after = await trio.to_thread.run_sync(relay.resident)
         assert after - before < count * most_each
-        # What they were sent is all there, for one of them read to its end.
+        # All data that they were sent has arrived; one of them is read to its end.
         client, backend = pairs[count // 2]
         backend.shutdown(socket.SHUT_WR)
         octets, end = await read_to_end(client)
@@ -226,7 +226,7 @@ async def test_probes_leave_the_log_and_the_descriptors_as_they_were(tmp_path: P
     ],
 )
 async def test_a_fault_in_accept_delays_new_clients_and_nobody_else(tmp_path: Path, fault: str) -> None:
-    # -D: the relay is our child, and strace is not; ending strace would leave the relay behind.
+    # -D: the relay is our child, and strace is not; killing strace would leave the relay running.
     wrapper = [program("strace"), "-D", "-f", "-q", "-o", os.devnull, "-e", "trace=accept4", "-e", f"inject={fault}"]
     async with running(tmp_path, wrapper=wrapper) as relay:
         client, backend = await relay.pair()
@@ -252,7 +252,7 @@ async def test_no_descriptor_for_a_backend_costs_that_client_alone(tmp_path: Pat
         try:
             with client, backend:
                 await until(lambda: "TracerPid:\t0" not in Path(f"/proc/{relay.process.pid}/status").read_text())
-                # The reset may come before connect has returned.
+                # The reset may arrive before connect returns.
                 with suppress(ConnectionResetError), await relay.connect() as ended:
                     assert await read_to_end(ended) == (b"", "reset")
                 await client.send(b"still here")

@@ -48,7 +48,7 @@ def connect(host: str, port: int, *, source: str) -> socket.socket:
 
 
 def told(client: socket.socket) -> Any:
-    """What the receiver says of the header, which it does before the client has spoken."""
+    """The receiver's report of the header, which it sends before the client's first bytes."""
     with client.makefile("rb") as lines:
         return json.loads(lines.readline())
 
@@ -85,14 +85,14 @@ def test_the_receiver_reads_who_connected_to_where_before_anybody_has_spoken(
 def test_the_receiver_knows_a_readiness_probe_for_the_proxys_own(
     tmp_path: Path, arguments: list[str], version: int, checksum: str
 ) -> None:
-    # What the relay sends cannot be asked for from outside, so the same octets are sent from here.
+    # The relay never sends this header on request, so the test sends the same octets.
     protocol = ProxyProtocol(arguments[1])
     with receiver(tmp_path) as port, connect("127.0.0.1", port, source="127.0.0.1") as client:
         client.sendall(formatter(protocol, checksum=checksum == "right")(LOCAL))
         answer = told(client)
     assert answer["Error"] == ""
     assert answer["Version"] == version
-    # Version 1 has no LOCAL; go-proxyproto takes UNKNOWN for it.
+    # Version 1 has no LOCAL; go-proxyproto maps it to UNKNOWN.
     assert answer["Local"] is True
     assert (answer["Source"], answer["Destination"]) == ("", "")
     with receiver(tmp_path) as port, relay_to(f"127.0.0.1:{port}", tmp_path, *arguments) as relayed:

@@ -1,4 +1,4 @@
-"""A real haproxy with accept-proxy reads our header, and hands the client's address on to its own judge."""
+"""A real haproxy with accept-proxy reads our header, and passes the client's address on to its backend."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ frontend judge
 
 @contextmanager
 def haproxy_expecting_proxy(folder: Path) -> Iterator[int]:
-    """Run haproxy on a free port of 127.0.0.1 and ::1, which answers with the addresses that it read."""
+    """Run haproxy on a free port of 127.0.0.1 and ::1; it answers with the addresses from the header."""
     folder.mkdir()
     (port,) = free_ports(1)
     configuration = folder / "haproxy.cfg"
@@ -67,7 +67,7 @@ def test_without_the_header_haproxy_refuses(haproxy: int) -> None:
 PROTOCOLS = [
     pytest.param(["--proxy-protocol", "v1"], id="v1"),
     pytest.param(["--proxy-protocol", "v2"], id="v2"),
-    # haproxy checks the checksum, and ends the connection where it is wrong.
+    # haproxy verifies the checksum, and closes the connection if it is wrong.
     pytest.param(["--proxy-protocol", "v2", "--crc32c"], id="v2 with a checksum"),
 ]
 

@@ -1,4 +1,4 @@
-"""A real nginx reads our header, and its log is the judge."""
+"""A real nginx reads our header; the tests check its log."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_requests_on_one_connection_carry_one_header(nginx: Nginx, tmp_path: Pat
         result = curl(
             *[f"http://{relayed.listen}/{number}" for number in range(20)], "--write-out", "%{num_connects}\n"
         )
-    # curl says 1 for the request that opened the connection, and 0 for those that used it again.
+    # curl prints 1 for the request that opened the connection, and 0 for requests that reused it.
     assert sorted(re.findall(r"^\d$", result.stdout, re.MULTILINE)) == ["0"] * 19 + ["1"]
     assert [entry["status"] for entry in nginx.wait_for(20)] == ["200"] * 20
     assert "broken header" not in nginx.error_log.read_text()
@@ -95,7 +95,7 @@ def test_a_large_upload_arrives_whole(nginx: Nginx, tmp_path: Path) -> None:
 def test_a_readiness_probe_is_no_broken_header(nginx: Nginx, tmp_path: Path, arguments: list[str]) -> None:
     with relay_to(f"127.0.0.1:{nginx.port}", tmp_path, *arguments) as relayed:
         assert curl("--write-out", "%{http_code}", f"http://{relayed.admin}/readyz").stdout == "ready\n200"
-        # A request that came after the probe has been answered, so nginx has seen the probe.
+        # nginx has answered a request after the probe, so it has seen the probe.
         assert curl(f"http://{relayed.listen}/").returncode == 0
     assert "broken header" not in nginx.error_log.read_text()
 
@@ -112,7 +112,7 @@ def test_each_route_has_its_own_protocol(nginx: Nginx, tmp_path: Path) -> None:
         for port in (first, second):
             assert curl(f"http://127.0.0.1:{port}/").stdout.splitlines() == [BODY, "127.0.0.1"]
         assert curl(f"http://127.0.0.1:{plain}/").returncode != 0
-        # curl can write version 1 itself: without a header of ours, its own is the first.
+        # curl can send version 1 itself: without our header, its own is the first.
         assert curl("--haproxy-protocol", f"http://127.0.0.1:{plain}/").stdout.splitlines() == [BODY, "127.0.0.1"]
         page = curl(f"http://{relayed.admin}/").stdout
     assert all(f"<td>{protocol}</td>" in page for protocol in ("v1", "v2", "none"))

@@ -1,7 +1,7 @@
-"""The whole road on real parts: Ingresses in a real API server, a real CoreDNS with our stanza, relay, a real nginx.
+"""The whole path on real programs: Ingresses in a real API server, a real CoreDNS with our stanza, relay, nginx.
 
-The pod of the scene is curl in a mount namespace whose resolv.conf names that CoreDNS: its C library resolves, nobody
-tells it an address.
+The pod of the scene is curl in a mount namespace whose resolv.conf names that CoreDNS: its C library resolves every
+name.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ __all__ = ["apiserver"]
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "coredns", "nginx", "curl", "dig")
 
 CLUSTER_DNS = "127.0.0.53"
-"""Where CoreDNS listens on port 53, the only port that resolv.conf can name."""
+"""CoreDNS listens here on port 53, because resolv.conf cannot name another port."""
 RELAY = "127.0.0.21"
 POD = "127.0.0.31"
 OUTSIDE, OUTSIDE_ADDRESS = "www.example.net", "192.0.2.80"
 PUBLIC_APP_ADDRESS = "192.0.2.10"
-"""What the public DNS says of every name in example.org: the load balancer."""
+"""The public DNS's answer for every name in example.org: the load balancer."""
 
-# kubeadm's Corefile; the addresses to listen on and the way to the API server are this scene's.
+# kubeadm's Corefile, except for its listen addresses and the API server's address.
 COREFILE = """.:53 {{
     bind {address}
     errors
@@ -89,12 +89,12 @@ example.org {{
 @pytest.fixture(autouse=True)
 def root() -> None:
     if os.geteuid() != 0:
-        refuse("the scene needs root: CoreDNS on port 53, and a resolv.conf of its own for curl")
+        refuse("the scene needs root: CoreDNS on port 53, and a separate resolv.conf for curl")
 
 
 @dataclass(frozen=True)
 class Scene:
-    """The parts, running."""
+    """The running parts."""
 
     api: ApiServer
     coredns: CoreDns
@@ -110,7 +110,7 @@ class Scene:
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
 
     def curl(self, host: str) -> subprocess.CompletedProcess[str]:
-        """Fetch a page as a pod would: by name, through its own resolver."""
+        """Fetch a page like a pod: by name, through its own resolver."""
         inner = f'mount --bind {self.resolv_conf} /etc/resolv.conf && exec "$@"'
         fetch = [program("curl"), "-sS", "--max-time", "8", "--interface", POD, "-w", "\n%{http_code}"]
         command = ["unshare", "-m", "sh", "-c", inner, "sh", *fetch, f"http://{host}:{self.url_port}/"]
@@ -126,7 +126,7 @@ def eventually(condition: Callable[[], object], *, seconds: float = 20.0) -> Non
 
 @contextmanager
 def started(*command: str, said: str) -> Iterator[subprocess.Popen[str]]:
-    """One of our programs, from the moment that its log has said an event to its end by its own handle."""
+    """One of our programs, from a log event to its end by handle."""
     process = subprocess.Popen([sys.executable, "-m", *command], stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
@@ -185,7 +185,7 @@ def scene(apiserver: ApiServer, tmp_path: Path) -> Iterator[Scene]:
 
 
 def test_an_ingress_is_resolved_and_fetched_and_the_backend_knows_the_client(scene: Scene) -> None:
-    # Without our table, the name leads to the load balancer, and the ingress refuses what comes without a header.
+    # Without our table, the name resolves to the load balancer, and the ingress refuses clients without a header.
     assert scene.dig("early.example.org") == [PUBLIC_APP_ADDRESS]
     refused = [program("curl"), "-sS", "--max-time", "5", f"http://127.0.0.1:{scene.nginx.port}/"]
     assert subprocess.run(refused, capture_output=True, check=False).returncode != 0
@@ -201,7 +201,7 @@ def test_an_ingress_is_resolved_and_fetched_and_the_backend_knows_the_client(sce
         assert fetched.stdout.endswith("\n200"), fetched.stderr
     eventually(lambda: scene.nginx.clients().count(POD) == 2)
 
-    # Names that are created and deleted while it runs; a name nobody has asked for yet is in no cache.
+    # Names that are created and deleted at run time; a name that was never queried is in no cache.
     scene.api.create_ingress("second", ["second.example.org"])
     eventually(lambda: scene.dig("second.example.org") == [RELAY])
     scene.api.delete_ingress("second")
@@ -213,7 +213,7 @@ def test_the_cluster_keeps_its_dns_when_dnsproxy_is_killed(scene: Scene) -> None
     eventually(lambda: scene.dig("app.example.org") == [RELAY])
     scene.dnsproxy.kill()
     scene.dnsproxy.wait()
-    # Nobody has asked for these yet, so no cache can answer them.
+    # These were never queried, so no cache can answer them.
     assert scene.dig(OUTSIDE) == [OUTSIDE_ADDRESS]
     assert scene.dig("later.example.org") == [PUBLIC_APP_ADDRESS]
     assert scene.dig("kubernetes.default.svc.cluster.local") != []

@@ -1,4 +1,4 @@
-"""Backends that are Services, against a real kube-apiserver; the test plays the pods, and the controller of slices."""
+"""Backends that are Services, against a real kube-apiserver; the test acts as the pods and the slice controller."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ numbers = itertools.count()
 
 
 class Cluster:
-    """One namespace of the API server with a Service `ingress` of the ports http and https."""
+    """A namespace of the API server with a Service `ingress` that has the ports http and https."""
 
     def __init__(self, server: ApiServer) -> None:
         self.server = server
@@ -64,7 +64,7 @@ class Cluster:
         self.server.request("DELETE", f"{self.services}/ingress")
 
     def put_slice(self, name: str, port: int, *endpoints: tuple[str, dict[str, bool]], family: str = "IPv4") -> None:
-        """Create or replace one slice, whose pods all have the port that is called https."""
+        """Create or replace one slice, whose pods have the same port named https."""
         labels = {"kubernetes.io/service-name": "ingress"}
         manifest = {
             "metadata": {"name": name, "labels": labels},
@@ -193,7 +193,7 @@ async def test_a_cluster_that_nobody_described_is_a_start_error(cluster: Cluster
 
 
 class Pod:
-    """An echo server on an address that the API server takes for a pod's, which it does of no loopback address."""
+    """An echo server on an address that the API server accepts for a pod; it rejects loopback addresses."""
 
     def __init__(self, address: str) -> None:
         self.sock = trio.socket.socket()
@@ -223,7 +223,7 @@ class Pod:
 @pytest.fixture
 def own_address() -> str:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        # No packet leaves: connecting a datagram socket only chooses a route.
+        # Sends no packet: connecting a datagram socket only selects a route.
         try:
             probe.connect(("192.0.2.1", 9))
         except OSError:
@@ -282,7 +282,7 @@ async def test_a_rolling_ingress_loses_no_connection(cluster: Cluster, own_addre
             accepted = pods[old].accepted
             await asked_more()
             assert pods[old].accepted <= accepted + 3, "no new connection, but for those that were under way"
-        # What a pod that leaves has already, it keeps until it is gone.
+        # A terminating pod keeps its connections until it ends.
         for stream in long_lived:
             await stream.send_all(b"still")
             assert await stream.receive_some(100) == b"still"

@@ -1,8 +1,8 @@
-"""The end of a server, and what comes before and after it, behind a real CoreDNS with the installed stanza.
+"""The end and the restart of a server, behind a real CoreDNS with the installed stanza.
 
-The contract (O12, I6): while our processes end, crash, hang and come back, every question gets an answer, no later than
-CoreDNS's patience with one server. Names outside the table are none the wiser; names inside get our answer, or, where
-nobody of us is there, that of the resolver that stood there before us.
+The contract (O12, I6): while our processes end, crash, hang and return, every question gets an answer within CoreDNS's
+timeout for one server. Names outside the table are not affected; names of the table get our answer or, if no dnsproxy
+runs, that of the original resolver.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from tests.peers.steady import TABLE_SUFFIX, Tally, answered_at_once_with, answe
 pytestmark = pytest.mark.peer("coredns")
 
 FIRST, SECOND, THIRD = "192.0.2.81", "192.0.2.82", "192.0.2.83"
-"""What our processes answer, one each, so that we know which of them it was."""
+"""The answers of our processes, one each, so that a reply identifies its process."""
 PUBLIC = "198.51.100.7"
-"""What the resolver behind everything answers for every name."""
+"""The original resolver's answer for every name."""
 
 SHORT_LAME_DUCK = {"DNSPROXY_LAMEDUCK": "2"}
-"""Longer than CoreDNS takes to ask again, and short enough for a test."""
+"""Longer than CoreDNS's retry interval, and short enough for a test."""
 
 Entered = TypeVar("Entered")
 
 
 @dataclass
 class Scene:
-    """A CoreDNS whose stanza names some ports of ours, and the resolver behind it."""
+    """A CoreDNS whose stanza names some ports of ours, and the original resolver after them."""
 
     front: CoreDns
     ports: tuple[int, ...]
@@ -47,20 +47,20 @@ class Scene:
     stack: ExitStack
 
     async def start(self, address: str, *, port: int) -> Serving:
-        """One of us, ready; it ends with the scene."""
+        """A ready dnsproxy; it ends with the scene."""
         table = ("--host", f"*.{TABLE_SUFFIX}={address}")
         upstream = ("--upstream", f"127.0.0.1:{self.upstream.port}")
         started = serving(self.folder, *table, *upstream, port=port, environment=SHORT_LAME_DUCK)
         return await self._enter(started)
 
     async def _enter(self, block: AbstractContextManager[Entered]) -> Entered:
-        # In a thread, as it waits: the questions go out in time all the same.
+        # In a thread, because it waits: the questions must be sent on time.
         return await trio.to_thread.run_sync(self.stack.enter_context, block)
 
 
 @asynccontextmanager
 async def scene(folder: Path, *, ports: int = 1) -> AsyncIterator[Scene]:
-    """CoreDNS and the resolver behind it; none of us runs yet."""
+    """CoreDNS and the original resolver; no dnsproxy runs yet."""
     with ExitStack() as stack:
         upstream = stack.enter_context(running_coredns(folder, answering(PUBLIC)))
         ours = tuple(free_port() for _ in range(ports))
@@ -71,7 +71,7 @@ async def scene(folder: Path, *, ports: int = 1) -> AsyncIterator[Scene]:
 
 
 def check(tally: Tally, *, answers: set[str]) -> None:
-    """Nothing lost, nothing late, nothing wrong; `answers` are the right ones for names of the table."""
+    """Nothing lost, nothing late, nothing wrong; `answers` are the correct ones for names of the table."""
     print(tally)  # noqa: T201  # the count of failures, to be seen with -rP
     assert set(tally.said(in_table=True)) == answers
     assert set(tally.said(in_table=False)) == {PUBLIC}
@@ -91,7 +91,7 @@ async def test_sigterm_under_load_costs_no_answer_and_ends_with_0(tmp_path: Path
 
 
 async def test_a_rolling_restart_costs_no_answer_of_the_table(tmp_path: Path) -> None:
-    """The next one is up before the last one goes, so that the resolver behind us is never asked for our names."""
+    """The new process is ready before the old one ends, so that the original resolver is never asked for our names."""
     async with scene(tmp_path, ports=2) as road:
         first = await road.start(FIRST, port=road.ports[0])
         async with asking(road.front.port) as tally:
@@ -127,7 +127,7 @@ async def test_a_server_that_hangs_costs_no_answer_and_is_asked_again_when_it_go
             await tally.wait_for(50, answered_at_once_with(PUBLIC))
             ours.resume()
             await tally.wait_for(50, answered_at_once_with(FIRST))
-            # What it found in its queue when it went on was too late for anybody, and did no harm.
+            # The replies to its queued queries came too late, and did no harm.
             assert ours.process.poll() is None
         check(tally, answers={FIRST, PUBLIC})
 

@@ -1,4 +1,4 @@
-"""A snapshot of a real cluster: a restart without its API server answers at once and says how old its names are."""
+"""A snapshot of a real cluster: after a restart without an API server, dnsproxy answers at once and reports the age."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def stanzas(cluster: LivingCluster) -> int:
 
 
 def render_again(cluster: LivingCluster) -> None:
-    """The owner writes its own once."""
+    """The owner writes its own content once."""
     cluster.patch("coredns", {"data": {"Corefile": COREFILE}}, manager="kubeadm")
 
 
@@ -55,7 +55,7 @@ def dns(scene: Scene) -> list[str]:
 
 
 def rights(scene: Scene, *arguments: str) -> Path:
-    """The kubeconfig of an account that may do what `--dry-run` prints, and nothing else."""
+    """The kubeconfig of an account with exactly the rights that `--dry-run` prints."""
     document = json.loads(scene.run("install", "--dry-run", "--output", "json", *arguments).stdout)
     return scene.cluster.kubeconfig([*document["rbac"], *document["rbac_watch"]])[0]
 
@@ -100,7 +100,7 @@ def test_an_owner_that_renders_every_second_costs_no_lookup_and_the_stanza_stand
     with scene.coredns() as coredns, watching(cluster, tmp_path, *dns(scene)) as watcher:
         watcher.wait_ready()
         with lookups(coredns) as failed, rendering_again(cluster, every=1.0):
-            # It gives up writing at once, and says so.
+            # It stops writing at once, and logs the reason.
             watcher.wait(lambda: bool(watcher.lines("undone")))
         assert failed == []
         watcher.wait(lambda: stanzas(cluster) == 1)
@@ -121,7 +121,7 @@ def test_the_stanza_follows_a_service_that_was_made_anew(scene: Scene, tmp_path:
         service = cluster.server.request("GET", f"{services}/dnsproxy")
         cluster.server.request("DELETE", f"{services}/dnsproxy")
         watcher.wait(lambda: bool(watcher.lines("refused")))
-        # Nobody answers there, and CoreDNS asks its second choice: better than nothing installed.
+        # No server answers there, and CoreDNS asks the second upstream: better than an uninstalled stanza.
         assert stanzas(cluster) == 1
         spec = {"selector": service["spec"]["selector"], "ports": service["spec"]["ports"]}
         made = cluster.server.request("POST", services, {"metadata": {"name": "dnsproxy"}, "spec": spec})
@@ -144,7 +144,7 @@ def test_two_watchers_at_once_end_quiet_with_one_stanza(scene: Scene, tmp_path: 
         for _ in range(2):
             render_again(cluster)
             both[0].wait(lambda: stanzas(cluster) == 1)
-        # Both look once more because the workload changed, and neither writes.
+        # Both check once more because the workload changed, and neither writes.
         for watcher in both:
             wait_for_a_look(watcher, cluster)
         version = cluster.config_map("coredns")
@@ -156,7 +156,7 @@ def test_two_watchers_at_once_end_quiet_with_one_stanza(scene: Scene, tmp_path: 
 
 
 def wait_for_a_look(watcher: Watching, cluster: LivingCluster) -> None:
-    """Change the DNS's Deployment, and wait until the watcher has looked and found all as it should be."""
+    """Change the DNS's Deployment, and wait until the watcher has checked it without findings."""
     path = f"/apis/apps/v1/namespaces/{cluster.namespace}/deployments/coredns"
     before = watcher.metrics()["dnsproxy_install_look_timestamp_seconds"]
     patch = {"metadata": {"annotations": {"touched": str(before)}}}
@@ -167,7 +167,7 @@ def wait_for_a_look(watcher: Watching, cluster: LivingCluster) -> None:
 
 @pytest.fixture
 def own_scene(tmp_path: Path) -> Iterator[Scene]:
-    """With an API server that may be ended."""
+    """A scene with a separate API server, which the test may end."""
     with (
         running_apiserver(tmp_path) as server,
         living_cluster(server, tmp_path) as cluster,

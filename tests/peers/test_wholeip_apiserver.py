@@ -1,6 +1,6 @@
-"""The agent as a program between a real API server and a real kernel, in a network of its own.
+"""The agent as a program between a real API server and a real kernel, in a separate network.
 
-Whatever is done to objects, table or agent: at the end the kernel has what the objects come to.
+Whatever happens to objects, table or agent: at the end the kernel has the rules for the objects.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def running(root: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wo
 
 @pytest.fixture
 def world(running: World) -> Iterator[World]:
-    """With an agent in step, and without a Service. The test is in that network."""
+    """With a synced agent, and without a Service. The test runs in that network."""
     with running.network.entered():
         try:
             running.start_agent()
@@ -91,7 +91,7 @@ def test_objects_are_followed_from_the_first_to_the_last(world: World) -> None:
     assert present.elements["ports_v4"] == {f"{LB2} . {one}": POD2 for one in ("6 . 80", "17 . 53", "132 . 36412")}
     world.put_slice("vm", (POD2, NOT_READY))
     world.until_in_step()
-    # Once there is no endpoint: the way in which others leave a Service behind.
+    # After its last endpoint is gone: some controllers leave such a Service behind.
     world.delete(f"{SERVICES}/vm")
     world.put_slice("vm", (POD2, READY))
     world.until_in_step()
@@ -136,7 +136,7 @@ def test_what_somebody_else_does_to_the_table_is_undone(world: World) -> None:
     for count, command in enumerate(MEDDLING, 1):
         nft(command)
         world.until(expected)
-        # The figure is raised a moment after the kernel has the table.
+        # The metric increases a moment after the kernel's table.
         deadline = time.monotonic() + PATIENCE
         while f"\nwholeip_drift_repaired_total {count}.0\n" not in world.ask("/metrics"):
             assert time.monotonic() < deadline, command
