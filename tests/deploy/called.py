@@ -1,4 +1,4 @@
-"""What the programs call of the API server, what none of them must, and `dnsproxy serve` as an account.
+"""The programs' calls to the API server, calls that all must be refused, and `dnsproxy serve` as an account.
 
 The law: a row is a call as `parse_call` reads it.
 """
@@ -147,7 +147,7 @@ def rows(text: str) -> list[str]:
 
 @contextmanager
 def serving(*arguments: str, kubeconfig: Path, folder: Path, until: str = "") -> Iterator[Path]:
-    """`dnsproxy serve` from when it is ready, or its log has a word, to the end of the block; gives the log."""
+    """`dnsproxy serve` from its readiness, or from a word in its log, to the end of the block. Returns the log."""
     dns, admin = free_ports(2)
     log = folder / "dnsproxy.log"
     command = [sys.executable, "-m", "dnsproxy", "serve", f"--listen=127.0.0.1:{dns}", f"--admin=127.0.0.1:{admin}"]

@@ -1,7 +1,7 @@
-"""Calls to an API server as somebody: with the token of a ServiceAccount, got as a kubelet gets it.
+"""Calls to an API server as a ServiceAccount, with a token requested as a kubelet requests it.
 
-The law: what is asked is asked for real (a list lists, a watch begins); only what would change something is asked as a
-dry run, which is authorised alike.
+The law: calls are real (a list lists, a watch begins); only a call that would change something is a dry run, which has
+the same authorisation.
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ class Call:
 
     @property
     def content(self) -> str | None:
-        """The body. That of a deletion has the last word on what the deletion is, whatever the query says."""
+        """The body. The API server takes a deletion's options from the body, whatever the query says."""
         if self.method == "GET":
             return None
         return json.dumps({"dryRun": ["All"]} if self.method == "DELETE" else {})
 
     @property
     def path(self) -> str:
-        """Lists and watches of one name select it by field: RBAC knows names only so."""
+        """Lists and watches of one name use a field selector, because RBAC recognises a name only there."""
         parts = [_GROUPS.get(self.resource, "/api/v1")]
         parts += ["namespaces", self.namespace] if self.namespace else []
         parts += [self.resource]
@@ -103,13 +103,13 @@ def parse_call(text: str) -> Call:
 
 @dataclass(frozen=True)
 class Caller:
-    """Somebody with a token."""
+    """A client with a token."""
 
     server: ApiServer
     token: str
 
     def verdict(self, call: Call) -> str:
-        """`allowed` or `forbidden`. What is allowed may still be wrong in itself, and is not asked for."""
+        """`allowed` or `forbidden`. An allowed call may still be invalid for other reasons, which do not count."""
         context = ssl.create_default_context(cafile=str(self.server.ca_file))
         connection = http.client.HTTPSConnection("127.0.0.1", self.server.port, context=context, timeout=30)
         kind = "application/merge-patch+json" if call.verb == "patch" else "application/json"
@@ -117,22 +117,22 @@ class Caller:
         try:
             connection.request(call.method, call.path, call.content, headers)
             response = connection.getresponse()
-            # A watch that is allowed has no end of its own.
+            # An allowed watch does not end by itself.
             said = response.read() if response.status >= http.client.BAD_REQUEST else b""
         finally:
             connection.close()
         assert response.status != http.client.UNAUTHORIZED, said
-        # Pod Security and others forbid too; only RBAC says it in these words.
+        # Pod Security and other admission plugins forbid too; only RBAC uses these words.
         is_refused = response.status == http.client.FORBIDDEN and b"cannot " + call.verb.encode() in said
         return FORBIDDEN if is_refused else ALLOWED
 
     def write_kubeconfig(self, path: Path) -> Path:
-        """For a program that is to be this somebody."""
+        """A kubeconfig with this token, for a program."""
         return write_kubeconfig(self.server, self.token, path)
 
 
 def account(server: ApiServer, namespace: str, name: str) -> Caller:
-    """A ServiceAccount, by a token of its own (TokenRequest)."""
+    """A ServiceAccount, with a token of its own (TokenRequest)."""
     path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
     answer = server.request("POST", path, {"spec": {"expirationSeconds": 3600}})
     return Caller(server, answer["status"]["token"])

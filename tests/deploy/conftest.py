@@ -1,4 +1,4 @@
-"""One API server for all tests that apply what is in deploy/, because its start costs more than most of them."""
+"""One API server for all tests that apply deploy/, because its start takes longer than most of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.kit.programs import program
 
 @pytest.fixture(scope="session")
 def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """It knows the objects that are not Kubernetes' own, and has nothing of ours; see `bare`."""
+    """It knows the definitions outside Kubernetes' core, and has no object of ours; see `bare`."""
     with running_apiserver(tmp_path_factory.mktemp("deploy")) as server:
         definitions = (f"{program('gateway-api')}/standard", program("prometheus-operator"), program("dnsendpoint"))
         files = [word for one in definitions for word in ("-f", one)]
@@ -24,7 +24,7 @@ def api_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 
 @pytest.fixture(scope="module")
 def bare(api_server: ApiServer) -> Iterator[ApiServer]:
-    """The same, given back at the module's end without anything of ours, which the next one would take for its own."""
+    """The same, without objects of ours again at the module's end, so that the next module starts clean."""
     yield api_server
     api_server.delete_all_ingresses()
     kubectl(api_server, "delete", f"{KINDS},namespaces", "-A", "-l", LABEL, "--wait=false")
@@ -40,6 +40,6 @@ def applied(bare: ApiServer) -> ApiServer:
 
 
 def end_namespace(server: ApiServer, name: str) -> None:
-    """What the controller manager does in the end: without finalizers it goes."""
+    """The controller manager's last step: without finalizers the namespace is deleted."""
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, "spec": {"finalizers": []}}
     server.request("PUT", f"/api/v1/namespaces/{name}/finalize", body)

@@ -1,7 +1,7 @@
-"""The project's image, built for real by buildah on a Debian of debootstrap, where no registry is reached.
+"""The project's image, really built by buildah on a Debian from debootstrap, without a registry.
 
-The law: what this machine needs to reach a package index (certificates) is mounted while it is built, and is neither in
-the image nor in the Dockerfile. Storage lies outside the tree and is buildah's own, beside that of no other tool.
+The law: this machine's settings for a package index (certificates) are mounted during the build, and are neither in the
+image nor in the Dockerfile. Storage is outside the tree and used by no other tool.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _INSIDE: Final = "/run/build-certificates.crt"
 
 
 class BuildFailed(AssertionError):
-    """buildah failed; the message is the end of what it said."""
+    """buildah failed; the message is the end of its output."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class Image:
 
     @property
     def document(self) -> Any:
-        """Its configuration, as the OCI writes it: `config`, `rootfs` ..."""
+        """Its OCI configuration: `config`, `rootfs` ..."""
         return json.loads(buildah("inspect", "--type", "image", self.name))["OCIv1"]
 
     @contextmanager
     def container(self) -> Iterator[str]:
-        """A container of it, that nothing runs in yet."""
+        """A container of it, in which no process runs yet."""
         name = buildah("from", "--pull-never", self.name).strip()
         try:
             yield name
@@ -50,12 +50,12 @@ class Image:
 
     @contextmanager
     def mounted(self) -> Iterator[Path]:
-        """Its files."""
+        """The files of the image."""
         with self.container() as name:
             yield Path(buildah("mount", name).strip())
 
     def save(self, file: Path, *, name: str) -> None:
-        """Write it as an archive that containerd and docker take, under a name."""
+        """Write it under a name as an archive for containerd and docker."""
         file.unlink(missing_ok=True)
         buildah("push", "--quiet", self.name, f"docker-archive:{file}:{name}")
 
@@ -64,7 +64,7 @@ class Image:
 
 
 def copy_sources(folder: Path) -> Path:
-    """The project's sources as they are now, so that somebody who works on them changes nothing. Gives the folder."""
+    """Copy the project's current sources, so that concurrent edits change nothing. Returns the folder."""
     ignored = shutil.ignore_patterns(".*", "__pycache__", "dist")
     copied = Path(shutil.copytree(PROJECT, folder / "sources", ignore=ignored))
     shutil.copy2(PROJECT / ".dockerignore", copied)
@@ -72,7 +72,7 @@ def copy_sources(folder: Path) -> Path:
 
 
 def build_image(name: str, *, folder: Path, context: Path, target: str = "") -> Image:
-    """Build the Dockerfile in `context`, up to a target if one is named. Takes half a minute.
+    """Build the Dockerfile in `context`, up to a target if one is given. Takes half a minute.
 
     `folder` is for files that only the build sees.
     """
@@ -85,12 +85,12 @@ def build_image(name: str, *, folder: Path, context: Path, target: str = "") -> 
 
 
 def command_in(container: str, *words: str) -> list[str]:
-    """The command line that runs a command in a container, on the networks of this machine."""
+    """The command line that runs a command in the container, in this machine's network."""
     return [*_buildah(), "run", "--isolation", "chroot", container, "--", *words]
 
 
 def buildah(*arguments: str) -> str:
-    """What buildah prints. Raises BuildFailed."""
+    """Run buildah. Returns its output. Raises BuildFailed."""
     done = subprocess.run([*_buildah(), *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise BuildFailed(f"buildah {' '.join(arguments)}\n{done.stdout[-2000:]}{done.stderr[-3000:]}")
@@ -104,7 +104,7 @@ def _buildah() -> list[str]:
 
 
 def make_base() -> None:
-    """From the root folder that `make peers` made, once."""
+    """The base image, built once from the root folder of `make peers`."""
     if json.loads(buildah("images", "--json", "--filter", f"reference={BASE}") or "null"):
         return
     container = buildah("from", "scratch").strip()
@@ -116,7 +116,7 @@ def make_base() -> None:
 
 
 def _mounts(folder: Path) -> list[str]:
-    """The certificates that this machine trusts, and the settings that have pip and uv trust them too."""
+    """The machine's trusted certificates, and the settings that make pip and uv trust them too."""
     (folder / "pip.conf").write_text(f"[global]\ncert = {_INSIDE}\n", encoding="utf-8")
     (folder / "uv").mkdir(exist_ok=True)
     (folder / "uv" / "uv.toml").write_text("system-certs = true\n", encoding="utf-8")

@@ -17,11 +17,11 @@ KINDS: Final = (
     "serviceaccounts,networkpolicies,resourcequotas,poddisruptionbudgets,horizontalpodautoscalers,servicemonitors,"
     "podmonitors,prometheusrules"
 )
-"""All that has the label, but for namespaces: those end by the controller manager."""
+"""Every object with the label except namespaces, which only the controller manager ends."""
 
 
 def kubectl(server: ApiServer, *arguments: str, given: Sequence[Manifest] | None = None) -> str:
-    """What kubectl prints; `given` goes to its stdin. Fails where it fails, and where the API server warns."""
+    """Run kubectl with `given` as stdin. Returns its output. Fails if kubectl fails or the API server warns."""
     command = [program("kubectl"), "--kubeconfig", str(server.kubeconfig), *arguments]
     text = None if given is None else json.dumps({"apiVersion": "v1", "kind": "List", "items": list(given)})
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)

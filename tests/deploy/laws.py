@@ -1,6 +1,7 @@
-"""What holds for every manifest of ours, whatever an overlay changes.
+"""The rules that hold for every manifest of ours, whatever an overlay changes.
 
-The law: a law is a function from manifests to sentences, one for each fault; none means that it is kept. Pure.
+The law: a rule is a function from manifests to sentences, one for each fault; no sentence means that the rule is kept.
+Pure.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from tests.deploy.manifests import Manifest, containers, name_of, pod_templates
 
 IMAGE: Final = "localhost/switchback"
 OF_NODES: Final = frozenset({"node-hosts"})
-"""These write a file of the node, as its owner, and from a namespace of their own. All else holds for them too."""
+"""They write a file of the node, as its owner, and have their own namespaces. All other rules hold for them too."""
 OF_NETWORKS: Final = frozenset({"wholeip", "wholeip-uninstall"})
-"""These write rules of the node's network, with the one capability that takes, which only root has. All else holds."""
+"""They write rules of the node's network and need one capability, which only root gets. All other rules hold."""
 LONGEST_NAME: Final = 63
-"""Of a Service and of a label's value: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/"""
+"""The limit for a label's value: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/"""
 _HOOKS: Final = ("helm.sh/hook", "argocd.argoproj.io/hook")
 _REMOVING: Final = frozenset({"uninstall", "delete"})
 _WILD: Final = "*"
@@ -25,7 +26,7 @@ Law = Callable[[Sequence[Manifest]], Iterator[str]]
 
 
 def pods_are_restricted(manifests: Sequence[Manifest]) -> Iterator[str]:
-    """https://kubernetes.io/docs/concepts/security/pod-security-standards/ and a read-only root besides."""
+    """https://kubernetes.io/docs/concepts/security/pod-security-standards/ plus a read-only root."""
     for workload, template in pod_templates(manifests):
         name, spec = name_of(workload), template["spec"]
         of_pod = spec.get("securityContext") or {}
@@ -43,7 +44,7 @@ def pods_are_restricted(manifests: Sequence[Manifest]) -> Iterator[str]:
                 yield f"{name} has {one}"
         for volume in spec.get("volumes", ()):
             if "hostPath" in volume and not is_of_node:
-                yield f"{name} sees a folder of the node"
+                yield f"{name} mounts a folder of the node"
         for container in containers(template):
             own = container.get("securityContext") or {}
             if own.get("allowPrivilegeEscalation") is not False or own.get("privileged"):
@@ -57,7 +58,7 @@ def pods_are_restricted(manifests: Sequence[Manifest]) -> Iterator[str]:
 
 
 def images_are_one(manifests: Sequence[Manifest]) -> Iterator[str]:
-    """One line of an overlay changes or pins all there is to pull."""
+    """One line of an overlay can change or pin every image."""
     for workload, template in pod_templates(manifests):
         for container in containers(template):
             image = container["image"]
@@ -66,9 +67,9 @@ def images_are_one(manifests: Sequence[Manifest]) -> Iterator[str]:
 
 
 def nothing_is_a_hook(manifests: Sequence[Manifest]) -> Iterator[str]:
-    """`kubectl apply` knows no hooks: what is meant to run before a deletion would run at once.
+    """`kubectl apply` has no hooks: an action meant to run before a deletion would run at once.
 
-    A suspended CronJob is a template for a Job that somebody makes by hand.
+    A suspended CronJob is a template for Jobs that a person creates.
     """
     for one in manifests:
         for annotation in one["metadata"].get("annotations") or {}:
@@ -79,17 +80,17 @@ def nothing_is_a_hook(manifests: Sequence[Manifest]) -> Iterator[str]:
             words = {str(word) for word in [*container.get("command", ()), *container.get("args", ())]}
             waits = workload["kind"] == "CronJob" and workload["spec"].get("suspend") is True
             if words & _REMOVING and not waits:
-                yield f"{name_of(workload)} removes something as soon as it is applied"
+                yield f"{name_of(workload)} removes objects as soon as it is applied"
 
 
 def names_fit(manifests: Sequence[Manifest]) -> Iterator[str]:
-    """Also those that others are made of: a Job's pods have its name as a label."""
+    """Derived names must fit too: a Job's pods have its name as a label."""
     for one in manifests:
         if len(one["metadata"]["name"]) > LONGEST_NAME and one["kind"] != "CustomResourceDefinition":
-            yield f"{name_of(one)} has too long a name"
+            yield f"{name_of(one)} has a name that is too long"
 
 
-def tokens_are_for_who_needs_them(manifests: Sequence[Manifest]) -> Iterator[str]:
+def tokens_match_rights(manifests: Sequence[Manifest]) -> Iterator[str]:
     """A pod has a token if and only if its account has rights, and each account belongs to these manifests."""
     accounts = {(one["metadata"]["namespace"], one["metadata"]["name"]) for one in manifests if _is_account(one)}
     entitled = {(one["namespace"], one["name"]) for binding in manifests for one in binding.get("subjects") or ()}
@@ -100,13 +101,13 @@ def tokens_are_for_who_needs_them(manifests: Sequence[Manifest]) -> Iterator[str
         spec = template["spec"]
         account = (workload["metadata"].get("namespace"), spec.get("serviceAccountName"))
         if account not in accounts:
-            yield f"{name_of(workload)} runs as somebody else: {account[1]}"
+            yield f"{name_of(workload)} uses the account of other manifests: {account[1]}"
         if bool(spec.get("automountServiceAccountToken", True)) != (account in entitled):
-            yield f"{name_of(workload)}: its token and its rights do not go together"
+            yield f"{name_of(workload)}: its token and its rights do not match"
 
 
 def rights_are_narrow(manifests: Sequence[Manifest]) -> Iterator[str]:
-    """No wildcard, no secret; who writes says to what by name, or at least where."""
+    """No wildcard, no Secret; a write right is restricted to names, or at least to a namespace."""
     for role in manifests:
         if role["kind"] not in {"Role", "ClusterRole"}:
             continue
@@ -115,19 +116,19 @@ def rights_are_narrow(manifests: Sequence[Manifest]) -> Iterator[str]:
             if _WILD in {*verbs, *rule.get("resources", ()), *rule.get("apiGroups", ())}:
                 yield f"{name_of(role)} has a wildcard"
             if "secrets" in rule.get("resources", ()):
-                yield f"{name_of(role)} sees secrets"
+                yield f"{name_of(role)} reads Secrets"
             if {"escalate", "bind", "impersonate"} & verbs:
-                yield f"{name_of(role)} could take more rights"
+                yield f"{name_of(role)} could grant itself more rights"
             if (
                 {"update", "patch", "delete"} & verbs
                 and not rule.get("resourceNames")
                 and role["kind"] == "ClusterRole"
             ):
-                yield f"{name_of(role)} changes objects of any name"
+                yield f"{name_of(role)} changes objects with any name"
 
 
 def probes_have_time(manifests: Sequence[Manifest]) -> Iterator[str]:
-    """The programs answer a probe within five seconds, with a reason; the kubelet's default of one would hide it."""
+    """The programs answer a probe within five seconds, with a reason; the kubelet's default is one second."""
     for workload, template in pod_templates(manifests):
         for container in containers(template):
             for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
@@ -136,22 +137,22 @@ def probes_have_time(manifests: Sequence[Manifest]) -> Iterator[str]:
                 elif container.get(probe, {}).get("timeoutSeconds", 5) < 5:
                     yield f"{name_of(workload)}: its {probe} gives up before the program"
             if container.get("readinessProbe", {}).get("timeoutSeconds", 6) <= 5:
-                yield f"{name_of(workload)}: its readinessProbe gives up before the program says why"
+                yield f"{name_of(workload)}: its readinessProbe gives up before the program gives a reason"
 
 
-def resources_are_said(manifests: Sequence[Manifest]) -> Iterator[str]:
-    """Requests for all, limits for memory and disk, none for the processor."""
+def resources_are_set(manifests: Sequence[Manifest]) -> Iterator[str]:
+    """Requests for all resources, limits for memory and disk, no limit for the CPU."""
     for workload, template in pod_templates(manifests):
         for container in containers(template):
             resources = container.get("resources") or {}
             if set(resources.get("requests") or ()) != {"cpu", "memory", "ephemeral-storage"}:
-                yield f"{name_of(workload)}, {container['name']} asks for nothing"
+                yield f"{name_of(workload)}, {container['name']} lacks requests"
             if set(resources.get("limits") or ()) != {"memory", "ephemeral-storage"}:
                 yield f"{name_of(workload)}, {container['name']} has the wrong limits"
 
 
 def selectors_find_pods(manifests: Sequence[Manifest]) -> Iterator[str]:
-    """Each Service, budget and policy of ours means pods of ours."""
+    """Each Service, budget and policy of ours selects pods of ours."""
     labels = [template["metadata"].get("labels", {}) for _, template in pod_templates(manifests)]
     for one in manifests:
         spec = one.get("spec") or {}
@@ -173,9 +174,9 @@ LAWS: Final[tuple[Law, ...]] = (
     images_are_one,
     nothing_is_a_hook,
     names_fit,
-    tokens_are_for_who_needs_them,
+    tokens_match_rights,
     rights_are_narrow,
     probes_have_time,
-    resources_are_said,
+    resources_are_set,
     selectors_find_pods,
 )

@@ -1,6 +1,6 @@
-"""Manifests as kubectl renders them, and the ways into them.
+"""Manifests as kubectl renders them, and functions to read them.
 
-The law: what is judged is what `kubectl kustomize` prints, never the files it reads.
+The law: tests judge the output of `kubectl kustomize`, never its input files.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ DEPLOY: Final = Path(__file__).parents[2] / "deploy"
 BASE: Final = DEPLOY / "base"
 
 ALONE: Final = frozenset({"node-local", "installer-print"})
-"""Components that take the place of others, so that not all go together."""
+"""Components that replace others, so that not all of them can be combined."""
 _NEEDED: Final = {"installer-watch": ["installer-job"], "wholeip-metrics": ["wholeip"]}
-"""What a component is listed beside."""
+"""The components that a component requires."""
 _FILLED_IN: Final = re.compile(r"\$\(\w+\)")
-"""Another variable, in the value of one."""
+"""A reference to another variable inside a value."""
 
 Manifest = Mapping[str, Any]
 
@@ -37,7 +37,7 @@ def components() -> list[Path]:
 
 
 def with_needed(component: Path) -> list[Path]:
-    """A component behind those that it is listed beside."""
+    """A component after the components that it requires."""
     return [*(component.parent / name for name in _NEEDED.get(component.name, ())), component]
 
 
@@ -47,7 +47,7 @@ def overlays() -> list[Path]:
 
 
 def render(folder: Path) -> list[Manifest]:
-    """The objects of a kustomization. Fails with what kubectl says."""
+    """The objects of a kustomization. Fails with the message of kubectl."""
     done = subprocess.run([program("kubectl"), "kustomize", str(folder)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "deprecated" not in done.stderr.lower(), done.stderr
@@ -56,7 +56,7 @@ def render(folder: Path) -> list[Manifest]:
 
 @functools.cache
 def kustomizations() -> Mapping[str, Sequence[Manifest]]:
-    """Every kustomization as it renders, by its folder in deploy/: the base, overlays, the base with one component."""
+    """Every rendered kustomization by its folder in deploy/: the base, overlays, the base with one component."""
     folders = {path: path for path in (BASE, *overlays())}
     with tempfile.TemporaryDirectory(prefix="switchback-") as composed:
         for component in components():
@@ -67,12 +67,12 @@ def kustomizations() -> Mapping[str, Sequence[Manifest]]:
 
 
 def names() -> list[str]:
-    """Of all kustomizations."""
+    """The names of all kustomizations."""
     return [str(path.relative_to(DEPLOY)) for path in (BASE, *overlays(), *components())]
 
 
 def compose(folder: Path, *, with_components: Sequence[Path], more: str = "", base: Path = BASE) -> Path:
-    """Write a kustomization of an owner's own into `folder`: the base with these components. Gives the folder."""
+    """Write an owner's kustomization into `folder`: the base with these components. Returns the folder."""
     rows = ["apiVersion: kustomize.config.k8s.io/v1beta1", "kind: Kustomization"]
     rows += ["resources:", f"  - {os.path.relpath(base, folder.resolve())}"]
     if with_components:
@@ -88,13 +88,13 @@ def name_of(manifest: Manifest) -> str:
 
 
 def find(manifests: Iterable[Manifest], kind: str, name: str) -> Manifest:
-    """The one object of that kind and name."""
+    """The only object of that kind and name."""
     (found,) = [one for one in manifests if one["kind"] == kind and one["metadata"]["name"] == name]
     return found
 
 
 def pod_template(manifest: Manifest) -> Manifest | None:
-    """The pod that a workload makes (`metadata`, `spec`), or None for what makes none."""
+    """The pod of a workload (`metadata`, `spec`), or None for other objects."""
     if manifest["kind"] == "Pod":
         return manifest
     if manifest["kind"] == "CronJob":
@@ -112,17 +112,17 @@ def pod_templates(manifests: Iterable[Manifest]) -> Iterator[tuple[Manifest, Man
 
 
 def containers(template: Manifest) -> list[Manifest]:
-    """Every container of a pod, those that run first included."""
+    """Every container of a pod, init containers included."""
     spec = template["spec"]
     return [*spec.get("initContainers", ()), *spec["containers"]]
 
 
 def settings_of(manifests: Sequence[Manifest], template: Manifest) -> dict[str, str]:
-    """The environment of a pod's first container: its ConfigMaps' values, and its own over them."""
+    """The environment of a pod's first container: the values of its ConfigMaps, overridden by its own."""
     first = template["spec"]["containers"][0]
     values: dict[str, str] = {}
     for source in first.get("envFrom", ()):
         values |= find(manifests, "ConfigMap", source["configMapRef"]["name"])["data"]
-    # What the kubelet fills in is an address wherever we have it.
+    # In our manifests the kubelet fills in only addresses.
     given = {one["name"]: _FILLED_IN.sub("192.0.2.10", one["value"]) for one in first.get("env", ()) if "value" in one}
     return values | given

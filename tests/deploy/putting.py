@@ -1,6 +1,6 @@
-"""Objects put onto an API server and taken away again over one connection: for tests in which kubectl is not judged.
+"""Puts objects onto an API server and removes them, over one connection, for tests that do not test kubectl.
 
-The law: as `kubectl apply --server-side`, and what cannot be put fails.
+The law: like `kubectl apply --server-side`; an object that the API server rejects is an error.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _APPLY: Final = "application/apply-patch+yaml"
 
 
 def put(server: ApiServer, manifests: Iterable[Manifest]) -> None:
-    """Make them, or make them so; namespaces have to come first."""
+    """Create or update them; namespaces must come first."""
     with server.connection() as connection:
         for one in manifests:
             path = f"{path_of(one)}?fieldManager=test&force=true"
@@ -31,7 +31,7 @@ def take_away(server: ApiServer, manifests: Iterable[Manifest]) -> None:
 
 
 def path_of(manifest: Manifest) -> str:
-    """Where the API server has it."""
+    """The path of the object on the API server."""
     version, kind, metadata = manifest["apiVersion"], manifest["kind"], manifest["metadata"]
     plural = _PLURALS.get(kind, f"{kind.lower()}s")
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"

@@ -1,4 +1,4 @@
-"""The real API server takes every kustomization, strictly and without a warning, and its pods are admitted."""
+"""The real API server accepts every kustomization, strictly and without a warning, and admits its pods."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def test_every_object_of_every_kustomization_is_taken_without_a_warning(applied:
     spaces = [one for one in distinct() if one["kind"] == "Namespace"]
     kubectl(applied, "apply", "-f", "-", given=spaces)
     for objects in rounds(distinct()):
-        # A Job can't be changed into another overlay's.
+        # A Job is immutable, so another overlay's Job needs a new one.
         applied.request("DELETE", f"{JOBS}?propagationPolicy=Background")
         kubectl(applied, "apply", "-f", "-", given=objects)
-        # A dry run on the server, which fails where there is a difference: GitOps tools would see one that never ends.
+        # A server-side dry run fails if there is a difference: GitOps tools would show a permanent one.
         kubectl(applied, "diff", "-f", "-", given=objects)
 
 
@@ -68,19 +68,19 @@ def test_a_service_gets_the_families_that_the_cluster_has(applied: ApiServer) ->
 
 def test_a_removal_leaves_nothing_and_may_be_repeated(applied: ApiServer, tmp_path: Path) -> None:
     everything = compose(tmp_path, with_components=[one for one in components() if one.name not in ALONE])
-    # What other tests put there and this kustomization does not have.
+    # Objects of other tests that are not in this kustomization.
     kubectl(applied, "delete", KINDS, "-A", "-l", LABEL, "--wait=false")
     assert ours(applied) == [f"namespace/{name}" for name in SPACES]
     kubectl(applied, "apply", "-k", str(everything))
     assert len(ours(applied)) > len(render(BASE))
     for _ in range(2):
-        # Namespaces end by the controller manager, which is not here.
+        # The controller manager, which is missing here, would end namespaces.
         kubectl(applied, "delete", "-k", str(everything), "--ignore-not-found", "--wait=false")
     assert ours(applied) == [f"namespace/{name}" for name in SPACES]
 
 
 def distinct() -> list[Manifest]:
-    """Each object of all kustomizations, once for each content that it has somewhere."""
+    """Each object of all kustomizations, once for each distinct content."""
     found = {
         (name_of(one), json.dumps(one, sort_keys=True)): one
         for manifests in kustomizations().values()
@@ -90,7 +90,7 @@ def distinct() -> list[Manifest]:
 
 
 def rounds(objects: Sequence[Manifest]) -> list[list[Manifest]]:
-    """All of them, in as few rounds as it takes for each to have a name once."""
+    """All objects in as few rounds as possible, each with unique names."""
     found: list[dict[str, Manifest]] = []
     for one in objects:
         name = name_of(one)
@@ -102,12 +102,12 @@ def rounds(objects: Sequence[Manifest]) -> list[list[Manifest]]:
 
 
 def ours(server: ApiServer) -> list[str]:
-    """What is left of us anywhere, the namespace's contents included."""
+    """All remaining objects of ours, including those inside the namespace."""
     return sorted(kubectl(server, "get", f"namespaces,{KINDS}", "-A", "-l", LABEL, "-o", "name").split())
 
 
 def admit_quota(server: ApiServer) -> None:
-    """Give the quota a status, as the controller manager does: until then the API server admits nothing under it."""
+    """Set the quota's status, as the controller manager does: until then the API server admits no pod under it."""
     path = f"{NAMESPACE}/resourcequotas/cluster-critical"
     hard = server.request("GET", path)["spec"]["hard"]
     status = {"status": {"hard": hard, "used": {"pods": "0"}}}

@@ -1,4 +1,4 @@
-"""With the components that add to it: what the accounts may do then, and still not."""
+"""The rights of the accounts with additional components, and the calls that are still refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api"
 COMPONENTS = [DEPLOY / "components" / name for name in ("gateway-api", "external-dns", "doctor")]
 
 SEEN = ("list services", "get services", "get configmaps", "list nodes", "list deployments", "list endpointslices")
-"""The doctor sees all of them, wherever they are."""
+"""The doctor may call these in every namespace."""
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_the_doctor_may_do_nothing_else(doctor: Caller, call: str) -> None:
     dict.fromkeys(rows("".join((DNSPROXY, NOBODY, GATEWAYS, PUBLISHER, DOCTOR, NOT_DOCTOR)))),
 )
 def test_an_administrator_may_do_all_of_it(with_gateways: ApiServer, call: str) -> None:
-    """Else a call would be refused for another reason than its rights."""
+    """Otherwise a call would be refused for another reason than its rights."""
     assert Caller(with_gateways, with_gateways.token).verdict(parse_call(call)) == ALLOWED
 
 
@@ -123,7 +123,7 @@ CONTROLLER = """
  metadata: {name: dnsproxy-1, namespace: switchback, labels: {kubernetes.io/service-name: dnsproxy}},
  endpoints: [{addresses: [192.0.2.53], targetRef: {kind: Pod, name: dnsproxy-1, namespace: switchback}}]}
 """
-"""What the doctor reads in a cluster, beside its DNS and what is ours."""
+"""The doctor's reads in a cluster, besides its DNS and our own objects."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The image is built, runs as nobody, and has nothing of the machine that built it."""
+"""The image builds, runs without root, and contains nothing of the machine that built it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tests.kit.programs import program
 
 pytestmark = [
     pytest.mark.peer("buildah", "debian-base", "dig"),
-    # A minute, where nothing else runs.
+    # It takes a minute on an idle machine.
     pytest.mark.timeout(900),
 ]
 
 MOST_MEGABYTES = 160
-"""What the image may add to its base. It was 125 when this was written."""
+"""The size limit in MB on top of the base. It was 125 when this was written."""
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def test_what_is_locked_is_what_is_in_it(image: Image) -> None:
 
 
 def test_it_starts_from_byte_code(image: Image) -> None:
-    """The root is read-only: without it every start would compile everything anew."""
+    """The root is read-only: without byte code every start would compile all modules again."""
     with image.mounted() as root:
         (packages,) = (root / "app" / "lib").glob("python3*/site-packages")
         for name in ("dnsproxy", "proxy", "sidecar", "trio", "msgspec", "click"):
@@ -159,6 +159,6 @@ def running(container: str, *words: str, log: Path) -> Iterator[None]:
         wait_for(lambda: '"serving"' in log.read_text(), process=process, log=log)
         yield
     finally:
-        # buildah is only the parent of what runs: the group is all of it, and ours alone.
+        # buildah is only the parent of the server: the process group has all processes, and only ours.
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -1,6 +1,6 @@
-"""The installer of each overlay, with its own token, on the cluster DNS of that distribution: in, out, no more.
+"""Each overlay's installer with its own token, on that distribution's cluster DNS: install, uninstall, no more.
 
-An overlay is a folder of deploy/overlays; `k3s+installer-watch` is one with a component listed beside it.
+An overlay is a folder of deploy/overlays; `k3s+installer-watch` is an overlay with an additional component.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WATCHED: Final = [
     ("k3s+installer-watch", "k3s"),
     ("gke+installer-watch", "gke"),
 ]
-"""An overlay whose installer stays, and a cluster that it is for."""
+"""An overlay whose installer stays, and a matching cluster."""
 
 JOBS: Final = [
     ("kubeadm", "kubeadm"),
@@ -46,7 +46,7 @@ JOBS: Final = [
 """An overlay whose installer is a Job."""
 
 TWICE: Final = [("kubeadm", "kubeadm"), ("k3s", "k3s"), ("gke", "gke")]
-"""One of each method, where the second time must be as the first."""
+"""One overlay of each method, in which a second run must change nothing."""
 
 PRINTED: Final = [
     ("eks", "eks-addon"),
@@ -58,7 +58,7 @@ PRINTED: Final = [
 
 RIGHTS: Final = frozenset({"ServiceAccount", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"})
 ALIKE: Final = [("hetzner", "kubeadm"), ("cozystack-host", "talos"), ("cozystack-tenant", "eks")]
-"""Overlays whose accounts have the same rights, so that one is asked for both."""
+"""Overlays whose accounts have the same rights, so that testing one is enough."""
 
 CONFIG_MAPS: Final = ("coredns", "coredns-custom", "kube-dns", "node-local-dns")
 
@@ -108,43 +108,43 @@ FOLLOWED: Final = [
     "watch endpointslices in switchback",
     "create events in kube-system",
 ]
-"""What a watcher does, and a Job does not."""
+"""The calls of a watcher that a Job does not make."""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster with a DNS and an overlay applied."""
+    """A cluster with DNS and an applied overlay."""
 
     server: ApiServer
     kubeconfig: Path
     settings: dict[str, str]
-    """Of the installer's pod."""
+    """The settings of the installer's pod."""
     pair: tuple[str, str]
     namespace: str = "switchback"
-    """dnsproxy's."""
+    """The settings of dnsproxy."""
 
     def command_line(self, command: str, *arguments: str, kubeconfig: Path | None = None) -> list[str]:
-        """A command of ours as the installer."""
+        """A command of ours with the installer's account."""
         where = ["--kubeconfig", str(kubeconfig or self.kubeconfig), "--timeout", "0"]
         return [sys.executable, "-m", "dnsproxy", command, *where, *arguments]
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """The same, to its end."""
+        """Run the command until it ends."""
         environment = {**os.environ, **self.settings, "NO_COLOR": "1"}
         return subprocess.run(self.command_line(*words), capture_output=True, text=True, check=False, env=environment)
 
     def may(self, *calls: str) -> list[str]:
-        """Those of these calls that the installer is allowed."""
+        """The calls among these that the installer may make."""
         installer = account(self.server, "switchback", "installer")
         return [call for call in calls if installer.verdict(parse_call(call)) == ALLOWED]
 
     def events(self) -> set[str]:
-        """The reasons of what was told beside the cluster's DNS."""
+        """The reasons of the Events in the namespace of the cluster's DNS."""
         found = self.server.request("GET", "/apis/events.k8s.io/v1/namespaces/kube-system/events")["items"]
         return {one["reason"] for one in found}
 
     def config_maps(self) -> dict[str, Any]:
-        """What all ConfigMaps hold where the cluster's DNS is, and what is written on them."""
+        """The contents of all ConfigMaps in the DNS's namespace, with their annotations."""
         found = self.server.request("GET", "/api/v1/namespaces/kube-system/configmaps")["items"]
         return {
             one["metadata"]["name"]: (
@@ -167,7 +167,7 @@ def cluster(
     server.request("PATCH", SLICE, ready_slice(), content_type="application/apply-patch+yaml")
     objects = [without_addresses(one) for one in objects_of(distribution)]
     for one in objects:
-        # As its owner writes it: what kubectl writes is left to people.
+        # Written as by its owner: content that kubectl writes counts as a person's.
         path = f"{PATHS[one['kind']]}?fieldManager={distribution}-{next(numbers)}"
         server.request("POST", path, one)
     server.create_ingress("shop", ["shop.example.org"])
@@ -180,12 +180,12 @@ def cluster(
         server.request("DELETE", "/apis/events.k8s.io/v1/namespaces/kube-system/events")
         for one in objects:
             server.request("DELETE", f"{PATHS[one['kind']]}/{one['metadata']['name']}")
-        # Else the next one's account would have the rights of this one.
+        # Otherwise the next account would have the rights of this one.
         take_away(server, [one for one in manifests if one["kind"] in RIGHTS])
 
 
 def on(pairs: Sequence[tuple[str, str]]) -> pytest.MarkDecorator:
-    """A test for each of these overlays and clusters."""
+    """One test for each of these overlays and clusters."""
     return pytest.mark.parametrize("cluster", pairs, indirect=True, ids="-on-".join, scope="module")
 
 
@@ -265,14 +265,14 @@ def test_it_prints_for_the_owner_and_writes_nothing(cluster: Cluster) -> None:
 
 
 def kustomization(overlay: str, folder: Path) -> Path:
-    """The folder to apply: the overlay's, or one made in `folder` that has components more."""
+    """The folder to apply: the overlay's, or one in `folder` with additional components."""
     name, *more = overlay.split("+")
     base = DEPLOY / "overlays" / name
     return compose(folder, with_components=[DEPLOY / "components" / one for one in more], base=base) if more else base
 
 
 def replace_data(server: ApiServer, name: str, data: dict[str, str]) -> None:
-    """What an owner does who renders a ConfigMap again."""
+    """Write a ConfigMap as its owner does when it renders it again."""
     path = f"{PATHS['ConfigMap']}/{name}"
     server.request("PUT", path, {**server.request("GET", path), "data": data})
 
@@ -288,7 +288,7 @@ PATHS: Final = {
 
 
 def ready_slice() -> Manifest:
-    """What the controllers would make of a dnsproxy that is ready."""
+    """The objects that the controllers would create for a ready dnsproxy."""
     return {
         "apiVersion": "discovery.k8s.io/v1",
         "kind": "EndpointSlice",
@@ -300,7 +300,7 @@ def ready_slice() -> Manifest:
 
 
 def without_addresses(manifest: Manifest) -> Manifest:
-    """An object that any API server takes: its Services have addresses of its own range."""
+    """The object in a form for any API server, whose Services have addresses of its own range."""
     made: dict[str, Any] = json.loads(json.dumps(manifest))
     for key in ("resourceVersion", "managedFields"):
         made["metadata"].pop(key, None)

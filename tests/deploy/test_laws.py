@@ -1,4 +1,4 @@
-"""A law that cannot be broken is none: each is shown a manifest that breaks it."""
+"""Each law can fail: for each one there is a manifest that breaks it."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def main(manifests: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def put(where: Callable[[list[dict[str, Any]]], dict[str, Any]], **values: object) -> Change:
-    """A change of the values of one part; None takes the value away."""
+    """Change the values of one part; None removes the value."""
 
     def change(manifests: list[dict[str, Any]]) -> None:
         part = where(manifests)
@@ -138,12 +138,12 @@ BROKEN: dict[str, tuple[laws.Law, Change]] = {
     "removal": (laws.nothing_is_a_hook, put(main, args=["uninstall"])),
     "long-name": (laws.names_fit, put(lambda all_: all_[3]["metadata"], name="x" * 64)),
     "token-for-all": (
-        laws.tokens_are_for_who_needs_them,
+        laws.tokens_match_rights,
         put(lambda all_: all_[0], automountServiceAccountToken=None),
     ),
-    "needless-token": (laws.tokens_are_for_who_needs_them, put(lambda all_: all_[2], subjects=[])),
-    "no-token": (laws.tokens_are_for_who_needs_them, put(pod, automountServiceAccountToken=False)),
-    "default-account": (laws.tokens_are_for_who_needs_them, put(pod, serviceAccountName="default")),
+    "needless-token": (laws.tokens_match_rights, put(lambda all_: all_[2], subjects=[])),
+    "no-token": (laws.tokens_match_rights, put(pod, automountServiceAccountToken=False)),
+    "default-account": (laws.tokens_match_rights, put(pod, serviceAccountName="default")),
     "wild-verb": (laws.rights_are_narrow, rule(verbs=["*"])),
     "wild-resource": (laws.rights_are_narrow, rule(resources=["*"])),
     "secrets": (laws.rights_are_narrow, rule(resources=["secrets"], verbs=["get"])),
@@ -152,9 +152,9 @@ BROKEN: dict[str, tuple[laws.Law, Change]] = {
     "no-probe": (laws.probes_have_time, put(main, livenessProbe=None)),
     "hasty-probe": (laws.probes_have_time, put(main, livenessProbe={"timeoutSeconds": 1})),
     "hasty-readiness": (laws.probes_have_time, put(main, readinessProbe={"timeoutSeconds": 5})),
-    "no-resources": (laws.resources_are_said, put(main, resources=None)),
+    "no-resources": (laws.resources_are_set, put(main, resources=None)),
     "processor-limit": (
-        laws.resources_are_said,
+        laws.resources_are_set,
         put(lambda all_: main(all_)["resources"], limits={"memory": "1Gi", "ephemeral-storage": "1Gi", "cpu": "1"}),
     ),
     "lost-service": (laws.selectors_find_pods, put(lambda all_: all_[3]["spec"], selector={"app": "other"})),

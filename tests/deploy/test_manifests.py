@@ -43,7 +43,7 @@ DECIDED = {
     "cronjob-has-deadline": "it never runs by itself",
     "container-security-context-user-group-id": "node-hosts and wholeip alone: laws.py says why they are root",
 }
-"""What kube-score would have otherwise, and why not. On limits for the processor, see base/dnsproxy.yaml."""
+"""The demands of kube-score that we reject, with reasons. For CPU limits, see base/dnsproxy.yaml."""
 
 
 @pytest.fixture(params=names(), scope="module")
@@ -142,7 +142,7 @@ def test_a_changed_setting_restarts_the_pods(tmp_path: Path) -> None:
 
 
 def test_the_name_of_a_services_role_is_the_services(manifests: Sequence[Manifest]) -> None:
-    """Kustomize renames what it takes for a reference: a ConfigMap called relay would be one."""
+    """Kustomize renames values that it takes for references: a ConfigMap named relay would be one."""
     roles = [one for one in manifests if one["kind"] == "Role" and one["metadata"]["name"] == "dnsproxy-target"]
     for role in roles:
         find(manifests, "Service", role["rules"][0]["resourceNames"][0])
@@ -153,7 +153,7 @@ def prefix_of(container: Manifest) -> str:
 
 
 def parsed(words: Sequence[str], values: Manifest, monkeypatch: pytest.MonkeyPatch) -> click.Command:
-    """The command that a container runs, once it has understood its arguments and variables."""
+    """The command of a container, after it has parsed its arguments and variables."""
     program: Any = {
         "dnsproxy": dnsproxy.cli.main,
         "proxy": proxy.cli.main,

@@ -1,4 +1,4 @@
-"""The alerts as Prometheus reads them, each shown firing and silent, and no metric in them that no program has."""
+"""The alerts as Prometheus reads them, each tested firing and silent; they use only metrics of our programs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def alerts() -> dict[str, dict[str, Any]]:
 
 
 UP: Final = ['up{job="dnsproxy"} 1x120', 'up{job="relay"} 1x120']
-"""Without these the absent ones would fire too."""
+"""Without these series the alerts on absence would fire too."""
 
 CASES: Final[dict[str, tuple[list[str], list[str]]]] = {
     "DnsproxyAbsent": (
@@ -85,7 +85,7 @@ CASES: Final[dict[str, tuple[list[str], list[str]]]] = {
     ),
     "WholeipOutOfStep": (
         ['wholeip_in_step{node="a"} 0x120', 'wholeip_in_step{node="b"} 1x120'],
-        # An agent that starts is not at once.
+        # An agent that starts is not in step at once.
         ['wholeip_in_step{node="a"} 1x108 0x5 1x10'],
     ),
     "WholeipClusterUnheard": (
@@ -155,7 +155,7 @@ def test_an_alert_fires_when_it_should_and_only_then(name: str, fires: bool, tmp
 
 def test_alerts_and_dashboard_use_only_metrics_that_exist(tmp_path: Path) -> None:
     text = json.dumps(groups()) + (FOLDER / "dashboard.json").read_text()
-    # What an alert's description quotes counts too.
+    # Metrics that an alert's description mentions count too.
     used = set(_METRIC.findall(text))
     with exposed(tmp_path) as names:
         assert {name for name in used if bare(name) not in names and name not in names} == set()
@@ -169,7 +169,7 @@ def test_every_panel_asks_the_chosen_prometheus() -> None:
 
 
 def bare(name: str) -> str:
-    """A metric's family."""
+    """The name of a metric's family."""
     for suffix in _SUFFIXES:
         name = name.removesuffix(suffix)
     return name
@@ -177,12 +177,12 @@ def bare(name: str) -> str:
 
 @contextmanager
 def exposed(folder: Path) -> Iterator[set[str]]:
-    """The families of both programs, as they are scraped, and those of a watcher and of an agent of wholeip."""
+    """The metric families of both programs, as scraped, and those of a watcher and of an agent of wholeip."""
     dns, dns_admin, relay, relay_admin = free_ports(4)
     serve = ["dnsproxy", "serve", f"--listen=127.0.0.1:{dns}", "--upstream=127.0.0.1:9"]
     serve += [f"--admin=127.0.0.1:{dns_admin}"]
     proxy = ["proxy", f"--route=127.0.0.1:{relay}=127.0.0.1:9", f"--admin=127.0.0.1:{relay_admin}"]
-    # As a watcher and an agent show them to whoever scrapes them; running one takes a cluster.
+    # From the collectors of a watcher and of an agent; running these programs needs a cluster.
     collectors = (WatchCollector(WatchStatus()), AgentCollector(AgentStatus()))
     names = {family.name for collector in collectors for family in collector.collect()}
     with ExitStack() as stack:
@@ -199,7 +199,7 @@ def exposed(folder: Path) -> Iterator[set[str]]:
 
 
 def write_rules(folder: Path) -> Path:
-    """The rules as Prometheus itself reads them, without the object around them."""
+    """The rules in Prometheus's own format, without the object around them."""
     path = folder / "rules.yaml"
     path.write_text(yaml.safe_dump({"groups": groups()}), encoding="utf-8")
     return path

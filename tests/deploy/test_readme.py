@@ -1,4 +1,4 @@
-"""The kustomizations that deploy/README.md shows render, from where it says that they are."""
+"""The kustomizations in deploy/README.md render, from the paths that it states."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHOWN: Final = {
 
 
 def written(place: str, folder: Path) -> Path:
-    """The folder of a kustomization that is shown, with deploy/ where it really is."""
+    """Write a kustomization of the page, with the real path of deploy/. Returns its folder."""
     there = folder / place
     there.mkdir(parents=True)
     deploy = os.path.relpath(DEPLOY, there.resolve())

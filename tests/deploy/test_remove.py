@@ -1,4 +1,4 @@
-"""`deploy/remove.sh` with a kubectl that writes down what it is told: the order, and where it stops."""
+"""`deploy/remove.sh` with a kubectl that logs its calls: their order, and where the script stops."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import yaml
 
 from tests.deploy.manifests import DEPLOY
 
-# What each call is answered; what is given to `create -f -` is kept.
+# The answers to each call; the input of `create -f -` is kept.
 KUBECTL = """#!/bin/sh
 echo "$*" >> "$CALLS"
 case "$*" in
@@ -45,17 +45,17 @@ DONE = "node-1 SuccessCriteriaMet Complete\\nnode.2 SuccessCriteriaMet Complete\
 
 @dataclass(frozen=True)
 class Removal:
-    """What a removal did."""
+    """The result of a removal."""
 
     status: int
     calls: list[str]
     told: str
     given: str
-    """The objects that it made."""
+    """The objects that it created."""
 
     @property
     def deleted(self) -> bool:
-        """Whether it came to deleting what was applied."""
+        """Whether it deleted the applied objects."""
         return any(" -k " in f" {call} " for call in self.calls)
 
 
@@ -94,7 +94,7 @@ def remove(
 
 
 def changes(done: Removal) -> list[str]:
-    """What it did to the cluster, by a word of each call."""
+    """Its changes to the cluster, one word for each call."""
     words = ("--dry-run", "dnsproxy-install", "daemonset", "create job", "delete jobs", "create -f", "-k")
     found = [
         next(word for word in words if word in call) for call in done.calls if "delete" in call or "create" in call
@@ -106,7 +106,7 @@ def test_the_stanza_goes_first(tmp_path: Path) -> None:
     done = remove(tmp_path, "my-cluster")
     assert done.status == 0
     assert changes(done) == ["dnsproxy-install", "create job", "-k"]
-    # One that stays would put it back.
+    # A running watcher would put the stanza back.
     assert done.calls[1].startswith("--namespace switchback delete deployment,job dnsproxy-install")
     assert done.calls[-1] == "delete -k my-cluster --ignore-not-found"
 

@@ -1,4 +1,4 @@
-"""With its own token each ServiceAccount may do what its program does, and is refused what it must not do."""
+"""With its own token each ServiceAccount may make its program's calls, and other calls are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The image is built for arm64 as for amd64, and nothing is compiled for either: the lock file has the wheels."""
+"""The image builds for arm64 as for amd64 without a compiler: the lock file has wheels for both."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from tests.deploy.image import PROJECT
 
 PYTHON = "cp313"
-"""Of the Dockerfile's base."""
+"""The Python version of the Dockerfile's base."""
 
 
 @functools.cache
@@ -22,7 +22,7 @@ def locked() -> dict[str, Mapping[str, Any]]:
 
 
 def needed(name: str, packages: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """What a package needs at run time, however indirectly."""
+    """The run-time dependencies of a package, indirect ones included."""
     waiting, seen = [name], set[str]()
     while waiting:
         one = waiting.pop()
@@ -34,11 +34,11 @@ def needed(name: str, packages: Mapping[str, Mapping[str, Any]]) -> Iterator[str
 
 
 def fits(wheel: str, machine: str) -> bool:
-    """Whether a wheel's file name says that it runs there (PEP 425, PEP 600)."""
+    """Whether a wheel's file name declares support for the platform (PEP 425, PEP 600)."""
     python, abi, platforms = wheel.removesuffix(".whl").split("-")[-3:]
     if platforms == "any":
         return any(tag in {"py3", PYTHON} for tag in python.split("."))
-    # Of a stable ABI the lowest version is named.
+    # A wheel for a stable ABI names its lowest version.
     is_python = python == PYTHON or abi == "abi3"
     return is_python and any(tag.startswith("manylinux") and tag.endswith(machine) for tag in platforms.split("."))
 

@@ -1,4 +1,4 @@
-"""With its own token the agent of the component wholeip may do what it does, and is refused all else."""
+"""With its own token the agent of the component wholeip may make its calls, and all others are refused."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_agent_may_read_what_it_follows(agent: Caller, call: str) -> None:
 
 
 READS = ("list services", "watch services", "list endpointslices", "list nodes")
-"""The agent reads all of them, whatever the namespace."""
+"""The agent reads these in every namespace."""
 
 
 @pytest.mark.parametrize("call", [*(one for one in rows(NOBODY) if not one.startswith(READS)), *rows(NOT_WHOLEIP)])
@@ -77,7 +77,7 @@ def test_the_agent_may_do_nothing_else(agent: Caller, call: str) -> None:
 
 @pytest.mark.parametrize("call", [*rows(WHOLEIP), *rows(NOT_WHOLEIP)])
 def test_an_administrator_may_do_all_of_it(applied: ApiServer, call: str) -> None:
-    """Else a call would be refused for another reason than its rights."""
+    """Otherwise a call would be refused for another reason than its rights."""
     assert Caller(applied, applied.token).verdict(parse_call(call)) == ALLOWED
 
 
@@ -100,7 +100,7 @@ def test_the_pod_is_admitted_with_its_priority(applied: ApiServer) -> None:
     (daemons,) = [one for one in manifests if one["kind"] == "DaemonSet" and one["metadata"]["name"] == "wholeip"]
     template = pod_template(daemons)
     assert template is not None
-    # The quota is admitted by a controller, which is not here.
+    # A controller, which is missing here, sets the quota's status.
     quota = f"/api/v1/namespaces/{SPACE}/resourcequotas/node-critical"
     hard = applied.request("GET", quota)["spec"]["hard"]
     status = {"status": {"hard": hard, "used": {"pods": "0"}}}

@@ -1,6 +1,6 @@
-"""`python -m tests.soak`: a real server under mixed traffic and faults for as long as one likes, and whether it grows.
+"""`python -m tests.soak`: a real server under mixed traffic and faults for a given time, checked for growth.
 
-The law: what is judged is flatness and rightness, never speed.
+The law: the verdict is about flatness and correctness, never about speed.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ Exit status: 0 flat, 1 something grows or was wrong, 2 bad usage, 3 could not ru
 
 
 @click.command(cls=Command, epilog=EPILOG, context_settings={"auto_envvar_prefix": "SOAK"})
-@click.option("--minutes", type=click.FloatRange(0.05, 60 * 24 * 31), default=20.0, help="How long.")
-@click.option("--rate", type=click.FloatRange(50, 20_000), default=1000.0, help="Questions a second, of all kinds.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path), default="bench-soak.json", help="All figures.")
+@click.option("--minutes", type=click.FloatRange(0.05, 60 * 24 * 31), default=20.0, help="Duration in minutes.")
+@click.option("--rate", type=click.FloatRange(50, 20_000), default=1000.0, help="Questions per second, of all kinds.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), default="bench-soak.json", help="Output file.")
 def main(minutes: float, rate: float, json_file: Path) -> None:
-    """Soak `dnsproxy serve` in mixed traffic and see whether memory, descriptors or tasks grow."""
+    """Soak `dnsproxy serve` in mixed traffic and check whether memory, descriptors or tasks grow."""
     run_program(_run, Options(seconds=minutes * 60, rate=rate), json_file)
 
 
@@ -58,7 +58,7 @@ async def _run(options: Options, json_file: Path) -> int:
     try:
         judged = judge_samples(found.samples)
     except TooFew as error:
-        raise StartError(f"{error}; {found.gone or 'soak for longer'}", status=1 if found.gone else COULD_NOT) from None
+        raise StartError(f"{error}; {found.gone or 'run longer'}", status=1 if found.gone else COULD_NOT) from None
     click.echo(format_report(found, judged), nl=False)
     write_json(json_file, to_json(found, judged, **surroundings))
     return 1 if find_problems(found, judged) else 0
@@ -74,7 +74,7 @@ async def _soak(options: Options) -> Found:
 
 
 async def _end_on_sigterm() -> None:
-    """SIGTERM unwinds like Ctrl-C does, so that no server is left behind."""
+    """SIGTERM unwinds like Ctrl-C, so that no server keeps running."""
     with trio.open_signal_receiver(signal.SIGTERM) as received:
         await anext(aiter(received))
         raise KeyboardInterrupt

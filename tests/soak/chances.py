@@ -1,4 +1,4 @@
-"""Chance that is the same in every run."""
+"""A random source that is the same in every run."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import random
 
 
 def chance_of(seed: int) -> random.Random:
-    """A source of numbers that anybody can foresee: nothing here is a secret."""
+    """A seeded source of random numbers: none of them needs to be secret."""
     return random.Random(seed)  # noqa: S311

@@ -1,7 +1,7 @@
-"""TCP clients of a soak: well-mannered ones that pipeline and judge the answers, and others that just go.
+"""TCP clients of a soak: well-behaved ones that pipeline and check the replies, and others that disconnect early.
 
-The law: each connection is a task with a deadline, from an address of its own; what the server does to it is counted
-and ends nothing else.
+The law: each connection is a task with a deadline, from its own address; errors of the server are counted and end no
+other task.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from tests.soak.tally import Kind, Result, Tally
 
 MOST_PIPELINED: Final = 20
 _PATIENCE: Final = 10.0
-"""Seconds for all answers of a connection: each may have to wait for an upstream, and all do so side by side."""
+"""Seconds for all replies of a connection: each may wait for an upstream, all of them in parallel."""
 _REUSED_AFTER: Final = 9.0
-"""Seconds between two queries of a client that keeps its connection: CoreDNS reuses one that has been idle for ten."""
+"""Seconds between two queries of a long-lived connection: CoreDNS reuses one that has been idle for ten."""
 _LINGER_RESET: Final = b"\1\0\0\0\0\0\0\0"
 
 
 @dataclass(frozen=True)
 class Connections:
-    """Opens connections to a port of loopback."""
+    """Opens connections to a loopback port."""
 
     port: int
     tally: Tally
     chance: random.Random
 
     async def converse(self) -> None:
-        """Some questions in one write or several, all their answers in any order, and FIN from both sides."""
+        """Some questions in one or several writes, all their replies in any order, and FIN from both sides."""
         questions = [stream_question(self.chance) for _ in range(self.chance.randint(1, MOST_PIPELINED))]
         try:
             async with await self._open() as stream:
@@ -45,7 +45,7 @@ class Connections:
             self.tally.note(Kind.STREAM, Result.WRONG, repr(error))
 
     async def keep(self) -> None:
-        """One question at a time, with as long a pause as CoreDNS makes, until cancelled."""
+        """One question at a time, with CoreDNS's pauses, until cancelled."""
         while True:
             try:
                 async with await self._open() as stream:
@@ -58,7 +58,7 @@ class Connections:
                 await trio.sleep(_REUSED_AFTER)
 
     async def drop(self) -> None:
-        """Send a piece of a conversation and go, in one of the ways in which clients go."""
+        """Send a part of a conversation and disconnect, in one of the ways of real clients."""
         octets = framed(stream_question(self.chance).message) * self.chance.randint(1, 3)
         try:
             async with await self._open() as stream:

@@ -1,4 +1,4 @@
-"""UDP clients of a soak: sockets that ask from ever new addresses and ports, and judge what comes back."""
+"""UDP clients of a soak: sockets that ask from always new addresses and ports, and check the replies."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from tests.soak.questions import Question
 from tests.soak.tally import Result, Tally
 
 CLIENTS: Final = 16
-"""Sockets at a time."""
+"""Number of sockets in parallel."""
 _LIFE: Final = (5.0, 30.0)
-"""Seconds until a client gives way to another."""
+"""Seconds until a client is replaced by another."""
 _PATIENCE: Final = 4.0
-"""Seconds until a question counts as lost: twice what a client of ours may have to wait."""
+"""Seconds until a question counts as lost: twice the maximum wait of a client of ours."""
 _RECEIVE_BUFFER: Final = 1 << 20
 
 
 def random_loopback(chance: random.Random) -> str:
-    """An address of 127/8: what a server remembers of its clients must not grow with their number."""
+    """An address of 127/8: the server's memory of clients must not grow with their number."""
     return f"127.{chance.randrange(1, 255)}.{chance.randrange(256)}.{chance.randrange(1, 255)}"
 
 
 @dataclass
 class Datagrams:
-    """The clients; `ask` may be used while `run` runs."""
+    """The clients; `ask` works while `run` runs."""
 
     port: int
     tally: Tally
@@ -37,7 +37,7 @@ class Datagrams:
     _clients: list[_Client] = field(default_factory=list)
 
     async def run(self) -> None:
-        """Keep the clients until cancelled."""
+        """Keep the clients running until cancelled."""
         async with trio.open_nursery() as nursery:
             for _ in range(CLIENTS):
                 nursery.start_soon(self._keep_one)
@@ -48,7 +48,7 @@ class Datagrams:
                 self._clients.append(client)
                 with trio.move_on_after(self.chance.uniform(*_LIFE)):
                     await client.receive()
-                # What it has asked may still be answered; nothing new is asked by it.
+                # Its queries may still be answered; it sends no new ones.
                 self._clients.remove(client)
                 with trio.move_on_after(_PATIENCE):
                     await client.receive()
@@ -56,7 +56,7 @@ class Datagrams:
             self.tally.events["UDP clients"] += 1
 
     def ask(self, question: Question) -> None:
-        """Ask from one of the clients, if there is one at this moment."""
+        """Ask from one of the clients, if there is one."""
         if self._clients:
             self.chance.choice(self._clients).ask(question, self.chance.randbytes(2))
 
@@ -79,13 +79,13 @@ class _Client:
 
     def ask(self, question: Question, ident: bytes) -> None:
         if ident in self._waiting:
-            return  # two questions with one ID could not be told apart
+            return  # replies with the same ID are indistinguishable
         self._waiting[ident] = trio.current_time(), question
-        with contextlib.suppress(OSError):  # no room, or nobody there: this one is lost
+        with contextlib.suppress(OSError):  # no buffer space, or no listener: this question is lost
             self._sock.send(question.with_id(ident))
 
     async def receive(self) -> None:
-        """Judge replies until cancelled."""
+        """Check replies until cancelled."""
         while True:
             with trio.move_on_after(1):
                 await trio.lowlevel.wait_readable(self._sock)
@@ -103,7 +103,7 @@ class _Client:
                 self._tally.note(question.kind, *question.judge(reply))
 
     def expire(self, before: float) -> None:
-        """Count questions as lost that were asked before; they stand in the order in which they were asked."""
+        """Count old questions as lost; they are in the order of sending."""
         for ident, (asked_at, question) in list(self._waiting.items()):
             if asked_at >= before:
                 return

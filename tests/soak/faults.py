@@ -1,6 +1,6 @@
-"""What goes wrong at the upstream, by chance: scripts for tests.kit.faulty_upstream. Pure, given the chance.
+"""Random faults of the upstream: scripts for tests.kit.faulty_upstream. Pure, given the random source.
 
-The law: most replies are right and in time; of the faults, each has its turn.
+The law: most replies are correct and in time; every kind of fault occurs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tests.kit import upstream_replies
 from tests.kit.faulty_upstream import Close, Elsewhere, Part, Pause, Reset, Script, Step, answer, silence
 
 _LONGEST_PAUSE: Final = 2.5
-"""Seconds: more than we give an upstream."""
+"""Seconds: longer than our timeout for an upstream."""
 
 Fault = Callable[[bytes, random.Random], Sequence[Step]]
 
@@ -75,11 +75,11 @@ DATAGRAM_FAULTS: Final[Sequence[Fault]] = (
 STREAM_FAULTS: Final[Sequence[Fault]] = (_reset, _closed, _half, _late, _truncated, _lost)
 
 SHARE: Final = 0.1
-"""Of the queries that meet a fault."""
+"""The share of queries that meet a fault."""
 
 
 def faulty(faults: Sequence[Fault], chance: random.Random, *, share: float = SHARE) -> Script:
-    """A script that answers, and now and then does one of the faults instead."""
+    """A script that answers, and sometimes has one of the faults instead."""
 
     def play(asked: bytes) -> Sequence[Step]:
         if chance.random() >= share:

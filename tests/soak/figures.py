@@ -1,4 +1,4 @@
-"""What is sampled of a server, and how much growth of each is noise. Pure."""
+"""The sampled figures of a server, and how much growth of each is noise. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from tests.soak.flatness import Allowance, Verdict, judge
 
 Sample = Mapping[str, float]
-"""Figures and counters by name; one that the server does not tell is not there."""
+"""Figures and counters by name; a figure that the server does not export is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +20,16 @@ class Figure:
     unit: str
     allowance: Allowance
     metric: str | None = None
-    """Where /metrics has it; else it is of /proc."""
+    """Its name in /metrics; otherwise it comes from /proc."""
 
 
 FIGURES: Final = (
     Figure("memory", "MiB resident", Allowance(share=0.02, least=1.0)),
-    # Both follow the connections that happen to be open.
+    # Both depend on the number of open connections.
     Figure("descriptors", "open", Allowance(share=0.05, least=5)),
     Figure("tasks", "living", Allowance(share=0.1, least=10), "dnsproxy_tasks"),
     Figure("threads", "", Allowance()),
-    # It follows the upstreams' faults.
+    # It depends on the upstreams' faults.
     Figure("outstanding", "forwarded queries", Allowance(share=0.25, least=20), "dnsproxy_forward_outstanding"),
     Figure("names", "in the table", Allowance(), "dnsproxy_table_names"),
 )
@@ -40,16 +40,16 @@ COUNTERS: Final = {
     "timeouts": "dnsproxy_forward_timeouts_total",
     "processor seconds": "process_cpu_seconds_total",
 }
-"""What only ever grows, and is sampled to explain the figures: names and their metrics."""
+"""Counters, sampled to explain the figures: names and their metrics."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A figure over the whole time."""
+    """A figure over the whole run."""
 
     figure: Figure
     verdict: Verdict | None
-    """None where the server does not tell the figure."""
+    """None if the server does not export the figure."""
     lowest: float = 0.0
     highest: float = 0.0
 

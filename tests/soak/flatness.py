@@ -1,7 +1,7 @@
-"""Whether a figure that was sampled again and again stayed flat. Pure.
+"""Whether a repeatedly sampled figure stayed flat. Pure.
 
-The law: the first quarter is warm-up and counts for nothing; the median of the last quarter may exceed that of the
-second by the allowance and no more. What falls is flat: only growth ends a server that runs for a year.
+The law: the first quarter is warm-up and does not count; the median of the last quarter may exceed that of the second
+by the allowance and no more. A falling figure is flat: only growth ends a server that runs for a year.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 FEWEST: Final = 8
-"""Samples: two a quarter."""
+"""Minimum number of samples: two per quarter."""
 
 
 class TooFew(Exception):
@@ -21,12 +21,12 @@ class TooFew(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """How much growth is noise: the larger of the two."""
+    """The growth that counts as noise: the larger of the two."""
 
     share: float = 0.0
-    """Of the median of the second quarter."""
+    """A share of the median of the second quarter."""
     least: float = 0.0
-    """In the figure's own unit."""
+    """An absolute value, in the figure's own unit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +34,11 @@ class Verdict:
     """Medians in the figure's own unit."""
 
     early: float
-    """Of the second quarter."""
+    """The median of the second quarter."""
     late: float
-    """Of the last quarter."""
+    """The median of the last quarter."""
     most: float
-    """What `late` may be at most."""
+    """The maximum for `late`."""
 
     @property
     def flat(self) -> bool:
@@ -46,7 +46,7 @@ class Verdict:
 
 
 def judge(values: Sequence[float], allowance: Allowance) -> Verdict:
-    """The verdict on samples in the order in which they were taken, evenly spaced. Raises TooFew."""
+    """The verdict on evenly spaced samples in chronological order. Raises TooFew."""
     count = len(values)
     if count < FEWEST:
         raise TooFew(f"{count} samples; {FEWEST} make a verdict")

@@ -1,7 +1,7 @@
-"""The questions of a soak and how their replies are judged. Pure, given the chance.
+"""The questions of a soak and the check of their replies. Pure, given the random source.
 
-The law: a reply is right only if it answers the very question with an address that the name may have at the time; which
-version of the hosts file the server has read by now is its own business.
+The law: a reply is correct only if it answers exactly the question with an address that the name may have at the time;
+the server may have read either version of the hosts file.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tests.kit.messages import AAAA, ANY, HTTPS, TXT, A, Reading, opt_record, op
 from tests.soak.tally import Kind, Result
 
 NAMES: Final = 2_000
-"""Names in each version of the hosts file that are in all of them."""
+"""Number of names in every version of the hosts file."""
 PASSING: Final = 500
-"""Names that are in one version only, never to come back: who remembers them grows."""
+"""Number of names in only one version, never to return: memory of them would grow."""
 SUFFIX: Final = "apps.example.org"
 WILDCARD: Final = "wild.example.org"
 OUTSIDE: Final = "example.net"
 UPSTREAM_AT: Final = "198.51.100.7"
-"""What tests.kit.upstream_replies answers."""
+"""The address in the answers of tests.kit.upstream_replies."""
 _TC: Final = 0x0200
 _NOERROR, _SERVFAIL, _REFUSED = 0, 2, 5
 
@@ -35,7 +35,7 @@ Judge = Callable[[bytes], tuple[Result, str]]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A message without its ID, and the judge of its reply."""
+    """A message without its ID, and the check of its reply."""
 
     kind: Kind
     message: bytes
@@ -46,13 +46,13 @@ class Question:
 
 
 def addresses_of(number: int) -> tuple[str, str]:
-    """The addresses of a name in the versions of the hosts file, which take turns."""
+    """The addresses of a name in the alternating versions of the hosts file."""
     last = number % 254 + 1
     return f"192.0.2.{last}", f"203.0.113.{last}"
 
 
 def format_hosts(version: int) -> str:
-    """A hosts file (hosts(5)) of one version."""
+    """One version of the hosts file (hosts(5))."""
     turn = version % 2
     rows = [f"{addresses_of(number)[turn]} app-{number:05d}.{SUFFIX}" for number in range(NAMES)]
     rows += [f"{addresses_of(number)[turn]} v{version}-{number}.{SUFFIX}" for number in range(PASSING)]
@@ -61,7 +61,7 @@ def format_hosts(version: int) -> str:
 
 
 def table_question(chance: random.Random) -> Question:
-    """A name of the table, asked as stub resolvers, forwarders and browsers do."""
+    """A name of the table, queried like stub resolvers, forwarders and browsers do."""
     number = chance.randrange(NAMES)
     name = f"app-{number:05d}.{SUFFIX}"
     if chance.random() < 0.1:
@@ -74,7 +74,7 @@ def table_question(chance: random.Random) -> Question:
 
 
 def outside_question(chance: random.Random) -> Question:
-    """A name that nobody has asked for before; now and then another type of a name of the table."""
+    """A name that was never queried before; sometimes another type of a name of the table."""
     if chance.random() < 0.05:
         message = query(f"app-{chance.randrange(NAMES):05d}.{SUFFIX}", TXT, additional=_additional(chance))
     else:
@@ -83,13 +83,13 @@ def outside_question(chance: random.Random) -> Question:
 
 
 def stream_question(chance: random.Random) -> Question:
-    """Either, over TCP."""
+    """Either kind, over TCP."""
     asked = chance.choice((table_question, outside_question))(chance)
     return Question(Kind.STREAM, asked.message, asked.judge)
 
 
 def malformed_message(chance: random.Random) -> bytes:
-    """Octets that are no good query, behind an ID that may be anything."""
+    """Octets that are no valid query, after any ID."""
     good = table_question(chance).message
     match chance.randrange(6):
         case 0:
@@ -157,7 +157,7 @@ def _is_from_upstream(reading: Reading) -> bool:
 
 
 def _read(message: bytes, reply: bytes) -> Reading | str:
-    """The reply to this message; in words, where it is none."""
+    """The reply to this message, or the reason why it is none."""
     try:
         reading, asked = read_dnspython(reply), read_dnspython(message)
     except dns.exception.DNSException as error:

@@ -1,4 +1,4 @@
-"""What a soak found: its problems, the tables at the end, and the same as JSON. Pure."""
+"""The results of a soak: its problems, the tables at the end, and the same as JSON. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.soak.run import Found
 from tests.soak.tally import Kind, Result
 
 MOST_LOST: Final = 0.01
-"""Of the questions for names of the table: a few are the kernel's, where a busy machine lets a queue overflow."""
+"""The share of lost questions for names of the table: a busy machine's kernel may drop a few."""
 _FAILURES: Final = "dnsproxy_dns_failures_total"
 
 _FIGURES_HEAD: Final = (
@@ -27,7 +27,7 @@ at rest: when the traffic was over and every connection closed.
 
 
 def find_problems(found: Found, judged: Sequence[Judged]) -> list[str]:
-    """Why a server is not fit to run for a year, a line each; none where it is."""
+    """The reasons why a server is not fit to run for a year, one line each; empty if it is fit."""
     return list(_problems(found, judged))
 
 
@@ -36,11 +36,11 @@ def _problems(found: Found, judged: Sequence[Judged]) -> Iterator[str]:
         if each.verdict is not None and not each.verdict.flat:
             yield f"{each.figure.name} grew from {each.verdict.early:.4g} to {each.verdict.late:.4g}"
     if found.gone:
-        yield f"the server was gone: {found.gone}"
+        yield f"the server had ended: {found.gone}"
     if found.status:
         yield f"the server ended with status {found.status}"
     if failures := found.metrics.get(_FAILURES, 0):
-        yield f"{failures:.0f} queries or connections met an exception that nobody foresaw; the log has them"
+        yield f"{failures:.0f} queries or connections met an unexpected exception; see the log"
     if wrong := found.tally.count(Result.WRONG):
         yield f"{wrong} wrong replies, among them:"
         yield from found.tally.wrong
@@ -62,7 +62,7 @@ def format_report(found: Found, judged: Sequence[Judged]) -> str:
 def _figure_cells(each: Judged, found: Found) -> tuple[str, ...]:
     name, verdict = each.figure.name, each.verdict
     if verdict is None:
-        return (name, each.figure.unit, *[""] * 7, "not told")
+        return (name, each.figure.unit, *[""] * 7, "missing")
     return (
         *(name, each.figure.unit, _of(found.before, name), _number(verdict.early), _number(verdict.late)),
         *(f"<= {_number(verdict.most)}", _number(each.lowest), _number(each.highest), _of(found.after, name)),
@@ -86,11 +86,11 @@ def _number(value: float) -> str:
 def _cpu(found: Found) -> str:
     used = found.metrics.get("process_cpu_seconds_total", 0.0)
     share = used / found.options.seconds
-    return f"{used:.1f} s of processor time, {share:.1%} of one processor; exit status {found.status}"
+    return f"{used:.1f} s of CPU time, {share:.1%} of one core; exit status {found.status}"
 
 
 def to_json(found: Found, judged: Sequence[Judged], **head: Any) -> dict[str, Any]:
-    """How it was done, the verdicts, and every sample."""
+    """The settings, the verdicts, and every sample."""
     return {
         **head,
         **asdict(found.options),

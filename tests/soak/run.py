@@ -1,6 +1,6 @@
-"""One soak: a real server and its upstreams, the traffic on it, and a sample of it now and then.
+"""One soak: a real server and its upstreams, the traffic, and samples at intervals.
 
-The law: what the server does is found and told, whatever it is; where there is nothing to be found, StartError says so.
+The law: every behaviour of the server is part of the result; only a server that does not start raises StartError.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from tests.soak.tally import Tally
 from tests.soak.traffic import Site, Traffic, replace_hosts
 
 _SEED: Final = 4
-"""The same traffic and the same faults in every run."""
+"""The seed: the same traffic and the same faults in every run."""
 _MOST_BETWEEN: Final = 5.0
 _SAMPLES: Final = 40
-"""At least, so that a quarter is more than a moment."""
+"""The minimum, so that a quarter is long enough."""
 _SETTLE: Final = 45.0
-"""Seconds that the server has to come to rest when the traffic is over: more than any idle timer of it."""
+"""Seconds for the server to become idle after the traffic: longer than any of its idle timers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How long, and how much."""
+    """Duration and amount of the traffic."""
 
     seconds: float
     rate: float
-    """Questions a second, of all kinds."""
+    """Questions of all kinds per second."""
 
     @property
     def every(self) -> float:
@@ -55,25 +55,25 @@ class Options:
 
 @dataclass
 class Found:
-    """What came out."""
+    """The result of a soak."""
 
     options: Options
     tally: Tally = field(default_factory=Tally)
     samples: list[Sample] = field(default_factory=list)
     before: Sample = field(default_factory=dict)
-    """The server before the traffic."""
+    """Sample of the server before the traffic."""
     after: Sample = field(default_factory=dict)
-    """The server when it has come to rest again."""
+    """Sample of the server when it is idle again."""
     metrics: Mapping[str, float] = field(default_factory=dict)
     """Its own counters at the end."""
     gone: str = ""
-    """Why it could not be sampled any more; empty where it could to the end."""
+    """The reason why sampling ended early; empty if it did not."""
     status: int | None = None
     """Its exit status after SIGTERM."""
 
 
 async def run_soak(options: Options, folder: Path, progress: Progress) -> Found:
-    """Soak a server. Raises StartError where it does not start."""
+    """Soak a server. Raises StartError if it does not start."""
     found = Found(options)
     with ExitStack() as stack:
         async with _upstreams() as (upstreams, endpoints):
@@ -99,7 +99,7 @@ def _start(stack: ExitStack, folder: Path, flags: list[str]) -> Serving:
 
 @asynccontextmanager
 async def _upstreams() -> AsyncIterator[tuple[tuple[FaultyUpstream, ...], list[str]]]:
-    """One that refuses, one with all faults, and one that is well, in the order in which they are to be asked."""
+    """One that refuses, one with all faults, and one that is healthy, in the server's order."""
     chance = chance_of(_SEED)
     scripts = faulty(DATAGRAM_FAULTS, chance), faulty(STREAM_FAULTS, chance)
     with refusing_upstream() as refusing:
@@ -134,7 +134,7 @@ async def _take_samples(server: Serving, found: Found, progress: Progress) -> No
 
 
 async def _settle(server: Serving, found: Found) -> None:
-    """Wait until the server has no more tasks than before, or its time for that is over."""
+    """Wait until the server has no more tasks than before, or until the time limit."""
     with trio.move_on_after(_SETTLE):
         while found.after.get("tasks", float("inf")) > found.before.get("tasks", 0):
             await trio.sleep(found.options.every)
@@ -150,7 +150,7 @@ async def _sample(server: Serving) -> tuple[Sample, Mapping[str, float]]:
 
 
 def format_progress(sample: Sample, *, asked: int, seconds: float) -> str:
-    """A sample in a line."""
+    """A sample in one line."""
     figures = ", ".join(f"{each.name} {sample[each.name]:.4g}" for each in FIGURES if each.name in sample)
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes}:{rest:02d} {figures}, {asked / seconds:.0f} answers/s"

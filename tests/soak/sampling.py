@@ -1,4 +1,4 @@
-"""A sample of a running server: what the kernel knows of the process (proc(5)), and what it tells itself."""
+"""A sample of a running server: the kernel's figures of the process (proc(5)), and the server's own metrics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Gone(Exception):
 
 
 def take_sample(process: int, admin: str) -> tuple[Sample, Mapping[str, float]]:
-    """A sample, the machine's load average in it, and all metrics of the admin port. Raises Gone."""
+    """A sample, including the machine's load average, and all metrics of the admin port. Raises Gone."""
     try:
         metrics = scrape(admin)
         sample = {**read_process(Path("/proc") / str(process)), **pick_metrics(metrics)}
@@ -29,12 +29,12 @@ def take_sample(process: int, admin: str) -> tuple[Sample, Mapping[str, float]]:
 
 
 def read_process(folder: Path) -> Sample:
-    """The figures that the kernel has, from a folder of /proc. Raises OSError."""
+    """The kernel's figures, from a folder of /proc. Raises OSError."""
     return {**parse_status((folder / "status").read_text()), "descriptors": float(len(os.listdir(folder / "fd")))}
 
 
 def parse_status(text: str) -> Sample:
-    """Memory and threads from /proc/PID/status. Raises OSError for a process that is only waited for any more."""
+    """Memory and threads from /proc/PID/status. Raises OSError for a zombie process."""
     fields = dict(re.findall(r"^(\w+):\s+(\d+)", text, re.MULTILINE))
     if "VmRSS" not in fields:
         raise ProcessLookupError("it has no memory any more")
@@ -42,6 +42,6 @@ def parse_status(text: str) -> Sample:
 
 
 def pick_metrics(metrics: Mapping[str, float]) -> Sample:
-    """The figures and counters that a server tells itself."""
+    """The figures and counters that a server exports."""
     wanted = {**{figure.name: figure.metric for figure in FIGURES if figure.metric is not None}, **COUNTERS}
     return {name: metrics[metric] for name, metric in wanted.items() if metric in metrics}

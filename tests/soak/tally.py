@@ -1,4 +1,4 @@
-"""What was asked of the server, and what came of it. Plain counts."""
+"""The questions to the server by kind, and their results. Only counts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum, StrEnum
 
 
 class Kind(StrEnum):
-    """What a question is."""
+    """The kind of a question."""
 
     TABLE = "names of the table"
     OUTSIDE = "names outside"
@@ -17,11 +17,11 @@ class Kind(StrEnum):
 
 
 class Result(Enum):
-    """What came of it."""
+    """The result of a question."""
 
     RIGHT = "right"
     FAILED = "failed"
-    """An error that says so: SERVFAIL where no upstream answers, REFUSED over a cap."""
+    """An honest error: SERVFAIL if no upstream answers, REFUSED over a limit."""
     WRONG = "wrong"
     LOST = "lost"
 
@@ -32,9 +32,9 @@ class Tally:
 
     results: defaultdict[Kind, Counter[Result]] = field(default_factory=lambda: defaultdict(Counter))
     events: Counter[str] = field(default_factory=Counter)
-    """What else took place, by name."""
+    """Other events, by name."""
     wrong: list[str] = field(default_factory=list)
-    """The first wrong replies, in words."""
+    """The first wrong replies, with their faults."""
 
     def note(self, kind: Kind, result: Result, detail: str = "") -> None:
         self.results[kind][result] += 1
@@ -42,7 +42,7 @@ class Tally:
             self.wrong.append(f"{kind}: {detail}")
 
     def count(self, result: Result) -> int:
-        """Over all kinds of question."""
+        """The sum over all kinds of question."""
         return sum(results[result] for results in self.results.values())
 
     @property

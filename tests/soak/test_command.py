@@ -50,7 +50,7 @@ def test_bad_usage_ends_with_2(arguments: tuple[str, ...]) -> None:
 def test_a_short_soak_finds_nothing_wrong_and_tells_every_figure(tmp_path: Path) -> None:
     figures = tmp_path / "soak.json"
     ran = subprocess.run([*COMMAND, "--json", str(figures)], cwd=ROOT, capture_output=True, text=True, check=False)
-    # A few seconds are all warm-up, so that growth would mean nothing here.
+    # A run of a few seconds is all warm-up, so growth has no meaning here.
     assert ran.returncode in (0, 1), ran.stderr
     content = json.loads(figures.read_text())
     assert [problem for problem in content["problems"] if " grew from " not in problem] == []
@@ -81,7 +81,7 @@ def soaking(folder: Path, *, samples: int) -> Iterator[tuple[subprocess.Popen[st
         for line in soak.stderr:
             if line.startswith(f"[{samples}/"):
                 break
-        # Listed by the thread that started it, which need not be the first.
+        # Linux lists a child under the thread that started it, which need not be the first.
         children = [path.read_text().split() for path in Path(f"/proc/{soak.pid}/task").glob("*/children")]
         (server,) = itertools.chain(*children)
         yield soak, int(server)

@@ -43,7 +43,7 @@ def test_a_fault_is_no_plain_answer(fault: Fault) -> None:
 
 @pytest.mark.parametrize("faults", [DATAGRAM_FAULTS, STREAM_FAULTS], ids=["datagrams", "streams"])
 def test_every_fault_has_its_turn(faults: tuple[Fault, ...]) -> None:
-    """Told apart by the kinds of their steps, as the octets differ from time to time."""
+    """Identified by the kinds of their steps, because the octets vary."""
 
     def shape(steps: object) -> tuple[str, ...]:
         return tuple(type(step).__name__ for step in steps)  # type: ignore[attr-defined]

@@ -48,7 +48,7 @@ def lose(of: Found, count: int) -> None:
 @pytest.mark.parametrize(
     ("spoil", "word"),
     [
-        pytest.param(lambda of: setattr(of, "gone", "refused"), "gone: refused", id="gone"),
+        pytest.param(lambda of: setattr(of, "gone", "refused"), "the server had ended: refused", id="gone"),
         pytest.param(lambda of: setattr(of, "status", 1), "status 1", id="exit status"),
         pytest.param(lambda of: setattr(of, "status", -9), "status -9", id="killed"),
         pytest.param(
@@ -92,7 +92,7 @@ def test_a_figure_that_the_server_does_not_tell_is_not_judged_and_shown_so() -> 
     made = found(samples=[untold] * 40)
     report = format_report(made, judge_samples(made.samples))
     (line,) = [line for line in report.splitlines() if line.startswith("tasks")]
-    assert line.endswith("not told")
+    assert line.endswith("missing")
     assert problems(made) == []
 
 

@@ -33,7 +33,7 @@ def test_we_ourselves_have_memory_descriptors_and_a_thread() -> None:
 
 def test_an_ended_process_is_gone() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
-        # Not waited for yet: its number is nobody else's.
+        # Not reaped yet: its process ID stays reserved.
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         with pytest.raises(OSError, match="no memory"):
             read_process(Path("/proc") / str(process.pid))

@@ -1,7 +1,7 @@
-"""All that a soak does to a server, side by side, at a steady rate.
+"""All traffic of a soak on a server, in parallel, at a steady rate.
 
-The law: what one kind of traffic meets ends nothing else, and all of it ends with run(). Of what a busy machine is late
-with, nothing is made up for, so that there are no bursts.
+The law: an error of one kind of traffic ends no other kind, and all traffic ends with run(). Questions that a busy
+machine delays are dropped, so that there are no bursts.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from tests.soak.questions import format_hosts, malformed_message, outside_questi
 from tests.soak.tally import Kind, Result, Tally
 
 TICK: Final = 0.02
-"""Seconds between two looks at what is due."""
+"""Seconds between two ticks of the schedule."""
 TABLE_SHARE, OUTSIDE_SHARE, STREAM_SHARE, MALFORMED_SHARE = 0.55, 0.25, 0.12, 0.08
-"""Of the rate."""
+"""Shares of the rate."""
 DROPPED_SHARE: Final = 0.005
-"""Connections that are opened and dropped, beside the rate."""
+"""Connections per second that are opened and dropped, in addition to the rate."""
 KEPT: Final = 4
-"""Connections that are kept, with a question now and then."""
+"""Long-lived connections with occasional questions."""
 SLOW, UNREAD = 12, 2
-"""Connections that send an octet a second, and that send much and read nothing."""
+"""Connections that send one octet per second, and connections that send much and read nothing."""
 SWAP_EVERY: Final = 3.0
 OUTAGE_EVERY, OUTAGE = 60.0, 5.0
-"""Seconds from one outage of upstreams to the next, and how long each lasts."""
+"""Seconds between the starts of two outages of upstreams, and the duration of each."""
 _FLOOD: Final = 100_000
-"""Queries on a connection that is not read: more than all buffers hold, so that it is cut off before its end."""
+"""Queries on a connection that is not read: more than all buffers hold, so that the server cuts it off."""
 _ENDLESS: Final = 1 << 40
 
 
 @dataclass(frozen=True)
 class Site:
-    """What the traffic goes to and what it plays with."""
+    """The server, its upstreams and its hosts file."""
 
     port: int
     hosts: Path
@@ -65,7 +65,7 @@ class Traffic:
         self._connections = Connections(site.port, tally, chance)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         connections = self._connections
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._datagrams.run)
@@ -112,7 +112,7 @@ class Traffic:
                     nursery.start_soon(block)
 
     async def _crowd(self) -> None:
-        """Connections that cost the server time and room and never get anywhere."""
+        """Connections that cost the server time and memory and never complete."""
         question = framed(table_question(self._chance).message)
         port = self._site.port
         with (
@@ -134,10 +134,10 @@ class Traffic:
             self._tally.events["hosts files"] += 1
 
     async def _make_outages(self) -> None:
-        """Of all upstreams and of the first alone, in turns.
+        """Outages of all upstreams and of only the first, in turns.
 
-        With all of them silent, as many queries wait as ever will: memory has its peak in the warm-up, and not when the
-        machine happens to be busy.
+        With all of them silent, the number of waiting queries reaches its maximum: memory peaks in the warm-up, and not
+        when the machine happens to be busy.
         """
         for number in itertools.count():
             await trio.sleep(OUTAGE_EVERY - OUTAGE)
@@ -151,7 +151,7 @@ class Traffic:
             self._tally.events["outages of one upstream" if number % 2 else "outages of all upstreams"] += 1
 
     async def _forget_what_upstreams_were_asked(self) -> None:
-        """They note every query, for tests; here that would only fill our own memory."""
+        """They record every query, for tests; here that would only fill our own memory."""
         clock = Clock(1.0)
         while True:
             await clock.tick()
@@ -163,14 +163,14 @@ class Traffic:
 
 
 def replace_hosts(path: Path, version: int) -> None:
-    """Put a version of the hosts file in place of another, whole."""
+    """Replace the hosts file atomically by another version."""
     fresh = path.with_suffix(".new")
     fresh.write_text(format_hosts(version))
     os.replace(fresh, path)
 
 
 class Clock:
-    """Ticks on a steady clock that begins now; what is late is left out."""
+    """Ticks of a steady clock that starts now; late ticks are skipped."""
 
     def __init__(self, every: float) -> None:
         self._every = every
@@ -178,15 +178,15 @@ class Clock:
         self._number = 0
 
     async def tick(self) -> None:
-        """Wait for the next one."""
+        """Wait for the next tick."""
         past = int((trio.current_time() - self._begun) / self._every)
-        # Never the same one twice, where rounding puts us a hair before it.
+        # Never the same tick twice, if rounding wakes us slightly early.
         self._number = max(self._number, past) + 1
         await trio.sleep_until(self._begun + self._number * self._every)
 
 
 class Due:
-    """How many of something are due, at a rate a second; no more than one tick's worth at a time."""
+    """The number of items due at a rate per second; at most one tick's worth at a time."""
 
     def __init__(self, rate: float) -> None:
         self._rate = rate
