@@ -80,7 +80,7 @@ def fault_is_there(stage: Stage) -> None:
     """Before: the pod cannot reach the cluster's own hostname; from outside, with the header, it answers."""
     stage.eventually("the public address", lambda: stage.dig("app.example.org") == [PUBLIC_ADDRESS])
     # Until kube-proxy has learned the address, no server answers there.
-    stage.eventually("somebody there", lambda: stage.curl("http://app.example.org/")[0] != _NO_CONNECTION)
+    stage.eventually("a server at the name", lambda: stage.curl("http://app.example.org/")[0] != _NO_CONNECTION)
     for url in ("http://app.example.org/", "https://app.example.org/"):
         status, said = stage.curl(url)
         stage.say(f"curl {url}: {said}")

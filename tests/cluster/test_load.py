@@ -61,7 +61,7 @@ def nameserver(reply: Callable[[bytes], bytes | None]) -> Iterator[None]:
     ],
     ids=["right", "another address", "SERVFAIL", "NXDOMAIN", "another ID", "silence"],
 )
-def test_a_lookup_is_told_as_it_was(
+def test_a_lookup_is_counted_correctly(
     reply: Callable[[bytes], bytes | None], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if said == "TimeoutError":
@@ -82,7 +82,7 @@ def test_every_number_is_asked_once() -> None:
     assert counted["said"] == {"ok": 50, "lost": 50}
 
 
-def test_it_goes_on_until_it_is_stopped_and_asks_as_often_as_it_was_told(
+def test_it_runs_until_it_is_stopped_and_asks_at_least_the_given_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stop, asked = tmp_path / "stop", list[str]()

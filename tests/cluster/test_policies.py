@@ -89,7 +89,7 @@ def test_what_is_allowed_is_let_through_and_the_rest_dropped(
     assert rules(spec)[chain] == [*expected, "counter drop"]
 
 
-def test_who_is_selected_by_none_is_free() -> None:
+def test_a_pod_without_a_policy_is_unrestricted() -> None:
     assert set(rules(ingress())) == {"ingress-10-0-0-1", "forward", "input"}
     assert rules(ingress())["forward"][-1] == "ip daddr vmap { 10.0.0.1 : jump ingress-10-0-0-1 }"
     assert set(rules()) == {"forward", "input"}

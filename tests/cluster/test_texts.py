@@ -57,6 +57,6 @@ def test_the_token_is_in_the_files_alone() -> None:
 @pytest.mark.parametrize(
     ("before", "after"), [("etcd", "kube-apiserver"), ("kube-apiserver", "kubelet"), ("containerd", "kubelet")]
 )
-def test_who_is_needed_starts_first(before: str, after: str) -> None:
+def test_a_required_program_starts_first(before: str, after: str) -> None:
     order = list(COMMANDS)
     assert order.index(before) < order.index(after)

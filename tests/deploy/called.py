@@ -97,7 +97,7 @@ list secrets in switchback-doctor
 create serviceaccounts/token doctor in switchback-doctor
 """
 
-NOBODY = """
+NEVER_ALLOWED = """
 list secrets
 get secrets any in switchback
 get secrets any in kube-system

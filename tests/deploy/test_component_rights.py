@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from dnsproxy.doctor.facts.file import parse_facts
-from tests.deploy.called import DNSPROXY, DOCTOR, GATEWAYS, NOBODY, NOT_DOCTOR, PUBLISHER, rows, serving
+from tests.deploy.called import DNSPROXY, DOCTOR, GATEWAYS, NEVER_ALLOWED, NOT_DOCTOR, PUBLISHER, rows, serving
 from tests.deploy.calls import ALLOWED, FORBIDDEN, Caller, account, parse_call
 from tests.deploy.kubectl import kubectl
 from tests.deploy.manifests import DEPLOY, compose, find, kustomizations
@@ -59,7 +59,7 @@ def test_with_the_component_dnsproxy_reads_gateways(gateway_reader: Caller, call
     assert gateway_reader.verdict(parse_call(call)) == ALLOWED
 
 
-@pytest.mark.parametrize("call", rows(NOBODY))
+@pytest.mark.parametrize("call", rows(NEVER_ALLOWED))
 def test_with_the_component_dnsproxy_may_do_nothing_else(gateway_reader: Caller, call: str) -> None:
     assert gateway_reader.verdict(parse_call(call)) == FORBIDDEN
 
@@ -69,7 +69,7 @@ def test_the_publisher_may_keep_its_records(publisher: Caller, call: str) -> Non
     assert publisher.verdict(parse_call(call)) == ALLOWED
 
 
-@pytest.mark.parametrize("call", [*rows(DNSPROXY), *rows(NOBODY), *rows(GATEWAYS), "list dnsendpoints"])
+@pytest.mark.parametrize("call", [*rows(DNSPROXY), *rows(NEVER_ALLOWED), *rows(GATEWAYS), "list dnsendpoints"])
 def test_the_publisher_may_do_nothing_else(publisher: Caller, call: str) -> None:
     assert publisher.verdict(parse_call(call)) == FORBIDDEN
 
@@ -80,7 +80,7 @@ def test_the_doctor_may_look(doctor: Caller, call: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "call", [*(one for one in rows(NOBODY) if not one.startswith(SEEN)), *rows(NOT_DOCTOR), *rows(PUBLISHER)]
+    "call", [*(one for one in rows(NEVER_ALLOWED) if not one.startswith(SEEN)), *rows(NOT_DOCTOR), *rows(PUBLISHER)]
 )
 def test_the_doctor_may_do_nothing_else(doctor: Caller, call: str) -> None:
     assert doctor.verdict(parse_call(call)) == FORBIDDEN
@@ -88,7 +88,7 @@ def test_the_doctor_may_do_nothing_else(doctor: Caller, call: str) -> None:
 
 @pytest.mark.parametrize(
     "call",
-    dict.fromkeys(rows("".join((DNSPROXY, NOBODY, GATEWAYS, PUBLISHER, DOCTOR, NOT_DOCTOR)))),
+    dict.fromkeys(rows("".join((DNSPROXY, NEVER_ALLOWED, GATEWAYS, PUBLISHER, DOCTOR, NOT_DOCTOR)))),
 )
 def test_an_administrator_may_do_all_of_it(with_gateways: ApiServer, call: str) -> None:
     """Otherwise a call would be refused for another reason than its rights."""

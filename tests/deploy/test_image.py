@@ -49,7 +49,7 @@ def test_every_program_says_its_help(image: Image) -> None:
             assert "Usage:" in output(container, *words, "--help")
 
 
-def test_it_serves_names_as_nobody(image: Image, tmp_path: Path) -> None:
+def test_it_serves_names_without_root(image: Image, tmp_path: Path) -> None:
     port, admin = free_ports(2)
     with image.container() as container:
         words = ["dnsproxy", "serve", f"--listen=127.0.0.1:{port}", f"--admin=127.0.0.1:{admin}"]
@@ -59,7 +59,7 @@ def test_it_serves_names_as_nobody(image: Image, tmp_path: Path) -> None:
             assert subprocess.run(dig, capture_output=True, text=True, check=True).stdout.split() == ["192.0.2.80"]
 
 
-def test_it_runs_as_a_numbered_nobody(image: Image) -> None:
+def test_it_runs_as_a_numeric_user_without_rights(image: Image) -> None:
     config = image.document["config"]
     assert config["User"] == "65532:65532"
     with image.container() as container:
@@ -88,7 +88,7 @@ def test_the_machine_that_built_it_left_no_trace(image: Image) -> None:
         assert certificates == (base / "etc" / "ssl" / "certs" / "ca-certificates.crt").read_bytes()
 
 
-def test_no_file_belongs_to_who_runs_it_or_can_be_written_by_all(image: Image) -> None:
+def test_no_file_belongs_to_the_user_or_is_writable_by_all(image: Image) -> None:
     with image.mounted() as root:
         for path in (root / "app").rglob("*"):
             status = path.lstat()

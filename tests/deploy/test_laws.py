@@ -167,7 +167,7 @@ def test_a_good_manifest_keeps_every_law(law: laws.Law) -> None:
 
 
 @pytest.mark.parametrize(("law", "change"), BROKEN.values(), ids=BROKEN)
-def test_a_broken_law_is_told(law: laws.Law, change: Change) -> None:
+def test_a_broken_law_is_reported(law: laws.Law, change: Change) -> None:
     manifests = copy.deepcopy(GOOD)
     change(manifests)
     assert len(list(law(manifests))) >= 1
@@ -181,7 +181,7 @@ def test_a_removal_may_lie_in_wait_but_not_run(suspended: bool, faults: int) -> 
     assert len(list(laws.nothing_is_a_hook(manifests))) == faults
 
 
-def test_who_writes_a_nodes_file_is_held_to_all_the_rest() -> None:
+def test_a_program_that_writes_a_nodes_file_keeps_all_other_laws() -> None:
     manifests = copy.deepcopy(GOOD)
     pod(manifests)["securityContext"] |= {"runAsUser": 0, "runAsNonRoot": False}
     pod(manifests)["volumes"] = [{"name": "etc", "hostPath": {"path": "/etc"}}]
@@ -191,7 +191,7 @@ def test_who_writes_a_nodes_file_is_held_to_all_the_rest() -> None:
     assert len(list(laws.pods_are_restricted(manifests))) == 1
 
 
-def test_who_writes_rules_of_a_nodes_network_is_held_to_all_the_rest() -> None:
+def test_a_program_that_writes_rules_of_a_nodes_network_keeps_all_other_laws() -> None:
     manifests = copy.deepcopy(GOOD)
     pod(manifests)["securityContext"] |= {"runAsUser": 0, "runAsNonRoot": False}
     pod(manifests)["hostNetwork"] = True

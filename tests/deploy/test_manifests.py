@@ -85,7 +85,7 @@ def test_a_pod_has_time_to_end(manifests: Sequence[Manifest]) -> None:
         assert template["spec"]["terminationGracePeriodSeconds"] > wanted, name_of(workload)
 
 
-def test_a_service_leads_to_the_ports_that_the_program_listens_on(manifests: Sequence[Manifest]) -> None:
+def test_a_service_routes_to_the_ports_that_the_program_listens_on(manifests: Sequence[Manifest]) -> None:
     for _, template in pod_templates(manifests):
         main, values = template["spec"]["containers"][0], settings_of(manifests, template)
         listening = {int(route.partition("=")[0].rpartition(":")[2]) for route in values.get("PROXY_ROUTE", "").split()}

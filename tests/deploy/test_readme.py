@@ -28,7 +28,7 @@ def written(place: str, folder: Path) -> Path:
     return there
 
 
-def test_some_are_shown() -> None:
+def test_the_page_shows_these_kustomizations() -> None:
     assert set(SHOWN) == {"my-cluster", "my-cluster/wholeip"}
 
 

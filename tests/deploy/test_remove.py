@@ -129,7 +129,7 @@ def test_nothing_is_deleted_while_the_stanza_is_there(status: str, wait: str, to
     assert told in done.told
 
 
-def test_without_an_installer_the_rest_goes_and_it_says_so(tmp_path: Path) -> None:
+def test_without_an_installer_the_rest_is_deleted_with_a_message(tmp_path: Path) -> None:
     done = remove(tmp_path, "my-cluster", installer="nowhere")
     assert done.status == 0
     assert done.deleted
@@ -214,7 +214,7 @@ def test_nothing_is_deleted_while_agents_are_there(tmp_path: Path) -> None:
     assert "do not end" in done.told
 
 
-def test_without_what_takes_out_rules_the_rest_goes_and_it_says_so(tmp_path: Path) -> None:
+def test_without_the_rules_cronjob_the_rest_is_deleted_with_a_message(tmp_path: Path) -> None:
     done = remove(tmp_path, "my-cluster", parts="wholeip", installer="nowhere")
     assert (done.status, changes(done)) == (0, ["-k"])
     assert "nft delete table inet switchback_wholeip" in done.told

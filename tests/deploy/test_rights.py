@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.called import DNSPROXY, GATEWAYS, NOBODY, rows, serving
+from tests.deploy.called import DNSPROXY, GATEWAYS, NEVER_ALLOWED, rows, serving
 from tests.deploy.calls import ALLOWED, FORBIDDEN, Caller, account, parse_call
 from tests.kit.apiserver import ApiServer
 
@@ -28,17 +28,17 @@ def test_dnsproxy_may_do_what_serve_does(dnsproxy: Caller, call: str) -> None:
     assert dnsproxy.verdict(parse_call(call)) == ALLOWED
 
 
-@pytest.mark.parametrize("call", [*rows(NOBODY), *rows(GATEWAYS)])
+@pytest.mark.parametrize("call", [*rows(NEVER_ALLOWED), *rows(GATEWAYS)])
 def test_dnsproxy_may_do_nothing_else(dnsproxy: Caller, call: str) -> None:
     assert dnsproxy.verdict(parse_call(call)) == FORBIDDEN
 
 
-@pytest.mark.parametrize("call", [*rows(DNSPROXY), *rows(NOBODY), *rows(GATEWAYS)])
+@pytest.mark.parametrize("call", [*rows(DNSPROXY), *rows(NEVER_ALLOWED), *rows(GATEWAYS)])
 def test_the_relay_may_do_nothing(relay: Caller, call: str) -> None:
     assert relay.verdict(parse_call(call)) == FORBIDDEN
 
 
-def test_the_program_itself_gets_along_with_its_rights(applied: ApiServer, tmp_path: Path) -> None:
+def test_the_program_works_with_its_rights(applied: ApiServer, tmp_path: Path) -> None:
     config = account(applied, "switchback", "dnsproxy").write_kubeconfig(tmp_path / "kubeconfig")
     applied.create_ingress("shop", ["shop.example.org"])
     with serving("--source", "ingress", kubeconfig=config, folder=tmp_path) as log:

@@ -19,7 +19,7 @@ def test_a_free_port_can_be_bound(kind: socket.SocketKind) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=["tcp", "udp"])
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "0.0.0.0"])
-def test_a_port_that_somebody_has_is_not_free(kind: socket.SocketKind, host: str) -> None:
+def test_a_port_in_use_is_not_free(kind: socket.SocketKind, host: str) -> None:
     with socket.socket(socket.AF_INET, kind) as taken:
         taken.bind((host, free_port()))
         assert not is_free(taken.getsockname()[1])

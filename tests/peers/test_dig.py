@@ -82,8 +82,8 @@ def test_each_part_is_read(printed: str, instead: str, part: dict[str, object]) 
         pytest.param(";; communications error to 127.0.0.1#53: timed out\n;; no servers could be reached\n", id="loss"),
         pytest.param(";; Got bad packet: FORMERR\n12 bytes\n", id="malformed"),
         pytest.param(PLAIN + PLAIN, id="two replies"),
-        pytest.param(PLAIN.replace("; EDNS:", "; EDNS?"), id="an OPT in words that are not known"),
-        pytest.param(PLAIN.replace(";; flags:", ";; flogs:"), id="flags in words that are not known"),
+        pytest.param(PLAIN.replace("; EDNS:", "; EDNS?"), id="an OPT in an unknown form"),
+        pytest.param(PLAIN.replace(";; flags:", ";; flogs:"), id="flags in an unknown form"),
     ],
 )
 def test_what_is_no_single_reply_is_an_error(text: str) -> None:

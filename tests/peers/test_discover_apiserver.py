@@ -143,7 +143,7 @@ async def test_a_service_of_another_name_is_found_by_its_label(playground: Playg
     assert choose_method(found).form is Form.HELM_CHART_CONFIG
 
 
-async def test_a_cluster_without_dns_is_told_as_such(playground: Playground) -> None:
+async def test_a_cluster_without_dns_is_reported(playground: Playground) -> None:
     rules = [{"apiGroups": [""], "resources": ["services"], "verbs": ["get", "list"]}]
     found = await playground.discover(rules)
     # OpenShift has the object in another namespace, which this account may not read.

@@ -218,7 +218,7 @@ def test_what_is_needed_no_longer(scene: Scene) -> None:
     assert status == 3
 
 
-def test_a_host_that_nobody_serves(scene: Scene) -> None:
+def test_a_host_that_no_controller_serves(scene: Scene) -> None:
     status, document, _ = scene.doctor("ap.example.org", "--no-probe")
     assert status == 1
     assert wrong(document) == {"host-unknown"}

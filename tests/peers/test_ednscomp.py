@@ -235,7 +235,7 @@ def test_a_big_answer_of_ours_is_cut_to_what_its_client_takes(
 
 @pytest.mark.parametrize(("name", "count"), [(MANY, MANY_COUNT), (HUGE, HUGE_COUNT)])
 @pytest.mark.parametrize("arguments", ["+noedns", "+bufsize=512"])
-def test_a_client_that_is_told_so_gets_the_whole_answer_over_tcp(
+def test_a_client_gets_the_whole_answer_over_tcp_after_truncation(
     road: Road, name: str, count: int, arguments: str
 ) -> None:
     reply = dig(road.ours.port, arguments, name)

@@ -75,7 +75,7 @@ async def test_no_lookup_outside_the_table_fails_and_the_table_is_back_after_the
 
 
 @pytest.mark.parametrize("scene", [("coredns", ("max_concurrent 100",))], indirect=True, ids=["100 at once"])
-async def test_who_waits_for_us_does_not_use_up_the_limit_that_was_set_for_the_others(scene: Scene) -> None:
+async def test_queries_that_wait_for_us_do_not_use_up_the_limit_of_the_others(scene: Scene) -> None:
     """At 200 questions a second, 400 wait for the hanging server."""
     assert "max_concurrent 100\n" not in scene.corefile.partition("# END")[0]
     async with asking(scene.coredns.port) as tally:

@@ -133,7 +133,7 @@ def test_a_read_only_mount_is_said_and_tried_again(node: Node) -> None:
     assert node.hosts.read_bytes() == FOREIGN.encode()
 
 
-def test_who_holds_a_file_that_the_node_has_replaced_ends_and_a_new_container_gets_the_new_one(node: Node) -> None:
+def test_a_publisher_of_a_replaced_file_ends_and_a_new_container_gets_the_new_file(node: Node) -> None:
     node.has("app.example.org 192.0.2.10")
     with node.publishing() as process:
         node.wait_until("app.example.org", process)

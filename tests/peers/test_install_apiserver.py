@@ -229,7 +229,7 @@ def test_zones_come_from_the_hosts_of_the_cluster_and_are_shown(scene: Scene) ->
     assert shown.endswith("(from the hosts of the cluster's Ingresses)")
 
 
-def test_who_may_not_write_is_told_the_verb_and_the_object_and_nothing_is_written(scene: Scene) -> None:
+def test_without_the_right_the_error_names_the_verb_and_the_object_and_nothing_is_written(scene: Scene) -> None:
     cluster = scene.cluster
     cluster.create(kubeadm())
     cluster.create_own_service()
@@ -284,7 +284,7 @@ def _status(server: ApiServer, token: str, method: str, path: str, body: Any) ->
         connection.close()
 
 
-def test_two_who_install_at_once_come_to_one_stanza_and_two_who_uninstall_to_none(scene: Scene) -> None:
+def test_two_concurrent_installs_give_one_stanza_and_two_uninstalls_none(scene: Scene) -> None:
     cluster = scene.cluster
     cluster.create(kubeadm())
     address = cluster.create_own_service()
@@ -466,7 +466,7 @@ def test_an_install_without_the_plugin_reload_says_so_and_a_restart_finishes_it(
     assert (again.returncode, json.loads(again.stdout)["wrote"]) == (0, False)
 
 
-def test_nothing_is_installed_while_nobody_would_answer(scene: Scene) -> None:
+def test_nothing_is_installed_while_no_dnsproxy_answers(scene: Scene) -> None:
     cluster = scene.cluster
     cluster.create(kubeadm())
     none = scene.run("install")

@@ -83,7 +83,7 @@ async def test_a_corefile_is_loaded_though_this_computer_is_no_cluster() -> None
     ],
     ids=["an unknown option", "a bad value", "a zone twice", "a plugin twice", "too many upstreams"],
 )
-async def test_what_coredns_refuses_is_told_in_its_words(old: str, new: str, said: str) -> None:
+async def test_a_refusal_of_coredns_is_reported_in_its_words(old: str, new: str, said: str) -> None:
     tried = await try_change(trial_of(STOCK), trial_of(STOCK.replace(old, new, 1)))
     assert tried is not None
     assert said in tried.refused

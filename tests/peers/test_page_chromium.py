@@ -167,7 +167,7 @@ def test_the_charts_move_when_queries_come(browser: Browser, server: Serving) ->
         expect(chart.locator("svg line.cursor")).to_have_count(1)
 
 
-def test_an_upstream_that_falls_silent_is_told_of_as_it_happens(browser: Browser, server: Serving) -> None:
+def test_a_silent_upstream_is_shown_at_once(browser: Browser, server: Serving) -> None:
     with opened(browser, base_of(server)) as page:
         expect(page.locator("[data-live=upstream-0]")).to_have_count(1)
         ask(server, *[f"other-{number}.example.net" for number in range(20)])
@@ -219,7 +219,7 @@ def test_without_script_all_is_there(browser: Browser, server: Serving) -> None:
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_people_who_hear_or_hardly_see_it_can_use_it(browser: Browser, server: Serving, path: str) -> None:
+def test_the_page_is_accessible(browser: Browser, server: Serving, path: str) -> None:
     with opened(browser, base_of(server), path) as page:
         assert complaints_of(page) == []
         page.emulate_media(color_scheme="dark")
@@ -237,7 +237,7 @@ def test_dark_is_dark_and_light_is_light(browser: Browser, server: Serving) -> N
         assert min(page.evaluate(ground)) > 200
 
 
-def test_who_wants_no_motion_gets_none(browser: Browser, server: Serving) -> None:
+def test_reduced_motion_is_respected(browser: Browser, server: Serving) -> None:
     with opened(browser, base_of(server), "names", reduced_motion="reduce") as page:
         moving = "[...document.querySelectorAll('*')].filter(one => getComputedStyle(one).transitionDuration !== '0s')"
         assert page.evaluate(f"{moving}.length") == 0
@@ -253,7 +253,7 @@ def test_hostile_names_stay_text(browser: Browser, server: Serving) -> None:
         assert page.title() == "Rejected · dnsproxy"
 
 
-def test_a_server_that_is_gone_is_told_of_and_one_that_is_back_too(browser: Browser, tmp_path: Path) -> None:
+def test_a_lost_server_is_shown_and_its_return_too(browser: Browser, tmp_path: Path) -> None:
     with serving(tmp_path, "--host", "a.example.org=192.0.2.1") as first:
         context = browser.new_context()
         with contextlib.closing(context):

@@ -116,7 +116,7 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(make: Make, kind: Ki
     assert versions(place, kind) == before
 
 
-def test_an_object_of_somebody_else_is_left_alone_and_the_others_are_published(make: Make, kind: Kind) -> None:
+def test_an_object_of_another_owner_is_left_alone_and_the_others_are_published(make: Make, kind: Kind) -> None:
     place = make(RIGHTS[kind])
     place.has(TABLE[0])
     publish(place, kind, "--once", "--instance", "other")
@@ -184,7 +184,7 @@ def test_an_empty_table_deletes_nothing_unless_that_is_allowed(make: Make, kind:
     assert objects(place, kind) == {}
 
 
-def test_objects_of_the_other_output_are_told_of_and_removed_by_who_may(make: Make) -> None:
+def test_objects_of_the_other_output_are_reported_and_removed_if_allowed(make: Make) -> None:
     place = make((*ENDPOINT_RIGHTS, *SERVICE_RIGHTS))
     place.has(*TABLE)
     publish(place, Kind.SERVICE, "--once")
@@ -260,7 +260,7 @@ def test_a_table_that_is_too_large_for_one_config_map_takes_several(make: Make, 
     assert set(stored(place)) == {"node-hosts"}
 
 
-def test_a_config_map_of_somebody_else_is_left_alone(make: Make) -> None:
+def test_a_config_map_of_another_owner_is_left_alone(make: Make) -> None:
     place = make(MAP_RIGHTS)
     path = f"/api/v1/namespaces/{place.name}/configmaps"
     place.server.request("POST", path, {"metadata": {"name": "node-hosts"}, "data": {"theirs": "x"}})

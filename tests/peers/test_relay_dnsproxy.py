@@ -33,7 +33,7 @@ def resolver_at(port: int, folder: Path) -> NameResolver:
     return NameResolver(conf, folder / "hosts", port=port)
 
 
-async def test_dnsproxy_itself_is_told_whatever_the_name(tmp_path: Path) -> None:
+async def test_dnsproxy_itself_is_reported_for_every_name(tmp_path: Path) -> None:
     with serving(tmp_path, *TABLE) as server:
         resolver = resolver_at(server.port, tmp_path)
         assert await resolver.look_up(NAME) == Found(("192.0.2.1",), 5)
@@ -43,7 +43,7 @@ async def test_dnsproxy_itself_is_told_whatever_the_name(tmp_path: Path) -> None
 
 
 @pytest.mark.peer("coredns")
-async def test_behind_coredns_it_is_told_for_the_names_that_go_there(tmp_path: Path) -> None:
+async def test_behind_coredns_it_is_reported_for_the_names_that_go_there(tmp_path: Path) -> None:
     with serving(tmp_path, *TABLE) as server:
         corefile = FORWARDING.format(port=server.port)
         with running_coredns(tmp_path, corefile) as front:

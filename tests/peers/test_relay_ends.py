@@ -225,7 +225,7 @@ async def test_probes_leave_the_log_and_the_descriptors_as_they_were(tmp_path: P
         pytest.param("accept4:error=ENOBUFS:when=2..12", id="ENOBUFS in accept"),
     ],
 )
-async def test_a_fault_in_accept_delays_new_clients_and_nobody_else(tmp_path: Path, fault: str) -> None:
+async def test_a_fault_in_accept_delays_only_new_clients(tmp_path: Path, fault: str) -> None:
     # -D: the relay is our child, and strace is not; killing strace would leave the relay running.
     wrapper = [program("strace"), "-D", "-f", "-q", "-o", os.devnull, "-e", "trace=accept4", "-e", f"inject={fault}"]
     async with running(tmp_path, wrapper=wrapper) as relay:

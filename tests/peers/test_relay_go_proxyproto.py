@@ -59,7 +59,7 @@ def told(client: socket.socket) -> Any:
     [pytest.param("127.0.0.5", "127.0.0.1", id="IPv4"), pytest.param("::1", "::1", id="IPv6")],
 )
 @pytest.mark.parametrize("backend", [pytest.param("127.0.0.1", id="to IPv4"), pytest.param("[::1]", id="to IPv6")])
-def test_the_receiver_reads_who_connected_to_where_before_anybody_has_spoken(
+def test_the_receiver_reads_both_addresses_before_any_data(
     tmp_path: Path, arguments: list[str], version: int, checksum: str, source: str, relay: str, backend: str
 ) -> None:
     with (

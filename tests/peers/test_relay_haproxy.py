@@ -78,7 +78,7 @@ PROTOCOLS = [
     [pytest.param("127.0.0.5", "127.0.0.1", id="IPv4"), pytest.param("::1", "::1", id="IPv6")],
 )
 @pytest.mark.parametrize("backend", [pytest.param("127.0.0.1", id="to IPv4"), pytest.param("[::1]", id="to IPv6")])
-def test_haproxy_reads_who_connected_to_where(
+def test_haproxy_reads_both_addresses(
     haproxy: int, tmp_path: Path, arguments: list[str], client: str, relay: str, backend: str
 ) -> None:
     with relay_to(f"{backend}:{haproxy}", tmp_path, *arguments, host=relay) as relayed:

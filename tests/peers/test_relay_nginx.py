@@ -59,7 +59,7 @@ def test_nginx_logs_the_clients_address_and_port(
 
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
-def test_a_listener_on_every_address_tells_ipv4_clients_as_ipv4(nginx: Nginx, tmp_path: Path, version: str) -> None:
+def test_a_listener_on_every_address_reports_ipv4_clients_as_ipv4(nginx: Nginx, tmp_path: Path, version: str) -> None:
     with relay_to(f"127.0.0.1:{nginx.port}", tmp_path, "--proxy-protocol", version, host="::") as relayed:
         assert curl(f"http://127.0.0.1:{relayed.port}/").stdout.splitlines() == [BODY, "127.0.0.1"]
         assert curl(f"http://[::1]:{relayed.port}/").stdout.splitlines() == [BODY, "::1"]

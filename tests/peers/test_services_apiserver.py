@@ -185,7 +185,7 @@ async def test_before_the_api_server_has_answered_readiness_says_so(cluster: Clu
     assert f"Service {cluster.namespace}/ingress: retrying" in reason
 
 
-async def test_a_cluster_that_nobody_described_is_a_start_error(cluster: Cluster, tmp_path: Path) -> None:
+async def test_an_undescribed_cluster_is_a_start_error(cluster: Cluster, tmp_path: Path) -> None:
     settings = Settings(routes=cluster.settings().routes, kubeconfig=str(tmp_path / "none"))
     relay = Relay(settings, open_listeners(settings))
     with pytest.RaisesGroup(pytest.RaisesExc(StartError, match="none"), flatten_subgroups=True):

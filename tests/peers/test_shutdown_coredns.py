@@ -144,7 +144,7 @@ async def test_a_server_that_hangs_again_and_again_costs_no_answer(tmp_path: Pat
         check(tally, answers={FIRST, PUBLIC})
 
 
-async def test_with_nobody_there_from_the_start_every_name_resolves(tmp_path: Path) -> None:
+async def test_without_dnsproxy_from_the_start_every_name_resolves(tmp_path: Path) -> None:
     async with scene(tmp_path) as road:
         async with asking(road.front.port) as tally:
             await tally.wait_for(100, answered_with(PUBLIC))

@@ -110,7 +110,7 @@ def test_an_owner_that_renders_every_second_costs_no_lookup_and_the_stanza_stand
         assert "StanzaUndone" in warnings
 
 
-def test_the_stanza_follows_a_service_that_was_made_anew(scene: Scene, tmp_path: Path) -> None:
+def test_the_stanza_follows_a_recreated_service(scene: Scene, tmp_path: Path) -> None:
     cluster = scene.cluster
     cluster.create(kubeadm())
     before = cluster.create_own_service()

@@ -128,7 +128,7 @@ def test_what_happens_while_no_agent_runs_is_made_up_for_and_nothing_else_is_tou
     assert world.wholes() == {LB2: POD2}
 
 
-def test_what_somebody_else_does_to_the_table_is_undone(world: World) -> None:
+def test_changes_of_the_table_by_another_program_are_undone(world: World) -> None:
     world.put_service("vm", LB)
     world.put_slice("vm", (POD, READY))
     world.until_in_step()

@@ -96,7 +96,7 @@ def test_sigterm_ends_it_and_its_server(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("samples", [1, 10], ids=["too early for a verdict", "with samples for a verdict"])
-def test_a_server_that_dies_is_told_as_that(samples: int, tmp_path: Path) -> None:
+def test_a_server_that_dies_is_reported(samples: int, tmp_path: Path) -> None:
     with soaking(tmp_path, samples=samples) as (soak, server):
         os.kill(server, signal.SIGKILL)
         told = "".join(soak.communicate())

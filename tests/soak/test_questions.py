@@ -97,7 +97,7 @@ def test_a_wrong_reply_for_a_table_name_is_seen(reply: object, result: Result) -
         pytest.param(lambda asked: upstream_replies.right(asked)[:20], Result.WRONG, id="cut"),
     ],
 )
-def test_a_reply_for_a_name_outside_is_told_from_a_failure(reply: object, result: Result) -> None:
+def test_a_reply_for_a_name_outside_is_distinguished_from_a_failure(reply: object, result: Result) -> None:
     question = first(outside_question)
     assert question.judge(reply(question.message))[0] is result  # type: ignore[operator]
 

@@ -87,7 +87,7 @@ def test_many_wrong_replies_are_counted_and_some_are_shown() -> None:
     assert 1 < len(shown) < 50
 
 
-def test_a_figure_that_the_server_does_not_tell_is_not_judged_and_shown_so() -> None:
+def test_a_missing_figure_is_not_judged_and_shown_as_missing() -> None:
     untold = {name: value for name, value in SAMPLE.items() if name != "tasks"}
     made = found(samples=[untold] * 40)
     report = format_report(made, judge_samples(made.samples))

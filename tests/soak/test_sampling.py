@@ -44,7 +44,7 @@ def test_without_an_admin_port_a_server_is_gone() -> None:
         take_sample(os.getpid(), "127.0.0.1:9")
 
 
-def test_a_metric_that_is_not_told_is_no_figure() -> None:
+def test_a_missing_metric_is_no_figure() -> None:
     told = {"dnsproxy_tasks": 12.0, "other": 1.0}
     assert pick_metrics(told) == {"tasks": 12.0}
 

@@ -1,5 +1,5 @@
-// A receiver of the PROXY header that demands one: go-proxyproto reads it, and what it read is told to the client in one
-// line of JSON, at once, before the client has sent a word. What the client sends is echoed.
+// A receiver that requires the PROXY header: go-proxyproto reads it, and the receiver sends its contents to the client in
+// one line of JSON, before the client has sent any data. It echoes the data of the client.
 //
 //	go-proxyproto ADDR:PORT
 package main
@@ -22,7 +22,7 @@ type told struct {
 	Local       bool
 	Source      string
 	Destination string
-	// "none", "right" or "wrong": go-proxyproto leaves the checksum to its user.
+	// "none", "right" or "wrong": go-proxyproto does not verify the checksum itself.
 	Checksum string
 	Error    string
 }
@@ -63,10 +63,10 @@ func read(reader *bufio.Reader) told {
 	return answer
 }
 
-// checksum looks at a header of version 2 that is still to be read. Section 2.2.3: the CRC32c is that of the whole header
-// with zeros where it stands itself.
+// checksum verifies an unread header of version 2. Section 2.2.3: the CRC32c covers the whole header, with zeros in the
+// place of the checksum.
 func checksum(reader *bufio.Reader) string {
-	// `PROXY UNKNOWN` is shorter than what version 2 begins with.
+	// `PROXY UNKNOWN` is shorter than the signature of version 2.
 	if first, err := reader.Peek(1); err != nil || first[0] != '\r' {
 		return "none"
 	}
