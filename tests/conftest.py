@@ -22,6 +22,7 @@ DEADLINE_SECONDS = 60
 
 # Nothing is timed in a test: an example that was slow met a busy machine.
 hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)
 hypothesis.settings.load_profile("untimed")
 
 
@@ -36,8 +37,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None
 
 
-def pytest_configure() -> None:
-    """A shell without job control starts what runs in its background with SIGINT ignored, and programs inherit that."""
+def pytest_configure(config: pytest.Config) -> None:
+    """With --pure, a law that sets no number of examples of its own is tried with fewer.
+
+    A shell without job control starts what runs in its background with SIGINT ignored, and programs inherit that.
+    """
+    if config.getoption("--pure"):
+        hypothesis.settings.load_profile("quick")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
