@@ -270,4 +270,4 @@ async def _wait(step: Step) -> None:
         case Until(event):
             await event.wait()
         case _:
-            raise AssertionError(f"{step!r} is for the other transport")
+            raise AssertionError(f"{step!r} belongs to the other transport")

@@ -43,7 +43,7 @@ def remove_crds(server: ApiServer, resources: Iterable[str] = RESOURCES) -> None
         server.request("DELETE", path)
     deadline = time.monotonic() + _SECONDS
     while any(_status(server, path) == http.client.OK for path in paths):
-        assert time.monotonic() < deadline, "definitions are still there"
+        assert time.monotonic() < deadline, "the definitions still exist"
         time.sleep(0.05)
 
 

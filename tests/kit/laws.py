@@ -66,7 +66,7 @@ def pure_modules() -> Iterator[tuple[str, str]]:
             continue
         inside = [module for module in modules() if module.startswith(f"{package}.")]
         named = {f"{package}.{name.replace('/', '.')}" for name in purity.named}
-        assert named <= set(inside), f"the law of {package} names {sorted(named - set(inside))}, which are not there"
+        assert named <= set(inside), f"the law of {package} names {sorted(named - set(inside))}, which do not exist"
         for module in inside:
             if (module in named) != purity.whole:
                 yield module, package

@@ -51,7 +51,7 @@ def walk(share: range) -> Iterator[int]:
         if taken == 0:
             yield port
         if taken == len(share):
-            raise NoPort(f"all ports between {share.start} and {share.stop} are taken")
+            raise NoPort(f"all ports between {share.start} and {share.stop} are in use")
 
 
 def is_free(port: int) -> bool:

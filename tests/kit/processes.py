@@ -27,7 +27,7 @@ def wait_for(condition: Callable[[], bool], *, process: subprocess.Popen[bytes],
     deadline = time.monotonic() + START_SECONDS
     while not condition():
         if process.poll() is not None or time.monotonic() > deadline:
-            raise StartFailed(f"{process.args!r} is not ready; its log ends:\n{log.read_text()[-3000:]}")
+            raise StartFailed(f"{process.args!r} is not ready; the end of its log:\n{log.read_text()[-3000:]}")
         time.sleep(0.05)
 
 

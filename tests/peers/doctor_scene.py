@@ -158,7 +158,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
     """Poll for a condition that has no event."""
     deadline = time.monotonic() + SECONDS
     while not condition():
-        assert time.monotonic() < deadline, "it did not come about"
+        assert time.monotonic() < deadline, "the condition did not become true in time"
         time.sleep(0.05)
 
 

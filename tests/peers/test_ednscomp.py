@@ -97,7 +97,7 @@ NEVER_FORWARDED = [
 
 
 @dataclass(frozen=True)
-class Road:
+class Servers:
     """Our server with NSD as upstream."""
 
     ours: Serving
@@ -105,7 +105,7 @@ class Road:
 
 
 @pytest.fixture(scope="module")
-def road(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Road]:
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     folder = tmp_path_factory.mktemp("ednscomp")
     hosts = {
         OURS: OURS_AT,
@@ -117,15 +117,15 @@ def road(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Road]:
         running_nsd(folder, ZONE) as upstream,
         serving(folder, "--upstream", f"127.0.0.1:{upstream}", *flags) as ours,
     ):
-        yield Road(ours, upstream)
+        yield Servers(ours, upstream)
 
 
 @TRANSPORTS
 @pytest.mark.parametrize(("arguments", "expected"), PROBES)
 def test_a_name_of_the_table_is_answered_as_the_standard_wants(
-    road: Road, arguments: str, expected: Expected, transport: str
+    servers: Servers, arguments: str, expected: Expected, transport: str
 ) -> None:
-    reply = dig(road.ours.port, transport, "+ignore", *arguments.split(), OURS)
+    reply = dig(servers.ours.port, transport, "+ignore", *arguments.split(), OURS)
     assert find_faults(reply, expected) == []
     # The client's RD and CD are copied into the reply (RFC 1035 section 4.1.1, RFC 4035 section 3.2.2).
     assert ("rd" in reply.flags) == ("+norec" not in arguments)
@@ -136,9 +136,9 @@ def test_a_name_of_the_table_is_answered_as_the_standard_wants(
 @TRANSPORTS
 @pytest.mark.parametrize("arguments", [probe.values[0] for probe in PROBES], ids=[probe.id for probe in PROBES])
 @pytest.mark.parametrize("name", [THEIRS, "missing.example.org"], ids=["answer", "NXDOMAIN"])
-def test_another_name_gets_what_its_server_says(road: Road, arguments: str, name: str, transport: str) -> None:
+def test_another_name_gets_what_its_server_says(servers: Servers, arguments: str, name: str, transport: str) -> None:
     probe = (transport, "+ignore", *arguments.split(), name)
-    assert dig(road.ours.port, *probe) == dig(road.upstream, *probe)
+    assert dig(servers.ours.port, *probe) == dig(servers.upstream, *probe)
 
 
 @TRANSPORTS
@@ -153,14 +153,14 @@ def test_another_name_gets_what_its_server_says(road: Road, arguments: str, name
         pytest.param(". NS", id="the root: REFUSED"),
     ],
 )
-def test_every_type_is_its_servers_business(road: Road, asked: str, transport: str) -> None:
+def test_every_type_is_its_servers_business(servers: Servers, asked: str, transport: str) -> None:
     probe = (transport, "+ignore", *asked.split())
-    assert dig(road.ours.port, *probe) == dig(road.upstream, *probe)
+    assert dig(servers.ours.port, *probe) == dig(servers.upstream, *probe)
 
 
-def test_the_upstreams_own_option_comes_through(road: Road) -> None:
+def test_the_upstreams_own_option_comes_through(servers: Servers) -> None:
     """Otherwise two equal replies could both come from us."""
-    reply = dig(road.ours.port, "+nocookie", "+nsid", THEIRS)
+    reply = dig(servers.ours.port, "+nocookie", "+nsid", THEIRS)
     assert reply.edns is not None
     assert [NSID in option for option in reply.edns.options] == [True]
 
@@ -169,12 +169,12 @@ def test_the_upstreams_own_option_comes_through(road: Road) -> None:
 @pytest.mark.parametrize("name", [OURS, THEIRS], ids=["ours", "theirs"])
 @pytest.mark.parametrize(("arguments", "expected"), NEVER_FORWARDED)
 def test_what_is_neither_answered_nor_forwarded_is_refused(
-    road: Road, arguments: str, expected: Expected, name: str, transport: str
+    servers: Servers, arguments: str, expected: Expected, name: str, transport: str
 ) -> None:
-    before = road.ours.metric("dnsproxy_forward_sends_total")
-    reply = dig(road.ours.port, *arguments.format(name=name).split(), transport)
+    before = servers.ours.metric("dnsproxy_forward_sends_total")
+    reply = dig(servers.ours.port, *arguments.format(name=name).split(), transport)
     assert find_faults(reply, expected) == []
-    assert road.ours.metric("dnsproxy_forward_sends_total") == before
+    assert servers.ours.metric("dnsproxy_forward_sends_total") == before
 
 
 @TRANSPORTS
@@ -188,25 +188,25 @@ def test_what_is_neither_answered_nor_forwarded_is_refused(
     ],
 )
 def test_a_family_without_an_address_is_nodata_with_an_soa(
-    road: Road, arguments: str, expected: Expected, qtype: str, transport: str
+    servers: Servers, arguments: str, expected: Expected, qtype: str, transport: str
 ) -> None:
-    reply = dig(road.ours.port, transport, *arguments.split(), OURS, qtype)
+    reply = dig(servers.ours.port, transport, *arguments.split(), OURS, qtype)
     assert find_faults(reply, expected) == []
 
 
 @TRANSPORTS
 @pytest.mark.parametrize("qtype", ["TYPE1000", "TYPE65280", "TXT", "MX", "CAA"])
 def test_a_type_that_only_upstream_could_know_is_nodata_where_it_does_not(
-    road: Road, qtype: str, transport: str
+    servers: Servers, qtype: str, transport: str
 ) -> None:
     """NSD denies the whole name, which exists in our table."""
-    assert dig(road.upstream, transport, OURS, qtype).status == "NXDOMAIN"
-    assert find_faults(dig(road.ours.port, transport, OURS, qtype), NODATA) == []
+    assert dig(servers.upstream, transport, OURS, qtype).status == "NXDOMAIN"
+    assert find_faults(dig(servers.ours.port, transport, OURS, qtype), NODATA) == []
 
 
 @TRANSPORTS
-def test_any_gets_one_small_record(road: Road, transport: str) -> None:
-    reply = dig(road.ours.port, transport, OURS, "ANY")
+def test_any_gets_one_small_record(servers: Servers, transport: str) -> None:
+    reply = dig(servers.ours.port, transport, OURS, "ANY")
     assert find_faults(reply, replace(ANSWER, most=512)) == []
     assert '"RFC8482"' in reply.section("ANSWER")[0]
 
@@ -228,31 +228,31 @@ def test_any_gets_one_small_record(road: Road, transport: str) -> None:
     ],
 )
 def test_a_big_answer_of_ours_is_cut_to_what_its_client_takes(
-    road: Road, name: str, arguments: str, expected: Expected
+    servers: Servers, name: str, arguments: str, expected: Expected
 ) -> None:
-    assert find_faults(dig(road.ours.port, "+nocookie", "+ignore", *arguments.split(), name), expected) == []
+    assert find_faults(dig(servers.ours.port, "+nocookie", "+ignore", *arguments.split(), name), expected) == []
 
 
 @pytest.mark.parametrize(("name", "count"), [(MANY, MANY_COUNT), (HUGE, HUGE_COUNT)])
 @pytest.mark.parametrize("arguments", ["+noedns", "+bufsize=512"])
 def test_a_client_gets_the_whole_answer_over_tcp_after_truncation(
-    road: Road, name: str, count: int, arguments: str
+    servers: Servers, name: str, count: int, arguments: str
 ) -> None:
-    reply = dig(road.ours.port, arguments, name)
+    reply = dig(servers.ours.port, arguments, name)
     assert len(reply.section("ANSWER")) == count
 
 
 @pytest.mark.parametrize("arguments", ["+noedns", "+dnssec +bufsize=512", "+bufsize=1", "+bufsize=1232", "+tcp"])
-def test_a_big_answer_of_another_is_cut_as_its_server_cuts_it(road: Road, arguments: str) -> None:
+def test_a_big_answer_of_another_is_cut_as_its_server_cuts_it(servers: Servers, arguments: str) -> None:
     probe = ("+ignore", *arguments.split(), BIG)
-    reply = dig(road.ours.port, *probe)
-    assert reply == dig(road.upstream, *probe)
+    reply = dig(servers.ours.port, *probe)
+    assert reply == dig(servers.upstream, *probe)
     assert ("tc" in reply.flags) == (arguments not in ("+bufsize=1232", "+tcp"))
 
 
 @pytest.mark.parametrize("name", [OURS, THEIRS], ids=["ours", "theirs"])
-def test_names_are_matched_in_any_case_and_come_back_as_they_were_asked(road: Road, name: str) -> None:
+def test_names_are_matched_in_any_case_and_come_back_as_they_were_asked(servers: Servers, name: str) -> None:
     mixed = name.upper().replace("EXAMPLE", "ExAmPlE")
-    reply = dig(road.ours.port, mixed)
+    reply = dig(servers.ours.port, mixed)
     assert reply.status == "NOERROR"
     assert reply.section("QUESTION")[0].startswith(f";{mixed}.")

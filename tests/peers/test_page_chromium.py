@@ -188,7 +188,7 @@ def test_an_upstream_that_is_new_gets_its_row(browser: Browser, tmp_path: Path) 
         resolv_conf.write_text("nameserver 192.0.2.53\nnameserver 192.0.2.54\n")
         expect(page.locator("#upstreams tbody tr")).to_have_count(2, timeout=PATIENCE)
         expect(page.get_by_role("rowheader", name="192.0.2.54:53")).to_be_visible()
-        assert page.locator("figure svg").count() == 3, "the charts go on where they were"
+        assert page.locator("figure svg").count() == 3, "the charts keep their earlier values"
 
 
 def test_paused_it_asks_for_nothing(browser: Browser, server: Serving) -> None:
@@ -226,7 +226,7 @@ def test_the_page_is_accessible(browser: Browser, server: Serving, path: str) ->
         assert complaints_of(page, runOnly=["color-contrast"]) == []
         page.set_viewport_size({"width": 320, "height": 700})
         wider = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        assert wider == 0, "the page is to be scrolled one way only, even at 320 pixels (WCAG 1.4.10)"
+        assert wider == 0, "the page must scroll in one direction only, even at 320 pixels (WCAG 1.4.10)"
 
 
 def test_dark_is_dark_and_light_is_light(browser: Browser, server: Serving) -> None:

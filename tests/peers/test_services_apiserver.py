@@ -281,7 +281,7 @@ async def test_a_rolling_ingress_loses_no_connection(cluster: Cluster, own_addre
             await until(lambda old=old: all(pods[old].port != one.sockaddr[1] for one in backend.addresses))
             accepted = pods[old].accepted
             await asked_more()
-            assert pods[old].accepted <= accepted + 3, "no new connection, but for those that were under way"
+            assert pods[old].accepted <= accepted + 3, "no new connection, except those in progress"
         # A terminating pod keeps its connections until it ends.
         for stream in long_lived:
             await stream.send_all(b"still")

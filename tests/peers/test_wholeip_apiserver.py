@@ -117,10 +117,10 @@ def test_what_happens_while_no_agent_runs_is_made_up_for_and_nothing_else_is_tou
     world.until_in_step()
     before = world.present()
     world.end_agent()
-    assert world.present() == before, "it was killed, and the rules stay"
+    assert world.present() == before, "the agent was killed, and the rules stay"
     world.start_agent()
     assert world.until_ready() == "2 mappings of 2 Services\n"
-    assert "rules applied" not in world.log.rpartition('"running"')[2], "what is right is not written again"
+    assert "rules applied" not in world.log.rpartition('"running"')[2], "correct rules are not written again"
     world.end_agent()
     world.delete(f"{SERVICES}/vm1")
     world.start_agent()

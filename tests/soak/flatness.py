@@ -49,7 +49,7 @@ def judge(values: Sequence[float], allowance: Allowance) -> Verdict:
     """The verdict on evenly spaced samples in chronological order. Raises TooFew."""
     count = len(values)
     if count < FEWEST:
-        raise TooFew(f"{count} samples; {FEWEST} make a verdict")
+        raise TooFew(f"{count} samples; a verdict needs {FEWEST}")
     early = statistics.median(values[count // 4 : count // 2])
     late = statistics.median(values[-(count // 4) :])
     return Verdict(early, late, early + max(allowance.share * abs(early), allowance.least))

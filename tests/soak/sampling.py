@@ -37,7 +37,7 @@ def parse_status(text: str) -> Sample:
     """Memory and threads from /proc/PID/status. Raises OSError for a zombie process."""
     fields = dict(re.findall(r"^(\w+):\s+(\d+)", text, re.MULTILINE))
     if "VmRSS" not in fields:
-        raise ProcessLookupError("it has no memory any more")
+        raise ProcessLookupError("the process has no memory figures: it is a zombie")
     return {"memory": int(fields["VmRSS"]) / _KIB_PER_MIB, "threads": float(fields["Threads"])}
 
 
