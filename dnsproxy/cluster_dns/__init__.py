@@ -1,8 +1,8 @@
 """Reads and asks what serves the cluster's DNS; writes nothing. Pure but for options.py, probing.py and read.py."""
 
-# find.py is discovery: from the Service (cluster_service.py) to its workload (servers.py), its Corefile (arguments.py,
-# volumes.py, pod_files.py), the imports of that (imports.py) and the cache on the nodes (node_local.py). requests.py
-# says what has to be read for it, read.py reads that over the API, and found.py is the result. owner.py judges who
-# would undo an edit, choice.py chooses the method of an install, traces.py finds what is installed. own_service.py
-# looks at dnsproxy's own Service. probing.py asks DNS servers whether dnsproxy answers; probe_results.py judges their
-# answers.
+# find.py is discovery: from the Service (cluster_service.py) to its workload (servers.py), its Corefile
+# (arguments.py, volumes.py, pod_files.py), the imports of that (imports.py) and the cache on the nodes
+# (node_local.py). requests.py says what has to be read for it, read.py reads that over the API, and found.py is the
+# result. owner.py judges who would undo an edit, method_choice.py chooses the method of an install, traces.py finds
+# what is installed. own_service.py looks at dnsproxy's own Service. probing.py asks DNS servers whether dnsproxy
+# answers; probe_results.py judges their answers.

@@ -1,7 +1,7 @@
 """Found: what serves a cluster's DNS, and where it could be changed, as one frozen value.
 
-The law: it has what was read and no decision; choice.py decides. Names of ConfigMaps, keys and files come from the
-cluster: print them through sidecar.values.text. Tested in test_find.py.
+The law: it has what was read and no decision; method_choice.py decides. Names of ConfigMaps, keys and files come from
+the cluster: print them through sidecar.values.text. Tested in test_find.py.
 """
 
 from __future__ import annotations

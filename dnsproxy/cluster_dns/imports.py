@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from dnsproxy.cluster_dns.found import Hook, ImportedFile
 from dnsproxy.cluster_dns.pod_files import PodFile, PodFiles
 from dnsproxy.cluster_dns.requests import Blame, Fault
-from dnsproxy.corefile.forward import parse_forward
+from dnsproxy.corefile.forward_directive import parse_forward
 from dnsproxy.corefile.markers import is_marked
 from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Import, Scope, ServerBlock
 from dnsproxy.corefile.parser import parse_corefile

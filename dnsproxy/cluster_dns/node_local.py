@@ -15,7 +15,7 @@ from dnsproxy.cluster_dns.found import FoundCorefile, NodeLocal, Server
 from dnsproxy.cluster_dns.image import Program, program_of
 from dnsproxy.cluster_dns.requests import DAEMON_SET, SERVICE, Blame, Fault, Requests
 from dnsproxy.cluster_dns.servers import labels_of, make_server, pod_of
-from dnsproxy.corefile.forward import parse_forward
+from dnsproxy.corefile.forward_directive import parse_forward
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.placing import find_root_block
 from dnsproxy.corefile.zones import ROOT

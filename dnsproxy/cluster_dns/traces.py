@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
 
-from dnsproxy.cluster_dns.choice import ConfigMapKey, Method
 from dnsproxy.cluster_dns.found import Found, FoundCorefile, ImportedFile, StubDomains
+from dnsproxy.cluster_dns.method_choice import ConfigMapKey, Method
 from dnsproxy.cluster_dns.servers import STUB_DOMAINS
-from dnsproxy.corefile.forward import Forward, parse_forward
+from dnsproxy.corefile.forward_directive import Forward, parse_forward
 from dnsproxy.corefile.markers import find_region, is_marked, without_region
 from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Scope, ServerBlock
 from dnsproxy.corefile.parser import parse_corefile

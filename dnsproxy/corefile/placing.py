@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dnsproxy.corefile.forward import Forward, parse_forward
+from dnsproxy.corefile.forward_directive import Forward, parse_forward
 from dnsproxy.corefile.model import Corefile, CorefileError, Key, ServerBlock, listed, shown
 from dnsproxy.corefile.stanza import Layout
 from dnsproxy.corefile.zones import DNS_SCHEME, ROOT, is_at_or_below, normalize_zone

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dnsproxy.corefile.edits import insert_before
-from dnsproxy.corefile.forward import parse_forward
+from dnsproxy.corefile.forward_directive import parse_forward
 from dnsproxy.corefile.markers import find_region, without_region
 from dnsproxy.corefile.model import Corefile, CorefileError, format_corefile, listed
 from dnsproxy.corefile.parser import parse_corefile

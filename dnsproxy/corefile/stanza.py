@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dnsproxy.corefile.forward import MAXIMUM_UPSTREAMS, Forward, Option
+from dnsproxy.corefile.forward_directive import MAXIMUM_UPSTREAMS, Forward, Option
 from dnsproxy.corefile.markers import BEGIN, END
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.dns.wire import DNS_PORT

@@ -13,8 +13,8 @@ from typing import Final
 
 import click
 
-from dnsproxy.cluster_dns.choice import choose_method
 from dnsproxy.cluster_dns.found import Found, ServiceRef
+from dnsproxy.cluster_dns.method_choice import choose_method
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult, places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.read import discover, load_client

@@ -188,7 +188,7 @@ def install(
         install_file(file, address, zones, coredns_version=coredns_version, in_place=in_place, dry_run=dry_run)
         return
     check_watch(ctx, watch=watch, dry_run=dry_run, method=on_cluster["method"])
-    from dnsproxy.cluster_dns.choice import Method  # noqa: PLC0415
+    from dnsproxy.cluster_dns.method_choice import Method  # noqa: PLC0415
     from dnsproxy.install import cluster_command  # noqa: PLC0415  # --help must not cost what a cluster needs
     from dnsproxy.install.print_command import print_stanza  # noqa: PLC0415
     from dnsproxy.install.run.survey import InstallRequest  # noqa: PLC0415

@@ -95,7 +95,7 @@ async def _status(
 
 
 async def _ask(found: Found, dns: Endpoint | None, addresses: tuple[Endpoint, ...]) -> StatusReport:
-    from dnsproxy.cluster_dns.choice import choose_method  # noqa: PLC0415  # as above
+    from dnsproxy.cluster_dns.method_choice import choose_method  # noqa: PLC0415  # as above
     from dnsproxy.cluster_dns.probe_results import places_to_ask, zones_to_ask  # noqa: PLC0415
     from dnsproxy.cluster_dns.probing import ask_all  # noqa: PLC0415
     from dnsproxy.cluster_dns.traces import find_traces  # noqa: PLC0415

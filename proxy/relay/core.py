@@ -20,8 +20,8 @@ from proxy.relay.limits import Clients, connections_within, descriptor_limit, pi
 from proxy.relay.side import FAULT, contain
 from proxy.relay.splice import Pipes
 from proxy.settings import Settings
-from sidecar.loop.deadlines import NOWHERE, Wheel
 from sidecar.loop.poller import Poller
+from sidecar.loop.timing_wheel import NOWHERE, Wheel
 
 BUFFER: Final = 65_536
 """Bytes per read, and so the most that each direction holds outside the kernel."""

@@ -20,8 +20,8 @@ from proxy.relay.core import EXHAUSTED, Core
 from proxy.relay.first_payload import FirstPayload
 from proxy.relay.loop_check import LoopCheck, Verdict
 from proxy.relay.side import End, Side, contain, reset_on_close
-from sidecar.loop.deadlines import NOWHERE, TICK
 from sidecar.loop.poller import BROKEN, READABLE, WRITABLE
+from sidecar.loop.timing_wheel import NOWHERE, TICK
 
 ATTEMPT_DELAY: Final = TICK / 2
 """Seconds until the next address is tried in parallel. The wheel adds up to a tick, so the mean is the 250 ms that RFC

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from proxy.relay.copying import BytePath
 from proxy.relay.side import NO_OWNER, End, Side
-from sidecar.loop.deadlines import NOWHERE
+from sidecar.loop.timing_wheel import NOWHERE
 
 if TYPE_CHECKING:
     from proxy.relay.core import Core

@@ -24,7 +24,7 @@ from proxy.relay.listener import Listener
 from proxy.relay.splice import Pipes
 from proxy.routes import ROUTE_FLAG
 from proxy.settings import Settings
-from sidecar.loop.deadlines import TICK
+from sidecar.loop.timing_wheel import TICK
 from sidecar.sockets.listeners import bound_endpoint, listen_tcp
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError

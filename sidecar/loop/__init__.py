@@ -1,1 +1,1 @@
-"""Work on the event loop: polling, deadlines and long work in slices. Pure: deadlines.py."""
+"""Work on the event loop: polling, deadlines and long work in slices. Pure: timing_wheel.py."""

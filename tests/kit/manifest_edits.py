@@ -6,8 +6,8 @@ import copy
 import json
 from collections.abc import Callable, Sequence
 
-from dnsproxy.cluster_dns.choice import Method, choose_method
 from dnsproxy.cluster_dns.found import ServiceRef
+from dnsproxy.cluster_dns.method_choice import Method, choose_method
 from dnsproxy.install.change.config_map import Edits, Wanted, make_write
 from dnsproxy.install.change.planning import plan_apply
 from dnsproxy.install.change.removal import plan_removal

@@ -10,8 +10,8 @@ from typing import Final
 
 import pytest
 
-from dnsproxy.cluster_dns.choice import Method, choose_method
 from dnsproxy.cluster_dns.found import Found, Server, ServiceRef
+from dnsproxy.cluster_dns.method_choice import Method, choose_method
 from dnsproxy.cluster_dns.owner import Form
 from dnsproxy.cluster_dns.read import discover
 from sidecar.kubernetes.config import load_cluster

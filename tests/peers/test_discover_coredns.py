@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dnsproxy.cluster_dns.choice import KEY_STEM
 from dnsproxy.cluster_dns.found import Hook
+from dnsproxy.cluster_dns.method_choice import KEY_STEM
 from dnsproxy.corefile.model import Scope
 from tests.kit.coredns import Refused, running_coredns
 from tests.kit.manifest_cluster import discover, manifests

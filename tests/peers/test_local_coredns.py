@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dnsproxy.cluster_dns.choice import Method, choose_method
 from dnsproxy.cluster_dns.found import Found, FoundCorefile
+from dnsproxy.cluster_dns.method_choice import Method, choose_method
 from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.change.routes import ONCE
 from dnsproxy.install.change.trial_corefile import Trial, make_trial

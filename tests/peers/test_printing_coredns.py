@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dnsproxy.cluster_dns.choice import Method, choose_method
+from dnsproxy.cluster_dns.method_choice import Method, choose_method
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import find_root_block, root_port
 from dnsproxy.install.change.config_map import Wanted

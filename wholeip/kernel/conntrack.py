@@ -1,6 +1,6 @@
 """Ends flows that the rules no longer allow: the rules judge the first packet alone, and the flow then continues.
 
-The law: ruleset/flows.py decides which flows end; each is ended by its identity alone.
+The law: ruleset/ended_flows.py decides which flows end; each is ended by its identity alone.
 
 The module asks the kernel directly: the program conntrack reads the whole table for each flow that it deletes, and
 pyroute2 has an event loop of its own, while this needs two kinds of message.
@@ -17,7 +17,7 @@ import trio
 
 from wholeip.kernel.netlink_socket import netfilter_socket
 from wholeip.ruleset.ctnetlink import Flow, format_dump, format_end, parse_answer, parse_flows
-from wholeip.ruleset.flows import is_ended, relevant_addresses
+from wholeip.ruleset.ended_flows import is_ended, relevant_addresses
 from wholeip.ruleset.nft_errors import NftFailed, NotPermitted
 from wholeip.ruleset.ruleset import Ruleset
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from ipaddress import ip_address
 from typing import Any, Final
 
-from wholeip.ruleset.chains import Chain, Collection, rule_identity
 from wholeip.ruleset.ruleset import PROTOCOLS, Ruleset
+from wholeip.ruleset.static_rules import Chain, Collection, rule_identity
 
 _UNKNOWN: Final = "unknown"
 

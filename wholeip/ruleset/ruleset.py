@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Final
 
 from wholeip.mappings.mapping import Mapping
-from wholeip.ruleset.chains import CHAINS, COLLECTIONS, Chain, Collection, static_part
+from wholeip.ruleset.static_rules import CHAINS, COLLECTIONS, Chain, Collection, static_part
 
 TABLE: Final = "switchback_wholeip"
 """In the family inet, which has IPv4 and IPv6 in one table."""

@@ -14,8 +14,8 @@ from itertools import chain
 from typing import Any, Final
 from urllib.parse import quote
 
-from dnsproxy.cluster_dns.choice import Method
 from dnsproxy.cluster_dns.found import Source
+from dnsproxy.cluster_dns.method_choice import Method
 from dnsproxy.cluster_dns.owner import OUR_MANAGER
 from sidecar.values.diffs import format_diff
 from sidecar.values.endpoints import Endpoint

@@ -12,15 +12,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dnsproxy.cluster_dns.choice import Choice, ConfigMapKey, Method
 from dnsproxy.cluster_dns.found import FoundCorefile, Hook, Server
+from dnsproxy.cluster_dns.method_choice import Choice, ConfigMapKey, Method
 from dnsproxy.corefile.markers import BEGIN, END, is_marked
 from dnsproxy.corefile.model import CorefileError, Scope
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import labels_of
 from dnsproxy.corefile.stanza import Layout, StanzaForward, make_forward
 from dnsproxy.corefile.zones import ROOT, normalize_zone
-from dnsproxy.install.change.block import format_block
 from dnsproxy.install.change.config_map import (
     OBJECT,
     ConfigMapChange,
@@ -33,6 +32,7 @@ from dnsproxy.install.change.config_map import (
 )
 from dnsproxy.install.change.refusal import ChangeRefused, refusal_of
 from dnsproxy.install.change.routes import Route, Routes, find_routes
+from dnsproxy.install.change.server_block import format_block
 from dnsproxy.install.change.zones import check_free, check_named, notes_on_keys, notes_on_plugins, route_of
 
 _FLAT: Final = Layout("", "    ", "\n", "")

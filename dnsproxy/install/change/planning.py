@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dnsproxy.cluster_dns.choice import Choice, Method
 from dnsproxy.cluster_dns.found import Found, FoundCorefile, Server
+from dnsproxy.cluster_dns.method_choice import Choice, Method
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.placing import find_site
 from dnsproxy.corefile.plan import plan_install

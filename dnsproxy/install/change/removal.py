@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from dnsproxy.cluster_dns.choice import ConfigMapKey, Method
 from dnsproxy.cluster_dns.found import Found, Server, Source
+from dnsproxy.cluster_dns.method_choice import ConfigMapKey, Method
 from dnsproxy.cluster_dns.traces import Trace, find_traces
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.plan import plan_uninstall

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from dnsproxy.cluster_dns.choice import ConfigMapKey
 from dnsproxy.cluster_dns.found import FoundCorefile, ImportedFile
-from dnsproxy.corefile.forward import Forward, parse_forward
+from dnsproxy.cluster_dns.method_choice import ConfigMapKey
+from dnsproxy.corefile.forward_directive import Forward, parse_forward
 from dnsproxy.corefile.markers import is_marked, without_region
 from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Import, Key, Scope, ServerBlock
 from dnsproxy.corefile.parser import parse_corefile

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from dnsproxy.cluster_dns.choice import Choice, ConfigMapKey, Method
 from dnsproxy.cluster_dns.found import Server, StubDomains
+from dnsproxy.cluster_dns.method_choice import Choice, ConfigMapKey, Method
 from dnsproxy.cluster_dns.traces import ANNOTATION
 from dnsproxy.corefile.stanza import format_address
 from dnsproxy.corefile.zones import is_at_or_below, normalize_zone

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dnsproxy.cluster_dns.choice import Choice
 from dnsproxy.cluster_dns.found import FoundCorefile, ImportedFile
+from dnsproxy.cluster_dns.method_choice import Choice
 from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Scope, ServerBlock
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import find_root_block
 from dnsproxy.corefile.zones import DNS_SCHEME
-from dnsproxy.install.change.block import format_directive
 from dnsproxy.install.change.config_map import Edits
+from dnsproxy.install.change.server_block import format_directive
 
 _KEPT: Final = frozenset(
     [

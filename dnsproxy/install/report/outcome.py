@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from dnsproxy.cluster_dns.choice import Choice
 from dnsproxy.cluster_dns.found import Found, Server
+from dnsproxy.cluster_dns.method_choice import Choice
 from dnsproxy.cluster_dns.owner import Habit, last_writer
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult
 from dnsproxy.corefile.stanza import format_address

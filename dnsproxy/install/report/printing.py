@@ -20,8 +20,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from dnsproxy.cluster_dns.choice import Choice, Method, choose_method
 from dnsproxy.cluster_dns.found import Found, FoundCorefile, Server
+from dnsproxy.cluster_dns.method_choice import Choice, Method, choose_method
 from dnsproxy.cluster_dns.owner import OUR_MANAGER, Form
 from dnsproxy.corefile.markers import BEGIN, END, without_region
 from dnsproxy.corefile.model import CorefileError

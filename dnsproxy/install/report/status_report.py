@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from dnsproxy.cluster_dns.choice import ConfigMapKey
 from dnsproxy.cluster_dns.found import Found, FoundCorefile, Hook, Server, StubDomains
 from dnsproxy.cluster_dns.image import Program, format_version
+from dnsproxy.cluster_dns.method_choice import ConfigMapKey
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult
 from dnsproxy.cluster_dns.traces import Trace
 from dnsproxy.corefile.model import Scope

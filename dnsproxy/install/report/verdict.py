@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dnsproxy.cluster_dns.choice import Choice, Method
 from dnsproxy.cluster_dns.found import Found
+from dnsproxy.cluster_dns.method_choice import Choice, Method
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult
 from dnsproxy.cluster_dns.requests import Blame
 from dnsproxy.cluster_dns.traces import Trace

@@ -15,9 +15,9 @@ from typing import Final
 
 import trio
 
-from dnsproxy.cluster_dns.choice import Choice, Method, choose_method
 from dnsproxy.cluster_dns.found import Found, ServiceRef
 from dnsproxy.cluster_dns.image import Program
+from dnsproxy.cluster_dns.method_choice import Choice, Method, choose_method
 from dnsproxy.cluster_dns.read import discover
 from dnsproxy.cluster_dns.requests import Blame, Fault
 from dnsproxy.corefile.model import CorefileError

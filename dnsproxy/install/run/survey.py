@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from dnsproxy.admin.listing import parse_listing
-from dnsproxy.cluster_dns.choice import Choice, Method, choose_method
 from dnsproxy.cluster_dns.found import Found, ServiceRef
+from dnsproxy.cluster_dns.method_choice import Choice, Method, choose_method
 from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef
 from dnsproxy.cluster_dns.owner import Form
 from dnsproxy.cluster_dns.read import discover, gather, read_own

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dnsproxy.cluster_dns.choice import choose_method
 from dnsproxy.cluster_dns.find import find
 from dnsproxy.cluster_dns.image import Program
+from dnsproxy.cluster_dns.method_choice import choose_method
 from dnsproxy.cluster_dns.requests import Blame, Denied, Request, Unreadable
 from tests.kit.manifest_cluster import NAMES, Manifest, discover, faults_of, manifests, pick, read
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dnsproxy.cluster_dns.choice import Method
+from dnsproxy.cluster_dns.method_choice import Method
 from dnsproxy.cluster_dns.traces import ANNOTATION, Trace, find_traces
 from dnsproxy.corefile.markers import BEGIN, END
 from tests.dnsproxy.corefile.shapes import installed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.corefile.forward import parse_forward
+from dnsproxy.corefile.forward_directive import parse_forward
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.stanza import Layout, StanzaForward, Version, format_address, format_stanza, make_forward

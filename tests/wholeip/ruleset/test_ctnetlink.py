@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.wholeip.ruleset.test_flows import ADDRESS, incoming, outgoing
+from tests.wholeip.ruleset.test_ended_flows import ADDRESS, incoming, outgoing
 from wholeip.ruleset.ctnetlink import DONE, ERROR, Flow, format_dump, format_end, parse_answer, parse_flows
 
 

@@ -1,4 +1,4 @@
-"""Mappings become a ruleset, and changes turn one ruleset into another; chains.py too."""
+"""Mappings become a ruleset, and changes turn one ruleset into another; static_rules.py too."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from tests.kit.wholeip_kernel import after
 from tests.wholeip.ruleset.rulesets import mappings, networks, rulesets
 from wholeip.mappings.mapping import Mapping, OpenPort
-from wholeip.ruleset.chains import CHAINS, COLLECTIONS
 from wholeip.ruleset.ruleset import (
     TABLE,
     BadMapping,
@@ -25,6 +24,7 @@ from wholeip.ruleset.ruleset import (
     format_transaction,
     make_ruleset,
 )
+from wholeip.ruleset.static_rules import CHAINS, COLLECTIONS
 
 TCP_80 = OpenPort("tcp", 80)
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dnsproxy.cluster_dns.choice import Method, choose_method
+from dnsproxy.cluster_dns.method_choice import Method, choose_method
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.install.change.config_map import format_diffs
 from dnsproxy.install.change.refusal import ChangeRefused

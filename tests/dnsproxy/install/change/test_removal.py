@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dnsproxy.cluster_dns.choice import Method
+from dnsproxy.cluster_dns.method_choice import Method
 from dnsproxy.cluster_dns.traces import ANNOTATION
 from dnsproxy.install.change.config_map import MADE
 from tests.kit.manifest_cluster import Manifest, manifests, pick

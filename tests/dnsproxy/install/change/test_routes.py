@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.cluster_dns.choice import ConfigMapKey
+from dnsproxy.cluster_dns.method_choice import ConfigMapKey
 from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.change.routes import Routes, find_routes
 from tests.dnsproxy.install.change.test_trial_corefile import corefile_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.cluster_dns.choice import Choice, Method, choose_method
 from dnsproxy.cluster_dns.found import FoundCorefile
+from dnsproxy.cluster_dns.method_choice import Choice, Method, choose_method
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.install.change.config_map import Edits

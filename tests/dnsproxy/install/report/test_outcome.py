@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dnsproxy.cluster_dns.choice import Method, choose_method
+from dnsproxy.cluster_dns.method_choice import Method, choose_method
 from dnsproxy.cluster_dns.probe_results import ProbeResult
 from dnsproxy.install.change.config_map import Edits
 from dnsproxy.install.report.outcome import RunReport, format_document, format_lines, judge_install, judge_uninstall

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from dnsproxy.cluster_dns.choice import Method, choose_method
 from dnsproxy.cluster_dns.found import Found
+from dnsproxy.cluster_dns.method_choice import Method, choose_method
 from dnsproxy.corefile.markers import find_region, is_marked
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.plan import plan_install

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dnsproxy.cluster_dns.choice import choose_method
 from dnsproxy.cluster_dns.found import Found
+from dnsproxy.cluster_dns.method_choice import choose_method
 from dnsproxy.cluster_dns.probe_results import Outcome, ProbeResult
 from dnsproxy.cluster_dns.requests import Denied
 from dnsproxy.cluster_dns.traces import find_traces

@@ -17,8 +17,8 @@ import httpx2
 import pytest
 import trio.testing
 
-from dnsproxy.cluster_dns.choice import Method
 from dnsproxy.cluster_dns.found import ServiceRef
+from dnsproxy.cluster_dns.method_choice import Method
 from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.install.change.refusal import ChangeRefused

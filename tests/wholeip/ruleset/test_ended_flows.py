@@ -9,7 +9,7 @@ import pytest
 
 from wholeip.mappings.mapping import Mapping, OpenPort
 from wholeip.ruleset.ctnetlink import Flow
-from wholeip.ruleset.flows import is_ended, relevant_addresses
+from wholeip.ruleset.ended_flows import is_ended, relevant_addresses
 from wholeip.ruleset.ruleset import Ruleset, make_ruleset
 
 CLIENT, ADDRESS, SECOND, POD, OTHER_POD = "198.51.100.9", "192.0.2.1", "192.0.2.2", "10.0.0.1", "10.0.0.2"

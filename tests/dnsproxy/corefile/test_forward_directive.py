@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.corefile.forward import Forward, parse_forward
+from dnsproxy.corefile.forward_directive import Forward, parse_forward
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.parser import parse_corefile
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dnsproxy.cluster_dns.choice import Choice, Method, choose_method
+from dnsproxy.cluster_dns.method_choice import Choice, Method, choose_method
 from dnsproxy.cluster_dns.owner import Form
 from dnsproxy.corefile.model import Scope
 from tests.kit.manifest_cluster import NAMES, Manifest, discover, manifests, pick

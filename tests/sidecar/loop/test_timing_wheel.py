@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.loop.deadlines import NOWHERE, TICK, Wheel
+from sidecar.loop.timing_wheel import NOWHERE, TICK, Wheel
 
 
 class Thing:

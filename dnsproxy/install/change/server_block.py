@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from dnsproxy.corefile.forward import written
+from dnsproxy.corefile.forward_directive import written
 from dnsproxy.corefile.model import Directive
 from dnsproxy.corefile.placing import root_port
 from dnsproxy.corefile.stanza import Layout, StanzaForward

@@ -7,8 +7,8 @@ from hypothesis import given
 
 from dnsproxy.corefile.model import Directive
 from dnsproxy.corefile.parser import parse_corefile
-from dnsproxy.install.change.block import format_directive
 from dnsproxy.install.change.refusal import ChangeRefused
+from dnsproxy.install.change.server_block import format_directive
 from tests.dnsproxy.corefile.shapes import corefiles
 from tests.kit.manifest_cluster import manifests, pick
 from tests.kit.manifest_edits import plan, wanted
