@@ -14,7 +14,8 @@ import trio
 from sidecar.kubernetes.errors import ApiError, Forbidden
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.one_shot import list_all
-from sidecar.values.errors import ExitStatus, StartError
+from sidecar.values.errors import StartError
+from sidecar.values.exit_status import ExitStatus
 from sidecar.values.text import one_line
 from wholeip.agent.document import Document, format_json, show_mapping, show_report
 from wholeip.agent.following import open_client

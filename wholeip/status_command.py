@@ -11,7 +11,8 @@ import click
 
 from sidecar.admin.asking import ask
 from sidecar.cli.options import Endpoint
-from sidecar.values.errors import ExitStatus, StartError
+from sidecar.values.errors import StartError
+from sidecar.values.exit_status import ExitStatus
 from sidecar.values.text import align_columns, one_line
 from wholeip.agent.document import Document, describe_opened, format_json, parse_document
 

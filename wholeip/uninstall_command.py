@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import click
 
-from sidecar.values.errors import ExitStatus, StartError
+from sidecar.values.errors import StartError
+from sidecar.values.exit_status import ExitStatus
 from wholeip.kernel.nft import Nft, Table
 from wholeip.ruleset.in_use import address_count
 from wholeip.ruleset.nft_errors import NftFailed

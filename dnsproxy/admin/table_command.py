@@ -13,7 +13,7 @@ import click
 
 from dnsproxy.dns.names import parse_zone
 from sidecar.cli.options import CheckedType, Command, Decorated, Endpoint, EndpointType, StartError, run_program
-from sidecar.values.errors import ExitStatus
+from sidecar.values.exit_status import ExitStatus
 from sidecar.values.text import escape_controls
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The table: which names are answered, with which addresses and TTL.
+"""The table: which names are answered, with which records.
 
 The law: a table never changes; a new one replaces it whole. Keys are lower-case wire names. An exact name beats a
 wildcard, a longer wildcard beats a shorter one. Names with the same addresses share one answer.
@@ -8,32 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-import msgspec
-
-from dnsproxy.dns import names, records
+from dnsproxy.answers.answer_records import Answers
+from dnsproxy.dns import names
 from dnsproxy.dns.names import Reach
-from dnsproxy.dns.records import Heads, Records
-from dnsproxy.dns.wire import CLASS_IN, Type
-
-# An answer this small fits 512 octets with the longest question and an OPT, so its size needs no check.
-_QUICK_LIMIT: Final = 512 - 12 - 259 - 11
-
-NEGATIVE_TYPES: Final = (Type.HTTPS, Type.SVCB)
-"""Types whose records from an upstream would bypass our addresses: always NODATA for a name of the table."""
-
-
-class Answers(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """The answers for one set of addresses, by query type.
-
-    The garbage collector does not track them (gc=False), nor dicts of them: it would visit 100,000 names each time.
-    """
-
-    addresses: tuple[str, ...]
-    by_type: Mapping[int, Records]
-    quick: Mapping[bytes, tuple[Heads, bytes]]
-    """The wire form of type and class to the parts of the reply of a quick answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,22 +66,3 @@ class HostTable:
     def find(self, name: bytes) -> Answers | None:
         """The answers for a lower-case, well-formed wire name."""
         return self.exact.get(name) or self.match_wildcard(name)
-
-
-def build_answers(addresses: tuple[str, ...], *, ttl: int) -> Answers:
-    """The replies for one set of addresses (IPv4 and IPv6 texts), TTL in seconds."""
-    nodata = Records(0, 1, records.format_soa(ttl))
-    by_type: dict[int, Records] = dict.fromkeys(NEGATIVE_TYPES, nodata)
-    by_type[Type.ANY] = Records(1, 0, records.format_any(ttl))
-    for rtype in (Type.A, Type.AAAA):
-        count, octets = records.format_addresses(addresses, rtype=rtype, ttl=ttl)
-        by_type[rtype] = Records(count, 0, octets) if count else nodata
-    quick = {
-        rtype.to_bytes(2, "big") + CLASS_IN.to_bytes(2, "big"): (
-            records.quick_heads(row.answers, row.authorities),
-            row.octets,
-        )
-        for rtype, row in by_type.items()
-        if len(row.octets) <= _QUICK_LIMIT
-    }
-    return Answers(addresses, by_type, quick)

@@ -10,7 +10,8 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Generic, TypeVar
 
-from dnsproxy.answers.table import Answers, Host, HostTable, Wildcard, build_answers
+from dnsproxy.answers.answer_records import Answers, build_answers
+from dnsproxy.answers.table import Host, HostTable, Wildcard
 from dnsproxy.dns import names
 from dnsproxy.dns.names import Reach
 

@@ -22,7 +22,8 @@ from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection
 from sidecar.kubernetes.one_shot import get_object, list_all
 from sidecar.kubernetes.watch_policy import Pace
-from sidecar.values.errors import ExitStatus, StartError
+from sidecar.values.errors import StartError
+from sidecar.values.exit_status import ExitStatus
 
 REQUEST_SECONDS: Final = 10.0
 """For one response of the API server."""

@@ -14,7 +14,8 @@ from typing import Final
 import trio
 
 from sidecar.values.endpoints import Endpoint
-from sidecar.values.errors import ExitStatus, StartError
+from sidecar.values.errors import StartError
+from sidecar.values.exit_status import ExitStatus
 
 PATIENCE: Final = 15
 _LOOK_EVERY: Final = 0.02

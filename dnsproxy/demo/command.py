@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from sidecar.cli.options import Command, run_program
-from sidecar.values.errors import ExitStatus
+from sidecar.values.exit_status import ExitStatus
 
 EPILOG = """\b
 Examples:

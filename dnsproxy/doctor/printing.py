@@ -15,7 +15,7 @@ from typing import Final, TextIO
 
 from dnsproxy.doctor.facts.model import Facts
 from dnsproxy.doctor.judge.findings import Diagnosis, Finding, Remedy, Severity, Unseen
-from sidecar.values.errors import ExitStatus
+from sidecar.values.exit_status import ExitStatus
 from sidecar.values.text import colour_choice, one_line
 
 _MARKS: Final = {Severity.PROBLEM: "✗", Severity.WARNING: "!", Severity.INFO: "i", Severity.OK: "✓"}

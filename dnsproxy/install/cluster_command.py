@@ -31,7 +31,8 @@ from dnsproxy.install.run.survey import InstallRequest
 from dnsproxy.install.run.wait_loaded import GONE, LOADED, is_reachable, wait_loaded
 from sidecar.kubernetes.http import ApiClient
 from sidecar.values.endpoints import Endpoint
-from sidecar.values.errors import ExitStatus, StartError
+from sidecar.values.errors import StartError
+from sidecar.values.exit_status import ExitStatus
 from sidecar.values.text import escape_controls, escaped_json, one_line
 
 _COLOURS: Final = {0: "green", 1: "red"}

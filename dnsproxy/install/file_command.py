@@ -21,7 +21,8 @@ from dnsproxy.corefile.stanza import Version
 from sidecar.cli.usage import BadUsage
 from sidecar.values.diffs import format_diff
 from sidecar.values.endpoints import Endpoint
-from sidecar.values.errors import ExitStatus, StartError
+from sidecar.values.errors import StartError
+from sidecar.values.exit_status import ExitStatus
 from sidecar.values.text import escape_controls, one_line
 
 

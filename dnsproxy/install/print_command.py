@@ -17,7 +17,8 @@ from dnsproxy.install.cluster_command import RunOptions
 from dnsproxy.install.report.printing import Printed, print_for
 from dnsproxy.install.run.applying import check_seen
 from dnsproxy.install.run.survey import InstallRequest, Survey, survey
-from sidecar.values.errors import ExitStatus, StartError
+from sidecar.values.errors import StartError
+from sidecar.values.exit_status import ExitStatus
 from sidecar.values.text import escape_controls, escaped_json, one_line
 
 

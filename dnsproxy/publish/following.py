@@ -17,7 +17,8 @@ from dnsproxy.admin.publication import Publication
 from dnsproxy.publish.publisher_status import CHANGED, FAILED, UNCHANGED, PublishStatus
 from dnsproxy.publish.settings import Pace
 from dnsproxy.publish.source import Source, SourceError
-from sidecar.values.errors import ExitStatus, StartError
+from sidecar.values.errors import StartError
+from sidecar.values.exit_status import ExitStatus
 
 _FIRST_PAUSE: Final = 1.0
 """Seconds after the first failure; doubles up to the interval."""

@@ -24,7 +24,8 @@ from sidecar.admin.port import AdminPort, open_admin_port
 from sidecar.admin.server import Readiness
 from sidecar.cli.signals import run_until_signal
 from sidecar.values.endpoints import Endpoint
-from sidecar.values.errors import ExitStatus, StartError
+from sidecar.values.errors import StartError
+from sidecar.values.exit_status import ExitStatus
 from sidecar.values.text import escape_controls
 
 GRACE: Final = 20.0

@@ -17,7 +17,8 @@ import h11
 import trio
 
 from sidecar.values.endpoints import Endpoint
-from sidecar.values.errors import ExitStatus, StartError
+from sidecar.values.errors import StartError
+from sidecar.values.exit_status import ExitStatus
 from sidecar.values.text import one_line
 
 LARGEST: Final = 128 << 20

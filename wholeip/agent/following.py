@@ -19,7 +19,7 @@ from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import Changes, follow
 from sidecar.kubernetes.objects import Collection, Resource, Unreadable
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
-from sidecar.values.errors import ExitStatus
+from sidecar.values.exit_status import ExitStatus
 from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.endpoints import slice_collection
 from wholeip.mappings.nodes import NODES

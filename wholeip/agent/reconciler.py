@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import structlog
 import trio
 
-from sidecar.values.errors import ExitStatus, StartError
+from sidecar.values.errors import StartError
+from sidecar.values.exit_status import ExitStatus
 from wholeip.agent.status import APPLIED, FAILED, AgentStatus
 from wholeip.agent.update import DesiredTable, Update, update_from, whole_update
 from wholeip.kernel.nft import Table

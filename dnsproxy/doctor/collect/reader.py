@@ -19,7 +19,8 @@ from sidecar.kubernetes.objects import Collection, Resource, Unreadable
 from sidecar.kubernetes.one_shot import get_object, list_all
 from sidecar.kubernetes.structs.workload import ConfigMap
 from sidecar.kubernetes.watch_policy import Pace
-from sidecar.values.errors import ExitStatus, StartError
+from sidecar.values.errors import StartError
+from sidecar.values.exit_status import ExitStatus
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Resource)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sidecar.values.errors import ExitStatus
+from sidecar.values.exit_status import ExitStatus
 
 
 class Severity(StrEnum):

@@ -20,7 +20,7 @@ from dnsproxy.install.report.rights import WATCH_NAME, Grant, make_roles
 from dnsproxy.install.report.status_report import format_asked, format_target
 from dnsproxy.install.report.verdict import StatusReport, Verdict, judge
 from sidecar.values.endpoints import Endpoint
-from sidecar.values.errors import ExitStatus
+from sidecar.values.exit_status import ExitStatus
 
 _WORDS: Final = {"patch": "changes", "create": "creates", "delete": "deletes"}
 _PRINT: Final = "give the stanza to the owner instead: dnsproxy install --method print"

@@ -16,7 +16,7 @@ from dnsproxy.cluster_dns.requests import Blame
 from dnsproxy.cluster_dns.traces import Trace
 from dnsproxy.corefile.model import Scope
 from dnsproxy.corefile.stanza import format_address
-from sidecar.values.errors import ExitStatus
+from sidecar.values.exit_status import ExitStatus
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,8 @@ from dnsproxy.install.run.local_coredns import try_change
 from dnsproxy.install.run.survey import InstallRequest, Survey, survey
 from sidecar.kubernetes.errors import ApiError, Conflict, Forbidden, NotFound, Refused
 from sidecar.kubernetes.http import ApiClient
-from sidecar.values.errors import ExitStatus, StartError
+from sidecar.values.errors import StartError
+from sidecar.values.exit_status import ExitStatus
 
 ATTEMPTS: Final = 8
 """Reads of the cluster; without conflicts there are two, before and after the write."""

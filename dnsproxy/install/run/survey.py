@@ -22,7 +22,8 @@ from sidecar.admin.asking import ask
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.structs.network import Ingress
 from sidecar.values.endpoints import Endpoint
-from sidecar.values.errors import ExitStatus, StartError
+from sidecar.values.errors import StartError
+from sidecar.values.exit_status import ExitStatus
 
 _ALL_INGRESSES: Final = Request(INGRESS, "")
 

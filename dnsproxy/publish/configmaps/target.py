@@ -32,7 +32,7 @@ from dnsproxy.publish.publisher_status import DONE, PublishStatus
 from dnsproxy.publish.selection import describe_loss, is_sudden_loss, select_names
 from sidecar.kubernetes.errors import ApiError, Conflict, NotFound
 from sidecar.kubernetes.http import ApiClient
-from sidecar.values.errors import ExitStatus
+from sidecar.values.exit_status import ExitStatus
 
 
 class ConfigMapTarget:

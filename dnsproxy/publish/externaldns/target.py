@@ -25,7 +25,7 @@ from dnsproxy.publish.selection import describe_loss, is_sudden_loss, select_nam
 from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import ObjectMeta
-from sidecar.values.errors import ExitStatus
+from sidecar.values.exit_status import ExitStatus
 from sidecar.values.text import escape_controls
 
 RESYNC: Final = 300.0

@@ -23,7 +23,8 @@ from dnsproxy.publish.hosts.lines import HostsLines, count_names, make_lines, wi
 from dnsproxy.publish.publisher_status import DONE, PublishStatus
 from dnsproxy.publish.selection import describe_loss, is_sudden_loss
 from sidecar.values.diffs import format_diff
-from sidecar.values.errors import ExitStatus, StartError
+from sidecar.values.errors import StartError
+from sidecar.values.exit_status import ExitStatus
 from sidecar.values.text import escape_controls
 
 NAME: Final = "hosts"

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.answers.table import HostTable, build_answers
+from dnsproxy.answers.answer_records import build_answers
+from dnsproxy.answers.table import HostTable
 from tests.kit.messages import ANY, HTTPS, SVCB, addresses_of, table_of, wire_name
 from tests.kit.strategies import HUNDREDS, LONG_NAME, octet_labels
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sidecar.values.errors import ExitStatus, StartError
+from sidecar.values.errors import StartError
+from sidecar.values.exit_status import ExitStatus
 
 
 def test_exit_statuses_have_their_numbers() -> None:

@@ -12,7 +12,7 @@ from dnsproxy.doctor.facts.model import Class, Facts
 from dnsproxy.doctor.facts.probes import Outcome
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.findings import Severity
-from sidecar.values.errors import ExitStatus
+from sidecar.values.exit_status import ExitStatus
 from tests.dnsproxy.doctor.making import (
     ACCEPTS,
     HOSTNAME,

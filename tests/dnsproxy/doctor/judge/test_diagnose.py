@@ -12,7 +12,7 @@ from dnsproxy.doctor.facts.model import Admin, BalancerAddress, Class, Facts, Ho
 from dnsproxy.doctor.facts.probes import DnsCheck, Lookup, Outcome
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.findings import Severity
-from sidecar.values.errors import ExitStatus
+from sidecar.values.exit_status import ExitStatus
 from tests.dnsproxy.doctor.making import (
     BALANCER,
     CONTROLLER,

@@ -7,7 +7,7 @@ import pytest
 from dnsproxy.doctor.facts.model import BalancerAddress, Class, Facts, Host, ReadFailure
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.paths import find_paths, near_names
-from sidecar.values.errors import ExitStatus
+from sidecar.values.exit_status import ExitStatus
 from tests.dnsproxy.doctor.making import BALANCER, HOSTNAME, KEY, bad, facts, ids, named, service
 
 NGINX = Class("nginx", "k8s.io/ingress-nginx")

@@ -1,0 +1,54 @@
+"""The records of an answer, with their TTL: addresses, NODATA with an SOA, and the HINFO of ANY (RFC 8482).
+
+The law: one TTL, that of --ttl, holds for every record of an answer and as the time that a cache keeps NODATA (RFC 2308
+section 3). The records are built once for a set of addresses, never for a query. Tested in test_table.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from dnsproxy.dns import records
+from dnsproxy.dns.records import Heads, Records
+from dnsproxy.dns.wire import CLASS_IN, Type
+
+# An answer this small fits 512 octets with the longest question and an OPT, so its size needs no check.
+_QUICK_LIMIT: Final = 512 - 12 - 259 - 11
+
+
+NEGATIVE_TYPES: Final = (Type.HTTPS, Type.SVCB)
+"""Types whose records from an upstream would bypass our addresses: always NODATA for a name of the table."""
+
+
+class Answers(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """The answers for one set of addresses, by query type.
+
+    The garbage collector does not track them (gc=False), nor dicts of them: it would visit 100,000 names each time.
+    """
+
+    addresses: tuple[str, ...]
+    by_type: Mapping[int, Records]
+    quick: Mapping[bytes, tuple[Heads, bytes]]
+    """The wire form of type and class to the parts of the reply of a quick answer."""
+
+
+def build_answers(addresses: tuple[str, ...], *, ttl: int) -> Answers:
+    """The replies for one set of addresses (IPv4 and IPv6 texts), TTL in seconds."""
+    nodata = Records(0, 1, records.format_soa(ttl))
+    by_type: dict[int, Records] = dict.fromkeys(NEGATIVE_TYPES, nodata)
+    by_type[Type.ANY] = Records(1, 0, records.format_any(ttl))
+    for rtype in (Type.A, Type.AAAA):
+        count, octets = records.format_addresses(addresses, rtype=rtype, ttl=ttl)
+        by_type[rtype] = Records(count, 0, octets) if count else nodata
+    quick = {
+        rtype.to_bytes(2, "big") + CLASS_IN.to_bytes(2, "big"): (
+            records.quick_heads(row.answers, row.authorities),
+            row.octets,
+        )
+        for rtype, row in by_type.items()
+        if len(row.octets) <= _QUICK_LIMIT
+    }
+    return Answers(addresses, by_type, quick)
