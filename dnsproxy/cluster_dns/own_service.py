@@ -1,8 +1,8 @@
 """Own Service: the addresses of dnsproxy's Service, its ready pods, and whether it forwards to the cluster's DNS.
 
 The law: everything is read with the same requests as the cluster's DNS, never guessed. A stanza without a ready server
-behind it, or one that makes a forwarding loop, is reported before it is written. No content of a cluster raises an
-exception.
+behind it, or a Service that makes a forwarding loop, is reported before it is written. No content of a cluster raises
+an exception.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class StreamForwarder:
         return replies.pass_on(reply, forward.query, shields=forward.shields, limit=_LIMIT)
 
     async def _ask(self, query: Query, *, deadline: float) -> bytes | None:
-        """The reply to this query, or to an equal one that is being asked."""
+        """The reply to this query, or to an equal query that is under way."""
         key = query.message[2:]
         while (other := self._under_way.get(key)) is not None:
             with trio.move_on_at(deadline) as waiting:

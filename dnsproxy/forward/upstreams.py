@@ -65,7 +65,7 @@ class Upstreams:
                 self._nursery = None
 
     def replace(self, settings: ForwardSettings) -> None:
-        """Use other upstreams from now on; one that is in both settings keeps its sockets, connection and health."""
+        """Use other upstreams from now on; an upstream of both settings keeps its sockets, connection and health."""
         same_ways = settings.use_tcp == self._settings.use_tcp
         kept = {upstream.endpoint: upstream for upstream in self.used if same_ways}
         self._settings = settings

@@ -1,7 +1,7 @@
 """Ingress: the hostnames that one networking.k8s.io/v1 Ingress serves, and the default IngressClass.
 
 The law: one object in, claims and rejections out; an invalid host affects neither the object's other hosts nor other
-objects. The default class is the one that the API server itself would choose, whatever the order of the classes.
+objects. The default class is the choice of the API server itself, whatever the order of the classes.
 https://kubernetes.io/docs/reference/kubernetes-api/networking-resources/ingress-v1/
 """
 

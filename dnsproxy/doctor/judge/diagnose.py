@@ -154,7 +154,7 @@ def _not_answered(controller: Controller, hostnames: tuple[str, ...], lookups: S
 
 
 def _judge_public(controller: Controller, facts: Facts) -> Iterator[Finding]:
-    """Public DNS compared with the status: another address belongs to a CDN, or the name to somebody else."""
+    """Public DNS compared with the status: another address belongs to a CDN, or the name to another owner."""
     points = {
         normalize_address(text)
         for point in controller.path.service.points

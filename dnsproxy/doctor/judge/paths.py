@@ -92,7 +92,7 @@ def hosts_meant(facts: Facts) -> tuple[Host, ...]:
 
 
 def near_names(facts: Facts) -> tuple[str, ...]:
-    """Known hostnames that are similar to the one that the user asked about."""
+    """Known hostnames that are similar to the requested hostname."""
     known = sorted({host.hostname for host in facts.hosts})
     return tuple(difflib.get_close_matches(facts.hostname, known, n=_NEAR, cutoff=_CUTOFF))
 

@@ -88,7 +88,7 @@ def _emptied(change: ConfigMapChange) -> ConfigMapChange:
 
 
 def _empties(found: Found, keep: ConfigMapKey | None) -> Iterator[ConfigMapChange]:
-    """ConfigMaps that an install created and that somebody has emptied since."""
+    """ConfigMaps that an install created and that another program has emptied since."""
     kept = str(keep.source) if keep else ""
     for source in {str(source): source for source in _sources(found)}.values():
         if OBJECT in words_made(source) and not data_of(source) and str(source) != kept:

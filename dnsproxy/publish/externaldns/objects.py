@@ -92,7 +92,7 @@ class Objects:
     async def _apply(self, manifest: Manifest, stored: Stored | None) -> None:
         version = stored.metadata.resource_version if stored else None
         path = f"{self._path}/{manifest.name}"
-        # An object with our labels is ours, also the fields that somebody edited by hand.
+        # An object with our labels is ours, also the fields that a person edited.
         await guarded_writes.apply(self._client, path, manifest.body, version=version, force=True)
 
     async def _delete(self, name: str, stored: Stored | None) -> None:

@@ -170,7 +170,7 @@ def _overwrite(path: Path, change: Change) -> None:
 
 
 def _replace(path: Path, change: Change) -> bytes | None:
-    """Replace the file, if it is still the one that was read; returns as _write."""
+    """Replace the file if it has not changed since it was read; returns as _write."""
     with open_regular_file(path) as before:
         replaced = replace_file(
             path,
