@@ -18,8 +18,6 @@ from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.server.dns_server import DnsServer
 from sidecar.kubernetes.follower_status import FollowerStatus
 
-_HEADER_RCODES = 16
-
 
 class ServerCollector(Collector):
     """Reads the numbers of one server at each scrape."""

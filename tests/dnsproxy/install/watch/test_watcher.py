@@ -28,17 +28,21 @@ FORBIDDEN = json.dumps({"kind": "Status", "code": 403, "reason": "Forbidden", "m
 
 @dataclass
 class Watched(Meddling):
-    """Discovery and writes are answered, watches and lists of one object are not allowed, and Events are kept."""
+    """Discovery and writes are answered, the lists and watches of followers are not allowed, and Events are kept."""
 
     events: list[Any] = field(default_factory=list)
     events_forbidden: bool = False
     away: bool = False
+    refused: set[str] = field(default_factory=set)
+    """The paths that followers asked for."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         await request.aread()
         if self.away:
             raise httpx2.ConnectError("away")
-        if "watch" in request.url.params or "fieldSelector" in request.url.params:
+        # A follower lists in a task of its own; its requests are otherwise equal to those of discovery.
+        if "watch" in request.url.params or trio.lowlevel.current_task().name.endswith(".read_pages"):
+            self.refused.add(request.url.path)
             return respond(403, FORBIDDEN)
         if request.url.path.endswith("/events"):
             if self.events_forbidden:
@@ -100,6 +104,8 @@ async def test_it_installs_and_mends_and_writes_no_more_than_that(autojump_clock
     assert (transport.writes, status.state.repairs, status.state.undone) == (2, 1, 1)
     assert transport.reasons == ["StanzaInstalled", "StanzaRepaired"]
     assert transport.events[0]["regarding"]["name"] == "coredns"
+    # No follower listed anything: regular looks noticed all of this.
+    assert any(path.endswith("/deployments") for path in transport.refused)
 
 
 async def test_who_undoes_each_write_is_told_and_not_fought(autojump_clock: Clock) -> None:
