@@ -91,7 +91,7 @@ def make_registry(*collectors: Collector) -> CollectorRegistry:
 
 
 async def _keep_sampling(history: History, read: Callable[[], Mapping[str, float]]) -> None:
-    """Take a sample every EVERY seconds, also while nobody watches: a page opened after a fault shows the fault."""
+    """Take a sample every EVERY seconds, also without an open page: a page opened after a fault shows the fault."""
     while True:
         history.take(trio.current_time(), read())
         await trio.sleep(EVERY)
