@@ -9,8 +9,8 @@ UV_VERSION := $(shell sed -n '/^name = "uv"$$/,/^version/s/^version = "\(.*\)"/\
 # Parallel tests. At most 4, because each worker may start its own Kubernetes API server; many tests mostly wait.
 WORKERS ?= $(shell processors=$$(nproc 2>/dev/null || echo 2); echo $$((processors < 4 ? processors : 4)))
 
-# Bytecode is kept in .venv, also if PYTHONDONTWRITEBYTECODE is set: without it, every worker and every program that a test
-# starts compiles all of its modules again, which is more than half of its processor time.
+# Bytecode is kept in .venv, also if PYTHONDONTWRITEBYTECODE is set: otherwise each worker and each started program
+# compiles all of its modules again: a command such as `dnsproxy table` then takes 0.62 s of processor time, not 0.27.
 BYTECODE := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath $(VENV))/bytecode
 
 # ASYNC109: also off in ruff, see pyproject.toml. ASYNC114, 128: they do not recognise a task_status that is passed on.
