@@ -2,9 +2,12 @@
 #   docker buildx build --platform linux/amd64,linux/arm64 -t registry.example.org/switchback:0.1.0 --push .
 #   buildah bud -t localhost/switchback:0.1.0 .
 # The base needs Python 3.11 or newer as python3, with venv, and CA certificates. For another base: --build-arg BASE=...
+# For another package index than that of the lock file: --build-arg PIP_INDEX_URL=https://index.example.org/simple
 ARG BASE=docker.io/library/python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b
 
 FROM ${BASE} AS build
+# pip's own variable; unset unless it is given. Whatever the index, every package must have the hash of the lock file.
+ARG PIP_INDEX_URL
 WORKDIR /src
 # Install uv with the version and the hashes from the lock file.
 COPY uv.lock ./
@@ -19,7 +22,11 @@ ENV UV_PROJECT_ENVIRONMENT=/app \
     SOURCE_DATE_EPOCH=0
 # Dependencies first, because they change less often than the programs.
 COPY pyproject.toml ./
-RUN /opt/uv/bin/uv sync --frozen --no-dev --no-install-project --no-build
+# `uv sync` downloads from the addresses in the lock file; only `uv pip` takes the same packages from another index.
+RUN if [ -z "${PIP_INDEX_URL:-}" ]; then /opt/uv/bin/uv sync --frozen --no-dev --no-install-project --no-build; else \
+    /opt/uv/bin/uv export --quiet --frozen --no-dev --no-emit-project --output-file /tmp/app.txt \
+ && /opt/uv/bin/uv venv --no-project /app \
+ && /opt/uv/bin/uv pip install --python /app --default-index "$PIP_INDEX_URL" --no-build --require-hashes -r /tmp/app.txt; fi
 COPY README.md LICENSE ./
 COPY sidecar ./sidecar
 COPY dnsproxy ./dnsproxy
@@ -28,7 +35,8 @@ COPY wholeip ./wholeip
 # Compile byte code that is validated by the source's hash, not its time: the root is read-only, and equal sources give
 # equal layers. Skip the kubernetes package, which would need 50 MB: it reads kubeconfigs, and no pod imports it.
 # Remove uv's own records, which contain timestamps.
-RUN /opt/uv/bin/uv sync --frozen --no-dev --no-editable \
+RUN if [ -n "${PIP_INDEX_URL:-}" ]; then export UV_DEFAULT_INDEX="$PIP_INDEX_URL"; fi \
+ && /opt/uv/bin/uv sync --frozen --no-dev --no-editable \
  && /app/bin/python -m compileall -q --invalidation-mode unchecked-hash -x /kubernetes/ /app/lib \
  && rm /app/.lock /app/lib/python3*/site-packages/switchback-*.dist-info/uv_cache.json \
  && sed -i '/uv_cache.json/d' /app/lib/python3*/site-packages/switchback-*.dist-info/RECORD

@@ -20,9 +20,9 @@ from dnsproxy.install.watch.watcher_status import WatchCollector, WatchStatus
 from dnsproxy.publish.publisher_status import PublishCollector, PublishStatus
 from dnsproxy.serve.metrics import ServerCollector
 from dnsproxy.server.dns_server import DnsServer
-from proxy.admin.metrics import RelayCollector
+from proxy.admin.metrics import RelayCollector, RouteCollector
 from proxy.relay.counters import Counters
-from proxy.serve.supervisor import Fleet
+from proxy.serve.fleet import Fleet
 from sidecar.kubernetes.follower_status import FollowerStatus
 from wholeip.agent.metrics import AgentCollector
 from wholeip.agent.status import AgentStatus
@@ -37,7 +37,7 @@ async def _collected() -> Mapping[str, list[Metric]]:
         "`dnsproxy serve`": [ServerCollector(server, keeper, lambda: [FollowerStatus("Ingress")], looks={})],
         "`dnsproxy install --watch`": [WatchCollector(WatchStatus())],
         "the publishers": [PublishCollector(PublishStatus("", ""))],
-        "`proxy`": [RelayCollector(Counters()), Fleet([])],
+        "`proxy`": [RelayCollector(Counters()), RouteCollector(list), Fleet([])],
         "`wholeip run`": [AgentCollector(AgentStatus())],
     }
     return {name: [metric for one in several for metric in one.collect()] for name, several in collectors.items()}

@@ -5,8 +5,6 @@ The law: every flag is checked and parsed here; the rest of the program sees fro
 
 from __future__ import annotations
 
-import contextlib
-import resource
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,13 +12,22 @@ from typing import Any
 import click
 
 from proxy.header.protocol import ProxyProtocol
-from proxy.routes import Route, check_routes, parse_advertise, parse_route
+from proxy.routes import (
+    Listening,
+    Quorum,
+    Route,
+    check_ready_when,
+    check_routes,
+    parse_advertise,
+    parse_ready_when,
+    parse_route,
+)
 from proxy.settings import Settings
 from sidecar.cli.options import (
     BadUsage,
     CheckedType,
-    Command,
     Endpoint,
+    Program,
     Seconds,
     admin_option,
     kubeconfig_options,
@@ -39,7 +46,7 @@ Examples:
 _AnyPositive = click.IntRange(1)
 
 
-@click.command(cls=Command, epilog=_EPILOG, context_settings={"auto_envvar_prefix": "PROXY"})
+@click.command(cls=Program, epilog=_EPILOG, context_settings={"auto_envvar_prefix": "PROXY"})
 @click.option(
     "--route",
     type=CheckedType("[addr:]port=host:port", parse_route),
@@ -47,7 +54,7 @@ _AnyPositive = click.IntRange(1)
     required=True,
     metavar="[ADDR:]PORT=BACKEND[,proxy-protocol=v1|v2|none]",
     help="Relay connections from a port, without ADDR on every address, to BACKEND: HOST:PORT, or service:NS/NAME:PORT "
-    "for the ready pods of a Service. Repeatable.",
+    "for the ready pods of a Service, or its terminating ones while none is ready. Repeatable.",
 )
 @click.option(
     "--proxy-protocol",
@@ -87,6 +94,15 @@ _AnyPositive = click.IntRange(1)
     "no separate limit]",
 )
 @click.option(
+    "--ready-when",
+    type=CheckedType("any|all|[addr:]port", parse_ready_when),
+    multiple=True,
+    default=[str(Quorum.ANY)],
+    metavar="any|all|[ADDR:]PORT",
+    help="Ready while any route reaches its backend, while all do, or while the routes on these ports do. Ports are "
+    "repeatable.",
+)
+@click.option(
     "--resolv-conf",
     type=click.Path(path_type=Path),
     default=Path("/etc/resolv.conf"),
@@ -107,6 +123,7 @@ def main(
     *,
     route: Sequence[Route],
     advertise: Sequence[tuple[int, int]],
+    ready_when: Sequence[Quorum | Listening],
     workers: int,
     drain: float,
     admin: Endpoint | None,
@@ -123,8 +140,14 @@ def main(
         check_routes(route, stated)
     except ValueError as error:
         raise BadUsage([f"--route: {error}"]) from None
+    try:
+        check_ready_when(tuple(ready_when), route)
+    except ValueError as error:
+        raise BadUsage([f"--ready-when: {error}"]) from None
     protocol = ProxyProtocol(values.pop("proxy_protocol"))
-    settings = Settings(routes=tuple(route), proxy_protocol=protocol, advertise=stated, **values)
+    settings = Settings(
+        routes=tuple(route), ready_when=tuple(ready_when), proxy_protocol=protocol, advertise=stated, **values
+    )
     if settings.crc32c and ProxyProtocol.V2 not in map(settings.protocol_of, settings.routes):
         raise BadUsage(["--crc32c: no route has a header of version 2"])
     # Not at the top: --help and completion do not need these imports.
@@ -132,16 +155,8 @@ def main(
     from sidecar.cli.logs import configure_logging  # noqa: PLC0415
 
     configure_logging(format=log_format, level=log_level)
-    _raise_descriptor_limit()
     if workers > 1:
         from proxy.serve.supervisor import supervise  # noqa: PLC0415
 
         run_program(supervise, settings, admin, drain, workers, log_format, log_level)
     run_program(serve, settings, admin, drain)
-
-
-def _raise_descriptor_limit() -> None:
-    """Raise the soft limit to the hard limit; it is low only for programs that use select(2)."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from proxy.header.protocol import ProxyProtocol
 from sidecar.values.endpoints import Endpoint, parse_endpoint, parse_port
@@ -59,6 +60,32 @@ class Route:
         return f"{self.listen}={self.backend}{option}"
 
 
+class Quorum(StrEnum):
+    """How many of the routes must reach their backends for the relay to be ready."""
+
+    ANY = "any"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """The routes that listen on a port, on one address or on every one."""
+
+    port: int
+    host: str | None = None
+
+    def covers(self, listen: Endpoint) -> bool:
+        """Whether a route with this listening endpoint is meant."""
+        return listen.port == self.port and self.host in {None, listen.host}
+
+    def __str__(self) -> str:
+        return str(self.port) if self.host is None else str(Endpoint(self.host, self.port))
+
+
+ReadyWhen = tuple[Quorum | Listening, ...]
+"""A single Quorum, or the routes that must all reach their backends."""
+
+
 def parse_route(text: str) -> Route:
     """Parse `[ADDR:]PORT=BACKEND[,proxy-protocol=v1|v2|none]`. Raises ValueError.
 
@@ -103,6 +130,29 @@ def parse_advertise(text: str) -> tuple[int, int]:
     if not equals:
         raise ValueError(f"{quoted(text)} is not PORT=PORT")
     return parse_port(listen), parse_port(stated)
+
+
+def parse_ready_when(text: str) -> Quorum | Listening:
+    """Parse `any`, `all` or `[ADDR:]PORT`. Raises ValueError."""
+    text = text.strip()
+    if text in set(Quorum):
+        return Quorum(text)
+    if ":" in text:
+        endpoint = parse_endpoint(text)
+        return Listening(endpoint.port, endpoint.host)
+    if not text.isdigit():
+        raise ValueError(f"{quoted(text)} is not any, all or [ADDR:]PORT")
+    return Listening(parse_port(text))
+
+
+def check_ready_when(ready_when: ReadyWhen, routes: Iterable[Route]) -> None:
+    """Raise ValueError if a quorum is not alone, or if no route listens on a port."""
+    if len(ready_when) > 1 and (quorum := next((one for one in ready_when if isinstance(one, Quorum)), None)):
+        raise ValueError(f"{quorum} stands alone, without ports or another quorum")
+    listening = [route.listen for route in routes]
+    for one in ready_when:
+        if isinstance(one, Listening) and not any(map(one.covers, listening)):
+            raise ValueError(f"no route listens on {one}")
 
 
 def check_routes(routes: Iterable[Route], advertise: Mapping[int, int]) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from proxy.header.protocol import ProxyProtocol, Writer, writer
-from proxy.routes import Route
+from proxy.routes import Quorum, ReadyWhen, Route
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,8 @@ class Settings:
     """Concurrent connections; None: as many as the descriptor limit allows."""
     max_connections_per_client: int | None = None
     """The same for one client address; None: no limit of its own."""
+    ready_when: ReadyWhen = (Quorum.ANY,)
+    """Which routes must reach their backends for the relay to be ready."""
     resolv_conf: Path = Path("/etc/resolv.conf")
     """The nameservers and options for resolving the names of backends."""
     kubeconfig: str | None = None

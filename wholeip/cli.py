@@ -12,9 +12,11 @@ from typing import Any
 import click
 
 from sidecar.cli.options import (
+    BadUsage,
     Endpoint,
     EndpointType,
     Group,
+    Program,
     Seconds,
     admin_option,
     log_options,
@@ -32,10 +34,11 @@ Examples:
 RUN_EPILOG = """\b
 Examples:
   wholeip run --node-name node-1 --cluster-network 10.244.0.0/16 --cluster-network 10.96.0.0/12
-  wholeip run --proxy-name my-proxy --protect 192.0.2.0/28
+  wholeip run --proxy-name my-proxy --allow 203.0.113.0/24 --protect 203.0.113.0/28
 
 \b
-Requires CAP_NET_ADMIN in the network of the node. RBAC: list and watch on services, endpointslices and nodes.
+Requires CAP_NET_ADMIN in the network of the node.
+RBAC: list and watch on services, endpointslices, nodes and servicecidrs.
 """
 RULES_EPILOG = """\b
 Examples:
@@ -62,7 +65,7 @@ def main() -> None:
     """Give a pod the whole address of a load balancer, in and out."""
 
 
-@main.command(epilog=RUN_EPILOG)
+@main.command(cls=Program, epilog=RUN_EPILOG)
 @cluster_options
 @click.option(
     "--resync",
@@ -73,7 +76,13 @@ def main() -> None:
 @click.option(
     "--end-flows/--keep-flows",
     default=True,
-    help="Whether to end flows that a change no longer allows: of a moved address, to a closed port.",
+    help="Whether to end flows that a change no longer allows (of a moved address, to a closed port), and those that a "
+    "pod began before it got its address.",
+)
+@click.option(
+    "--end-connections",
+    is_flag=True,
+    help="When a pod gets its address, also end its TCP and SCTP connections to the outside that have another one.",
 )
 @click.option(
     "--remove-on-exit",
@@ -91,6 +100,8 @@ def run(*, admin: Endpoint | None, log_format: str | None, log_level: str, **val
     from wholeip.agent.program import run_agent  # noqa: PLC0415
     from wholeip.settings import RunSettings  # noqa: PLC0415
 
+    if values["end_connections"] and not values["end_flows"]:
+        raise BadUsage(["--end-connections and --keep-flows: give one of them"])
     settings = RunSettings(cluster=make_cluster(values), admin=admin, **values)
     configure_logging(format=log_format, level=log_level)
     run_program(run_agent, settings)

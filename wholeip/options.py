@@ -64,7 +64,7 @@ def cluster_options(command: Decorated) -> Decorated:
             metavar="NETWORK",
             multiple=True,
             help="A network of the cluster's pods or Services, beside spec.podCIDRs and the addresses of Nodes: "
-            "connections from pods to it keep the pod's address. Repeatable.",
+            "connections from pods to it keep the pod's address, and none of its addresses is mapped. Repeatable.",
         ),
         click.option(
             "--protect",
@@ -72,6 +72,13 @@ def cluster_options(command: Decorated) -> Decorated:
             metavar="NETWORK",
             multiple=True,
             help="Never map an address in this network, whatever a load balancer assigns. Repeatable.",
+        ),
+        click.option(
+            "--allow",
+            type=network,
+            metavar="NETWORK",
+            multiple=True,
+            help="Map only addresses in this network, also if it is inside a --cluster-network. Repeatable.",
         ),
         kubeconfig_options(),
     )
@@ -84,6 +91,7 @@ def make_cluster(values: dict[str, Any]) -> ClusterSettings:
         node_name=values.pop("node_name") or own_name(),
         networks=tuple(values.pop("cluster_network")),
         protected=tuple(values.pop("protect")),
+        allowed=tuple(values.pop("allow")),
         kubeconfig=values.pop("kubeconfig"),
         context=values.pop("context"),
     )

@@ -6,19 +6,21 @@ because this command does not know the earlier choice.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
 import click
 import trio
 
-from sidecar.kubernetes.errors import ApiError, Forbidden
+from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.one_shot import list_all
 from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus
 from sidecar.values.text import one_line
 from wholeip.agent.document import Document, format_json, show_mapping, show_report
-from wholeip.agent.following import open_client
+from wholeip.agent.following import new_state, open_client
+from wholeip.mappings.api_server import API_SERVICE, API_SLICES, SERVICE_RANGES
 from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.endpoints import slice_collection
 from wholeip.mappings.nodes import NODES
@@ -51,13 +53,18 @@ async def print_rules(settings: ClusterSettings, output: str) -> int:
 
 async def read_state(client: ApiClient, settings: ClusterSettings) -> ClusterState:
     """The present state of the cluster. Raises ApiError."""
-    state = ClusterState(node=settings.node_name, protected=settings.protected, cluster=settings.networks)
+    state = await new_state(settings, client)
     state.change_services(await list_all(client, service_collection(settings.proxy_name)))
     state.change_slices(await list_all(client, slice_collection(settings.proxy_name)))
+    state.change_api_services(await list_all(client, API_SERVICE))
+    state.change_api_slices(await list_all(client, API_SLICES))
     try:
         state.change_nodes(await list_all(client, NODES))
     except Forbidden as error:
         click.echo(f"Note: nodes and their networks are unknown: {one_line(str(error))}", err=True)
+    # Without it, the state advises to state the range of Services.
+    with suppress(Forbidden, NotFound):
+        state.change_ranges(await list_all(client, SERVICE_RANGES))
     return state
 
 

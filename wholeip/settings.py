@@ -24,6 +24,8 @@ class ClusterSettings:
     """Networks of the cluster's pods and Services, beside those of nodes."""
     protected: tuple[Network, ...] = ()
     """Addresses in them are never mapped."""
+    allowed: tuple[Network, ...] = ()
+    """Only addresses in them are mapped; empty: all that are not refused."""
     kubeconfig: str | None = None
     """None: KUBECONFIG, the pod's own account, ~/.kube/config."""
     context: str | None = None
@@ -37,7 +39,9 @@ class RunSettings:
     resync: float = 60.0
     """Between two comparisons with the kernel, while it notifies of no change."""
     end_flows: bool = True
-    """Whether to end flows that a change of the rules no longer allows."""
+    """Whether to end flows that a change of the rules no longer allows, and those that are older than a mapping."""
+    end_connections: bool = False
+    """Whether connections (TCP, SCTP) that are older than a mapping end too."""
     remove_on_exit: bool = False
     """Whether to remove the rules when the agent exits."""
     admin: Endpoint | None = None

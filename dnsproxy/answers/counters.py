@@ -53,3 +53,5 @@ class Counters:
     forward_overload: int = 0
     tcp_connections: int = 0
     tcp_refused: int = 0
+    tcp_evicted: int = 0
+    """Idle connections that ended to make room for new ones."""

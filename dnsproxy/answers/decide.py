@@ -49,10 +49,18 @@ class Drop(NamedTuple):
 Outcome = Answer | Refuse | Forward | Drop
 
 
-def decide(message: bytes, table: HostTable, *, stream: bool, keepalive: float | None = None) -> Outcome:
+def decide(
+    message: bytes,
+    table: HostTable,
+    *,
+    stream: bool,
+    keepalive: float | None = None,
+    probe_row: Records = probe.ROW,
+) -> Outcome:
     """What to do with a message from a client, over UDP or, with `stream`, over TCP.
 
     `keepalive`: seconds that a connection may be idle, reported to a client that asks (RFC 7828 section 3.3.2).
+    `probe_row`: the answer to a probe.
     """
     query = wire.scan_query(message)
     if isinstance(query, Fault):
@@ -61,7 +69,7 @@ def decide(message: bytes, table: HostTable, *, stream: bool, keepalive: float |
         return refuse(query, Rcode.REFUSED)
     row: Records | None
     if query.type == _TXT and probe.is_probe(query.name):
-        row = probe.ROW
+        row = probe_row
     else:
         found = table.find(query.name)
         if found is None:

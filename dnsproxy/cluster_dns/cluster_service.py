@@ -64,7 +64,8 @@ def addresses_of(service: Service) -> tuple[str, ...]:
 
 def _others(requests: Requests, where: ServiceRef) -> list[Service]:
     """Services that look like the cluster's DNS; those of other namespaces only if this one has none."""
-    listed = requests.list(SERVICE, where.namespace, label_selector=CLUSTER_DNS)
+    absent = f"there is no Service {where.service}: {_REMEDY}, such as {where.namespace}/coredns"
+    listed = requests.list(SERVICE, where.namespace, label_selector=CLUSTER_DNS, instead=absent)
     found = [one for one in listed if _is_likely(one)] if isinstance(listed, tuple) else []
     if found or listed is Missing.UNSEEN:
         return found

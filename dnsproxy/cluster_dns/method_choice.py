@@ -15,8 +15,8 @@ from typing import Final
 
 from dnsproxy.cluster_dns.found import Found, Hook, Server, Source
 from dnsproxy.cluster_dns.image import Program, format_version
+from dnsproxy.cluster_dns.kube_dns import STUB_DOMAINS
 from dnsproxy.cluster_dns.owner import Form, Habit
-from dnsproxy.cluster_dns.servers import STUB_DOMAINS
 from dnsproxy.corefile.model import Scope
 from dnsproxy.corefile.stanza import SEVERAL_FORWARDS
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 import click
 from click.core import ParameterSource
 
+from dnsproxy.corefile.zones import ROOT
+from dnsproxy.dns.names import is_wildcard, parse_hostname
 from dnsproxy.dns.wire import DNS_PORT
 from sidecar.cli.options import CheckedType, Decorated, EndpointType, add_options, kubeconfig_options
 
@@ -35,6 +37,17 @@ def parse_object_ref(text: str) -> ObjectRef:
     return ObjectRef(namespace, name)
 
 
+def _parse_zone(text: str) -> str:
+    if text.strip() == ROOT:
+        return ROOT
+    zone = parse_hostname(text)
+    if is_wildcard(zone):
+        raise ValueError(f"{text!a}: a zone covers what is below it by itself, write {zone.removeprefix('*.')}")
+    return zone
+
+
+ZONE: Final = CheckedType("zone", _parse_zone)
+"""A zone whose names the cluster's DNS asks dnsproxy for; `.` for all names."""
 OBJECT_REF: Final = CheckedType("ns/name", parse_object_ref)
 
 
@@ -62,7 +75,7 @@ def service_option(command: Decorated) -> Decorated:
         "--service",
         type=OBJECT_REF,
         default=OWN_SERVICE,
-        help="dnsproxy's own Service, whose ClusterIPs CoreDNS asks if no --address is given.",
+        help="dnsproxy's own Service, whose primary ClusterIP CoreDNS asks if no --address is given.",
     )(command)
 
 

@@ -46,7 +46,7 @@ class PodFiles:
         if mount is None:
             self._report(f"{self.workload} reads {path}, which is in its image: no volume is mounted there")
             return None
-        for backing in mount.backings:
+        for backing in mount.by_precedence:
             found = self._source(backing)
             if found is None:
                 return None
@@ -62,7 +62,7 @@ class PodFiles:
         expression = _expression(pattern)
         found: dict[str, PodFile] = {}
         for mount in mounts_in(folder, self.pod, self.container):
-            for backing in mount.backings:
+            for backing in mount.by_precedence:
                 source = self._source(backing)
                 files = self._files(mount, backing, source) if source else {}
                 for path in filter(expression.fullmatch, files):
@@ -80,7 +80,7 @@ class PodFiles:
             return None, trouble
         if mount is None or not mount.backings:
             return None, f"no ConfigMap is mounted at {folder}"
-        taking = [backing for backing in mount.backings if mount.takes_keys(backing, folder)]
+        taking = [backing for backing in mount.by_precedence if mount.takes_keys(backing, folder)]
         if not taking:
             reason = "by subPath" if mount.sub_path else "with chosen keys only"
             return None, f"the volume at {folder} shows {_names(mount)} {reason}"

@@ -31,6 +31,8 @@ class Outcome:
     """Of the reply; None without a reply."""
     fault: str = ""
     """Why there was no reply."""
+    forwards: str | None = None
+    """Where dnsproxy reports to forward all other names; None if it does not report that."""
 
 
 class Presence(Enum):

@@ -87,7 +87,8 @@ async def _ask_once(endpoint: Endpoint, query: bytes, patience: Patience) -> Out
             fault = os.strerror(error.errno) if error.errno else str(error)
             continue
         ours = probe.read_reply(query, reply) is probe.Reply.OURS
-        return Outcome(ours=ours, rcode=rcode_of(reply))
+        forwards = probe.read_forwards(reply) if ours else None
+        return Outcome(ours=ours, rcode=rcode_of(reply), forwards=forwards)
     return Outcome(fault=fault)
 
 

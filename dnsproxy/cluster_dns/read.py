@@ -14,7 +14,7 @@ import trio
 from dnsproxy.cluster_dns.find import find
 from dnsproxy.cluster_dns.found import Found, ServiceRef
 from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef, find_own
-from dnsproxy.cluster_dns.requests import Answer, Denied, Request, Unreadable
+from dnsproxy.cluster_dns.requests import SERVICE, Answer, Denied, Request, Unreadable
 from sidecar.kubernetes import objects
 from sidecar.kubernetes.config import find_cluster
 from sidecar.kubernetes.errors import ApiError, Forbidden, Garbled, NotFound
@@ -22,6 +22,7 @@ from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection
 from sidecar.kubernetes.one_shot import get_object, list_all
 from sidecar.kubernetes.watch_policy import Pace
+from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus
 
@@ -101,6 +102,12 @@ async def _list(client: ApiClient, request: Request) -> Answer:
     bad = (one for one in found.values() if isinstance(one, objects.Unreadable))
     # Without the unreadable object, the list would pass for complete.
     return next((Unreadable(one.reason) for one in bad), tuple(found.values()))
+
+
+async def read_own_addresses(client: ApiClient, ref: ObjectRef) -> tuple[Endpoint, ...]:
+    """The addresses of dnsproxy's Service; none if it does not exist or may not be read. Raises StartError."""
+    request = Request(SERVICE, ref.namespace, ref.name)
+    return find_own(await gather(client, lambda answers: () if request in answers else (request,)), ref).endpoints
 
 
 async def read_own(client: ApiClient, ref: ObjectRef, cluster_dns: tuple[str, ...] = ()) -> FoundOwn:

@@ -152,20 +152,24 @@ class Requests:
         found: T | Missing = self._look_up(Request(kind, namespace, name))
         return found
 
-    def list(self, kind: Kind[T], namespace: str, *, label_selector: str = "") -> tuple[T, ...] | Missing:
-        """All objects of one kind in a namespace."""
-        found: tuple[T, ...] | Missing = self._look_up(Request(kind, namespace, label_selector=label_selector))
+    def list(
+        self, kind: Kind[T], namespace: str, *, label_selector: str = "", instead: str = ""
+    ) -> tuple[T, ...] | Missing:
+        """All objects of one kind in a namespace; `instead` is what to do without the right to list them."""
+        request = Request(kind, namespace, label_selector=label_selector)
+        found: tuple[T, ...] | Missing = self._look_up(request, instead)
         return found
 
-    def _look_up(self, request: Request) -> Any:
+    def _look_up(self, request: Request, instead: str = "") -> Any:
         if request not in self.asked and len(self.asked) >= MAXIMUM_REQUESTS:
             self.report(Fault(Blame.CONTENTS, f"more than {MAXIMUM_REQUESTS} objects would have to be read"))
             return Missing.UNSEEN
         self.asked[request] = None
         answer = self._answers.get(request, Missing.UNSEEN)
         if isinstance(answer, Denied):
+            remedy = f"grant {request.verb} on it: {answer.message}"
             self.report(
-                Fault(Blame.ACCESS, f"not allowed to {request}", f"grant {request.verb} on it: {answer.message}")
+                Fault(Blame.ACCESS, f"not allowed to {request}", f"{instead}, or {remedy}" if instead else remedy)
             )
             return Missing.UNSEEN
         if isinstance(answer, Unreadable):

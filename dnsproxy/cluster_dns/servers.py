@@ -9,22 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import msgspec
-
 from dnsproxy.cluster_dns.arguments import corefile_path, stub_domains_path, template_path
 from dnsproxy.cluster_dns.found import FoundCorefile, Server, Source, StubDomains
 from dnsproxy.cluster_dns.image import Program, coredns_version, program_of
 from dnsproxy.cluster_dns.imports import Imports, find_imports
+from dnsproxy.cluster_dns.kube_dns import STUB_DOMAINS, UPSTREAMS, Nameservers, Zones, parse_value
 from dnsproxy.cluster_dns.owner import Habit, Owner, owner_of
 from dnsproxy.cluster_dns.pod_files import PodFiles
 from dnsproxy.cluster_dns.requests import CONFIG_MAP, Blame, Fault, Kind, Missing, Requests
-from dnsproxy.cluster_dns.volumes import mount_above
+from dnsproxy.cluster_dns.volumes import Backing, mount_above
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.parser import parse_corefile
 from sidecar.kubernetes.structs.workload import ConfigMap, Container, PodSpec, Workload
-
-STUB_DOMAINS = "stubDomains"
-UPSTREAMS = "upstreamNameservers"
 
 
 def make_server(requests: Requests, kind: Kind[Workload], workload: Workload) -> Server | None:
@@ -38,6 +34,7 @@ def make_server(requests: Requests, kind: Kind[Workload], workload: Workload) ->
         return None
     container, program = serving[0]
     files = PodFiles(requests, name, workload.metadata.namespace or "", pod, container)
+    writes = program is Program.NODE_CACHE and not _is_mounted(files)
     ready, wanted = pods_of(workload)
     return Server(
         kind=kind.name,
@@ -49,8 +46,8 @@ def make_server(requests: Requests, kind: Kind[Workload], workload: Workload) ->
         version=coredns_version(container.image or "") if program is Program.COREDNS else None,
         ready=ready,
         wanted=wanted,
-        corefile=None if program is Program.KUBE_DNS else _read_corefile(files, program, workload),
-        stub_domains=None if program is Program.COREDNS else _read_stub_domains(files),
+        corefile=None if program is Program.KUBE_DNS else _read_corefile(files, writes, workload),
+        stub_domains=_read_stub_domains(files) if writes or program is Program.KUBE_DNS else None,
     )
 
 
@@ -80,8 +77,21 @@ def _program(container: Container) -> Program | None:
     return program_of(container.image or "", command=container.program)
 
 
-def _read_corefile(files: PodFiles, program: Program, workload: Workload) -> FoundCorefile | None:
-    path = _path(files, template_path if program is Program.NODE_CACHE else corefile_path)
+def _is_mounted(files: PodFiles) -> bool:
+    """Whether the Corefile of a node-cache comes from a ConfigMap, as in kubespray.
+
+    Then it cannot write the file from its template and stubDomains, and reads it as it is.
+    """
+    try:
+        mount = mount_above(corefile_path(files.container), files.pod, files.container)
+    except ValueError:
+        # The look-up of its template reports the same.
+        return False
+    return mount is not None and bool(mount.backings)
+
+
+def _read_corefile(files: PodFiles, writes: bool, workload: Workload) -> FoundCorefile | None:
+    path = _path(files, template_path if writes else corefile_path)
     file = files.read(path) if path else None
     if file is None:
         return None
@@ -113,24 +123,32 @@ def _read_stub_domains(files: PodFiles) -> StubDomains | None:
     mount = mount_above(folder, files.pod, files.container) if folder else None
     if mount is None or not mount.backings:
         return None
-    backing = mount.backings[0]
-    found = files.requests.get(CONFIG_MAP, files.namespace, backing.name)
-    if found is Missing.UNSEEN:
+    asked: dict[Backing, ConfigMap | Missing] = {}
+    for backing in mount.by_precedence:
+        answer = files.requests.get(CONFIG_MAP, files.namespace, backing.name)
+        asked[backing] = answer
+    if Missing.UNSEEN in asked.values():
         return None
+    backing = next((one for one, found in asked.items() if _has_stub_domains(found)), mount.by_precedence[0])
+    found = asked[backing]
     config_map = found if isinstance(found, ConfigMap) else None
     source = Source(files.namespace, backing.name, config_map, backing.optional)
     data = (config_map.data if config_map else None) or {}
-    zones = _decode(files.requests, source, STUB_DOMAINS, data.get(STUB_DOMAINS), dict[str, tuple[str, ...]])
-    upstreams = _decode(files.requests, source, UPSTREAMS, data.get(UPSTREAMS), tuple[str, ...])
+    zones = _value(files.requests, source, STUB_DOMAINS, data.get(STUB_DOMAINS), Zones)
+    upstreams = _value(files.requests, source, UPSTREAMS, data.get(UPSTREAMS), Nameservers)
     readable = zones is not None and upstreams is not None
     return StubDomains(source, zones or {}, upstreams or (), readable, updates=not mount.sub_path)
 
 
-def _decode(requests: Requests, source: Source, key: str, text: str | None, shape: Any) -> Any:
+def _has_stub_domains(found: ConfigMap | Missing) -> bool:
+    return isinstance(found, ConfigMap) and STUB_DOMAINS in (found.data or {})
+
+
+def _value(requests: Requests, source: Source, key: str, text: str | None, shape: Any) -> Any:
     """The JSON of a key, empty if it is absent; None, and a fault, if it is invalid."""
     try:
-        return shape() if not (text or "").strip() else msgspec.json.decode(text or "", type=shape)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        return parse_value(text, shape)
+    except ValueError as error:
         _report(requests, f"{key} in ConfigMap {source} is not valid for kube-dns: {error}")
         return None
 

@@ -1,26 +1,29 @@
 """Traces: everything of ours that is installed in a cluster's DNS, by any method, found by its marks alone.
 
 The law: a text between our markers is ours, and so is a stub domain that our annotation on its ConfigMap names. An
-uninstall removes exactly the traces found here. A damaged trace is reported with its fault.
+uninstall removes exactly the traces found here. A damaged trace is reported with its fault. An upstream of others is
+never taken for an address of dnsproxy, also if the original forward has other upstreams by now.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Final
 
 from dnsproxy.cluster_dns.found import Found, FoundCorefile, ImportedFile, StubDomains
+from dnsproxy.cluster_dns.kube_dns import STUB_DOMAINS
 from dnsproxy.cluster_dns.method_choice import ConfigMapKey, Method
-from dnsproxy.cluster_dns.servers import STUB_DOMAINS
 from dnsproxy.corefile.forward_directive import Forward, parse_forward
 from dnsproxy.corefile.markers import find_region, is_marked, without_region
-from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Scope, ServerBlock
+from dnsproxy.corefile.model import Corefile, CorefileError, Scope, ServerBlock
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.zones import ROOT, normalize_zone
 from dnsproxy.dns.wire import DNS_PORT
 from sidecar.values.endpoints import Endpoint, parse_endpoint
+
+Upstreams = tuple[str, ...]
+"""The upstreams of one forward, as CoreDNS reads them."""
 
 ANNOTATION: Final = "switchback.dev/stub-domains"
 """On a ConfigMap with stubDomains: the zones in it that are ours, separated by blanks."""
@@ -55,11 +58,11 @@ def find_traces(found: Found) -> tuple[Trace, ...]:
 
 def _traces_in(corefile: FoundCorefile) -> Iterator[Trace]:
     target = ConfigMapKey(corefile.source, corefile.key)
-    theirs: frozenset[str] = frozenset()
+    theirs = [words for file in corefile.files if not is_marked(file.text) for words in _upstreams(file.value)]
     try:
         value = parse_corefile(corefile.text)
         region = find_region(value)
-        theirs = _upstreams(without_region(value))
+        theirs += _upstreams(without_region(value))
         if region is not None:
             inside = range(region.start.index, region.stop.index)
             yield _trace(Method.COREFILE, target, _forwards(value, Scope.ROOT_PLUGINS, inside), theirs)
@@ -71,7 +74,7 @@ def _traces_in(corefile: FoundCorefile) -> Iterator[Trace]:
             yield _trace_of_file(file, theirs)
 
 
-def _trace_of_file(file: ImportedFile, theirs: frozenset[str]) -> Trace:
+def _trace_of_file(file: ImportedFile, theirs: Sequence[Upstreams]) -> Trace:
     target = ConfigMapKey(file.source, file.key)
     try:
         value = parse_corefile(file.text, file.scope)
@@ -97,14 +100,16 @@ def _trace_of_stubs(stub: StubDomains) -> Iterator[Trace]:
 
 
 def _trace(
-    method: Method, target: ConfigMapKey, forwards: Iterable[tuple[Forward, tuple[str, ...]]], theirs: frozenset[str]
+    method: Method,
+    target: ConfigMapKey,
+    forwards: Iterable[tuple[Forward, tuple[str, ...]]],
+    theirs: Sequence[Upstreams],
 ) -> Trace:
     zones: dict[str, None] = {}
     addresses: dict[Endpoint, None] = {}
     for forward, served in forwards:
         zones |= dict.fromkeys(served)
-        own = takewhile(lambda upstream: upstream not in theirs, forward.upstreams)
-        addresses |= dict.fromkeys(_endpoints(own))
+        addresses |= dict.fromkeys(_endpoints(_own_upstreams(forward.upstreams, theirs)))
     fault = "" if addresses else "it has no address of dnsproxy"
     return Trace(method, target, tuple(zones), tuple(addresses), fault)
 
@@ -124,10 +129,22 @@ def _zones_of(forward: Forward, block: ServerBlock, scope: Scope) -> tuple[str, 
     return (forward.zone,) if forward.zone else ()
 
 
-def _upstreams(corefile: Corefile) -> frozenset[str]:
-    """The upstreams of all forwards that are not ours."""
-    directives: list[Directive] = [one for block in corefile.blocks for one in block.named("forward")]
-    return frozenset(word.text for directive in directives for word in directive.arguments[1:])
+def _own_upstreams(upstreams: Upstreams, theirs: Sequence[Upstreams]) -> Upstreams:
+    """The upstreams of a forward of ours without those of the original forward, which stand last.
+
+    If no present forward has those, the original was changed since, and only the first one is known to be ours.
+    """
+    behind = [len(words) for words in theirs if len(words) < len(upstreams) and upstreams[-len(words) :] == words]
+    if behind:
+        return upstreams[: -max(behind)]
+    return upstreams[:1] if not any(upstreams[0] in words for words in theirs) else ()
+
+
+def _upstreams(corefile: Corefile | None) -> list[Upstreams]:
+    """The upstreams of each forward."""
+    blocks = corefile.blocks if corefile else ()
+    words = [tuple(word.text for word in one.arguments[1:]) for block in blocks for one in block.named("forward")]
+    return list(filter(None, words))
 
 
 def _endpoints(upstreams: Iterable[str]) -> Iterator[Endpoint]:

@@ -44,6 +44,14 @@ class Mount:
     others: tuple[str, ...]
     """Other sources of the volume, in words: `a Secret`."""
 
+    @property
+    def by_precedence(self) -> tuple[Backing, ...]:
+        """Its ConfigMaps; of two with one file, the kubelet shows that of the first in this order.
+
+        The kubelet writes the sources in their order, each over the ones before (collectData in pkg/volume/projected).
+        """
+        return self.backings[::-1]
+
     def path_of(self, inner: str) -> str | None:
         """The path in the container of a path inside the volume; None if that is not mounted."""
         if not self.sub_path:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dnsproxy.corefile.forward_directive import Forward, parse_forward
+from dnsproxy.corefile.forward_directive import Forward, parse_forward, written
 from dnsproxy.corefile.model import Corefile, CorefileError, Key, ServerBlock, listed, shown
 from dnsproxy.corefile.stanza import Layout
-from dnsproxy.corefile.zones import DNS_SCHEME, ROOT, is_at_or_below, normalize_zone
+from dnsproxy.corefile.zones import DNS_SCHEME, ROOT, environment_names, is_at_or_below, normalize_zone
 from dnsproxy.dns.wire import DNS_PORT
 
 _DEFAULT_STEP = "    "
@@ -35,6 +35,7 @@ def find_site(corefile: Corefile, zones: Sequence[str]) -> Site:
     block = find_root_block(corefile)
     forwards = [parse_forward(directive) for directive in block.named("forward")]
     if not forwards:
+        _check_no_proxy(block)
         reason = "the server block of . has no forward, so there are no upstreams to fall back on"
         raise CorefileError(block.line, reason, "add `forward . UPSTREAM` to it" + _or_elsewhere(block.imports))
     inner_first = sorted(dict.fromkeys(zones), key=lambda zone: -len(labels_of(zone)))
@@ -52,6 +53,7 @@ def find_root_block(corefile: Corefile) -> ServerBlock:
     usual = [block for block in found if any(_is_root(key) and key.origin.port == DNS_PORT for key in block.keys)]
     candidates = usual or found
     if not candidates:
+        _check_known_keys(corefile)
         reason = "no server block serves . over plain DNS"
         raise CorefileError(1, reason, "the stanza needs one such as `.:53 { ... }`" + _or_elsewhere(corefile.imports))
     if len(candidates) > 1:
@@ -62,6 +64,27 @@ def find_root_block(corefile: Corefile) -> ServerBlock:
         reason = "the server block of . comes from a snippet"
         raise CorefileError(candidates[0].line, reason, "copy it here in place of the import")
     return candidates[0]
+
+
+def _check_known_keys(corefile: Corefile) -> None:
+    """Raises CorefileError for a key that may be that of the root: an environment variable decides."""
+    keys = [key for block in corefile.blocks for key in block.keys if key.origin.zone is None]
+    if keys:
+        names = listed([f"${name}" for name in environment_names(keys[0].text)])
+        reason = (
+            f"the key {shown(keys[0].text)} depends on {names} of CoreDNS's environment, so its zone or port is unknown"
+        )
+        raise CorefileError(keys[0].token.line, reason, "write the value here, such as `.:53 {`, or the stanza by hand")
+
+
+def _check_no_proxy(block: ServerBlock) -> None:
+    """Raises CorefileError for the plugin that `forward` replaced: CoreDNS 1.5.0 and newer do not load it."""
+    for directive in block.named("proxy"):
+        words = " ".join(written(word) for word in directive.arguments)
+        reason = "the server block of . forwards with `proxy`, which CoreDNS 1.5.0 removed"
+        raise CorefileError(
+            directive.line, reason, f"replace that line by `forward {words}`, with the options of forward"
+        )
 
 
 def root_port(block: ServerBlock) -> int:

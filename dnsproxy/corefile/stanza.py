@@ -1,14 +1,15 @@
 """The stanza: `forward ZONE <dnsproxy> <the original upstreams> { policy sequential; <the original options> }`.
 
-The law: a query that dnsproxy does not answer goes to the original upstreams, with the original options. An option that
-would break this (a dead dnsproxy would stop the cluster's DNS, or CoreDNS would skip dnsproxy's answers) is omitted or
-raised with a note, or refused if that would change the meaning of the original.
+The law: a query that dnsproxy does not answer goes to the original upstreams. dnsproxy forwards it there, as
+upstream_routes.py reads them; if dnsproxy is dead, CoreDNS does, with the original options. An option that would break
+this (a dead dnsproxy would stop the cluster's DNS, or CoreDNS would skip dnsproxy's answers) is omitted or raised with
+a note, or refused if that would change the meaning of the original.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dnsproxy.corefile.forward_directive import MAXIMUM_UPSTREAMS, Forward, Option
@@ -84,7 +85,7 @@ def make_forward(
     Raises CorefileError if the two cannot be combined.
     """
     _check_upstreams(original, addresses)
-    notes: list[str] = []
+    notes = list(_notes_on_addresses(addresses))
     options = [
         "policy sequential",
         *_failover(original, coredns_version, notes),
@@ -106,6 +107,11 @@ def format_stanza(forwards: Sequence[StanzaForward], layout: Layout) -> str:
 def format_address(endpoint: Endpoint) -> str:
     """An address as people write it in a Corefile: without port 53."""
     return endpoint.host if endpoint.port == DNS_PORT else str(endpoint)
+
+
+def _notes_on_addresses(addresses: Sequence[Endpoint]) -> Iterator[str]:
+    if len(addresses) > 1:
+        yield f"dnsproxy has {len(addresses)} addresses: if it hangs, CoreDNS waits two seconds for each of them"
 
 
 def _check_upstreams(original: Forward, addresses: Sequence[Endpoint]) -> None:

@@ -6,7 +6,9 @@ The law: zones are compared in one form: lower case, with a final dot. A text th
 
 from __future__ import annotations
 
+import ipaddress
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dnsproxy.dns.names import MAXIMUM_LABEL, MAXIMUM_NAME
@@ -60,9 +62,32 @@ def normalize_zone(name: str) -> str:
     return zone
 
 
+def reverse_zones(zone: str) -> Iterator[str]:
+    """The reverse zones of a zone in CIDR notation, as CoreDNS reads it (plugin/normalize.go); others as they are."""
+    address, slash, length = zone.removesuffix(".").partition("/")
+    try:
+        if not (slash and length.isdigit()):
+            raise ValueError("not in CIDR notation")  # noqa: TRY301
+        network = ipaddress.ip_network(f"{address}/{length}", strict=False)
+    except ValueError:
+        yield zone
+        return
+    # A zone ends between two octets or nibbles; a network that does not is several zones.
+    step = 8 if isinstance(network, ipaddress.IPv4Network) else 4
+    whole = -(-network.prefixlen // step) * step
+    for part in network.subnets(new_prefix=whole):
+        labels = part.network_address.reverse_pointer.split(".")
+        yield ".".join(labels[(network.max_prefixlen - whole) // step :]) + "."
+
+
 def has_environment(text: str) -> bool:
     """Whether CoreDNS replaces environment variables in this word: `{$NAME}` or `{%NAME%}`."""
     return _ENVIRONMENT.search(text) is not None
+
+
+def environment_names(text: str) -> list[str]:
+    """The names of the environment variables in a word, in order."""
+    return [found.group().strip("{}$%") for found in _ENVIRONMENT.finditer(text)]
 
 
 def is_at_or_below(zone: str, parent: str) -> bool:

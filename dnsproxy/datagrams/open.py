@@ -1,26 +1,15 @@
-"""Opening a UDP port: the batch port on Linux, elsewhere a port that needs only the socket module.
+"""Opening a UDP port: room for bursts, and no trust in ICMP messages about packet sizes.
 
-The law: every port keeps the contract of port.DatagramPort; the tests run on each of them.
+The law: the socket is bound and non-blocking already; it stays the caller's to close.
 """
 
 from __future__ import annotations
 
 import contextlib
 import socket
-import sys
-from collections.abc import Sequence
 
-from dnsproxy.datagrams.port import (
-    BATCH,
-    CONTROL,
-    ID,
-    IP_PKTINFO,
-    MESSAGE,
-    DatagramPort,
-    Sender,
-    ask_for_destination,
-    ignore_path_mtu,
-)
+from dnsproxy.datagrams.batch import BatchPort
+from dnsproxy.datagrams.port import DatagramPort, ignore_path_mtu
 
 _RECEIVE_BUFFER = 4 << 20
 # Of linux/socket.h; the socket module lacks it. It lifts the limit of net.core.rmem_max for root.
@@ -28,85 +17,14 @@ _SO_RCVBUFFORCE = 33
 
 
 def open_port(sock: socket.socket) -> DatagramPort:
-    """The fastest port on this system for a bound, non-blocking UDP socket."""
+    """The port for a bound, non-blocking UDP socket."""
     _ask_for_room(sock)
     ignore_path_mtu(sock)
-    if sys.platform == "linux":
-        from dnsproxy.datagrams.batch import BatchPort  # noqa: PLC0415  # only the C libraries of Linux have recvmmsg
-
-        return BatchPort(sock)
-    return SinglePort(sock)
+    return BatchPort(sock)
 
 
 def _ask_for_room(sock: socket.socket) -> None:
     """Ask for a large receive buffer: a burst must fit while a table is swapped. A smaller one drops more."""
-    with contextlib.suppress(OSError):
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
-    if sys.platform == "linux":
+    for option in (socket.SO_RCVBUF, _SO_RCVBUFFORCE):
         with contextlib.suppress(OSError):
-            sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER)
-
-
-class SinglePort:
-    """One system call per datagram, with only the socket module: for systems without recvmmsg."""
-
-    def __init__(self, sock: socket.socket) -> None:
-        self.socket = sock
-        self.send_errors = 0
-        self._local = ask_for_destination(sock)
-        self._messages: list[bytes] = []
-        self._senders: list[Sender] = []
-
-    def receive(self) -> list[bytes]:
-        """See DatagramPort."""
-        messages: list[bytes] = []
-        self._messages, self._senders = messages, []
-        # The queue is empty, or it is an ICMP error for an earlier reply, which the kernel reports only once.
-        with contextlib.suppress(OSError):
-            while len(messages) < BATCH:
-                message, ancillary, _, address = self.socket.recvmsg(MESSAGE, CONTROL if self._local else 0)
-                messages.append(message)
-                self._senders.append((address, _source_only(ancillary), address[0]))
-        return [message[ID:] for message in messages]
-
-    def message(self, position: int) -> bytes:
-        """See DatagramPort."""
-        return self._messages[position]
-
-    def send(self, bodies: Sequence[bytes | None]) -> None:
-        """See DatagramPort."""
-        for body, message, sender in zip(bodies, self._messages, self._senders, strict=True):
-            if body is not None:
-                self._reply(message[:ID] + body, sender)
-
-    def sender(self, position: int) -> Sender:
-        """See DatagramPort."""
-        return self._senders[position]
-
-    def post(self, message: bytes, sender: Sender) -> None:
-        """See DatagramPort."""
-        self._reply(message, sender)
-
-    def flush(self) -> None:
-        """See DatagramPort; posted replies have left already."""
-
-    def source_port(self, sender: Sender) -> int:
-        """See DatagramPort."""
-        return int(sender[0][1])
-
-    def _reply(self, message: bytes, sender: Sender) -> None:
-        try:
-            self.socket.sendmsg([message], sender[1], 0, sender[0])
-        except OSError:
-            self.send_errors += 1
-
-
-def _source_only(ancillary: list[tuple[int, int, bytes]]) -> tuple[tuple[int, int, bytes], ...]:
-    """Packet information for a reply: the address asked, but no interface, so that the kernel routes the reply."""
-    kept = []
-    for level, kind, data in ancillary:
-        if (level, kind) == (socket.IPPROTO_IP, IP_PKTINFO):
-            kept.append((level, kind, bytes(4) + data[4:]))
-        elif (level, kind) == (socket.IPPROTO_IPV6, socket.IPV6_PKTINFO):
-            kept.append((level, kind, data[:16] + bytes(4)))
-    return tuple(kept)
+            sock.setsockopt(socket.SOL_SOCKET, option, _RECEIVE_BUFFER)

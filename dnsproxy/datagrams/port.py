@@ -2,7 +2,7 @@
 
 The law: a port moves octets. It does not interpret messages and does not wait: `receive` takes the queued datagrams,
 `send` answers the senders of that batch by position. The first two octets of a message, its ID, stay with the port; the
-rest is the body. open.py chooses the implementation. Tested in tests/dnsproxy/datagrams/test_open.py.
+rest is the body. Tested in tests/dnsproxy/datagrams/test_open.py.
 """
 
 from __future__ import annotations

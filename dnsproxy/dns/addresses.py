@@ -21,6 +21,7 @@ _CNAME: Final = 5
 _SIZES: Final = {int(Type.A): 4, int(Type.AAAA): 16}
 _FIXED: Final = struct.Struct("!HHIH")  # type, class, TTL, RDLENGTH
 _POINTER: Final = 0xC0
+_BROADCAST: Final = ipaddress.IPv4Address(0xFFFFFFFF)
 
 
 class AddressReply(NamedTuple):
@@ -52,7 +53,7 @@ def parse_address_reply(message: bytes) -> AddressReply | None:
     addresses: dict[str, None] = {}
     aliases: dict[str, None] = {}
     for _ in range(min(message[6] << 8 | message[7], _MOST)):
-        start = _skip_name(message, position)
+        start = wire.skip_name(message, position)
         if not start or start + _FIXED.size > len(message):
             return None
         rtype, klass, _ttl, size = _FIXED.unpack_from(message, start)
@@ -86,20 +87,6 @@ def _is_reachable(address: str) -> bool:
     except ValueError:
         return False
     return not ip_address(address).is_loopback
-
-
-def _skip_name(message: bytes, position: int) -> int:
-    """Where a name ends, 0 if it is malformed. A pointer ends it and is not followed."""
-    while position < len(message):
-        length = message[position]
-        if length >= _POINTER:
-            return position + 2
-        if length > names.MAXIMUM_LABEL:
-            return 0
-        position += 1 + length
-        if not length:
-            return position
-    return 0
 
 
 def _hostname_at(message: bytes, position: int) -> Iterator[str]:
@@ -141,14 +128,22 @@ def parse_addresses(text: str) -> tuple[str, ...]:
 
 
 def parse_address(text: str) -> str:
-    """One IPv4 or IPv6 address, without zone or port, in canonical form (RFC 5952)."""
+    """One IPv4 or IPv6 address that a client can connect to, without zone or port, in canonical form (RFC 5952).
+
+    The only judge of the addresses of answers: flags, files, annotations, targets and statuses come here.
+    """
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
         raise ValueError(f"{quoted(text)} is not an IP address") from None
     if getattr(address, "scope_id", None):
         raise ValueError(f"{quoted(text)} has a zone, which is valid on one host only")
-    if address.is_unspecified or address.is_multicast:
+    mapped = getattr(address, "ipv4_mapped", None)
+    if mapped is not None:
+        raise ValueError(f"{quoted(text)} is an IPv4 address in IPv6 form; write {mapped}")
+    if address.is_link_local:
+        raise ValueError(f"{quoted(text)} is link-local, which is valid on one link only")
+    if address.is_unspecified or address.is_multicast or address == _BROADCAST:
         raise ValueError(f"{quoted(text)} is not an address that a client can connect to")
     return str(address)
 

@@ -117,6 +117,11 @@ def ancestors(wire: bytes) -> list[bytes]:
     return found
 
 
+def is_within_wire(name: bytes, zone: bytes) -> bool:
+    """Whether a wire name is a zone's apex or below it; both in lower case."""
+    return name == zone or zone in ancestors(name)
+
+
 def _is_address(text: str) -> bool:
     # An IPv4 literal ends in a digit, an IPv6 literal has a colon: nearly every hostname needs no parsing.
     if ":" not in text and not text.strip("[]")[-1:].isdigit():

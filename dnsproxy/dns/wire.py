@@ -193,7 +193,7 @@ def _scan_records(message: bytes, position: int, *, most_authorities: int) -> Ed
     edns: Edns | None = None
     for index in range(authorities + additional):
         owner = position
-        position = _skip_owner(message, position)
+        position = skip_name(message, position)
         fixed_end = position + _RECORD_FIXED
         if not position or fixed_end > len(message):
             return Fault.FORM
@@ -217,8 +217,8 @@ def _edns(message: bytes, position: int, *, keepalive: bool) -> Edns:
     return Edns(message[position + 5], size, do=bool(message[position + 6] & 0x80), keepalive=keepalive)
 
 
-def _skip_owner(message: bytes, position: int) -> int:
-    """Where an owner name ends, 0 if it is malformed. A pointer ends a name and is not followed."""
+def skip_name(message: bytes, position: int) -> int:
+    """Where a name ends, 0 if it is malformed or longer than 255 octets. A pointer ends it and is not followed."""
     limit = position + 255
     size = len(message)
     while position < size and position < limit:

@@ -93,13 +93,12 @@ class Attempts:
         if not upstream.stream_only:
             upstream.ports.post(flight)
             self._posted[upstream] = None
-        elif self.nursery is not None:
+        elif self.nursery is not None and not (upstream.pipeline.takes_one_query and flight.waits_for(upstream.health)):
             self.nursery.start_soon(self._ask_stream, flight, upstream)
 
     async def _ask_stream(self, flight: Flight, upstream: Upstream) -> None:
         """One attempt over TCP or TLS; it is listed in the attempts of the flight as a datagram is."""
-        health = upstream.health
-        mine = StreamAttempt(health, {b"": flight})
+        mine = StreamAttempt(upstream.health, {b"": flight})
         flight.attempts += ((mine, b""),)
         reply = None
         with trio.move_on_at(flight.give_up) as waiting:
@@ -107,11 +106,9 @@ class Attempts:
         if flight.done:
             return
         if reply is not None:
-            health.misses = 0
             self._completion.complete(flight, reply)
         elif not waiting.cancelled_caught:
             mine.waiting.clear()
-            health.misses += 1
             self.note_unreachable(flight)
         self._flush_all()
 

@@ -12,9 +12,8 @@ import structlog
 import trio
 
 from dnsproxy.answers.counters import Counters
-from dnsproxy.answers.decide import refuse
 from dnsproxy.datagrams.port import DatagramPort
-from dnsproxy.dns.wire import NETWORK_ERROR, NO_REACHABLE_AUTHORITY, Query, Rcode, rcode_of
+from dnsproxy.dns.wire import NETWORK_ERROR, NO_REACHABLE_AUTHORITY, rcode_of
 from dnsproxy.forward import replies
 from dnsproxy.forward.admission import Admission, Failures
 from dnsproxy.forward.flight import Flight, Recipient
@@ -60,12 +59,7 @@ class Completion:
         flight.count_miss()
         self._failures.add(flight.key, trio.current_time())
         error = NETWORK_ERROR if flight.unreachable else NO_REACHABLE_AUTHORITY
-        self._finish(flight, self.fail(flight.query, error, times=flight.waiters))
-
-    def fail(self, query: Query, extended_error: int, *, times: int = 1) -> bytes:
-        """SERVFAIL for a query; `times` is how many clients wait for it."""
-        self._counters.own_by_rcode[Rcode.SERVFAIL] += times
-        return refuse(query, Rcode.SERVFAIL, extended_error=extended_error).message
+        self._finish(flight, replies.fail(flight.query, error, counters=self._counters, times=flight.waiters))
 
     def flush(self) -> None:
         """Send the posted replies."""

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from dnsproxy.answers.decide import Forward
 from dnsproxy.datagrams.port import DatagramPort, Sender
 from dnsproxy.dns.wire import HEADER
-from dnsproxy.forward.deadlines import PROBE_GIVE_UP, PROBE_STEPS, RETRY, STEPS, Step, Steps
+from dnsproxy.forward.deadlines import FEW, PROBE_GIVE_UP, PROBE_STEPS, RETRY, STEPS, Step, Steps, steps_for
 
 FAILING: Final = 3
 """Unanswered queries in a row after which an upstream is asked only after the healthy ones."""
@@ -44,6 +44,9 @@ class Waiting(Protocol):
     def health(self) -> Health:
         """The health of the upstream at the other end."""
 
+    def note_miss(self) -> None:
+        """Count a query without a reply."""
+
     @property
     def waiting(self) -> dict[bytes, Flight]:
         """The flights that wait for a reply here."""
@@ -54,6 +57,10 @@ class StreamAttempt(NamedTuple):
 
     health: Health
     waiting: dict[bytes, Flight]
+
+    def note_miss(self) -> None:
+        """See Waiting."""
+        self.health.misses += 1
 
 
 class Flight:
@@ -91,6 +98,9 @@ class Flight:
         if question == _ROOT_NS:
             self.steps = PROBE_STEPS
             self.due = started + PROBE_GIVE_UP
+        elif len(route) > FEW:
+            self.steps = steps_for(len(route))
+            self.due = started + self.steps[0][0]
 
     @property
     def give_up(self) -> float:
@@ -124,12 +134,16 @@ class Flight:
         """Whether a reply can still arrive."""
         return any(place.waiting.get(key) is self for place, key in self.attempts)
 
+    def waits_for(self, health: Health) -> bool:
+        """Whether a reply can still arrive from the upstream with this health."""
+        return any(place.health is health and place.waiting.get(key) is self for place, key in self.attempts)
+
     def count_miss(self) -> None:
         """Count a miss for the upstream that was asked last, if it has not answered."""
         if self.attempts:
             place, key = self.attempts[-1]
             if place.waiting.get(key) is self:
-                place.health.misses += 1
+                place.note_miss()
 
     def forget(self) -> None:
         """Stop waiting for a reply anywhere."""

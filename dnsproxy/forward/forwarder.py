@@ -1,9 +1,9 @@
 """Forwarding: each query that the table does not answer becomes a flight, and ends with a reply or SERVFAIL in time.
 
 The law: a flight is answered once, at GIVE_UP at the latest, because CoreDNS waits two seconds and then treats this
-server as dead. If an upstream is silent, the next one is asked at RETRY; after an error, at once; the first good reply
-wins. Equal queries share one flight (RFC 5452 section 5). The number of waiting queries is bounded: beyond the limits a
-query gets REFUSED, which no cache keeps.
+server as dead. If an upstream is silent, the next one is asked at RETRY, earlier if there are many; after an error, at
+once; the first good reply wins. Equal queries share one flight (RFC 5452 section 5). The number of waiting queries is
+bounded: beyond the limits a query gets REFUSED, which no cache keeps.
 
 Datagrams are posted while a batch is processed and leave in flush(), which the code that processed the batch calls.
 Here flights start and replies arrive; attempts.py asks the upstreams, completion.py answers the clients, deadlines.py
@@ -25,7 +25,7 @@ from dnsproxy.forward import replies
 from dnsproxy.forward.admission import Admission, Failures
 from dnsproxy.forward.attempts import Attempts
 from dnsproxy.forward.completion import Completion
-from dnsproxy.forward.deadlines import IMPATIENT, PROBE_GIVE_UP, TICK
+from dnsproxy.forward.deadlines import HURRIED_RETRY, IMPATIENT, TICK
 from dnsproxy.forward.flight import Flight, Recipient
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.settings import ForwardSettings
@@ -102,7 +102,7 @@ class Forwarder:
             self._counters.forward_overload += 1
             return refuse(query, Rcode.REFUSED).message
         now = self._completion.now = self._completion.now or trio.current_time()
-        flight = Flight(forward, (port, sender, message[:2]), key, self.upstreams.route(), now)
+        flight = Flight(forward, (port, sender, message[:2]), key, self.upstreams.route(query.name), now)
         if not flights:
             self._started.set()
         flights[key] = flight
@@ -117,7 +117,7 @@ class Forwarder:
         if flight is not None:
             return self._join(flight, (port, sender, query.message[:2]))
         if self._failures.holds(key, trio.current_time()):
-            return self._completion.fail(query, CACHED_ERROR)
+            return replies.fail(query, CACHED_ERROR, counters=self._counters)
         return None
 
     def _join(self, flight: Flight, recipient: Recipient) -> bytes:
@@ -144,8 +144,8 @@ class Forwarder:
         """Take the steps of all flights that are due, a slice at a time: there may be thousands."""
         due = []
         for flight in self._flights.values():
-            if flight.started + PROBE_GIVE_UP > now:
-                break  # they are in the order of their start
+            if flight.started + HURRIED_RETRY > now:
+                break  # they are in the order of their start, and no step is due earlier
             if flight.due <= now:
                 due.append(flight)
         for index, flight in enumerate(due, start=1):
@@ -183,7 +183,7 @@ class Forwarder:
 
     def broken(self, sock: UpstreamSocket) -> None:
         """See Receiver: the flights that wait there ask the next upstream."""
-        sock.health.misses += 1
+        sock.note_miss()
         waiting, sock.waiting = sock.waiting, {}
         # A flight that was sent twice from the same port waits under two IDs.
         for flight in dict.fromkeys(waiting.values()):

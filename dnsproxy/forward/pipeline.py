@@ -1,8 +1,9 @@
 """A pipeline: many queries to one upstream share one connection (RFC 7766 section 6.2.1), plain or TLS (RFC 7858).
 
-The law: a connection is opened when a query needs it and closed after a time without queries. If a connection that has
-answered before ends, its queries get a new connection, once. Any other failure counts as an upstream that did not
-answer, and is never an exception.
+The law: a connection is opened when a query needs it and closed after a time without queries. As long as connections
+bring replies, the queries of a connection that ends are asked again, and connection.py says when one is no longer
+trusted. A server that closes after one reply gets a connection for each query, a limited number at a time. Any other
+failure counts as an upstream that did not answer, and is never an exception. Health is judged by connections.
 """
 
 from __future__ import annotations
@@ -14,118 +15,48 @@ from typing import Final
 import structlog
 import trio
 
-from dnsproxy.dns import stream_frames
-from dnsproxy.dns.wire import Query, random_ids
-from dnsproxy.forward import replies
-from dnsproxy.forward.deadlines import CONNECT, IDLE, SEND
+from dnsproxy.dns.wire import Query
+from dnsproxy.forward.connection import Connection, Waiter
+from dnsproxy.forward.deadlines import CONNECT, LEARNED, REPORT_EVERY, SILENT
+from dnsproxy.forward.dial import Stream, default_context, dial, dial_failure
+from dnsproxy.forward.flight import Health
 from dnsproxy.forward.settings import TlsEndpoint
 from sidecar.values.endpoints import Endpoint
 
-_QUEUED: Final = 256  # messages in the outbox; when it is full, further queries wait
+_ALONE: Final = 16  # connections for one query each at one time; unbound accepts 10 and dnsmasq 20, others wait
+_TRIES: Final = 8  # connections for one query, while other queries get their replies
+_SINGLE: Final = 2  # connections in a row that end after one reply, until the server is known for it
+_CAUSES: Final = 8  # faults that are logged in REPORT_EVERY seconds
 
-Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 MakeContext = Callable[[], ssl.SSLContext]
 
 
-def default_context() -> ssl.SSLContext:
-    """TLS 1.2 or newer; certificate and name are verified against the system's authorities (or SSL_CERT_FILE)."""
-    context = ssl.create_default_context()
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    return context
-
-
-class _Waiter:
-    __slots__ = ("answered", "query", "reply")
-
-    def __init__(self, query: Query) -> None:
-        self.query = query
-        self.reply: bytes | None = None
-        self.answered = trio.Event()
-
-
-class _Connection:
-    """An open connection, and the queries that wait on it, by message ID."""
-
-    def __init__(self, stream: Stream) -> None:
-        self.ended = False
-        self.served = False
-        self._stream = stream
-        self._waiting: dict[bytes, _Waiter] = {}
-        self._ids = random_ids()
-        self._outbox, self._outgoing = trio.open_memory_channel[bytes](_QUEUED)
-
-    async def run(self) -> None:
-        """Write and read until the connection ends, is idle, or the task is cancelled."""
-        try:
-            async with self._stream, trio.open_nursery() as nursery:
-                nursery.start_soon(self._write, nursery.cancel_scope)
-                await self._read()
-                nursery.cancel_scope.cancel()
-        except* (trio.BrokenResourceError, trio.ClosedResourceError):
-            pass  # the server closed it; the queries that wait are woken below
-        finally:
-            self.ended = True
-            self._outgoing.close()
-            for waiter in self._waiting.values():
-                waiter.answered.set()
-
-    async def exchange(self, query: Query) -> bytes | None:
-        """The reply, or None if the connection ends before it."""
-        message_id = next(self._ids)
-        while message_id in self._waiting:
-            message_id = next(self._ids)
-        waiter = self._waiting[message_id] = _Waiter(query)
-        try:
-            # Another task writes it: a cancelled write would leave half a message in the stream.
-            await self._outbox.send(stream_frames.format_message(message_id + query.message[2:]))
-            await waiter.answered.wait()
-        except trio.BrokenResourceError:
-            return None  # the connection ended while the message was in the outbox
-        else:
-            return waiter.reply
-        finally:
-            del self._waiting[message_id]
-
-    async def _write(self, connection: trio.CancelScope) -> None:
-        async for frame in self._outgoing:
-            with trio.move_on_after(SEND) as sending:
-                await self._stream.send_all(frame)
-            if sending.cancelled_caught:
-                connection.cancel()
-
-    async def _read(self) -> None:
-        received = bytearray()
-        while True:
-            with trio.move_on_after(IDLE) as idle:
-                chunk = await self._stream.receive_some()
-                if not chunk:
-                    return
-                received += chunk
-            if idle.cancelled_caught and not self._waiting:
-                return
-            while stream_frames.is_whole(received):
-                self._take(stream_frames.take_message(received))
-
-    def _take(self, reply: bytes) -> None:
-        waiter = self._waiting.get(reply[:2])
-        if waiter is not None and replies.belongs(reply, waiter.query.question):
-            self.served = True
-            waiter.reply = reply
-            waiter.answered.set()
-
-
 class Pipeline:
-    """Keeps the connection to one upstream."""
+    """Keeps the connections to one upstream."""
 
-    def __init__(self, endpoint: Endpoint, *, make_context: MakeContext = default_context) -> None:
+    def __init__(
+        self, endpoint: Endpoint, *, health: Health | None = None, make_context: MakeContext = default_context
+    ) -> None:
         self.endpoint = endpoint
+        self.health = health or Health()
+        """Judged by connections: a reply is a success; silence, a failed dial, an end without a reply are misses."""
         self._context = make_context() if isinstance(endpoint, TlsEndpoint) else None
-        self._connection: _Connection | None = None
+        self._connections: list[Connection] = []
         self._opening: trio.Event | None = None
+        self._alone = trio.Semaphore(_ALONE)
+        self._alone_until = 0.0
+        self._singles = 0
+        self._replies = 0
         self._begun = trio.Event()
         self._nursery: trio.Nursery | None = None
         self._reported = ""
+        self._quiet_until: dict[str, float] = {}
         self._log = structlog.get_logger("dnsproxy.upstream")
+
+    @property
+    def takes_one_query(self) -> bool:
+        """Whether the server closes a connection after one reply: then a query asked twice takes two connections."""
+        return trio.current_time() < self._alone_until
 
     async def run(self) -> None:
         """Hold the connections until cancelled."""
@@ -140,67 +71,145 @@ class Pipeline:
 
     async def ask(self, query: Query) -> bytes | None:
         """The reply, still with the ID used on the connection; None without a reply. The caller sets the deadline."""
-        for _ in range(2):
-            connection = await self._connected()
-            if connection is None:
-                return None
-            reply = await connection.exchange(query)
-            if reply is not None or not connection.served:
-                return reply
-        return None
-
-    async def _connected(self) -> _Connection | None:
         # Queries that were queued in the socket of a starting server arrive here before run() starts.
         await self._begun.wait()
-        if self._connection is None or self._connection.ended:
+        if self.takes_one_query:
+            return await self._ask_alone(query)
+        waiter = Waiter(query)
+        try:
+            last = await self._ask_shared(waiter)
+            if waiter.reply is None and last is not None and self._should_ask_alone(last):
+                return await self._ask_alone(query)
+        finally:
+            waiter.forget()
+        return waiter.reply
+
+    async def _ask_shared(self, waiter: Waiter) -> Connection | None:
+        """Ask on connections that other queries use too; returns the last one, None if there is none to use."""
+        while (connection := await self._connected()) is not None:
+            if connection not in waiter:
+                await connection.ask(waiter)
+            await waiter.wait(connection)
+            if waiter.reply is not None:
+                return connection
+            if connection.ended and (not (connection.replies or connection.silent) or self.takes_one_query):
+                break
+        # No further connection helps; a suspect one may still bring the reply.
+        await waiter.wait_out()
+        return connection
+
+    def _should_ask_alone(self, connection: Connection) -> bool:
+        """Whether other queries may be the reason that a query has no reply: some servers close for one of them."""
+        return self.takes_one_query or (connection.asked > 1 and not connection.silent)
+
+    async def _connected(self) -> Connection | None:
+        """A connection that can be relied on; None if none can be opened."""
+        if self._usable() is None:
             if self._opening is None:
                 if self._nursery is None:
                     return None
                 self._opening = trio.Event()
                 self._nursery.start_soon(self._open, self._opening)
             await self._opening.wait()
-        return self._connection
+        return self._usable()
+
+    def _usable(self) -> Connection | None:
+        return next((one for one in self._connections if not one.ended and not one.suspect), None)
 
     async def _open(self, opening: trio.Event) -> None:
-        self._connection = None
+        connection = None
         try:
-            with trio.move_on_after(CONNECT) as connecting:
-                self._connection = _Connection(await self._connect())
-            self._report("timeout while connecting" if connecting.cancelled_caught else "")
-        except (OSError, trio.BrokenResourceError) as error:
-            self._report(_reason(error))
+            stream = await self._dial()
+            if stream is not None:
+                connection = Connection(stream, on_reply=self._note_reply)
+                self._connections.append(connection)
         finally:
             self._opening = None
             opening.set()
-        if self._connection is not None:
-            await self._connection.run()
+        if connection is not None:
+            try:
+                await self._run(connection)
+            finally:
+                self._connections.remove(connection)
 
-    async def _connect(self) -> Stream:
-        stream = await trio.open_tcp_stream(self.endpoint.host, self.endpoint.port)
-        if self._context is None or not isinstance(self.endpoint, TlsEndpoint):
-            return stream
-        # Many servers skip the closing handshake, which DNS over TLS does not need: each message has a length.
-        secured = trio.SSLStream(stream, self._context, server_hostname=self.endpoint.name, https_compatible=True)
+    async def _run(self, connection: Connection) -> None:
         try:
-            await secured.do_handshake()
-        except BaseException:
-            await trio.aclose_forcefully(stream)
-            raise
-        return secured
+            await connection.run()
+            # At once, so that the woken queries know what their connection has shown.
+            self._note_end(connection)
+        finally:
+            await connection.aclose()
 
-    def _report(self, reason: str) -> None:
-        """Log once why an upstream is unreachable, and once that it is reachable again."""
-        if reason and reason != self._reported:
-            self._log.warning("upstream is unreachable over a stream", upstream=str(self.endpoint), cause=reason)
-        elif self._reported and not reason:
+    async def _ask_alone(self, query: Query) -> bytes | None:
+        """Ask on a connection of its own; again if it fails while other queries get their replies."""
+        for _ in range(_TRIES):
+            async with self._alone:
+                if self._nursery is None or (self.health.failing and not self.takes_one_query):
+                    return None
+                before = self._replies
+                reply = await self._exchange_alone(query)
+            if reply is not None or self._replies == before:
+                return reply
+        return None
+
+    async def _exchange_alone(self, query: Query) -> bytes | None:
+        stream = await self._dial()
+        if stream is None:
+            return None
+        connection = Connection(stream, on_reply=self._note_reply)
+        waiter = Waiter(query)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._run, connection)
+            await connection.ask(waiter)
+            await waiter.wait_out()
+            nursery.cancel_scope.cancel()
+        return waiter.reply
+
+    async def _dial(self) -> Stream | None:
+        reason = "timeout while connecting"
+        try:
+            with trio.move_on_after(CONNECT):
+                return await dial(self.endpoint, self._context)
+        except (OSError, trio.BrokenResourceError) as error:
+            reason = dial_failure(error)
+        self.health.misses += 1
+        self._report("upstream is unreachable over a stream", reason)
+        return None
+
+    def _note_reply(self) -> None:
+        self._replies += 1
+        self.health.misses = 0
+        if self._reported:
+            self._reported = ""
             self._log.info("upstream is reachable again", upstream=str(self.endpoint))
-        self._reported = reason
 
+    def _note_end(self, connection: Connection) -> None:
+        """Judge the upstream by a connection that has ended."""
+        if connection.silent:
+            self.health.misses += 1
+            self._report(
+                "upstream is silent on a connection; it is closed, and its queries are asked on another one",
+                f"no reply arrived for {SILENT} s after a query",
+            )
+        elif connection.unanswered and not connection.replies:
+            self.health.misses += 1
+        self._learn(single=connection.replies == 1 and connection.unanswered > 0 and not connection.silent)
 
-def _reason(error: BaseException) -> str:
-    cause = error.__cause__ or error
-    if isinstance(cause, BaseExceptionGroup):
-        cause = cause.exceptions[0]  # there is one address, so trio tried once
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        return f"its certificate is not valid: {cause.verify_message}"
-    return str(cause)
+    def _learn(self, *, single: bool) -> None:
+        """Learn whether the server takes one query a connection (RFC 7766 section 6.2.3 permits it to close)."""
+        self._singles = self._singles + 1 if single else 0
+        if self._singles >= _SINGLE:
+            self._singles = 0
+            self._alone_until = trio.current_time() + LEARNED
+
+    def _report(self, event: str, cause: str) -> None:
+        """Log a fault once; _note_reply logs its end.
+
+        Behind a balancer some connections may fail and others not, many times a second, each for a reason of its own.
+        """
+        now = trio.current_time()
+        quiet = self._quiet_until = {one: until for one, until in self._quiet_until.items() if until > now}
+        if cause != self._reported and cause not in quiet and len(quiet) < _CAUSES:
+            self._log.warning(event, upstream=str(self.endpoint), cause=cause)
+            self._reported = cause
+            quiet[cause] = now + REPORT_EVERY

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from dnsproxy.answers.counters import Counters
 from dnsproxy.answers.decide import refuse
 from dnsproxy.dns import records, wire
 from dnsproxy.dns.wire import HEADER, Query, Rcode
@@ -50,6 +51,12 @@ def pass_on(reply: bytes, query: Query, *, shields: bool, limit: int) -> bytes:
     if len(reply) > limit:
         return _truncate(reply, query)
     return query.message[:2] + reply[2:]
+
+
+def fail(query: Query, extended_error: int, *, counters: Counters, times: int = 1) -> bytes:
+    """Our own SERVFAIL for a query without a reply; `times` is how many clients get it."""
+    counters.own_by_rcode[Rcode.SERVFAIL] += times
+    return refuse(query, Rcode.SERVFAIL, extended_error=extended_error).message
 
 
 def client_limit(query: Query) -> int:

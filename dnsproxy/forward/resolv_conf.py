@@ -94,5 +94,7 @@ def _last_number(words: list[str], option: str, *, most: int) -> int | None:
 
 def _lines(content: str) -> list[list[str]]:
     # Not splitlines(): it also splits at U+0085 and the like, so that part of a comment would become a line.
-    rows = (line.split() for line in content.split("\n") if not line.lstrip().startswith(("#", ";")))
+    # A byte order mark would hide the first line.
+    lines = content.removeprefix("\ufeff").split("\n")
+    rows = (line.split() for line in lines if not line.lstrip().startswith(("#", ";")))
     return [row for row in rows if row]

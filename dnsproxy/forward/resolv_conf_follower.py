@@ -1,7 +1,7 @@
 """The upstreams of a resolv.conf: read at the start, and followed from then on.
 
-The law: whatever happens to the file, there are upstreams to ask. A file without nameservers, or that names this
-server, changes nothing.
+The law: whatever happens to the file, there are upstreams to ask. A nameserver that is this server is excluded and
+logged; a file without any other changes nothing.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Final
 
 import structlog
 
-from dnsproxy.forward.settings import ForwardSettings, parse_forwarding, refuse_loop
-from sidecar.files.follow import follow_file, read_regular_file
+from dnsproxy.forward.settings import ForwardSettings, exclude_own, parse_forwarding
+from sidecar.files.follow import Reloads, follow_file, read_regular_file
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
 
@@ -39,20 +39,33 @@ async def follow_resolv_conf(
     used: ForwardSettings,
     listening: Sequence[Endpoint],
     apply: Callable[[ForwardSettings], None],
+    reloads: Reloads | None = None,
 ) -> None:
-    """Apply changed settings, until cancelled. Settings that are not from the file stay as they are."""
+    """Apply changed settings, until cancelled; `reloads` as in follow_file.
 
-    async def read(path: Path) -> ForwardSettings:
+    Settings that are not from the file stay as they are.
+    """
+    used, ours = exclude_own(used, listening=listening)
+
+    async def read(path: Path) -> tuple[ForwardSettings, tuple[Endpoint, ...]]:
         found = parse_forwarding(read_regular_file(path, largest=LARGEST), plain=used)
-        refuse_loop(found.upstreams, listening=listening)
-        return found
+        return exclude_own(found, listening=listening)
 
-    async def use(found: ForwardSettings) -> None:
-        nonlocal used
+    async def use(found: tuple[ForwardSettings, tuple[Endpoint, ...]]) -> None:
+        nonlocal used, ours
         # The file may have been rewritten unchanged, or this may be its first read after the start.
-        if found != used:
-            used = found
-            log.info("resolv.conf changed", path=str(path), upstreams=[str(upstream) for upstream in found.upstreams])
-            apply(found)
+        if found[1] != ours:
+            log_own_nameservers(found[1])
+        if found[0] != used:
+            upstreams = [str(upstream) for upstream in found[0].upstreams]
+            log.info("resolv.conf changed", path=str(path), upstreams=upstreams)
+            apply(found[0])
+        used, ours = found
 
-    await follow_file(path, read=read, on_change=use)
+    await follow_file(path, read=read, on_change=use, reloads=reloads)
+
+
+def log_own_nameservers(ours: Sequence[Endpoint]) -> None:
+    """Report the nameservers of a resolv.conf that are excluded because they are this server."""
+    if ours:
+        log.warning("resolv.conf names dnsproxy itself; it is excluded", nameservers=[str(one) for one in ours])

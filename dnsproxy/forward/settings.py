@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dnsproxy.dns.names import is_wildcard, parse_hostname
+from dnsproxy.dns.names import is_wildcard, is_within_wire, parse_hostname
 from dnsproxy.dns.wire import DNS_PORT
 from dnsproxy.forward.resolv_conf import parse_nameservers, parse_options
 from sidecar.values.endpoints import Endpoint, parse_endpoint
@@ -20,7 +20,24 @@ from sidecar.values.text import quoted
 
 _TLS_PORT: Final = 853
 _SCHEME: Final = "tls://"
+_TCP_SCHEME: Final = "tcp://"
+_LOCAL_HOST: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 _MOST_ATTEMPTS = 2  # more would be a storm of queries when every upstream fails
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneUpstreams:
+    """Upstreams for the names at and below one zone, in place of those for all names."""
+
+    zone: bytes
+    """In lower-case wire form."""
+    upstreams: tuple[Endpoint, ...]
+    excepted: tuple[bytes, ...] = ()
+    """Zones below it that are not included."""
+
+    def serves(self, name: bytes) -> bool:
+        """Whether a name in lower-case wire form is at or below the zone, and not below an excepted one."""
+        return is_within_wire(name, self.zone) and not any(is_within_wire(name, zone) for zone in self.excepted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +45,7 @@ class ForwardSettings:
     """Which upstreams to ask, how, and how many queries may wait."""
 
     upstreams: tuple[Endpoint, ...]
-    """In the order to ask them; a TlsEndpoint is asked over TLS."""
+    """In the order to ask them; a TlsEndpoint is asked over TLS, a TcpEndpoint over TCP."""
     outstanding: int = 10_000
     """How many queries may wait for an upstream at one time."""
     per_client: int = 1_000
@@ -39,8 +56,20 @@ class ForwardSettings:
     """The most datagrams that one upstream gets for one query; 1 or 2."""
     use_tcp: bool = False
     """Ask over TCP from the start (`options use-vc`)."""
+    source_ports: int = 4096
+    """How many UDP sockets all upstreams together may have, so that other parts always find a descriptor."""
     detect_loops: bool = True
     """Send each upstream regular loop probes."""
+    zones: tuple[ZoneUpstreams, ...] = ()
+    """Zones with upstreams of their own; the first that serves a name counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class TcpEndpoint(Endpoint):
+    """An upstream that is never asked over UDP."""
+
+    def __str__(self) -> str:
+        return f"{_TCP_SCHEME}{Endpoint(self.host, self.port)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +95,13 @@ def parse_upstream(text: str) -> Endpoint:
 
 
 def _parse_plain(text: str) -> Endpoint:
+    if text[: len(_TCP_SCHEME)].lower() == _TCP_SCHEME:
+        endpoint = parse_endpoint(text[len(_TCP_SCHEME) :], default_port=DNS_PORT)
+        return TcpEndpoint(endpoint.host, endpoint.port)
     if "://" in text:
-        raise ValueError(f"{quoted(text)}: an upstream is ADDR[:PORT] or {_SCHEME}ADDR[:PORT]#NAME")
+        raise ValueError(
+            f"{quoted(text)}: an upstream is ADDR[:PORT], {_TCP_SCHEME}ADDR[:PORT] or {_SCHEME}ADDR[:PORT]#NAME"
+        )
     return parse_endpoint(text, default_port=DNS_PORT)
 
 
@@ -104,12 +138,45 @@ def parse_forwarding(content: str, *, plain: ForwardSettings) -> ForwardSettings
     )
 
 
-def refuse_loop(upstreams: Iterable[Endpoint], *, listening: Iterable[Endpoint]) -> None:
-    """Raises ValueError for an upstream whose address this server listens on.
+def split_own(
+    upstreams: Iterable[Endpoint], *, listening: Iterable[Endpoint]
+) -> tuple[tuple[Endpoint, ...], tuple[Endpoint, ...]]:
+    """The upstreams without, and those with, an address that this server listens on: queries to them would loop.
 
     This finds the simple case at once; a loop through another address is found by the loop probes.
     """
-    ours = {(endpoint.host, endpoint.port) for endpoint in listening}
+    listened = {_normal(endpoint) for endpoint in listening}
+    others: list[Endpoint] = []
+    ours: list[Endpoint] = []
     for upstream in upstreams:
-        if (upstream.host, upstream.port) in ours:
-            raise ValueError(f"{upstream} is an address that dnsproxy listens on; queries would loop")
+        own = not listened.isdisjoint((_normal(upstream), _reached(upstream)))
+        (ours if own else others).append(upstream)
+    return tuple(others), tuple(ours)
+
+
+def _normal(endpoint: Endpoint) -> tuple[str, int]:
+    address = ipaddress.ip_address(endpoint.host)
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return str(mapped or address), endpoint.port
+
+
+def _reached(endpoint: Endpoint) -> tuple[str, int]:
+    """Where a query to this address arrives: Linux sends one for the unspecified address to the local host."""
+    return _LOCAL_HOST.get(_normal(endpoint)[0], endpoint.host), endpoint.port
+
+
+def refuse_loop(upstreams: Iterable[Endpoint], *, listening: Iterable[Endpoint]) -> None:
+    """Raises ValueError for an upstream whose address this server listens on."""
+    _, ours = split_own(upstreams, listening=listening)
+    for upstream in ours:
+        raise ValueError(f"{upstream} is an address that dnsproxy listens on; queries would loop")
+
+
+def exclude_own(
+    settings: ForwardSettings, *, listening: Iterable[Endpoint]
+) -> tuple[ForwardSettings, tuple[Endpoint, ...]]:
+    """The settings without the upstreams that are this server, and those; raises ValueError if no other is left."""
+    others, ours = split_own(settings.upstreams, listening=listening)
+    if not others:
+        refuse_loop(ours, listening=listening)
+    return replace(settings, upstreams=others), ours

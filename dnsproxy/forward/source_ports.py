@@ -1,7 +1,8 @@
 """The source ports for one upstream: a rotating set of connected UDP sockets.
 
 The law: a query leaves from one of many random ports (RFC 5452 section 9.2); each is replaced by a new one after some
-thousand queries. Queries that are posted together leave together, from one port, in one system call.
+thousand queries. At most `most` ports are in use, and half as many wait for late replies. Queries that are posted
+together leave together, from one port, in one system call.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from sidecar.sockets.socket_address import family_of, socket_address
 from sidecar.values.endpoints import Endpoint
 
 SOCKETS: Final = 64
-"""Ports in use at one time."""
+"""The most ports in use at one time."""
 _USES = 4096  # queries from one port before it is replaced
 
 
@@ -36,8 +37,11 @@ class SourcePorts:
         poller: Poller,
         batches: Batches,
         receiver: Receiver,
+        most: int | None = None,
     ) -> None:
         self._endpoint = endpoint
+        self.most = SOCKETS if most is None else most
+        """Ports in use at one time; may be changed, and surplus ports are closed when nothing waits there."""
         self._ids = ids
         self._health = health
         self._poller = poller
@@ -72,7 +76,7 @@ class SourcePorts:
 
     def _socket(self) -> UpstreamSocket:
         """The socket for the next batch. Raises OSError if there is none."""
-        if len(self._sockets) < SOCKETS:
+        if len(self._sockets) < self.most:
             try:
                 self._sockets.append(self._open())
             except OSError:
@@ -86,7 +90,9 @@ class SourcePorts:
         return self._renew(self._next) if chosen.uses >= _USES else chosen
 
     def _renew(self, index: int) -> UpstreamSocket:
-        """Replace a port by a new one; if that fails, keep the old one."""
+        """Replace a port by a new one; if that fails, or many old ones still wait for replies, keep it."""
+        if len(self._retired) > self.most // 2:
+            return self._sockets[index]
         with contextlib.suppress(OSError):
             fresh = self._open()
             self._retired.append(self._sockets[index])
@@ -94,7 +100,10 @@ class SourcePorts:
         return self._sockets[index]
 
     def close_retired(self) -> None:
-        """Close the replaced sockets that wait for no reply."""
+        """Close the replaced and the surplus sockets that wait for no reply."""
+        if self._posting is None:
+            self._retired += self._sockets[self.most :]
+            del self._sockets[self.most :]
         for done in [sock for sock in self._retired if not sock.waiting]:
             self._retired.remove(done)
             self._close(done)

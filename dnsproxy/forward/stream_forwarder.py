@@ -63,7 +63,7 @@ class StreamForwarder:
             return refuse(forward.query, Rcode.REFUSED).message
         started = trio.current_time()
         if self._failures.holds(forward.query.message[2:], started):
-            return self._fail(forward.query, CACHED_ERROR)
+            return replies.fail(forward.query, CACHED_ERROR, counters=self._counters)
         if not self._admission.admit(client):
             self._counters.forward_overload += 1
             return refuse(forward.query, Rcode.REFUSED).message
@@ -112,10 +112,6 @@ class StreamForwarder:
     def _count(self, forward: Forward, passed: bytes | None) -> bytes:
         if passed is None:
             self._counters.forward_timeouts += 1
-            return self._fail(forward.query, NO_REACHABLE_AUTHORITY)
+            return replies.fail(forward.query, NO_REACHABLE_AUTHORITY, counters=self._counters)
         self._counters.upstream_by_rcode[rcode_of(passed)] += 1
         return passed
-
-    def _fail(self, query: Query, extended_error: int) -> bytes:
-        self._counters.own_by_rcode[Rcode.SERVFAIL] += 1
-        return refuse(query, Rcode.SERVFAIL, extended_error=extended_error).message

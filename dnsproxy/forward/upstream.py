@@ -17,12 +17,13 @@ from dnsproxy.datagrams.connected import Batches
 from dnsproxy.dns import wire
 from dnsproxy.dns.wire import Query, random_ids
 from dnsproxy.forward import replies
-from dnsproxy.forward.deadlines import LOOP_EVERY, LOOP_TIMEOUT, LOOPING_EVERY, PROBE_EVERY
+from dnsproxy.forward.deadlines import LOOP_EVERY, LOOP_TIMEOUT, LOOPING_EVERY, PROBE_EVERY, STREAM_PROBE_EVERY
+from dnsproxy.forward.dial import default_context
 from dnsproxy.forward.flight import Health
 from dnsproxy.forward.loop import LoopProbes
-from dnsproxy.forward.pipeline import Pipeline
-from dnsproxy.forward.settings import TlsEndpoint
-from dnsproxy.forward.source_ports import SourcePorts
+from dnsproxy.forward.pipeline import MakeContext, Pipeline
+from dnsproxy.forward.settings import TcpEndpoint, TlsEndpoint
+from dnsproxy.forward.source_ports import SOCKETS, SourcePorts
 from dnsproxy.forward.upstream_socket import Receiver
 from sidecar.loop.poller import Poller
 from sidecar.sockets.socket_address import family_of, socket_address
@@ -42,22 +43,29 @@ class Upstream:
         poller: Poller,
         batches: Batches,
         receiver: Receiver,
+        ports: int | None = None,
+        alone: trio.CapacityLimiter | None = None,
         use_tcp: bool = False,
+        make_context: MakeContext = default_context,
         looped: Callable[[], None] = lambda: None,
     ) -> None:
         self.endpoint = endpoint
-        self.pipeline = Pipeline(endpoint)
-        self.stream_only = use_tcp or isinstance(endpoint, TlsEndpoint)
+        self.stream_only = use_tcp or isinstance(endpoint, TcpEndpoint | TlsEndpoint)
         """Whether it is asked over streams only, never over UDP."""
         self.health = Health()
+        # A path may lose TCP alone: then queries over UDP must not avoid this upstream.
+        self.pipeline = Pipeline(
+            endpoint, health=self.health if self.stream_only else Health(), make_context=make_context
+        )
         self._ids = random_ids()
         self.life = trio.CancelScope()
         """Cancels run()."""
         self.looping = False
         """Whether it routes queries back to this server; it is not asked then."""
         self.ports = SourcePorts(
-            endpoint, ids=self._ids, health=self.health, poller=poller, batches=batches, receiver=receiver
+            endpoint, ids=self._ids, health=self.health, poller=poller, batches=batches, receiver=receiver, most=ports
         )
+        self._alone = alone or trio.CapacityLimiter(SOCKETS)
         self._looped = looped
         self._log = structlog.get_logger("dnsproxy.upstream")
 
@@ -75,6 +83,8 @@ class Upstream:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self.pipeline.run)
                 nursery.start_soon(self._watch_health)
+                if not self.stream_only:
+                    nursery.start_soon(self._watch_stream_health)
                 if loops is not None:
                     nursery.start_soon(self._watch_loop, loops)
 
@@ -84,6 +94,14 @@ class Upstream:
             await trio.sleep(PROBE_EVERY)
             if self.health.failing and await self._ask_in_time(_PROBE, timeout=PROBE_EVERY):
                 self.health.misses = 0
+
+    async def _watch_stream_health(self) -> None:
+        while True:
+            await trio.sleep(STREAM_PROBE_EVERY)
+            if self.pipeline.health.failing:
+                with trio.move_on_after(STREAM_PROBE_EVERY):
+                    # A reply makes it healthy.
+                    await self.pipeline.ask(_PROBE)
 
     async def _watch_loop(self, loops: LoopProbes) -> None:
         while True:
@@ -118,15 +136,22 @@ class Upstream:
         return False
 
     async def ask_datagram(self, query: Query) -> bytes | None:
-        """Ask over UDP from a port of its own: the reply, still with our ID; None if the kernel refuses."""
+        """Ask over UDP from a port of its own: the reply, still with our ID; None if the kernel refuses.
+
+        Waits while all descriptors for such ports are in use. The caller sets the deadline.
+        """
         message_id = next(self._ids)
         try:
-            with trio.socket.socket(family_of(self.endpoint), socket.SOCK_DGRAM) as sock:
-                await sock.connect(socket_address(self.endpoint))
-                await sock.send(message_id + query.message[2:])
-                while True:
-                    reply = await sock.recv(_LARGEST)
-                    if reply[:2] == message_id and replies.belongs(reply, query.question):
-                        return reply
+            async with self._alone:
+                return await self._exchange_datagram(query, message_id)
         except OSError:
             return None
+
+    async def _exchange_datagram(self, query: Query, message_id: bytes) -> bytes:
+        with trio.socket.socket(family_of(self.endpoint), socket.SOCK_DGRAM) as sock:
+            await sock.connect(socket_address(self.endpoint))
+            await sock.send(message_id + query.message[2:])
+            while True:
+                reply = await sock.recv(_LARGEST)
+                if reply[:2] == message_id and replies.belongs(reply, query.question):
+                    return reply

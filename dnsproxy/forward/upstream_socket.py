@@ -1,7 +1,8 @@
 """One connected UDP socket to an upstream, and the queries that wait for a reply on it.
 
 The law: the socket is connected, so that the kernel drops datagrams from other addresses. Each query has a random ID
-that no other query on the socket has (RFC 5452 sections 4 and 9). The forwarder interprets the replies.
+that no other query on the socket has (RFC 5452 sections 4 and 9). A port on which nothing arrives any more is replaced.
+The forwarder interprets the replies.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ import contextlib
 import errno
 import socket
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Final, Protocol
 
 from dnsproxy.datagrams.connected import Batches
 from dnsproxy.datagrams.port import BATCH
 from dnsproxy.forward.flight import Flight, Health
 from sidecar.loop.poller import BROKEN
+
+_LOST: Final = 3  # queries in a row without any datagram back, after which the port is replaced
+_WORN: Final = 1 << 62
 
 
 class Receiver(Protocol):
@@ -31,7 +35,7 @@ class Receiver(Protocol):
 class UpstreamSocket:
     """One socket, and the flights that wait on it, by message ID."""
 
-    __slots__ = ("_batches", "_ids", "_outbox", "_receiver", "health", "sock", "strays", "uses", "waiting")
+    __slots__ = ("_batches", "_ids", "_lost", "_outbox", "_receiver", "health", "sock", "strays", "uses", "waiting")
 
     def __init__(
         self, sock: socket.socket, *, ids: Iterator[bytes], health: Health, batches: Batches, receiver: Receiver
@@ -40,9 +44,10 @@ class UpstreamSocket:
         self.health = health
         self.waiting: dict[bytes, Flight] = {}
         self.uses = 0
-        """Queries that were sent from it."""
+        """Queries that were sent from it; a large number if it is to be replaced."""
         self.strays = 0
         """Datagrams that arrived and answered nothing."""
+        self._lost = 0
         self._ids = ids
         self._outbox: list[bytes] = []
         self._batches = batches
@@ -89,6 +94,17 @@ class UpstreamSocket:
     def _forget(self, datagrams: list[bytes]) -> list[Flight]:
         return [self.waiting.pop(datagram[:2]) for datagram in datagrams if datagram[:2] in self.waiting]
 
+    def note_miss(self) -> None:
+        """Count a query without a reply.
+
+        A path may keep state for each port: a NAT entry that leads to a server that is gone is kept alive by the
+        queries themselves, so only another port reaches the servers that are left.
+        """
+        self.health.misses += 1
+        self._lost += 1
+        if self._lost >= _LOST:
+            self.uses = _WORN
+
     def on_event(self, events: int) -> None:
         """Receive one batch; the poller is level-triggered, so the next one gets its own turn."""
         # Read the pending error first, which clears it: it would hide the replies that arrived before it.
@@ -101,6 +117,7 @@ class UpstreamSocket:
         except OSError:
             sound = False
         if replies:
+            self._lost = 0
             self._receiver.arrived(self, replies)
         if not sound:
             self._receiver.broken(self)

@@ -10,6 +10,7 @@ running.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 
@@ -17,10 +18,12 @@ import trio
 
 from dnsproxy.datagrams.connected import Batches
 from dnsproxy.dns.wire import Query, is_truncated
-from dnsproxy.forward.deadlines import GIVE_UP, patience
+from dnsproxy.forward.deadlines import GIVE_UP, patience, stream_patience
+from dnsproxy.forward.dial import default_context
 from dnsproxy.forward.flight import FAILING
 from dnsproxy.forward.loop import LoopProbes
-from dnsproxy.forward.settings import ForwardSettings
+from dnsproxy.forward.settings import ForwardSettings, ZoneUpstreams
+from dnsproxy.forward.source_ports import SOCKETS
 from dnsproxy.forward.upstream import Upstream
 from dnsproxy.forward.upstream_socket import Receiver
 from sidecar.loop.poller import Poller
@@ -38,9 +41,14 @@ class Upstreams:
         self._receiver = receiver
         self._batches = Batches()
         self._settings = settings
-        self.used: list[Upstream] = [self._make(endpoint) for endpoint in settings.upstreams]
-        """In the order of the settings."""
-        self._usable = self.used
+        self._alone = trio.CapacityLimiter(max(1, settings.source_ports // 4))
+        self._make_context = functools.cache(default_context)
+        self.used: list[Upstream] = [self._make(endpoint) for endpoint in _endpoints(settings)]
+        """In the order of the settings, those of all names first."""
+        self._usable: list[Upstream] = []
+        """For the names without a zone of their own."""
+        self._in_zones: list[tuple[ZoneUpstreams, list[Upstream]]] = []
+        self._refresh()
         self._replaced: list[Upstream] = []
         self._turn = 0
         self._loops: LoopProbes | None = None
@@ -69,21 +77,33 @@ class Upstreams:
         same_ways = settings.use_tcp == self._settings.use_tcp
         kept = {upstream.endpoint: upstream for upstream in self.used if same_ways}
         self._settings = settings
+        # Made once for all, because the authorities take up to 0.1 s, in which no query is answered, and a megabyte;
+        # anew for a change, because their file may have changed.
+        self._make_context = functools.cache(default_context)
         before, self.used = (
             self.used,
-            [kept.get(endpoint) or self._start(endpoint) for endpoint in settings.upstreams],
+            [kept.get(endpoint) or self._start(endpoint) for endpoint in _endpoints(settings)],
         )
         self._refresh()
+        for upstream in self.used:
+            upstream.ports.most = _ports_each(settings)
         for upstream in before:
             if upstream not in self.used:
                 self._retire(upstream)
 
     def _refresh(self) -> None:
-        self._usable = [upstream for upstream in self.used if not upstream.looping]
+        plain = self.used[: len(self._settings.upstreams)]
+        self._usable = [upstream for upstream in plain if not upstream.looping]
+        usable = {upstream.endpoint: upstream for upstream in self.used if not upstream.looping}
+        self._in_zones = [
+            (zone, [usable[one] for one in zone.upstreams if one in usable]) for zone in self._settings.zones
+        ]
 
-    def route(self) -> Sequence[Upstream]:
-        """The upstreams for one query, in the order to ask them."""
+    def route(self, name: bytes = b"\0") -> Sequence[Upstream]:
+        """The upstreams for a query of this name (in lower-case wire form), in the order to ask them."""
         used = self._usable
+        if self._in_zones:
+            used = next((found for zone, found in self._in_zones if zone.serves(name)), used)
         if self._settings.rotate and len(used) > 1:
             self._turn = (self._turn + 1) % len(used)
             used = used[self._turn :] + used[: self._turn]
@@ -93,11 +113,26 @@ class Upstreams:
         return used
 
     async def exchange(self, query: Query) -> bytes | None:
-        """A reply for a TCP client: over TCP (RFC 5625 section 4.4.1), or over UDP if that fails."""
-        route = self.route()
-        asks = [partial(upstream.pipeline.ask, query) for upstream in route]
+        """A reply for a TCP client: over TCP (RFC 5625 section 4.4.1), or over UDP if that fails.
+
+        Upstreams whose connections fail are asked over TCP at the end.
+        """
+        route = self.route(query.name)
+        asks = [partial(self._ask_stream, one, query) for one in route if not one.pipeline.health.failing]
         asks += [partial(_ask_whole, upstream, query) for upstream in route if not upstream.stream_only]
+        asks += [partial(self._ask_stream, one, query) for one in route if one.pipeline.health.failing]
         return await first_answer(asks, patience=patience(len(asks)))
+
+    async def _ask_stream(self, upstream: Upstream, query: Query) -> bytes | None:
+        """Ask over a stream; without UDP, again if that fails, as for clients over UDP.
+
+        Behind a balancer the next connection may reach a better server.
+        """
+        for _ in range(self.most_attempts if upstream.stream_only else 1):
+            reply = await upstream.pipeline.ask(query)
+            if reply is not None:
+                return reply
+        return None
 
     def close_retired(self) -> None:
         """Close the replaced sockets that wait for no reply."""
@@ -115,7 +150,10 @@ class Upstreams:
             poller=self._poller,
             batches=self._batches,
             receiver=self._receiver,
+            ports=_ports_each(self._settings),
+            alone=self._alone,
             use_tcp=self._settings.use_tcp,
+            make_context=self._make_context,
             looped=self._refresh,
         )
 
@@ -140,10 +178,24 @@ class Upstreams:
         upstream.life.cancel()
 
 
+def _endpoints(settings: ForwardSettings) -> list[Endpoint]:
+    """Those of all names, and after them those that only zones have."""
+    in_zones = dict.fromkeys(one for zone in settings.zones for one in zone.upstreams)
+    return [*settings.upstreams, *(one for one in in_zones if one not in settings.upstreams)]
+
+
+def _ports_each(settings: ForwardSettings) -> int:
+    """Source ports in use for one upstream.
+
+    Of all sockets, a quarter is for queries from ports of their own, and a third of the others for replaced ports.
+    """
+    return max(1, min(SOCKETS, settings.source_ports // (2 * max(1, len(_endpoints(settings))))))
+
+
 async def ask_streams(route: Sequence[Upstream], query: Query) -> bytes | None:
     """The first reply of the upstreams of a route over a stream. The caller sets the deadline."""
     asks = [partial(upstream.pipeline.ask, query) for upstream in route]
-    return await first_answer(asks, patience=patience(len(asks)))
+    return await first_answer(asks, patience=stream_patience(len(asks)))
 
 
 async def first_answer(asks: Iterable[Ask], *, patience: float) -> bytes | None:

@@ -13,10 +13,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from dnsproxy.cluster_dns.options import cluster_options, is_given, make_service_ref, output_option, service_option
+from dnsproxy.cluster_dns.options import (
+    ZONE,
+    cluster_options,
+    is_given,
+    make_service_ref,
+    output_option,
+    service_option,
+)
 from dnsproxy.corefile.stanza import Version
 from dnsproxy.corefile.zones import ROOT
-from dnsproxy.dns.names import is_wildcard, parse_hostname
 from dnsproxy.dns.wire import DNS_PORT
 from dnsproxy.install.file_command import CorefileInput, install_file, read_corefile, uninstall_file
 from dnsproxy.install.watch_options import ON_WATCHES, check_watch, run_watching, watch_options
@@ -43,7 +49,7 @@ _WAIT_SECONDS: Final = 120.0
 """Seconds. The kubelet updates a ConfigMap within a minute, and CoreDNS reloads it within 45 s more."""
 _ON_CLUSTERS: Final = (
     *("kubeconfig", "context", "dns_service", "service", "dns", "method", "from", "timeout", "output"),
-    *("watch", *ON_WATCHES),
+    *("accept_upstreams", "events", "watch", *ON_WATCHES),
 )
 _ON_FILES: Final = ("in_place", "coredns_version")
 
@@ -77,15 +83,6 @@ def _parse_address(text: str) -> Endpoint:
     if address.is_unspecified or address.is_multicast or "%" in endpoint.host:
         raise ValueError(f"{text!a} is no address that CoreDNS can ask")
     return endpoint
-
-
-def _parse_zone(text: str) -> str:
-    if text.strip() == ROOT:
-        return ROOT
-    zone = parse_hostname(text)
-    if is_wildcard(zone):
-        raise ValueError(f"{text!a}: a zone covers what is below it by itself, write {zone.removeprefix('*.')}")
-    return zone
 
 
 def _parse_version(text: str) -> Version:
@@ -139,11 +136,12 @@ def _run_options(command: Decorated) -> Decorated:
     type=CheckedType("ip[:port]", _parse_address),
     multiple=True,
     callback=_demand_address,
-    help="Where CoreDNS finds dnsproxy, one per family for dual stack.  [default: the ClusterIPs of --service]",
+    help="Where CoreDNS finds dnsproxy; a hung dnsproxy delays lookups by two seconds for each address.  "
+    "[default: the primary ClusterIP of --service]",
 )
 @click.option(
     "--zone",
-    type=CheckedType("zone", _parse_zone),
+    type=ZONE,
     multiple=True,
     help="What CoreDNS asks dnsproxy for: a zone and the names below it.  [default: every name; if the method needs "
     "zones, the registrable domains of the live hostnames]",
@@ -153,7 +151,17 @@ def _run_options(command: Decorated) -> Decorated:
     type=EndpointType(),
     help="The admin port of a running dnsproxy, whose table gives the zones in place of the hosts of all Ingresses.",
 )
+@click.option(
+    "--accept-upstreams",
+    is_flag=True,
+    help="Install also if dnsproxy forwards all other names to other upstreams than the cluster's DNS does now.",
+)
 @_run_options
+@click.option(
+    "--events",
+    is_flag=True,
+    help="Also report the result as a Kubernetes Event about --service, which outlives a Job. --watch always does.",
+)
 @watch_options
 @_file_options
 @click.option(
@@ -195,7 +203,15 @@ def install(
 
     method = None if on_cluster["method"] == _AUTO else Method(on_cluster["method"])
     where = make_service_ref(on_cluster["dns_service"])
-    request = InstallRequest(where, on_cluster["service"], method, _unique(address), _unique(zone), on_cluster["from"])
+    request = InstallRequest(
+        where,
+        on_cluster["service"],
+        method,
+        _unique(address),
+        _unique(zone),
+        on_cluster["from"],
+        on_cluster["accept_upstreams"],
+    )
     if watch:
         run_watching(request, on_cluster)
     options = _options_of(on_cluster, dry_run=dry_run)
@@ -235,6 +251,7 @@ def _options_of(values: dict[str, Any], *, dry_run: bool) -> RunOptions:
         values["timeout"],
         dry_run=dry_run,
         as_json=values["output"] == "json",
+        events=values.get("events", False),
     )
 
 

@@ -8,8 +8,8 @@ the file could not be written.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import click
 
@@ -18,6 +18,7 @@ from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.plan import Change, plan_install, plan_uninstall
 from dnsproxy.corefile.stanza import Version
+from dnsproxy.corefile.upstream_routes import NODE, find_upstream_routes, route_for
 from sidecar.cli.usage import BadUsage
 from sidecar.values.diffs import format_diff
 from sidecar.values.endpoints import Endpoint
@@ -63,7 +64,20 @@ def install_file(
         source,
         lambda: plan_install(source.text, addresses=addresses, zones=zones, coredns_version=coredns_version),
     )
-    _finish(source, planned, in_place=in_place, dry_run=dry_run)
+    notes = (*planned.notes, *_notes_on_upstreams(source, zones))
+    _finish(source, replace(planned, notes=notes), in_place=in_place, dry_run=dry_run)
+
+
+def _notes_on_upstreams(source: CorefileInput, zones: Sequence[str]) -> Iterator[str]:
+    """Where dnsproxy has to forward all other names, so that they go where they go now."""
+    routes = find_upstream_routes(source.text)
+    for route in dict.fromkeys(route_for(zone, routes) for zone in zones):
+        if route is not None and route.fault:
+            yield f"dnsproxy forwards all other names to other upstreams than line {route.line} does: {route.fault}"
+        elif route is not None and route.upstreams != (NODE,):
+            flags = " ".join(f"--upstream {upstream}" for upstream in route.upstreams)
+            where = f"start dnsproxy serve with {flags}, or with --upstream-configmap"
+            yield f"names of {route.zone} go to other upstreams than the node's: {where}"
 
 
 def uninstall_file(source: CorefileInput, *, in_place: bool, dry_run: bool) -> None:

@@ -27,7 +27,7 @@ async def print_stanza(request: InstallRequest, options: RunOptions) -> int:
     async with await load_client(kubeconfig=options.kubeconfig, context=options.context) as client:
         seen = await survey(client, request)
     check_seen(seen)
-    addresses = request.addresses or (seen.own.endpoints if seen.own else ())
+    addresses = request.addresses or (seen.own.stanza_addresses if seen.own else ())
     notes = list(_notes(seen))
     try:
         if not addresses and seen.own is not None:

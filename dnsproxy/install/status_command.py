@@ -7,20 +7,20 @@ installed and loaded, 1 not or not completely, 2 bad usage, 3 unknown.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from dnsproxy.cluster_dns.options import cluster_options, make_service_ref, output_option, service_option
+from dnsproxy.cluster_dns.options import ZONE, cluster_options, make_service_ref, output_option, service_option
 from dnsproxy.dns.wire import DNS_PORT
 from sidecar.cli.options import Command, Endpoint, EndpointType, run_program
 from sidecar.values.text import one_line
 
 if TYPE_CHECKING:
-    from dnsproxy.cluster_dns.found import Found, ServiceRef
     from dnsproxy.cluster_dns.own_service import ObjectRef
-    from dnsproxy.install.report.status_report import Row
+    from dnsproxy.install.report.comparison import Row
     from dnsproxy.install.report.verdict import StatusReport, Verdict
+    from dnsproxy.install.run.status_reading import StatusRequest
 
 _COLOURS: Final = {"ok": "green", "part": "yellow", "?": "yellow", "no": "red"}
 _BY_STATUS: Final = {0: "green", 1: "red"}
@@ -28,12 +28,14 @@ EPILOG = """\b
 Examples:
   dnsproxy status --context production
   dnsproxy status --output json | jq -r .verdict
+  dnsproxy status --output json | jq -r .drift.diff       what an install would change
   kubectl -n switchback exec deploy/dnsproxy -- dnsproxy status
 
 \b
 RBAC in the namespace of the cluster's DNS: get services and configmaps, list deployments and daemonsets; if the Service
-is not kube-dns, list services too. If nothing is installed, get on dnsproxy's own Service as well. Faults name missing
-rights.
+is not kube-dns, list services too. Faults name missing rights. Without get on dnsproxy's own Service its address is not
+compared; without list on ingresses in all namespaces, or --from, the zones are not. With list on events there and in
+dnsproxy's namespace, it also shows what an installer reported last.
 """
 
 
@@ -46,6 +48,18 @@ rights.
     multiple=True,
     help="Where dnsproxy is asked directly.  [default: where the stanza asks it, else the ClusterIPs of --service]",
 )
+@click.option(
+    "--from",
+    type=EndpointType(),
+    help="The admin port of a running dnsproxy, whose hostnames are compared with the zones of the stanza in place of "
+    "the hosts of all Ingresses.",
+)
+@click.option(
+    "--zone",
+    type=ZONE,
+    multiple=True,
+    help="Compare only hostnames in these zones, if `serve` or `install` is limited to them.  [default: all hostnames]",
+)
 @output_option
 def status(
     *,
@@ -55,37 +69,28 @@ def status(
     service: ObjectRef,
     dns: Endpoint | None,
     address: tuple[Endpoint, ...],
+    zone: tuple[str, ...],
     output: str,
+    **others: Any,
 ) -> None:
     """Show what serves the cluster's DNS, whether dnsproxy is installed in it, and whether that is loaded.
 
-    Exit status: 0 installed and loaded, 1 not or not completely, 2 bad usage, 3 unknown.
+    What is installed is compared with what `dnsproxy install` would write now, and its zones with the live hostnames.
+
+    Exit status: 0 installed, up to date and loaded, 1 not or not completely, 2 bad usage, 3 unknown.
     """
-    run_program(_status, kubeconfig, context, make_service_ref(dns_service), service, dns, address, output)
+    from dnsproxy.install.run.status_reading import StatusRequest  # noqa: PLC0415  # --help must not cost what this needs
+
+    where = make_service_ref(dns_service)
+    request = StatusRequest(where, service, dns, address, others["from"], zone, kubeconfig=kubeconfig, context=context)
+    run_program(_status, request, output)
 
 
-async def _status(
-    kubeconfig: str | None,
-    context: str | None,
-    where: ServiceRef,
-    service: ObjectRef,
-    dns: Endpoint | None,
-    addresses: tuple[Endpoint, ...],
-    output: str,
-) -> int:
-    from dnsproxy.cluster_dns.read import (  # noqa: PLC0415
-        discover,
-        load_client,
-        read_own,
-    )
-    from dnsproxy.cluster_dns.traces import find_traces  # noqa: PLC0415  # --help must not cost what this needs
-    from dnsproxy.install.report.verdict import judge  # noqa: PLC0415
+async def _status(request: StatusRequest, output: str) -> int:
+    from dnsproxy.install.report.verdict import judge  # noqa: PLC0415  # as above
+    from dnsproxy.install.run.status_reading import read_status  # noqa: PLC0415
 
-    async with await load_client(kubeconfig=kubeconfig, context=context) as client:
-        found = await discover(client, where)
-        if not addresses and not any(trace.addresses for trace in find_traces(found)):
-            addresses = (await read_own(client, service)).endpoints
-    report = await _ask(found, dns, addresses)
+    report = await read_status(request)
     verdict = judge(report)
     if output == "json":
         _print_document(report, verdict)
@@ -94,23 +99,8 @@ async def _status(
     return verdict.status
 
 
-async def _ask(found: Found, dns: Endpoint | None, addresses: tuple[Endpoint, ...]) -> StatusReport:
-    from dnsproxy.cluster_dns.method_choice import choose_method  # noqa: PLC0415  # as above
-    from dnsproxy.cluster_dns.probe_results import places_to_ask, zones_to_ask  # noqa: PLC0415
-    from dnsproxy.cluster_dns.probing import ask_all  # noqa: PLC0415
-    from dnsproxy.cluster_dns.traces import find_traces  # noqa: PLC0415
-    from dnsproxy.install.report.verdict import StatusReport  # noqa: PLC0415
-
-    traces = find_traces(found)
-    direct = addresses or tuple(dict.fromkeys(address for trace in traces for address in trace.addresses))
-    loaded = await ask_all((dns,) if dns else places_to_ask(found), zones_to_ask(traces))
-    # One zone is enough: dnsproxy answers in all zones alike.
-    answers = await ask_all(direct, (".",))
-    return StatusReport(found, choose_method(found), traces, loaded, answers)
-
-
 def _print_document(report: StatusReport, verdict: Verdict) -> None:
-    from dnsproxy.install.report.status_report import format_document  # noqa: PLC0415  # as above
+    from dnsproxy.install.report.status_document import format_document  # noqa: PLC0415  # as above
     from sidecar.values.text import escaped_json  # noqa: PLC0415
 
     click.echo(escaped_json(format_document(report, verdict), indent=2))

@@ -11,6 +11,7 @@ import click
 
 from dnsproxy.cluster_dns.options import is_given
 from sidecar.cli.options import BadUsage, Decorated, admin_option, log_options, run_program
+from sidecar.cli.stray_signals import survive_stray_signals
 
 if TYPE_CHECKING:
     from dnsproxy.install.run.survey import InstallRequest
@@ -52,6 +53,7 @@ def check_watch(ctx: click.Context, *, watch: bool, dry_run: bool, method: str) 
 
 def run_watching(request: InstallRequest, values: dict[str, Any]) -> NoReturn:
     """Watch until a signal, with the values of the flags."""
+    survive_stray_signals()
     from dnsproxy.install.watch.program import WatchSettings, run_watch  # noqa: PLC0415  # --help must not cost what a cluster needs
     from sidecar.cli.logs import configure_logging  # noqa: PLC0415
 

@@ -15,6 +15,7 @@ import trio
 
 from dnsproxy.admin.publication import Publication
 from dnsproxy.publish.publisher_status import CHANGED, FAILED, UNCHANGED, PublishStatus
+from dnsproxy.publish.selection import describe_refusal
 from dnsproxy.publish.settings import Pace
 from dnsproxy.publish.source import Source, SourceError
 from sidecar.values.errors import StartError
@@ -44,7 +45,7 @@ class Target(Protocol):
         """Bring the target to this publication; called after each read, also if the publication is the same.
 
         Returns why the table is held back, or an empty text. `confirmed`: this is the second read of a table that was
-        held back. Raises PublishError.
+        held back, or the operator allows the loss. Raises PublishError.
         """
         ...
 
@@ -58,12 +59,16 @@ async def follow(source: Source, target: Target, *, pace: Pace, status: PublishS
         await trio.sleep(follower.pause(pace) * random.uniform(1 - jitter, 1 + jitter))  # noqa: S311  # no secret
 
 
-async def publish_once(source: Source, target: Target, *, pace: Pace, status: PublishStatus) -> None:
-    """Publish the source's present table.
+async def publish_once(
+    source: Source, target: Target, *, pace: Pace, status: PublishStatus, allow_loss: bool = False
+) -> None:
+    """Publish the source's present table; `allow_loss`: also if it lost most of the published names.
+
+    Without that, a second read shows whether a server was just starting.
 
     Raises StartError: status 3 if the source or the target is out of reach, 1 if the table is refused.
     """
-    follower = _Follower(source, target, status)
+    follower = _Follower(source, target, status, confirmed=allow_loss)
     await follower.read_and_publish()
     if status.held_back and not status.source_trouble and not status.target_trouble:
         await trio.sleep(pace.confirm)
@@ -73,12 +78,14 @@ async def publish_once(source: Source, target: Target, *, pace: Pace, status: Pu
     if status.target_trouble:
         raise StartError(status.target_trouble, status=follower.failure_status)
     if status.held_back:
-        raise StartError(status.held_back, status=ExitStatus.NO)
+        raise StartError(describe_refusal(status.held_back), status=ExitStatus.NO)
 
 
 class _Follower:
-    def __init__(self, source: Source, target: Target, status: PublishStatus) -> None:
+    def __init__(self, source: Source, target: Target, status: PublishStatus, *, confirmed: bool | None = None) -> None:
+        """`confirmed`: whether a sudden loss is; None: a second read confirms it."""
         self.source = source
+        self.confirmed = confirmed
         self.target = target
         self.status = status
         self.last: Publication | None = None
@@ -111,7 +118,8 @@ class _Follower:
     async def publish(self, publication: Publication) -> None:
         status = self.status
         try:
-            held_back = await self.target.publish(publication, confirmed=bool(status.held_back))
+            confirmed = bool(status.held_back) if self.confirmed is None else self.confirmed
+            held_back = await self.target.publish(publication, confirmed=confirmed)
         except PublishError as error:
             status.writes[FAILED] += 1
             if status.target_trouble != str(error):

@@ -67,6 +67,11 @@ def publisher_options(command: Decorated) -> Decorated:
         ),
         click.option("--interval", type=Seconds(0.1), default=10.0, help="Seconds between two reads of the table."),
         click.option("--once", is_flag=True, help="Publish the present table, and exit."),
+        click.option(
+            "--allow-loss",
+            is_flag=True,
+            help="With --once: publish a table that lost most of the names too.",
+        ),
         click.option("--remove", is_flag=True, help="Remove all that was published, and exit."),
         click.option("--remove-on-exit", is_flag=True, help="Remove it at the end, after SIGTERM."),
         click.option("--dry-run", is_flag=True, help="Print what would change, and change nothing."),
@@ -86,6 +91,8 @@ def make_common(values: dict[str, Any]) -> PublisherSettings:
         faults.append("--once and --remove: give one of them, each exits when it is done")
     if values["remove_on_exit"] and (values["dry_run"] or mode is not Mode.FOLLOW):
         faults.append("--remove-on-exit is for a publisher that keeps running, not for --once, --remove or --dry-run")
+    if values["allow_loss"] and mode is not Mode.ONCE:
+        faults.append("--allow-loss is for --once: a publisher that keeps running reads the table a second time")
     if faults:
         raise BadUsage(faults)
     return PublisherSettings(
@@ -95,6 +102,7 @@ def make_common(values: dict[str, Any]) -> PublisherSettings:
         zones=values["zone"],
         pace=Pace(interval=values["interval"]),
         remove_on_exit=values["remove_on_exit"],
+        allow_loss=values["allow_loss"],
         admin=values["admin"],
         kubeconfig=values["kubeconfig"],
         context=values["context"],

@@ -58,7 +58,8 @@ async def run_publisher(
     elif settings.mode is Mode.REMOVE:
         await _remove_once(target, status)
     elif settings.mode is Mode.ONCE:
-        await publish_once(make_source(settings), target, pace=settings.pace, status=status)
+        source, allow_loss = make_source(settings), settings.allow_loss
+        await publish_once(source, target, pace=settings.pace, status=status, allow_loss=allow_loss)
         return _report(status)
     else:
         return await run_until_signal(partial(publish, target, settings, status), grace=GRACE)

@@ -45,6 +45,8 @@ class PublisherSettings:
     """Only names at or below one of them are published; empty: all names."""
     pace: Pace = field(default_factory=Pace)
     remove_on_exit: bool = False
+    allow_loss: bool = False
+    """Whether publishing once may remove most of the published names."""
     admin: Endpoint | None = None
     kubeconfig: str | None = None
     context: str | None = None
@@ -76,3 +78,5 @@ class ExternalDnsSettings:
     annotations: Mapping[str, str] = field(default_factory=dict)
     allow_empty: bool = False
     """Delete all objects when the table is empty."""
+    take_over: bool = False
+    """Change and delete objects of other publishers with the same instance."""

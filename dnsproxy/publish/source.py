@@ -18,7 +18,7 @@ from dnsproxy.admin.publication import Publication, parse_document
 from dnsproxy.admin.publication_route import PATH
 from dnsproxy.publish.parts import MOST_PARTS, Part, is_part, join_parts
 from sidecar.admin.asking import CONNECT_SECONDS, NoAnswer, Reply, get
-from sidecar.files.follow import Mark, file_mark, open_regular_file, reason_of
+from sidecar.files.follow import Mark, file_mark, read_octets, reason_of
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.host_port import HostPort
 
@@ -96,14 +96,23 @@ class FileSource:
 
     def _read(self) -> Publication:
         try:
-            files = list(self._files())
-            marks = [file_mark(file) for file in files]
+            files, marks = self._look()
             if self._last is None or marks != self._marks:
-                octets = self._join(files) if self._path.is_dir() else _read_file(self._path)
-                self._last, self._marks = parse_document(octets), marks
+                self._last, self._marks = self._parse(files, marks), marks
         except (OSError, ValueError) as error:
             raise SourceError(f"--from-file {self._path}: {reason_of(error)}") from None
         return self._last
+
+    def _look(self) -> tuple[list[Path], list[Mark]]:
+        files = list(self._files())
+        return files, [file_mark(file) for file in files]
+
+    def _parse(self, files: list[Path], marks: list[Mark]) -> Publication:
+        octets = self._join(files) if self._path.is_dir() else read_octets(self._path, largest=LARGEST)
+        publication = parse_document(octets)
+        if self._look() != (files, marks):
+            raise ValueError("was changed while it was read")
+        return publication
 
     def _files(self) -> Iterator[Path]:
         if not self._path.is_dir():
@@ -117,12 +126,4 @@ class FileSource:
     def _join(self, files: list[Path]) -> bytes:
         if len(files) > MOST_PARTS * 2:
             raise ValueError(f"there are {len(files)} parts, more than one publication has")
-        return join_parts(Part(file.name, _read_file(file)) for file in files)
-
-
-def _read_file(path: Path) -> bytes:
-    with open_regular_file(path) as file:
-        octets = file.read(LARGEST + 1)
-    if len(octets) > LARGEST:
-        raise ValueError(f"is larger than {LARGEST >> 20} MiB")
-    return octets
+        return join_parts(Part(file.name, read_octets(file, largest=LARGEST)) for file in files)

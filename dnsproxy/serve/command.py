@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from dnsproxy.cluster_dns.options import OBJECT_REF
 from dnsproxy.dns.names import parse_hostname, parse_zone
 from dnsproxy.forward.settings import parse_upstream
 from dnsproxy.hostnames.ownership import Mode, parse_trust
@@ -18,8 +19,8 @@ from dnsproxy.hostnames.targets import parse_target
 from dnsproxy.sources.static_names import parse_host_flag
 from sidecar.cli.options import (
     CheckedType,
-    Command,
     Endpoint,
+    Program,
     Seconds,
     admin_option,
     kubeconfig_options,
@@ -65,7 +66,7 @@ ZONE = CheckedType("zone", parse_zone)
 TARGET = CheckedType("target", split_target)
 
 
-@click.command(cls=Command, epilog=EPILOG)
+@click.command(cls=Program, epilog=EPILOG)
 @click.option(
     "--listen",
     type=CheckedType("endpoint", parse_listen),
@@ -79,13 +80,21 @@ TARGET = CheckedType("target", split_target)
     "--upstream",
     type=CheckedType("addr[:port]", parse_upstream),
     multiple=True,
-    help="Where to forward all other queries, in order; tls://ADDR[:PORT]#NAME over TLS.",
+    help="Where to forward all other queries, in order; tls://ADDR[:PORT]#NAME over TLS, tcp://ADDR[:PORT] over TCP.",
+)
+@click.option(
+    "--upstream-configmap",
+    type=OBJECT_REF,
+    metavar="NAMESPACE/NAME",
+    help="If no --upstream is given: forward where the cluster's DNS forwards by itself, as the Corefile in this "
+    "ConfigMap says (or the upstreamNameservers of kube-dns); followed.",
 )
 @click.option(
     "--resolv-conf",
     type=click.Path(path_type=Path),
     default="/etc/resolv.conf",
-    help="The nameservers and options if no --upstream is given; read again when it changes.",
+    help="The nameservers and options if no --upstream is given, and what /etc/resolv.conf in --upstream-configmap "
+    "means; read again when it changes.",
 )
 @click.option(
     "--outstanding",
@@ -105,7 +114,7 @@ TARGET = CheckedType("target", split_target)
     "--host",
     type=CheckedType("name=ip[,ip]", parse_host_flag),
     multiple=True,
-    help="A static name; *.NAME is a wildcard.",
+    help="A static name; *.NAME is a wildcard. The addresses of several flags for one name add up.",
 )
 @click.option(
     "--hosts-file", type=click.Path(path_type=Path), help="Static names, as in /etc/hosts; read again when it changes."

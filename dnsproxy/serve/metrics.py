@@ -6,7 +6,7 @@ outside and are unbounded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import trio
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -29,11 +29,13 @@ class ServerCollector(Collector):
         statuses: Callable[[], Iterable[FollowerStatus]] = tuple,
         *,
         looks: Mapping[str, int] | None = None,
+        upstream_notes: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._server = server
         self._keeper = keeper
         self._statuses = statuses
         self._looks = looks
+        self._upstream_notes = upstream_notes
 
     def collect(self) -> Iterator[Metric]:
         """See prometheus_client."""
@@ -48,12 +50,18 @@ class ServerCollector(Collector):
         yield _durations(counters)
         yield from _forwarding(counters, self._server.outstanding)
         yield _upstreams(self._server)
+        yield GaugeMetricFamily(
+            "dnsproxy_forward_upstreams_not_followed",
+            "Reasons why other names do not go where --upstream-configmap says; the status page has them.",
+            value=len(self._upstream_notes()),
+        )
         yield _counter("dnsproxy_dns_dropped", "Messages without a reply, responses among them.", counters.dropped)
         yield _counter(
             "dnsproxy_dns_failures", "Queries and connections that hit an internal error.", counters.failures
         )
         yield _counter("dnsproxy_tcp_connections", "TCP connections accepted.", counters.tcp_connections)
         yield _counter("dnsproxy_tcp_refused", "TCP connections beyond a limit.", counters.tcp_refused)
+        yield _counter("dnsproxy_tcp_evicted", "Idle TCP connections closed for new ones.", counters.tcp_evicted)
         tasks = trio.lowlevel.current_statistics().tasks_living
         yield GaugeMetricFamily("dnsproxy_tasks", "Tasks of the event loop; a steady increase is a leak.", value=tasks)
         yield GaugeMetricFamily("dnsproxy_table_names", "Names in the table.", value=self._keeper.names)

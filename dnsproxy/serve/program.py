@@ -7,42 +7,47 @@ query is accepted. The end: not ready, then the lame duck's time, then pending q
 from __future__ import annotations
 
 import gc
-import logging
 import socket
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import structlog
 import trio
 
 from dnsproxy.answers.table import HostTable
 from dnsproxy.datagrams.open import open_port
-from dnsproxy.forward.resolv_conf_follower import follow_resolv_conf
-from dnsproxy.hostnames.claims import Rejection
+from dnsproxy.forward.resolv_conf_follower import follow_resolv_conf, log_own_nameservers
+from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.ownership import Mode
 from dnsproxy.hostnames.registry import Registry
+from dnsproxy.serve.descriptor_shares import Shares, divide
 from dnsproxy.serve.ownership_watch import OwnershipWatch
+from dnsproxy.serve.rejection_log import RejectionLog
 from dnsproxy.serve.report import SelfReport
 from dnsproxy.serve.settings import ServeSettings
+from dnsproxy.serve.upstream_choice import describe_routes, describe_upstreams
+from dnsproxy.serve.upstream_watch import SOURCE as UPSTREAMS
+from dnsproxy.serve.upstream_watch import UpstreamWatch
 from dnsproxy.server.dns_server import DnsServer
+from dnsproxy.server.stream_connection import StreamLimits
 from dnsproxy.snapshot.file import keep_snapshot, restore_snapshot
 from dnsproxy.sources.cluster_sources import ClusterSources
 from dnsproxy.sources.hosts_file import follow_hosts_file, read_hosts_file
-from dnsproxy.sources.settings import ClusterSettings
 from dnsproxy.sources.static_names import HostsFile, HostsSource
 from sidecar.admin.port import open_admin_port
 from sidecar.cli.signals import run_until_signal
-from sidecar.files.follow import Mark, file_mark
+from sidecar.files.follow import Mark, Reloads
 from sidecar.kubernetes.cluster import Cluster
 from sidecar.kubernetes.config import find_cluster
+from sidecar.kubernetes.http import ApiClient
 from sidecar.loop.slices import in_slices
+from sidecar.sockets.descriptors import admin_share, descriptor_limit, free_descriptors
 from sidecar.sockets.inherited import Inherited, take_inherited
-from sidecar.sockets.listeners import bound_endpoint, listen_tcp, listen_udp
+from sidecar.sockets.listeners import bound_endpoint, listen_both
 from sidecar.values.endpoints import Endpoint
 
 STATIC = "static"
@@ -60,21 +65,35 @@ class Bound:
 
 async def run_serve(settings: ServeSettings) -> int:
     """Serve until SIGTERM or SIGINT; the exit status."""
-    return await run_until_signal(partial(serve, settings), grace=settings.lameduck + settings.drain)
+    reloads = Reloads()
+    return await run_until_signal(
+        partial(serve, settings, reloads=reloads),
+        grace=settings.lameduck + settings.drain,
+        reload=reloads.request,
+        upcoming=_upcoming(settings),
+    )
+
+
+def _upcoming(settings: ServeSettings) -> int:
+    """Descriptors that a server opens for certain: UDP and TCP for each endpoint, the poller and the admin port."""
+    return 2 * len(settings.listen) + 2
 
 
 async def serve(
     settings: ServeSettings,
     stopping: trio.Event,
     *,
+    reloads: Reloads | None = None,
     task_status: trio.TaskStatus[Bound] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve until `stopping` is set and for the lame duck's time, then answer pending queries. Raises StartError."""
-    cluster = await _load_cluster(settings.cluster) if settings.cluster else None
+    cluster = await _load_cluster(settings)
     async with trio.open_nursery() as nursery:
-        service = _Service(settings)
+        shares = divide(free_descriptors(upcoming=_upcoming(settings)), admin=admin_share(descriptor_limit()))
+        service = _Service(settings, shares, reloads)
         bound = await nursery.start(service.run, cluster)
         where = {"dns": [str(endpoint) for endpoint in bound.dns], "admin": str(bound.admin or "off")}
+        log.info("limits", descriptors=descriptor_limit(), **shares._asdict())
         log.info("serving", **where, cluster_domain=settings.guards.cluster_domain)
         task_status.started(bound)
         await stopping.wait()
@@ -88,10 +107,16 @@ async def serve(
 
 
 class _Service:
-    def __init__(self, settings: ServeSettings) -> None:
+    def __init__(self, settings: ServeSettings, shares: Shares, reloads: Reloads | None) -> None:
         self.settings = settings
-        self.server = DnsServer(forwarding=settings.forwarding)
+        self.reloads = reloads
+        self.forwarding = replace(settings.forwarding, source_ports=shares.source_ports)
+        self.server = DnsServer(
+            forwarding=self.forwarding,
+            limits=StreamLimits(connections=shares.connections, per_client=shares.per_client),
+        )
         sources = [STATIC, *(ClusterSources.reports(settings.cluster) if settings.cluster else [])]
+        sources += [UPSTREAMS] if settings.upstream_configmap else []
         enforce = settings.ownership.mode is Mode.ENFORCE
         registry = Registry(targets=settings.targets, guards=settings.guards, enforce_ownership=enforce)
         self.keeper = TableKeeper(registry, ttl=settings.ttl, publish=self._publish, sources=sources)
@@ -105,20 +130,27 @@ class _Service:
             self.cluster = ClusterSources(
                 settings.cluster, self.keeper, on_claims=self._note_claims, on_synced=self._note_synced
             )
+        self.upstreams = self._make_upstreams()
         self.report = SelfReport(
-            self.server, self.keeper, ttl=settings.ttl, cluster=self.cluster, ownership=self.ownership
+            self.server,
+            self.keeper,
+            ttl=settings.ttl,
+            cluster=self.cluster,
+            ownership=self.ownership,
+            upstreams=self.upstreams,
         )
         self._hosts = HostsSource(registry)
-        self._logged: set[Rejection] = set()
+        self._rejections = RejectionLog()
         self._to_log = trio.Event()
 
     async def run(self, cluster: Cluster | None, *, task_status: trio.TaskStatus[Bound]) -> None:
         settings = self.settings
-        mark = file_mark(settings.hosts_file) if settings.hosts_file else ()
-        await self._load_static()
+        mark = await self._load_static()
         if settings.snapshot and settings.cluster and cluster:
             made_with = settings.cluster.snapshot_settings(cluster.server)
             self.report.snapshot = restore_snapshot(settings.snapshot, self.keeper.registry, settings=made_with)
+        if self.upstreams is not None:
+            self.upstreams.restore(self.report.snapshot.upstreams)
         await self.keeper.swap()
         # Objects loaded by now, mainly modules, live to the end: a garbage collection of them takes 20 ms and more.
         gc.collect()
@@ -128,7 +160,10 @@ class _Service:
             # Only one kind of socket may have been inherited.
             listening = tuple(dict.fromkeys(map(bound_endpoint, (*streams, *datagrams))))
             # Checked again, because the inherited sockets are known only now.
-            settings.refuse_loop(listening)
+            others, ours = settings.without_loops(listening)
+            log_own_nameservers(ours)
+            if self.upstreams is None:
+                self.server.replace_upstreams(replace(self.forwarding, upstreams=others.upstreams))
             port = sockets.enter_context(open_admin_port(settings.admin))
             async with trio.open_nursery() as nursery:
                 listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(stream)) for stream in streams]
@@ -137,6 +172,9 @@ class _Service:
                 nursery.start_soon(self._log_when_synced)
                 if settings.hosts_file:
                     nursery.start_soon(self._follow_hosts_file, settings.hosts_file, mark)
+                if cluster is not None and self.upstreams is not None:
+                    self.upstreams.set_listening(listening)
+                    nursery.start_soon(self._follow_upstreams, cluster, self.upstreams)
                 if cluster is not None and self.cluster is not None:
                     nursery.start_soon(self.cluster.run, cluster)
                     nursery.start_soon(self._keep_snapshot, self.cluster, cluster.server)
@@ -146,6 +184,27 @@ class _Service:
                     nursery.start_soon(self._follow_resolv_conf, settings.resolv_conf, listening)
                 nursery.start_soon(self.report.serve, port)
                 task_status.started(Bound(listening, port.endpoint))
+
+    def _make_upstreams(self) -> UpstreamWatch | None:
+        settings = self.settings
+        if settings.upstream_configmap is not None:
+            return UpstreamWatch(
+                settings.upstream_configmap.ref,
+                node=self.forwarding,
+                apply=self._use_upstreams,
+                on_synced=partial(self.keeper.synced, UPSTREAMS),
+            )
+        given = settings.forwarding.upstreams
+        self.server.report_forwards(describe_routes(()) if settings.resolv_conf else describe_upstreams(given))
+        return None
+
+    def _use_upstreams(self, forwarding: ForwardSettings, forwards: str) -> None:
+        self.server.replace_upstreams(forwarding)
+        self.server.report_forwards(forwards)
+
+    async def _follow_upstreams(self, cluster: Cluster, upstreams: UpstreamWatch) -> None:
+        async with ApiClient(cluster) as client:
+            await upstreams.run(client)
 
     def _publish(self, table: HostTable) -> None:
         self.server.table = table
@@ -161,38 +220,34 @@ class _Service:
         while True:
             await self._to_log.wait()
             self._to_log = trio.Event()
-            await in_slices(self._log_rejections())
+            await self._log_rejections()
 
-    async def _load_static(self) -> None:
+    async def _load_static(self) -> Mark:
+        """Returns the state of the hosts file that was read."""
+        mark: Mark = ()
         for claim in self.settings.hosts:
             self.keeper.registry.replace("flag", claim.origin.name, [claim])
         if self.settings.hosts_file:
-            await self._apply_hosts(await read_hosts_file(self.settings.hosts_file))
+            found, mark = await read_hosts_file(self.settings.hosts_file)
+            await self._apply_hosts(found)
         self.keeper.synced(STATIC)
+        return mark
 
     async def _apply_hosts(self, found: HostsFile) -> None:
         await in_slices(self._hosts.replace(found))
         self.keeper.wake()
-        await in_slices(self._log_rejections())
+        await self._log_rejections()
 
-    def _log_rejections(self) -> Generator[None, None, None]:
-        """Log each rejection once, however often its source is read again; one step per rejection."""
-        current = set()
-        for rejection in list(self.keeper.registry.store.rejections()):
-            current.add(rejection)
-            if rejection not in self._logged:
-                self._logged.add(rejection)
-                level = logging.DEBUG if rejection.deliberate else logging.WARNING
-                log.log(level, "rejected", origin=str(rejection.origin), reason=rejection.reason)
-            yield
-        self._logged &= current
+    async def _log_rejections(self) -> None:
+        await in_slices(self._rejections.write(self.keeper.registry.store.rejections()))
 
     async def _follow_hosts_file(self, path: Path, mark: Mark) -> None:
-        await follow_hosts_file(path, seen=mark, tell=self._apply_hosts)
+        await follow_hosts_file(path, seen=mark, tell=self._apply_hosts, reloads=self.reloads)
 
     async def _follow_resolv_conf(self, path: Path, listening: Sequence[Endpoint]) -> None:
-        used = self.settings.forwarding
-        await follow_resolv_conf(path, used=used, listening=listening, apply=self.server.replace_upstreams)
+        used = self.forwarding
+        apply = self.upstreams.set_node if self.upstreams else self.server.replace_upstreams
+        await follow_resolv_conf(path, used=used, listening=listening, apply=apply, reloads=self.reloads)
 
     async def _keep_snapshot(self, cluster: ClusterSources, server: str) -> None:
         if self.settings.snapshot and self.settings.cluster:
@@ -203,12 +258,17 @@ class _Service:
                 settings=self.settings.cluster.snapshot_settings(server),
                 consistent=lambda: cluster.consistent,
                 services=lambda: cluster.services,
+                upstreams=lambda: self.upstreams.saved if self.upstreams else None,
                 status=self.report.snapshot,
             )
 
 
-async def _load_cluster(settings: ClusterSettings) -> Cluster:
-    return await find_cluster(kubeconfig=settings.kubeconfig, context=settings.context, flag="--source")
+async def _load_cluster(settings: ServeSettings) -> Cluster | None:
+    wanted = settings.cluster or settings.upstream_configmap
+    if wanted is None:
+        return None
+    flag = "--source" if settings.cluster else "--upstream-configmap"
+    return await find_cluster(kubeconfig=wanted.kubeconfig, context=wanted.context, flag=flag)
 
 
 def _listen(settings: ServeSettings, sockets: ExitStack) -> tuple[list[socket.socket], list[socket.socket]]:
@@ -216,7 +276,9 @@ def _listen(settings: ServeSettings, sockets: ExitStack) -> tuple[list[socket.so
     inherited = take_inherited(flag="--listen") if settings.inherit else Inherited([], [])
     for one in (*inherited.streams, *inherited.datagrams):
         sockets.enter_context(one)
-    how: dict[str, Any] = {"flag": "--listen", "shared": settings.shared}
-    streams = [sockets.enter_context(listen_tcp(endpoint, **how)) for endpoint in settings.listen]
-    datagrams = [sockets.enter_context(listen_udp(bound_endpoint(stream), **how)) for stream in streams]
+    streams, datagrams = [], []
+    for endpoint in settings.listen:
+        stream, datagram = listen_both(endpoint, flag="--listen", shared=settings.shared)
+        streams.append(sockets.enter_context(stream))
+        datagrams.append(sockets.enter_context(datagram))
     return streams + inherited.streams, datagrams + inherited.datagrams

@@ -19,6 +19,7 @@ from dnsproxy.admin.publication_route import PublicationRoute
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.serve.metrics import ServerCollector
 from dnsproxy.serve.ownership_watch import OwnershipWatch
+from dnsproxy.serve.upstream_watch import UpstreamWatch
 from dnsproxy.server.dns_server import DnsServer
 from dnsproxy.snapshot.file import SnapshotStatus
 from dnsproxy.snapshot.format import format_restored
@@ -45,6 +46,7 @@ class SelfReport:
         ttl: int,
         cluster: ClusterSources | None = None,
         ownership: OwnershipWatch | None = None,
+        upstreams: UpstreamWatch | None = None,
     ) -> None:
         self.stopping = False
         """Whether the server is shutting down and not ready any more."""
@@ -54,6 +56,7 @@ class SelfReport:
         self._ttl = ttl
         self._cluster = cluster
         self._ownership = ownership
+        self._watched_upstreams = upstreams
         self._history = History(CHARTS)
 
     async def serve(self, port: AdminPort) -> None:
@@ -64,7 +67,13 @@ class SelfReport:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_keep_tidy, pages)
             await port.serve(
-                ServerCollector(self._server, self._keeper, self._statuses, looks=looks),
+                ServerCollector(
+                    self._server,
+                    self._keeper,
+                    self._statuses,
+                    looks=looks,
+                    upstream_notes=self._upstream_notes,
+                ),
                 readiness=self._judge,
                 page=pages.overview,
                 routes={
@@ -111,13 +120,15 @@ class SelfReport:
         ]
 
     def _statuses(self) -> list[FollowerStatus]:
-        return self._cluster.statuses if self._cluster else []
+        upstreams = [self._watched_upstreams.status] if self._watched_upstreams else []
+        return [*(self._cluster.statuses if self._cluster else []), *upstreams]
 
     def _notes(self) -> list[str]:
         waiting = self._keeper.waiting_for
         return [
             *([_waits_for(waiting)] if waiting else []),
             *([self._restored] if waiting and self._restored else []),
+            *self._upstream_notes(),
             *(f"target service:{key}: {fault}" for key, fault in self._faults().items()),
         ]
 
@@ -126,6 +137,9 @@ class SelfReport:
         """The note about names from a snapshot that the cluster has not confirmed yet; empty if there are none."""
         taken = self.snapshot.restored
         return "" if taken is None else format_restored(taken, now=time.time())
+
+    def _upstream_notes(self) -> list[str]:
+        return self._watched_upstreams.notes if self._watched_upstreams else []
 
     def _faults(self) -> Mapping[str, str]:
         return self._cluster.faults if self._cluster else {}

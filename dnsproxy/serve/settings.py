@@ -11,14 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.forward.resolv_conf import find_cluster_domain, parse_search
 from dnsproxy.forward.resolv_conf_follower import read_forwarding
-from dnsproxy.forward.settings import ForwardSettings, refuse_loop
+from dnsproxy.forward.settings import ForwardSettings, exclude_own, refuse_loop
 from dnsproxy.hostnames.claims import Claim
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.sources.settings import ClusterSettings, GatewayOptions, IngressOptions
+from dnsproxy.sources.static_names import join_flags
 from sidecar.sockets.inherited import SYSTEMD
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
@@ -48,18 +50,35 @@ class ServeSettings:
     """The file for the cluster's claims, for a start without the API server."""
     resolv_conf: Path | None = None
     """The file that `forwarding` was read from, which is followed; None if --upstream was given."""
+    upstream_configmap: UpstreamConfigMap | None = None
+    """The ConfigMap with the upstreams; None if none is named, or --upstream was given."""
     lameduck: float = 5.0
     """Seconds after the first signal in which queries are answered as before, while /readyz answers 503."""
     drain: float = 5.0
     """Seconds after those for pending queries."""
 
-    def refuse_loop(self, listening: Iterable[Endpoint]) -> None:
-        """Raises StartError, which names the flag, for an upstream that is one of the endpoints listened at."""
+    def without_loops(self, listening: Iterable[Endpoint]) -> tuple[ForwardSettings, tuple[Endpoint, ...]]:
+        """The forwarding without nameservers of resolv.conf that are endpoints listened at, and those.
+
+        Raises StartError, which names the flag, if no other is left, and for an --upstream.
+        """
         try:
+            if self.resolv_conf:
+                return exclude_own(self.forwarding, listening=listening)
             refuse_loop(self.forwarding.upstreams, listening=listening)
         except ValueError as error:
             flag = f"--resolv-conf {self.resolv_conf}: nameserver" if self.resolv_conf else "--upstream"
             raise StartError(f"{flag} {error}") from error
+        return self.forwarding, ()
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamConfigMap:
+    """A ConfigMap with upstreams, and how to reach its cluster."""
+
+    ref: ObjectRef
+    kubeconfig: str | None = None
+    context: str | None = None
 
 
 _DEFAULT_CLUSTER_DOMAIN: Final = "cluster.local"
@@ -80,19 +99,26 @@ def make_settings(**values: Any) -> ServeSettings:
         ),
         ownership=_ownership_settings(values),
         ttl=values["ttl"],
-        hosts=values["host"],
+        hosts=join_flags(values["host"]),
         hosts_file=values["hosts_file"],
         cluster=_cluster_settings(values) if values["source"] else None,
         admin=values["admin"],
         shared=values["share_ports"],
         inherit=SYSTEMD in values["listen"],
         resolv_conf=None if values["upstream"] else resolv_conf,
+        upstream_configmap=None if values["upstream"] else _upstream_configmap(values),
         snapshot=values["snapshot"],
         lameduck=values["lameduck"],
         drain=values["drain"],
     )
-    settings.refuse_loop(settings.listen)
+    # The sockets are open only later, and some may be inherited; this much is known now.
+    settings.without_loops(settings.listen)
     return settings
+
+
+def _upstream_configmap(values: dict[str, Any]) -> UpstreamConfigMap | None:
+    ref = values["upstream_configmap"]
+    return UpstreamConfigMap(ref, values["kubeconfig"], values["context"]) if ref else None
 
 
 def _ownership_settings(values: dict[str, Any]) -> OwnershipSettings:

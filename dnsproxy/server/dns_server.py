@@ -17,6 +17,7 @@ from dnsproxy.answers.decide import Answer, Drop, Forward, Refuse, decide, refus
 from dnsproxy.answers.quick import QuickAnswers
 from dnsproxy.answers.table import HostTable
 from dnsproxy.datagrams.port import ID, DatagramPort
+from dnsproxy.dns import probe
 from dnsproxy.dns.wire import Query, Rcode, rcode_of
 from dnsproxy.forward.forwarder import Forwarder
 from dnsproxy.forward.settings import ForwardSettings
@@ -39,6 +40,7 @@ class DnsServer:
     def __init__(self, *, forwarding: ForwardSettings, limits: StreamLimits | None = None) -> None:
         self.table = HostTable()
         self._quick = QuickAnswers(self.table)
+        self._probe_row = probe.ROW
         self.counters = Counters()
         self.forwarder: Forwarder | None = None
         self._forwarding = forwarding
@@ -50,6 +52,10 @@ class DnsServer:
     def outstanding(self) -> int:
         """How many queries wait for an upstream."""
         return len(self.forwarder) if self.forwarder is not None else 0
+
+    def report_forwards(self, forwards: str) -> None:
+        """Answer probes with this text on where all other names are forwarded."""
+        self._probe_row = probe.make_row(forwards)
 
     def replace_upstreams(self, forwarding: ForwardSettings) -> None:
         """Forward to other upstreams from now on; the limits stay those of the start."""
@@ -129,7 +135,7 @@ class DnsServer:
             return self._fail(message)
 
     def _respond(self, message: bytes, position: int, port: DatagramPort, forwarder: Forwarder) -> bytes | None:
-        outcome = decide(message, self.table, stream=False)
+        outcome = decide(message, self.table, stream=False, probe_row=self._probe_row)
         if isinstance(outcome, Forward):
             return forwarder.start(outcome, port, port.sender(position))
         if isinstance(outcome, Refuse) and port.source_port(port.sender(position)) in _REFLECTORS:
@@ -145,7 +151,7 @@ class DnsServer:
             self.counters.table_by_rcode[Rcode.NOERROR] += 1
             return message[:ID] + body
         try:
-            outcome = decide(message, self.table, stream=True, keepalive=self._limits.idle)
+            outcome = decide(message, self.table, stream=True, keepalive=self._limits.idle, probe_row=self._probe_row)
         except Exception:  # noqa: BLE001  # as for a datagram
             return self._fail(message)
         return outcome if isinstance(outcome, Forward) else self._count(outcome)

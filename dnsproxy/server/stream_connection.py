@@ -79,7 +79,7 @@ class StreamConnection:
     ) -> None:
         self._stream = stream
         self._service = service
-        self._client = client
+        self.client = client
         self._limits = limits
         self._turns = turns
         self._received = bytearray()
@@ -88,7 +88,16 @@ class StreamConnection:
         self._idle = trio.CancelScope()
         self._seen_message = False
         self._stopping = False
+        self._giving_way = False
         self._ended = False
+        self._waiting_since: float | None = None
+        """Since when it waits for the next message; None while it has work."""
+
+    @property
+    def idle_since(self) -> float | None:
+        """Since when it has had no work; None if it has a query to answer or is ending."""
+        busy = self._slots.value < self._limits.pipelined or self._stopping
+        return None if busy else self._waiting_since
 
     async def run(self) -> None:
         """Serve until the client ends, exceeds a limit or sends octets that are not DNS, or until stopped."""
@@ -105,13 +114,18 @@ class StreamConnection:
                 if turn.waiting is not None:
                     await self._slots.acquire()
                     nursery.start_soon(self._forward, turn.waiting, nursery.cancel_scope)
-        if not nursery.cancel_scope.cancel_called:
+        if not nursery.cancel_scope.cancel_called and not self._giving_way:
             await self._finish()
 
     def stop(self) -> None:
         """Accept no more queries; a query that has begun to arrive and the open ones are still answered."""
         self._stopping = True
         self._idle.cancel()
+
+    def give_way(self) -> None:
+        """End now, with FIN; its descriptor is needed sooner than its client would close too."""
+        self._giving_way = True
+        self.stop()
 
     def _take_turn(self, nursery: trio.Nursery) -> _Turn:
         """Answer whole messages, for a share of a slice; at least one."""
@@ -136,11 +150,13 @@ class StreamConnection:
 
     async def _forward(self, forward: Forward, connection: trio.CancelScope) -> None:
         try:
-            reply = await self._service.forward_stream(forward, client=self._client)
+            reply = await self._service.forward_stream(forward, client=self.client)
             await self._send(stream_frames.format_message(reply), connection)
         finally:
             self._slots.release()
-        self._idle.deadline = trio.current_time() + self._limits.idle
+        now = trio.current_time()
+        self._idle.deadline = now + self._limits.idle
+        self._waiting_since = None if self._waiting_since is None else now
 
     async def _send(self, frames: bytes, connection: trio.CancelScope) -> None:
         """Send whole messages in one write (RFC 7766 section 8); a client that does not accept them is disconnected."""
@@ -168,8 +184,10 @@ class StreamConnection:
         if not received and not self._stopping:
             # Between messages the client has the idle time, and each reply extends it.
             patience = self._limits.idle if self._seen_message else self._limits.message
-            with trio.CancelScope(deadline=trio.current_time() + patience) as self._idle:
+            self._waiting_since = trio.current_time()
+            with trio.CancelScope(deadline=self._waiting_since + patience) as self._idle:
                 await self._receive()
+            self._waiting_since = None
         if not stream_frames.is_whole(received):
             with trio.move_on_after(self._limits.message):
                 while received and not self._ended and not stream_frames.is_whole(received):

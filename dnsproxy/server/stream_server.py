@@ -1,26 +1,22 @@
 """DNS over TCP (RFC 7766): accepts connections up to the limits, and serves each to its end.
 
 The law: connections are bounded in total and per client address, and a fault ends only the connection that caused it.
-Without free descriptors only new connections wait.
+At a limit the connection that was idle for the longest time makes room for a new one (RFC 7766 section 6.2.3), so
+clients that only keep connections open cannot exclude others; while none is idle, the new one is refused.
 """
 
 from __future__ import annotations
 
-import errno
-import math
 from collections import Counter
-from typing import Final
+from collections.abc import Iterable
+from operator import itemgetter
 
 import structlog
 import trio
 
 from dnsproxy.answers.counters import Counters
 from dnsproxy.server.stream_connection import TURNS, StreamConnection, StreamLimits, StreamService
-
-_SPENT: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
-"""Errors of accept(2) for exhausted resources of the process or the system, which a connection does not cause."""
-_PAUSE: Final = 0.1  # seconds; the connections wait in the kernel's queue
-_COMPLAIN_EVERY: Final = 60.0
+from sidecar.sockets.accepting import accept_connections
 
 
 class StreamServer:
@@ -39,27 +35,13 @@ class StreamServer:
 
     async def run(self, listener: trio.SocketListener) -> None:
         """Accept connections and serve them until cancelled."""
-        complain_at = -math.inf
         async with trio.open_nursery() as nursery:
-            while True:
-                try:
-                    stream = await listener.accept()
-                except OSError as error:
-                    if error.errno not in _SPENT:
-                        raise
-                    if trio.current_time() >= complain_at:
-                        # Once a minute: logging each attempt would slow the answers more than the shortage does.
-                        complain_at = trio.current_time() + _COMPLAIN_EVERY
-                        self._log.warning("cannot accept a connection; it waits", cause=error.strerror)
-                    await trio.sleep(_PAUSE)
-                else:
-                    nursery.start_soon(self.serve, stream)
+            await accept_connections(listener, lambda stream: nursery.start_soon(self.serve, stream), name="dns")
 
     async def serve(self, stream: trio.SocketStream) -> None:
         """Serve one accepted connection to its end."""
         client = _client_of(stream)
-        full = self._clients.total() >= self._limits.connections
-        if self._stopping or client is None or full or self._clients[client] >= self._limits.per_client:
+        if self._stopping or client is None or not self._has_room(client):
             # A connection that is already gone was not refused.
             self._counters.tcp_refused += client is not None
             await trio.aclose_forcefully(stream)
@@ -81,6 +63,22 @@ class StreamServer:
             if not self._clients[client]:
                 del self._clients[client]
             await trio.aclose_forcefully(stream)
+
+    def _has_room(self, client: str) -> bool:
+        """Whether a client may have one more connection, if need be in place of an idle one."""
+        if self._clients[client] >= self._limits.per_client:
+            return self._evict(one for one in self._connections if one.client == client)
+        if self._clients.total() >= self._limits.connections:
+            return self._evict(self._connections)
+        return True
+
+    def _evict(self, connections: Iterable[StreamConnection]) -> bool:
+        """End the one that has been idle for the longest time; False if all have work."""
+        idle = [(one.idle_since, one) for one in connections if one.idle_since is not None]
+        if idle:
+            min(idle, key=itemgetter(0))[1].give_way()
+            self._counters.tcp_evicted += 1
+        return bool(idle)
 
     async def drain(self) -> None:
         """Accept no more queries, and wait until all connections have ended, with FIN after their last reply."""

@@ -22,6 +22,7 @@ from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.snapshot.format import (
     LARGEST,
+    SavedUpstreams,
     Settings,
     Snapshot,
     SnapshotRefused,
@@ -46,6 +47,8 @@ class SnapshotStatus:
 
     restored: float | None = None
     """When the claims that this process started with were taken."""
+    upstreams: SavedUpstreams | None = None
+    """The upstreams of that snapshot."""
     written: float | None = None
     """When the file was last written by this process."""
     failures: int = 0
@@ -75,7 +78,11 @@ def restore_snapshot(path: Path, registry: Registry, *, settings: Settings) -> S
     registry.set_services(snapshot.services)
     for one in snapshot.objects:
         registry.touch(registry.store.restore(one.source, one.key, one.claims))
-    return SnapshotStatus(restored=snapshot.taken)
+    return SnapshotStatus(restored=snapshot.taken, upstreams=snapshot.upstreams)
+
+
+def _no_upstreams() -> None:
+    return None
 
 
 async def keep_snapshot(
@@ -86,6 +93,7 @@ async def keep_snapshot(
     settings: Settings,
     consistent: Callable[[], bool],
     services: Callable[[], Services] = dict,
+    upstreams: Callable[[], SavedUpstreams | None] = _no_upstreams,
     status: SnapshotStatus | None = None,
     pace: SnapshotPace = DEFAULT_PACE,
 ) -> NoReturn:
@@ -93,9 +101,20 @@ async def keep_snapshot(
 
     `consistent` tells whether the claims match the cluster: every source has reported all its objects, and none is
     unconfirmed. While it returns False, nothing is written. `services` returns the addresses of the Services that
-    targets name.
+    targets name, `upstreams` the last good upstreams of a ConfigMap.
     """
-    await _Keeper(path, store, sources, settings, consistent, services, status or SnapshotStatus(), pace).run()
+    keeper = _Keeper(
+        path,
+        store,
+        sources,
+        settings,
+        consistent=consistent,
+        services=services,
+        upstreams=upstreams,
+        status=status or SnapshotStatus(),
+        pace=pace,
+    )
+    await keeper.run()
 
 
 class _Keeper:
@@ -105,8 +124,10 @@ class _Keeper:
         store: ClaimStore,
         sources: Collection[str],
         settings: Settings,
+        *,
         consistent: Callable[[], bool],
         services: Callable[[], Services],
+        upstreams: Callable[[], SavedUpstreams | None],
         status: SnapshotStatus,
         pace: SnapshotPace,
     ) -> None:
@@ -116,6 +137,7 @@ class _Keeper:
         self.settings = settings
         self.consistent = consistent
         self.services = services
+        self.upstreams = upstreams
         self.status = status
         self.pace = pace
         self.schedule = SnapshotSchedule(pace)
@@ -136,14 +158,17 @@ class _Keeper:
                 pause = self.schedule.pause(lasted=trio.current_time() - started, failed=not written)
 
     def version(self) -> object:
-        return self.store.version, self.services()
+        return self.store.version, self.services(), self.upstreams()
 
     async def write(self) -> bool:
         """Write the current claims. Returns whether that worked."""
         version, taken = self.version(), time.time()
         objects, services = walk_objects(self.store, self.sources), self.services()
         pieces = []
-        for piece in format_snapshot(objects, taken=taken, settings=self.settings, services=services):
+        written = format_snapshot(
+            objects, taken=taken, settings=self.settings, services=services, upstreams=self.upstreams()
+        )
+        for piece in written:
             pieces.append(piece)
             await trio.lowlevel.checkpoint()
         try:

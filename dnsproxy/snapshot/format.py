@@ -1,4 +1,4 @@
-"""The format of a snapshot: the claims of a cluster's objects and the addresses of the Services that targets name.
+"""The format of a snapshot: the claims of a cluster's objects, the addresses of target Services, and the upstreams.
 
 The law: octets are accepted only if they are exactly as written, with the same settings, by a program with the same
 fields in a claim. Otherwise they are refused as a whole, with the reason.
@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final, TypeVar, get_args, get_type_hints
 
 import msgspec
 
+from dnsproxy.corefile.upstream_routes import UpstreamRoute
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim
 
@@ -50,6 +51,14 @@ class ObjectClaims(msgspec.Struct, frozen=True, gc=False):
     claims: tuple[Claim, ...]
 
 
+class SavedUpstreams(msgspec.Struct, frozen=True):
+    """The last good upstreams of a ConfigMap."""
+
+    config_map: str
+    """`NAMESPACE/NAME`."""
+    routes: tuple[UpstreamRoute, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A snapshot that was read and checked."""
@@ -60,6 +69,8 @@ class Snapshot:
     """Each object once."""
     services: Mapping[str, tuple[str, ...]]
     """The addresses of the Services that targets name, by `NAMESPACE/NAME`."""
+    upstreams: SavedUpstreams | None = None
+    """None if no ConfigMap with upstreams was read."""
 
 
 class _Format(msgspec.Struct, frozen=True):
@@ -72,6 +83,7 @@ class _Head(_Format, frozen=True):
     settings: dict[str, str]
     shape: tuple[str, ...]
     services: dict[str, tuple[str, ...]]
+    upstreams: SavedUpstreams | None = None
 
 
 _FORMAT_DECODER: Final = msgspec.json.Decoder(_Format)
@@ -89,10 +101,15 @@ def walk_objects(store: ClaimStore, sources: Iterable[str]) -> Iterator[ObjectCl
 
 
 def format_snapshot(
-    objects: Iterable[ObjectClaims], *, taken: float, settings: Settings, services: Mapping[str, tuple[str, ...]]
+    objects: Iterable[ObjectClaims],
+    *,
+    taken: float,
+    settings: Settings,
+    services: Mapping[str, tuple[str, ...]],
+    upstreams: SavedUpstreams | None = None,
 ) -> Iterator[bytes]:
     """The octets, in pieces that each take less than a millisecond to encode. `taken` in seconds since the epoch."""
-    head = _Head(_FORMAT, VERSION, taken, dict(settings), claim_shape(), dict(services))
+    head = _Head(_FORMAT, VERSION, taken, dict(settings), claim_shape(), dict(services), upstreams)
     piece = msgspec.json.encode(head) + b"\n"
     digest = hashlib.sha256(piece)
     yield piece
@@ -126,7 +143,7 @@ def parse_snapshot(octets: bytes, *, settings: Settings) -> Snapshot:
     if head.settings != dict(settings):
         raise SnapshotRefused(_difference(head.settings, settings))
     objects = _decode(_OBJECT_DECODER.decode_lines, memoryview(body)[len(first_line) :])
-    return Snapshot(head.taken, tuple(_join(objects)), head.services)
+    return Snapshot(head.taken, tuple(_join(objects)), head.services, head.upstreams)
 
 
 def claim_shape() -> tuple[str, ...]:

@@ -5,11 +5,12 @@ The law: pure. Only this module chooses names and labels; no label holds a hostn
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from proxy.admin.route_readiness import RouteState
 from proxy.relay.counters import Counters
 
 
@@ -43,3 +44,25 @@ class RelayCollector(Collector):
         for cause, count in counters.backend_errors.items():
             errors.add_metric([str(cause)], count)
         yield errors
+
+
+class RouteCollector(Collector):
+    """Reads the state of the routes at each scrape; for a CollectorRegistry."""
+
+    def __init__(self, states: Callable[[], Iterable[RouteState]]) -> None:
+        self._states = states
+
+    def describe(self) -> list[Metric]:
+        """No names in advance, as in RelayCollector."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """The current metric families."""
+        up = GaugeMetricFamily(
+            "proxy_route_up",
+            "Whether the last connection or probe reached the backend of the route that listens here.",
+            labels=["listen"],
+        )
+        for one in self._states():
+            up.add_metric([str(one.listen)], float(one.failure is None))
+        yield up

@@ -58,6 +58,8 @@ class RelayStatus:
     history: History
     fault: str = ""
     """Why the relay itself is not ready; empty if it is."""
+    ready: bool = True
+    """Whether the routes that decide reach their backends."""
 
 
 def read_counters(counters: Counters) -> Mapping[str, float]:
@@ -98,7 +100,8 @@ def _state(status: RelayStatus) -> Fact:
     away = sum(1 for route in status.routes if route.fault)
     said, level = "relaying", Level.OK
     if away:
-        said, level = f"relaying, {away} of {len(status.routes)} backends failing", Level.WARN
+        doing, level = ("relaying", Level.WARN) if status.ready else ("not ready", Level.BAD)
+        said = f"{doing}, {away} of {len(status.routes)} backends failing"
     if status.fault or (away and away == len(status.routes)):
         said, level = status.fault or "no backend is reachable", Level.BAD
     return Fact("State", said, level, "state")

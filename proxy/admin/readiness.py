@@ -1,7 +1,7 @@
-"""The readiness check: whether the backend of every route can be reached now.
+"""The readiness check: whether the backends of the routes can be reached now.
 
-The law: recent traffic replaces a probe. A probe sends the header of the proxy's own connections (LOCAL, or UNKNOWN in
-version 1), so that a backend that requires the PROXY header logs no error.
+The law: route_readiness.py decides. Recent traffic replaces a probe. A probe sends the header of the proxy's own
+connections (LOCAL, or UNKNOWN in version 1), so that a backend that requires the PROXY header logs no error.
 """
 
 from __future__ import annotations
@@ -9,15 +9,20 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
+import structlog
 import trio
 
+from proxy.admin.route_readiness import RouteState, judge_routes
 from proxy.backends.backend import Address, Backend
-from proxy.backends.health import Cause, Failure, cause_of_connect, describe
+from proxy.backends.health import Cause, Failure, cause_of_connect
+from proxy.routes import ReadyWhen
 from sidecar.admin.answers import Readiness
+from sidecar.values.endpoints import Endpoint
 
 PROBE_SECONDS: Final = 2.0
 FRESH_SECONDS: Final = 5.0
@@ -26,22 +31,86 @@ ATTEMPT_DELAY: Final = 0.25
 """Seconds until the next address is tried in parallel, as for connections."""
 
 
-async def check_backends(greetings: Iterable[tuple[Backend, bytes]]) -> Readiness:
-    """Ready if each backend accepted a connection within FRESH_SECONDS or accepts one now; otherwise the causes.
+log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
-    Each backend comes with the header of its probe; a backend with two protocols is probed with one of them.
+
+@dataclass(frozen=True, slots=True)
+class RouteProbe:
+    """A route, and the header that a probe of its backend sends."""
+
+    listen: Endpoint
+    backend: Backend
+    greeting: bytes
+
+
+async def check_routes(probes: Iterable[RouteProbe], ready_when: ReadyWhen) -> Readiness:
+    """A backend works if it accepted a connection within FRESH_SECONDS or accepts one now.
+
+    A backend of several routes is probed once, with the header of one of them.
     """
-    failures: list[tuple[str, Failure]] = []
+    probes = list(probes)
+    failures: dict[Backend, Failure | None] = {}
 
     async def check(backend: Backend, greeting: bytes) -> None:
-        failure = await probe(backend, greeting)
-        if failure is not None:
-            failures.append((str(backend.destination), failure))
+        failures[backend] = await probe(backend, greeting)
 
     async with trio.open_nursery() as nursery:
-        for backend, greeting in dict(greetings).items():
+        for backend, greeting in {one.backend: one.greeting for one in probes}.items():
             nursery.start_soon(check, backend, greeting)
-    return Readiness(ready=not failures, reason=describe(sorted(failures, key=lambda pair: pair[0])) or "ready")
+    states = [RouteState(one.listen, str(one.backend.destination), failures[one.backend]) for one in probes]
+    return judge_routes(states, ready_when)
+
+
+class SharedCheck:
+    """One check at a time: requests that arrive while it runs get its result.
+
+    A check connects to each address of every backend. Without this, a flood of requests would take the descriptors of
+    the clients while a backend does not answer.
+    """
+
+    def __init__(self, check: Callable[[], Awaitable[Readiness]]) -> None:
+        self._check = check
+        self._running: _Running | None = None
+
+    async def result(self) -> Readiness:
+        """The result of the check that runs, or of a new one."""
+        while (running := self._running) is not None:
+            await running.ended.wait()
+            if running.readiness is not None:
+                return running.readiness
+            # The request that ran the check has gone.
+        running = self._running = _Running()
+        try:
+            running.readiness = await self._check()
+        finally:
+            self._running = None
+            running.ended.set()
+        return running.readiness
+
+
+class _Running:
+    """A check that runs."""
+
+    def __init__(self) -> None:
+        self.ended = trio.Event()
+        self.readiness: Readiness | None = None
+        """Stays None if the check was cancelled."""
+
+
+class ReadinessLog:
+    """Logs when the relay becomes ready, and when it no longer is."""
+
+    def __init__(self) -> None:
+        self._ready = False
+
+    def note(self, readiness: Readiness) -> None:
+        """Log a change; that a relay is not ready at its start is none."""
+        if readiness.ready != self._ready:
+            self._ready = readiness.ready
+            if readiness.ready:
+                log.info("ready", reason=readiness.reason)
+            else:
+                log.warning("not ready", reason=readiness.reason)
 
 
 async def probe(backend: Backend, greeting: bytes) -> Failure | None:

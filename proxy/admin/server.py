@@ -12,10 +12,12 @@ from dataclasses import dataclass
 import trio
 from prometheus_client.registry import Collector
 
-from proxy.admin.metrics import RelayCollector
+from proxy.admin.metrics import RelayCollector, RouteCollector
 from proxy.admin.page import CHARTS, RelayStatus, RouteStatus, read_counters, relay_facts, render_page
-from proxy.admin.readiness import check_backends
+from proxy.admin.readiness import ReadinessLog, RouteProbe, SharedCheck, check_routes
+from proxy.admin.route_readiness import RouteState, judge_routes
 from proxy.backends.backend import Backend
+from proxy.backends.health import Failure
 from proxy.header.addresses import LOCAL
 from proxy.header.protocol import formatter
 from proxy.relay.counters import Counters
@@ -52,16 +54,24 @@ async def serve_relay_admin(
 ) -> None:
     """Serve health, readiness, metrics and the page until cancelled; closes the listeners."""
     settings = view.settings
-    greetings = [
-        (backend, formatter(settings.protocol_of(route), checksum=settings.crc32c)(LOCAL))
-        for (_, backend), route in zip(view.backends, settings.routes, strict=True)
+    probes = [
+        RouteProbe(listen, backend, formatter(settings.protocol_of(route), checksum=settings.crc32c)(LOCAL))
+        for (listen, backend), route in zip(view.backends, settings.routes, strict=True)
     ]
+    changes = ReadinessLog()
 
     async def readiness() -> Readiness:
         fault = "stopping" if stopping.is_set() else view.fault()
         if fault is not None:
             return Readiness(ready=False, reason=fault)
-        return await check_backends(greetings)
+        return await shared.result()
+
+    async def check() -> Readiness:
+        checked = await check_routes(probes, settings.ready_when)
+        changes.note(checked)
+        return checked
+
+    shared = SharedCheck(check)
 
     history = History(CHARTS)
 
@@ -70,6 +80,7 @@ async def serve_relay_admin(
 
     await port.serve(
         RelayCollector(view.counters),
+        RouteCollector(lambda: _states(view)),
         *view.collectors,
         readiness=readiness,
         page=lambda: render_page(look()),
@@ -86,13 +97,22 @@ def _look(view: View, history: History, fault: str) -> RelayStatus:
             backend=str(backend.destination),
             protocol=str(view.settings.protocol_of(route)),
             addresses=[str(Endpoint(address.sockaddr[0], address.sockaddr[1])) for address in backend.addresses],
-            fault=_fault(backend),
+            fault=_describe(_failure(backend)),
         )
         for (endpoint, backend), route in zip(view.backends, view.settings.routes, strict=True)
     ]
-    return RelayStatus(routes, view.counters, view.limit(), history, fault)
+    ready = judge_routes(_states(view), view.settings.ready_when).ready
+    return RelayStatus(routes, view.counters, view.limit(), history, fault, ready)
 
 
-def _fault(backend: Backend) -> str:
-    failure = backend.health.failure or backend.failure or (None if backend.addresses else backend.pending())
+def _states(view: View) -> list[RouteState]:
+    """The routes by the last connections and probes."""
+    return [RouteState(listen, str(backend.destination), _failure(backend)) for listen, backend in view.backends]
+
+
+def _failure(backend: Backend) -> Failure | None:
+    return backend.health.failure or backend.failure or (None if backend.addresses else backend.pending())
+
+
+def _describe(failure: Failure | None) -> str:
     return "" if failure is None else f"{failure.cause}: {failure.detail}"

@@ -17,6 +17,7 @@ import trio
 
 from proxy.backends.balancing import Pool
 from proxy.backends.health import Cause, Failure, Health, Transition
+from proxy.backends.last_addresses import Decision, LastAddresses
 from proxy.routes import ServicePort, reaches
 from sidecar.sockets.socket_address import SocketAddress, socket_address
 from sidecar.values.endpoints import Endpoint
@@ -25,8 +26,10 @@ from sidecar.values.host_port import HostPort
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
-_RESOLVER_DOWN: Final = frozenset({Cause.DNS_TIMEOUT, Cause.DNS_ERROR})
-"""Failures of the resolver and not of the backend, whose last addresses may still work."""
+_KEPT: Final = {
+    Decision.KEEP_UNRESOLVED: "backend not resolved, still using its last addresses",
+    Decision.KEEP_UNCONFIRMED: "the backend's name has vanished, using its last addresses until that is confirmed",
+}
 
 UNRESOLVED: Final = Failure(Cause.DNS_TIMEOUT, "the name is not resolved yet")
 OWN_LISTENER: Final = Failure(Cause.OWN_LISTENER, "the backend is a listener of this relay")
@@ -59,7 +62,9 @@ class Backend:
         self._pool: Pool[Address] = Pool()
         self._listeners = tuple(listeners)
         self._waiting: set[Callable[[], None]] = set()
-        self._resolver_down = False
+        self._last = LastAddresses()
+        self._kept: Decision | None = None
+        """Why the last addresses are still used, if the last look-up failed."""
         self._own: frozenset[Address] = frozenset()
         if is_literal(destination):
             self._replace([_literal(destination)])
@@ -103,21 +108,28 @@ class Backend:
 
     def take(self, found: Iterable[Address] | Failure) -> None:
         """Set the current addresses of the backend, or why they are unknown."""
-        if isinstance(found, Failure) and self.addresses and found.cause in _RESOLVER_DOWN:
-            if not self._resolver_down:
-                self._warn("backend not resolved, still using its last addresses", found)
-            self._resolver_down = True
-        elif isinstance(found, Failure):
-            self._pool.replace(())
-            self.failure = found
+        if isinstance(found, Failure):
+            self._take_failure(found)
         else:
-            self._resolver_down = False
+            self._kept = None
+            self._last.found()
             self._replace(found)
         if not self.addresses:
             self.observe(self.failure)
         waiting, self._waiting = self._waiting, set()
         for callback in waiting:
             callback()
+
+    def _take_failure(self, failure: Failure) -> None:
+        decision = self._last.judge(failure.cause, now=monotonic())
+        if self.addresses and decision in _KEPT:
+            if decision is not self._kept:
+                self._warn(_KEPT[decision], failure)
+            self._kept = decision
+        else:
+            self._kept = None
+            self._pool.replace(())
+            self.failure = failure
 
     def _warn(self, event: str, failure: Failure) -> None:
         log.warning(event, backend=str(self.destination), cause=str(failure.cause), error=failure.detail)

@@ -12,8 +12,8 @@ from typing import Final
 import structlog
 import trio
 
-from proxy.backends.backend import Backend, address_of, is_literal
-from proxy.backends.health import Failure
+from proxy.backends.backend import Address, Backend, address_of, is_literal
+from proxy.backends.health import Cause, Failure
 from proxy.backends.name_resolver import Found, LookUp, NameResolver
 from proxy.routes import ServicePort
 from proxy.settings import Settings
@@ -59,13 +59,27 @@ async def keep_resolved(backend: Backend, look_up: LookUp) -> None:
     while True:
         found = await look_up(destination.host)
         backend.outdated = trio.Event()
-        backend.take(
-            found if isinstance(found, Failure) else [address_of(one, destination.port) for one in found.addresses]
-        )
+        backend.take(found if isinstance(found, Failure) else _addresses_of(found, backend, destination.port))
         fresh = found.seconds if isinstance(found, Found) else 0.0
         await trio.sleep(RETRY_SECONDS)
         with trio.move_on_after(max(0.0, fresh - RETRY_SECONDS)):
             await backend.outdated.wait()
+
+
+def _addresses_of(found: Found, backend: Backend, port: int) -> list[Address] | Failure:
+    """The addresses of an answer; of a family for which the nameservers failed, the last ones stay in use."""
+    addresses: list[Address] = []
+    failure: Failure | None = None
+    for one in found.addresses:
+        try:
+            addresses.append(address_of(one, port))
+        except OSError as error:
+            # A hosts file may state an address on an interface that is not there, or not yet.
+            failure = Failure(Cause.DNS_ERROR, f"{one}: {error.strerror or error}")
+    if found.one_family:
+        families = {":" in one for one in found.addresses}
+        addresses += [one for one in backend.addresses if (":" in one.host) not in families]
+    return addresses if addresses or failure is None else failure
 
 
 async def watch_for_dnsproxy(destination: HostPort, resolver: NameResolver) -> None:

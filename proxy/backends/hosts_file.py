@@ -23,7 +23,7 @@ def addresses_in(content: str, name: str) -> list[str]:
     if wanted == _LOCALHOST or wanted.endswith(f".{_LOCALHOST}"):
         return list(_LOOPBACK)
     found: dict[str, None] = {}
-    for line in content.split("\n"):
+    for line in content.removeprefix("\ufeff").split("\n"):  # without a byte order mark
         address, *names = line.partition("#")[0].split() or [""]
         if any(one.lower().removesuffix(".") == wanted for one in names) and is_address(address):
             found[str(ipaddress.ip_address(address))] = None

@@ -41,6 +41,8 @@ class Found:
 
     addresses: tuple[str, ...]
     seconds: float
+    one_family: bool = False
+    """Whether the nameservers failed for the other address family, so that its addresses are unknown."""
 
 
 LookUp = Callable[[str], Awaitable[Found | Failure]]
@@ -75,7 +77,8 @@ class NameResolver:
         """Whether dnsproxy answers queries for a name: it answers a probe below every name (dns/probe.py)."""
         probe = f"{secrets.token_hex(_PROBE_NONCE_OCTETS)}.{_PROBE_LABEL}.{name.removesuffix('.')}."
         answer = await self._resolve(probe, "TXT")
-        return not isinstance(answer, Failure) and _PROBE_TEXT in answer[0]
+        # A second string may follow: where dnsproxy forwards all other names.
+        return not isinstance(answer, Failure) and any(row.startswith(_PROBE_TEXT) for row in answer[0])
 
     async def _ask(self, name: str, kind: str) -> Found | Failure:
         answer = await self._resolve(name, kind)
@@ -107,7 +110,9 @@ class NameResolver:
         import dns.asyncresolver  # noqa: PLC0415
 
         resolver = dns.asyncresolver.Resolver(configure=False)
-        resolver.read_resolv_conf(self.resolv_conf)
+        # Not by its path: dnspython refuses a file with an octet that is not UTF-8, and a byte order mark hides a line.
+        with self.resolv_conf.open(encoding="utf-8-sig", errors="replace") as file:
+            resolver.read_resolv_conf(file)
         resolver.port = self.port
         return resolver
 
@@ -120,8 +125,13 @@ def _merge(families: list[Found | Failure]) -> Found | Failure:
         seconds = min(one.seconds for one in found if one.addresses)
         # A missing family is queried again soon.
         complete = len(found) > 1
+        denied = any(isinstance(one, Failure) and one.cause is Cause.DNS_NXDOMAIN for one in families)
         ordered = sorted(addresses, key=lambda address: ":" not in address)
-        return Found(tuple(ordered), seconds if complete else min(seconds, HOSTS_SECONDS))
+        return Found(
+            tuple(ordered),
+            seconds if complete else min(seconds, HOSTS_SECONDS),
+            one_family=not complete and not denied,
+        )
     if found:
         failures = [one for one in families if isinstance(one, Failure) and one.cause is not Cause.DNS_NXDOMAIN]
         return failures[0] if failures else Failure(Cause.DNS_NXDOMAIN, "the name has no address")

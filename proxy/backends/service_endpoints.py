@@ -1,7 +1,7 @@
 """The ports of a Service, and the endpoints of a port that accept connections.
 
-The law: pure. Only ready endpoints that are not terminating get new connections (KEP-1672). Existing connections of a
-pod are not affected.
+The law: pure. endpoint_choice.py decides which conditions get new connections. Existing connections of a pod are not
+affected.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from proxy.routes import ServicePort
+from sidecar.kubernetes.endpoint_choice import USABLE, preferred
 from sidecar.kubernetes.endpoint_slices import (
     FAMILIES,
     SERVICE_NAME,
@@ -55,22 +56,21 @@ def port_name(service: Service | None, wanted: int | str) -> str:
     raise ValueError(f"the Service has no TCP port {wanted}")
 
 
-def ready_endpoints(slices: Iterable[EndpointSlice], port: str) -> list[Endpoint]:
-    """The endpoints that accept new connections, in an order that does not depend on that of the slices."""
-    found = {
-        Endpoint(parse_address(address), number)
-        for number, one in _endpoints(slices, port)
-        if condition_of(one) is Condition.READY
-        for address in one.addresses or ()
-        if is_address(address)
-    }
+def usable_endpoints(slices: Iterable[EndpointSlice], port: str) -> list[Endpoint]:
+    """The endpoints that get new connections, in an order that does not depend on that of the slices."""
+    groups: dict[Condition, set[Endpoint]] = {condition: set() for condition in USABLE}
+    for number, one in _endpoints(slices, port):
+        group = groups.get(condition_of(one))
+        if group is not None:
+            group.update(Endpoint(parse_address(text), number) for text in one.addresses or () if is_address(text))
+    found = preferred(ready=groups[Condition.READY], leaving=groups[Condition.LEAVING])
     return sorted(found, key=lambda endpoint: (endpoint.host, endpoint.port))
 
 
 def describe_none(wanted: ServicePort, slices: Iterable[EndpointSlice], port: str) -> str:
     """Why no endpoint is ready: `no endpoint of port 80 is ready; 1 not ready, 2 terminating`."""
     counts = Counter(condition_of(one) for _, one in _endpoints(slices, port))
-    states = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()) if state != Condition.READY)
+    states = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()) if state not in USABLE)
     return f"no endpoint of port {wanted.port} is ready" + (f"; {states}" if states else "")
 
 

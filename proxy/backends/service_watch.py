@@ -17,9 +17,9 @@ from proxy.backends.health import Cause, Failure
 from proxy.backends.service_endpoints import (
     describe_none,
     port_name,
-    ready_endpoints,
     service_collection,
     slice_collection,
+    usable_endpoints,
 )
 from proxy.routes import ServicePort
 from proxy.settings import Settings
@@ -132,7 +132,7 @@ class FollowedService:
             port = port_name(self._service, wanted.port)
         except ValueError as error:
             return Failure(Cause.NO_ENDPOINTS, str(error))
-        found = ready_endpoints(slices, port)
+        found = usable_endpoints(slices, port)
         if not found:
             return Failure(Cause.NO_ENDPOINTS, describe_none(wanted, slices, port))
         return [address_of(one.host, one.port) for one in found]

@@ -47,7 +47,8 @@ class Connection(Ends):
             side.readable = True
             if events & _HIDDEN:
                 side.thorough = True
-                side.urgent |= bool(events & select.EPOLLPRI)
+                if events & select.EPOLLPRI:
+                    side.note_urgent()
             if events & _ENDING:
                 self.whole = False
                 side.ending = not events & _UNSURE and self.born != self.core.poller.turn

@@ -133,7 +133,8 @@ class BytePath:
             return self._splice_failed(source, error)
         if not count:
             pipes.give_back(pipe)
-            # FIN, or urgent data, which stops splice but not a read.
+            # FIN, or urgent data, which stops splice but not a read. Its event may not have come yet.
+            source.note_urgent()
             return self._move(source, sink)
         source.bulk = BULK if count >= BUFFER else source.bulk - 1
         self._count(source, count)

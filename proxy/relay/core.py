@@ -7,7 +7,6 @@ test_limits.py.
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Sequence
 from time import monotonic
 from typing import Final, Protocol
@@ -16,18 +15,17 @@ import structlog
 import trio
 
 from proxy.relay.counters import Counters
-from proxy.relay.limits import Clients, connections_within, descriptor_limit, pipes_within
+from proxy.relay.limits import Clients, connections_within, pipes_within
 from proxy.relay.side import FAULT, contain
 from proxy.relay.splice import Pipes
 from proxy.settings import Settings
 from sidecar.loop.poller import Poller
 from sidecar.loop.timing_wheel import NOWHERE, Wheel
+from sidecar.sockets.accepting import Shortage
+from sidecar.sockets.descriptors import descriptor_limit
 
 BUFFER: Final = 65_536
 """Bytes per read, and so the most that each direction holds outside the kernel."""
-
-EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-"""Errors that mean "not now": limits of this process and of the system, no fault of a peer."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
@@ -77,7 +75,8 @@ class Core:
         self.wheel: Wheel[Item] = Wheel(now=monotonic())
         self.buffer = bytearray(BUFFER)
         self.view = memoryview(self.buffer)
-        descriptors = descriptor_limit()
+        # Each route has a listener.
+        descriptors = descriptor_limit() - len(settings.routes)
         self.pipes = Pipes(most=pipes_within(descriptors)) if pipes is None else pipes
         self.limit = _connection_limit(settings.max_connections, descriptors=descriptors)
         self.clients = Clients(most_each=settings.max_connections_per_client)
@@ -89,7 +88,7 @@ class Core:
         self.draining = False
         self.empty = trio.Event()
         """Set when the last connection has ended while draining."""
-        self._pause_logged = False
+        self._shortage = Shortage()
         self._first_look = min(settings.idle_timeout, settings.half_close_timeout, 5.0)
 
     def admit(self, host: str, port: int) -> bool:
@@ -137,9 +136,8 @@ class Core:
 
     def pause_accepting(self, reason: str) -> None:
         """Leave new clients in the kernel's queue until the next tick; existing connections are not affected."""
-        if not self._pause_logged:
+        if self._shortage.begin(monotonic()):
             log.warning("not accepting for now", reason=reason, connections=len(self.alive))
-        self._pause_logged = True
         self.paused = True
         for listener in self.listeners:
             self.poller.remove(listener.fd)
@@ -156,8 +154,8 @@ class Core:
             contain(item, item.on_due, now)
         if self.paused and len(self.alive) < self.limit and not self.draining:
             self.resume_accepting()
-        elif not self.paused:
-            self._pause_logged = False
+        elif not self.paused and (lasted := self._shortage.end(now)) is not None:
+            log.info("accepting again", seconds=round(lasted, 1), connections=len(self.alive))
 
 
 def _connection_limit(wanted: int | None, *, descriptors: int) -> int:

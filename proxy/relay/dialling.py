@@ -16,12 +16,13 @@ from typing import Final
 from proxy.backends.backend import OWN_LISTENER, Address, Backend
 from proxy.backends.health import Cause, Failure, cause_of_connect
 from proxy.relay.connection import Connection
-from proxy.relay.core import EXHAUSTED, Core
+from proxy.relay.core import Core
 from proxy.relay.first_payload import FirstPayload
 from proxy.relay.loop_check import LoopCheck, Verdict
 from proxy.relay.side import End, Side, contain, reset_on_close
 from sidecar.loop.poller import BROKEN, READABLE, WRITABLE
 from sidecar.loop.timing_wheel import NOWHERE, TICK
+from sidecar.sockets.descriptors import EXHAUSTED
 
 ATTEMPT_DELAY: Final = TICK / 2
 """Seconds until the next address is tried in parallel. The wheel adds up to a tick, so the mean is the 250 ms that RFC
@@ -92,7 +93,8 @@ class Dialling(FirstPayload):
             self._attempt_failed(side, number)
         elif events & WRITABLE:
             self._connected(side)
-            if events & READABLE and side.fd >= 0:
+            # It may still be connecting, after an event that was meant for an earlier socket.
+            if events & READABLE and side.owner is not self:
                 side.owner.handle(side, events)
 
     def on_due(self, now: float) -> None:

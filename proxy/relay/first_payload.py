@@ -65,7 +65,8 @@ class FirstPayload:
         octets = self.header + self.payload
         if len(octets) > _ONE_SEGMENT:
             send_at_once(backend)
-        return backend.send(octets) if octets else 0
+        # Also if there is nothing to send: while the socket still connects, this raises BlockingIOError.
+        return backend.send(octets)
 
     @property
     def is_short(self) -> bool:

@@ -6,8 +6,9 @@ address with its ports; no metric ever shows one.
 
 from __future__ import annotations
 
-import resource
 from typing import Final
+
+from sidecar.sockets.descriptors import admin_share
 
 MOST_PIPES: Final = 128
 """With splice.SIZE, these hold as many pages as one user may have without privileges (pipe(7),
@@ -16,25 +17,20 @@ pipe-user-pages-soft)."""
 LOG_SECONDS: Final = 60.0
 """Between two lines of the log about clients with too many connections."""
 
-# Descriptors for everything but connections: listeners, the admin port, look-ups, the log.
+# Descriptors for everything but listeners, connections and the admin port: look-ups, probes, the API server, the log.
 _RESERVED: Final = 64
 
 
-def descriptor_limit() -> int:
-    """How many descriptors this process may have open."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return 1_048_576 if soft == resource.RLIM_INFINITY else soft
-
-
 def pipes_within(descriptors: int) -> int:
-    """How many pipes fit within a descriptor limit: they get an eighth of it, and each needs two."""
+    """How many pipes fit within the descriptors beside the listeners: they get an eighth, and each needs two."""
     return min(MOST_PIPES, descriptors // 16)
 
 
 def connections_within(descriptors: int) -> int:
-    """How many connections fit within a descriptor limit: each needs two, beside those of pipes and other uses."""
+    """How many connections fit beside the listeners: each needs two, beside those of pipes and other uses."""
     left = descriptors - 2 * pipes_within(descriptors)
-    return max(1, (left - min(_RESERVED, left // 2)) // 2)
+    reserved = _RESERVED + admin_share(descriptors)
+    return max(1, (left - min(reserved, left // 2)) // 2)
 
 
 class Clients:

@@ -14,10 +14,11 @@ from typing import Final
 
 from proxy.backends.backend import Backend
 from proxy.header.protocol import Writer
-from proxy.relay.core import EXHAUSTED, Core
+from proxy.relay.core import Core
 from proxy.relay.dialling import Dialling
-from proxy.relay.side import reset_on_close, send_at_once
-from sidecar.sockets.listeners import bound_endpoint
+from proxy.relay.side import keep_urgent_data, reset_on_close, send_at_once
+from sidecar.sockets.descriptors import EXHAUSTED
+from sidecar.sockets.listeners import BACKLOG, bound_endpoint
 from sidecar.values.endpoints import Endpoint
 
 # The number without its enum, which would cost a look-up per use. For the same reason socket.SocketType: socket.socket
@@ -75,6 +76,8 @@ class Listener:
         self._family = int(sock.family)
         # Accepted sockets inherit this: data from a backend must not wait for the ACK of earlier data.
         send_at_once(sock)
+        # This too: the first payload is read before an event could announce an urgent octet.
+        keep_urgent_data(sock)
         self.backend = backend
         self.endpoint = bound_endpoint(sock)
         self._write_header = write_header
@@ -88,25 +91,36 @@ class Listener:
 
     def accept(self, _events: int) -> None:
         """Accept the waiting clients, at most _ACCEPTS of them."""
+        if self._accept_some():
+            # Adding it again makes the poller report further clients, after the descriptors that are ready now.
+            self._core.poller.remove(self.fd)
+            self._core.poller.add(self.fd, self.accept)
+
+    def accept_queue(self) -> None:
+        """Accept all clients in the kernel's queue; a flood of new ones does not prolong this for ever."""
+        for _ in range(BACKLOG // _ACCEPTS):
+            if not self._accept_some():
+                return
+
+    def _accept_some(self) -> bool:
+        """Accept at most _ACCEPTS clients; whether more may wait."""
         for _ in range(_ACCEPTS):
             try:
                 # What accept() calls; accept() also looks up the enums of family and type each time.
                 descriptor, source = self.sock._accept()  # type: ignore[attr-defined]  # of the C class
             except BlockingIOError:
-                return
+                return False
             except OSError as error:
                 if error.errno in EXHAUSTED:
                     self._core.pause_accepting(str(error))
-                    return
+                    return False
                 if error.errno not in _GONE:
                     raise
             else:
                 self._begin(socket.SocketType(self._family, _STREAM, 0, descriptor), source)
                 if not self._core.may_accept():
-                    return
-        # Adding it again makes the poller report further clients, after the descriptors that are ready now.
-        self._core.poller.remove(self.fd)
-        self._core.poller.add(self.fd, self.accept)
+                    return False
+        return True
 
     def _begin(self, client: socket.SocketType, source: tuple[str, int]) -> None:
         client.setblocking(False)

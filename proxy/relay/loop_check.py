@@ -21,9 +21,10 @@ from sidecar.values.endpoints import Endpoint
 
 if TYPE_CHECKING:
     from proxy.backends.backend import Backend
+    from proxy.relay.connection import Connection
     from proxy.relay.core import Core
     from proxy.relay.limits import Clients
-    from proxy.relay.side import Owner, Side
+    from proxy.relay.side import Side
 
 _PREFIXES: Final = (b"PROXY ", SIGNATURE_V2)
 FIRST_BYTES: Final = frozenset(prefix[0] for prefix in _PREFIXES)
@@ -77,27 +78,40 @@ def _sources(received: bytes) -> tuple[list[Endpoint], bool]:
 
 
 class LoopCheck:
-    """Owns the client's side of a connection whose first bytes were undecided when its backend was connected."""
+    """Owns the client's side of a connection whose first bytes were undecided when its backend was connected.
 
-    __slots__ = ("_backend", "_connection", "_core", "_received", "_source")
+    While a full backend keeps peeked bytes waiting, it owns the backend's side too, so that each byte is counted once,
+    whichever event moves it.
+    """
+
+    __slots__ = ("_backend", "_connection", "_core", "_moved", "_source", "_waiting")
 
     def __init__(
-        self, core: Core, connection: Owner, backend: Backend, *, source: tuple[str, int], received: bytes
+        self, core: Core, connection: Connection, backend: Backend, *, source: tuple[str, int], received: bytes
     ) -> None:
         self._core = core
         self._connection = connection
         self._backend = backend
         self._source = source
-        self._received = received
+        self._moved = received
+        """The client's bytes that have been moved to the backend."""
+        self._waiting = b""
+        """The bytes behind them, as of the last peek."""
 
-    def handle(self, client: Side, events: int) -> None:
-        """Inspect an epoll event of the client's socket, and pass it on to the connection."""
-        if events & BROKEN:
-            # A peek would consume the socket's error, which is the only trace of a reset.
-            client.owner = self._connection
-        elif events & READABLE and self._ends(client):
-            return
-        self._connection.handle(client, events)
+    def handle(self, side: Side, events: int) -> None:
+        """Inspect the client's bytes, and pass the event on to the connection."""
+        connection = self._connection
+        if side is connection.client:
+            if events & BROKEN:
+                # A peek would consume the socket's error, which is the only trace of a reset.
+                self._release()
+            elif events & READABLE and self._ends(side):
+                return
+        counters = self._core.counters
+        before = counters.octets_to_backend
+        connection.handle(side, events)
+        if connection.client.owner is self:
+            self._note_moved(counters.octets_to_backend - before)
 
     def close(self, *, reset: bool) -> None:
         """Close the connection."""
@@ -106,18 +120,31 @@ class LoopCheck:
     def _ends(self, client: Side) -> bool:
         """Peek at the client's bytes; whether that ended the connection."""
         try:
-            self._received += client.sock.recv(PEEK_BYTES, socket.MSG_PEEK)
+            self._waiting = client.sock.recv(PEEK_BYTES, socket.MSG_PEEK)
         except BlockingIOError:
             return False
         except OSError:
             self._connection.close(reset=True)
             return True
         host, port = self._source
-        verdict = judge(self._received, self._core.clients, host=host, port=port)
+        verdict = judge(self._moved + self._waiting, self._core.clients, host=host, port=port)
         if verdict is Verdict.NO_LOOP:
-            client.owner = self._connection
+            self._release()
         elif verdict is Verdict.LOOP:
             self._core.counters.backend_errors[OWN_LISTENER.cause] += 1
             self._backend.observe(OWN_LISTENER)
             self._connection.close(reset=True)
         return verdict is Verdict.LOOP
+
+    def _note_moved(self, count: int) -> None:
+        if count > len(self._waiting):
+            # Bytes that arrived after the peek have been moved unseen, so there is nothing left to judge.
+            self._release()
+            return
+        self._moved += self._waiting[:count]
+        self._waiting = self._waiting[count:]
+        self._connection.backend.owner = self if self._waiting else self._connection
+
+    def _release(self) -> None:
+        connection = self._connection
+        connection.client.owner = connection.backend.owner = connection

@@ -111,7 +111,7 @@ class Relay:
         for listener in self.listeners:
             # The kernel has completed the handshakes in its queue; closing the listener would reset those clients.
             if not core.paused:
-                listener.accept(0)
+                listener.accept_queue()
         core.draining = True
         self._close_listeners()
         if core.alive:

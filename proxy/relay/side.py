@@ -128,7 +128,7 @@ class Side:
         self.thorough = False
         """Read until the socket is empty, even after a short read."""
         self.urgent = False
-        """The side has sent urgent data: reads stop short of it, and splice does not go past it (tcp(7))."""
+        """The side has sent urgent data: a read stops before it, and splice does not go past it (tcp(7))."""
         self.end: End | None = None
         """How the side stopped sending; None while it may send more."""
         self.ending = False
@@ -147,6 +147,12 @@ class Side:
         except Exception:
             log.exception(FAULT)
             owner.close(reset=True)
+
+    def note_urgent(self) -> None:
+        """The side has sent urgent data, or may have: read it like other data. Only an end costs this call in vain."""
+        if not self.urgent:
+            self.urgent = True
+            keep_urgent_data(self.sock)
 
     def unsent(self) -> int:
         """Bytes that the peer has not acknowledged (SIOCOUTQ, tcp(7))."""
@@ -186,3 +192,8 @@ def reset_on_close(sock: socket.SocketType) -> None:
 def send_at_once(sock: socket.SocketType) -> None:
     """Send each segment without waiting for the ACK of the previous one (TCP_NODELAY, tcp(7))."""
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def keep_urgent_data(sock: socket.SocketType) -> None:
+    """Leave urgent data in its place among the other data (SO_OOBINLINE, socket(7)); otherwise reads skip an octet."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)

@@ -26,6 +26,7 @@ from proxy.serve.worker_settings import WorkerSettings, receive_worker_settings
 from sidecar.cli.logs import configure_logging
 from sidecar.cli.program import run_program
 from sidecar.cli.signals import run_until_signal
+from sidecar.cli.stray_signals import survive_stray_signals
 
 REPORT_SECONDS: Final = 1.0
 """Between two reports, and so the greatest age of the supervisor's figures."""
@@ -33,6 +34,7 @@ REPORT_SECONDS: Final = 1.0
 
 def main(arguments: Sequence[str]) -> None:
     """Relay until the supervisor ends this worker, or is gone."""
+    survive_stray_signals()
     channel = socket.socket(fileno=int(arguments[0]))
     settings = receive_worker_settings(channel)
     configure_logging(format=settings.log_format, level=settings.log_level)

@@ -1,9 +1,9 @@
 """The admin port: health, readiness, metrics and a status page over HTTP/1.1 (h11 on trio streams).
 
 The law: a client can use only a bounded amount of memory and time. There are deadlines for the request head and for
-each answer, a maximum head size, no request body, and one request per connection. At most MAXIMUM_CONNECTIONS are open;
-one more closes the oldest, so a probe gets through any number of idle clients. Large answers are made in pieces, one
-piece at a time over all clients: other tasks on the loop never wait for more than one piece.
+each answer, a maximum head size, no request body, and one request per connection. As many are open as admin_share()
+says; one more closes the oldest, so a probe gets through any number of idle clients. Large answers are made in pieces,
+one piece at a time over all clients: other tasks on the loop never wait for more than one piece.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from sidecar.admin.answers import (
 )
 from sidecar.admin.page.assets import asset_routes
 from sidecar.loop.slices import SLICE
+from sidecar.sockets.accepting import accept_connections
+from sidecar.sockets.descriptors import admin_share, descriptor_limit
 
 __all__ = ["Readiness", "serve_admin"]
 
@@ -44,8 +46,6 @@ STREAM_SECONDS: Final = 60
 """For a whole answer sent in pieces; each piece has SEND_SECONDS."""
 LINGER_SECONDS: Final = 1
 MAXIMUM_HEAD: Final = 16_384
-MAXIMUM_CONNECTIONS: Final = 256
-"""Enough for hundreds of nodes that start together; a connection takes a few kilobytes."""
 MAXIMUM_STREAMS: Final = 64
 """Answers in pieces at the same time, because each may keep its data in memory. Beyond this the oldest is cancelled."""
 _CHUNK: Final = 4_096
@@ -69,7 +69,7 @@ async def serve_admin(
     `page` returns the HTML of `/`, with foreign text already escaped. `routes` maps further paths to functions.
     """
     resources = _Resources(readiness=readiness, registry=registry, page=page, routes=routes)
-    connections = _Newest(MAXIMUM_CONNECTIONS)
+    connections = _Newest(admin_share(descriptor_limit()))
 
     async def serve_one(stream: trio.SocketStream) -> None:
         with connections.one():
@@ -83,8 +83,14 @@ async def serve_admin(
 
     streams = [trio.SocketListener(trio.socket.from_stdlib_socket(listener)) for listener in listeners]
     async with trio.open_nursery() as nursery:
-        await nursery.start(trio.serve_listeners, serve_one, streams)
+        for stream in streams:
+            nursery.start_soon(_accept, stream, lambda accepted: nursery.start_soon(serve_one, accepted))
         task_status.started()
+
+
+async def _accept(listener: trio.SocketListener, begin: Callable[[trio.SocketStream], None]) -> None:
+    async with listener:
+        await accept_connections(listener, begin, name="admin")
 
 
 class _Newest:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from sidecar.cli.program import run_program
-from sidecar.cli.usage import BadUsage, Command, Group
+from sidecar.cli.usage import BadUsage, Command, Group, Program
 from sidecar.sockets.listeners import bound_endpoint, listen_tcp, listen_udp
 from sidecar.values.endpoints import Endpoint, parse_endpoint
 from sidecar.values.errors import StartError
@@ -27,6 +27,7 @@ __all__ = [
     "Endpoint",
     "EndpointType",
     "Group",
+    "Program",
     "Seconds",
     "StartError",
     "add_options",

@@ -5,6 +5,7 @@ The law: an expected failure is one line on stderr and an exit status; only a bu
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import sys
@@ -14,6 +15,7 @@ from typing import Final, NoReturn, TypeVarTuple
 import click
 import trio
 
+from sidecar.sockets.descriptors import descriptor_limit, raise_descriptor_limit, too_few
 from sidecar.values.errors import StartError
 from sidecar.values.text import one_line
 
@@ -26,12 +28,14 @@ INTERRUPTED: Final = 130
 def run_program(async_fn: Callable[[*Arguments], Awaitable[int | None]], *args: *Arguments) -> NoReturn:
     """Run a program under trio and exit with the status that it returns; None is 0.
 
-    A StartError, alone or in nested groups, is one line on stderr and its status. Ctrl-C exits with 130. If the reader
-    of stdout has gone, the program ends without a message. Any other exception is a bug and keeps its traceback.
+    A StartError, alone or in nested groups, is one line on stderr and its status; so is a want of descriptors, with 2.
+    Ctrl-C exits with 130. If the reader of stdout has gone, the program ends without a message. Any other exception is
+    a bug and keeps its traceback.
     """
+    raise_descriptor_limit()
     try:
         status = trio.run(async_fn, *args)
-    except (StartError, KeyboardInterrupt, BrokenPipeError, BaseExceptionGroup) as error:
+    except (StartError, KeyboardInterrupt, OSError, BaseExceptionGroup) as error:
         known = _status_of(list(_leaves(error)))
         if known is None:
             raise
@@ -44,12 +48,20 @@ def _status_of(causes: list[BaseException]) -> int | None:
         return INTERRUPTED
     if all(isinstance(cause, BrokenPipeError) for cause in causes) and _stdout_has_no_reader():
         return 0
-    starts = [cause for cause in causes if isinstance(cause, StartError)]
-    if len(starts) < sum(not isinstance(cause, KeyboardInterrupt) for cause in causes):
+    starts = [_as_start_error(cause) for cause in causes if not isinstance(cause, KeyboardInterrupt)]
+    known = [start for start in starts if start is not None]
+    if len(known) < len(starts):
         return None
-    for start in starts:
-        click.echo(f"Error: {one_line(str(start))}", err=True)
-    return starts[0].status
+    # Several parts may run out of descriptors together, with one message.
+    for message in dict.fromkeys(map(str, known)):
+        click.echo(f"Error: {one_line(message)}", err=True)
+    return known[0].status
+
+
+def _as_start_error(cause: BaseException) -> StartError | None:
+    if isinstance(cause, OSError) and cause.errno == errno.EMFILE:
+        return StartError(too_few(descriptor_limit()))
+    return cause if isinstance(cause, StartError) else None
 
 
 def _leaves(error: BaseException) -> Iterator[BaseException]:

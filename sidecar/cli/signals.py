@@ -1,28 +1,41 @@
 """Ends a program by signals: the first asks it to finish; the second, or the end of the grace period, cancels it.
 
-The law: only this module receives signals, and it ends a cancel scope, never the process.
+SIGHUP makes a program read its files again, if it has any; stray_signals.py has the signals without effect. The law:
+only this module receives signals, and it ends a cancel scope, never the process.
 """
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
 import structlog
 import trio
 
-_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+from sidecar.cli.stray_signals import survive_stray_signals
+from sidecar.sockets.descriptors import free_descriptors
+
+_ENDING: Final = (signal.SIGTERM, signal.SIGINT)
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
-async def run_until_signal(serve: Callable[[trio.Event], Awaitable[None]], *, grace: float) -> int:
+async def run_until_signal(
+    serve: Callable[[trio.Event], Awaitable[None]],
+    *,
+    grace: float,
+    reload: Callable[[], None] | None = None,
+    upcoming: int = 0,
+) -> int:
     """Run `serve(stopping)` until it returns; returns the exit status: 0, or 130 after Ctrl-C.
 
     The first SIGTERM or SIGINT sets `stopping`: `serve` should accept no new work, finish its current work, and return.
-    It is cancelled after `grace` seconds, or by a second signal.
+    It is cancelled after `grace` seconds, or by a second signal. `reload` is called for each SIGHUP. Raises StartError
+    if descriptors are missing; `upcoming`: how many `serve` opens for certain.
     """
+    free_descriptors(upcoming=upcoming)
+    survive_stray_signals()
     stopping = trio.Event()
     status = 0
 
@@ -37,10 +50,20 @@ async def run_until_signal(serve: Callable[[trio.Event], Awaitable[None]], *, gr
         log.info("stopping now")
         nursery.cancel_scope.cancel()
 
-    with trio.open_signal_receiver(*_SIGNALS) as received:
+    with trio.open_signal_receiver(*_ENDING) as received, trio.open_signal_receiver(signal.SIGHUP) as hangups:
         signals = aiter(received)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watch)
+            nursery.start_soon(_reload_at, hangups, reload)
             await serve(stopping)
             nursery.cancel_scope.cancel()
     return status
+
+
+async def _reload_at(hangups: AsyncIterator[int], reload: Callable[[], None] | None) -> None:
+    async for _ in hangups:
+        if reload is None:
+            log.info("nothing to reload", signal="SIGHUP")
+        else:
+            log.info("reading the files again", signal="SIGHUP")
+            reload()

@@ -14,6 +14,7 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
+from sidecar.cli.stray_signals import survive_stray_signals
 from sidecar.values.errors import StartError
 from sidecar.values.text import colour_choice, one_line
 
@@ -101,6 +102,18 @@ class _Reporting(click.Command):
 
 class Command(_Reporting):
     """A command that reports all bad values together."""
+
+
+class Program(Command):
+    """A command that runs until SIGTERM or SIGINT; stray signals do not end it while it starts either."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """See Command."""
+        if not extra.get("resilient_parsing"):
+            survive_stray_signals()
+        return super().make_context(info_name, args, parent, **extra)
 
 
 class Group(_Reporting, click.Group):

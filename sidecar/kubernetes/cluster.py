@@ -34,7 +34,9 @@ class Tls:
         if self.ca is not None and not self.ca.strip():
             # This should trust no certificate, but OpenSSL would take it for those of the operating system.
             raise ValueError("no certificate in the authority's file")
-        context = ssl.create_default_context(cadata=self.ca)
+        # OpenSSL ignores text between certificates; Python refuses text that is not ASCII, as in comments of bundles.
+        ca = self.ca.encode("ascii", "ignore").decode("ascii") if self.ca is not None else None
+        context = ssl.create_default_context(cadata=ca)
         if not self.verify:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE

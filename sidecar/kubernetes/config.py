@@ -87,14 +87,14 @@ def _read_bearer(path: Path) -> str:
 
 def _read_namespace(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8").strip() or "default"
-    except OSError:
+        return path.read_text(encoding="utf-8-sig").strip() or "default"
+    except (OSError, UnicodeDecodeError):
         return "default"
 
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         hint = "does the pod have automountServiceAccountToken: false?"
         reason = error.strerror if isinstance(error, OSError) else error

@@ -1,6 +1,6 @@
 """EndpointSlices: the pods of a Service, and their conditions.
 
-The law: pure. This module decides the meaning of an absent condition; readers decide which endpoints they use.
+The law: pure. This module decides the meaning of an absent condition; endpoint_choice.py, which endpoints are used.
 https://kubernetes.io/docs/reference/kubernetes-api/service-resources/endpoint-slice-v1/
 """
 
@@ -26,8 +26,11 @@ class Condition(StrEnum):
 
     READY = "ready"
     NOT_READY = "not ready"
+    LEAVING = "terminating and still serving"
+    """Shutting down, and still able to answer. Also `ready` in the API if the Service publishes addresses that are not
+    ready."""
     TERMINATING = "terminating"
-    """Shutting down. Such an endpoint is still `ready` if the Service publishes addresses that are not ready."""
+    """Shutting down, and no longer serving."""
 
 
 class Labels(msgspec.Struct, frozen=True, gc=False):
@@ -78,7 +81,9 @@ class EndpointSlice(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 def condition_of(endpoint: SliceEndpoint) -> Condition:
     """The conditions of an endpoint in one word (KEP-1672)."""
     conditions = endpoint.conditions or Conditions()
-    if conditions.terminating:
-        return Condition.TERMINATING
-    # The API says: treat unknown as ready.
-    return Condition.NOT_READY if conditions.ready is False else Condition.READY
+    # The API says: treat unknown as ready, and unknown serving as ready.
+    ready = conditions.ready is not False
+    if not conditions.terminating:
+        return Condition.READY if ready else Condition.NOT_READY
+    serving = ready if conditions.serving is None else conditions.serving or conditions.ready
+    return Condition.LEAVING if serving else Condition.TERMINATING

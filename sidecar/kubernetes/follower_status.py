@@ -8,8 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
 from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound
+
+RESTORED: Final = "restored"
+"""The cluster's state went back to an earlier version."""
 
 
 class FollowerState(Enum):
@@ -51,7 +55,7 @@ class FollowerStatus:
     unreadable: int = 0
     """Objects so far with fields of a wrong type."""
     errors: Counter[str] = field(default_factory=Counter)
-    """Failures by ApiError.cause."""
+    """Failures by ApiError.cause, or RESTORED."""
 
     @property
     def absent(self) -> bool:

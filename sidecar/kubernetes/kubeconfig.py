@@ -160,7 +160,7 @@ def _read_with_package(files: str, *, context: str, source: str) -> tuple[Any, T
 
 
 def _read_pem(path: str | None) -> str | None:
-    return Path(path).read_text(encoding="ascii") if path else None
+    return Path(path).read_text(encoding="utf-8-sig", errors="replace") if path else None
 
 
 def _read_authorization(configuration: Any, source: str) -> str | None:

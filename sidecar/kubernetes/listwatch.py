@@ -18,11 +18,11 @@ import trio
 
 from sidecar.kubernetes import watch_policy as policy
 from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound, ServerTrouble
-from sidecar.kubernetes.follower_status import FollowerState, FollowerStatus
+from sidecar.kubernetes.follower_status import RESTORED, FollowerState, FollowerStatus
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection, Resource, Unreadable
 from sidecar.kubernetes.protocol import Decoder, Page
-from sidecar.kubernetes.reading import read_pages, read_watch
+from sidecar.kubernetes.reading import read_pages, read_version, read_watch
 from sidecar.kubernetes.store import Relist, Store
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace, Position
 
@@ -88,7 +88,20 @@ class _Follower(Generic[T]):
         position = Position()
         while True:
             await trio.sleep(position.wait)
-            position = await (self.watch(position) if position.version else self.sync(position))
+            if not position.version:
+                position = await self.sync(position)
+            elif position.unsure:
+                position = await self.check(position)
+            else:
+                position = await self.watch(position)
+
+    async def check(self, position: Position) -> Position:
+        """Ask for the present version, which costs the server one object, and decide whether a watch can go on."""
+        try:
+            current = await read_version(self.client, self.collection, self.decoder, self.pace)
+        except ApiError as error:
+            return self.fail(position, error, version=position.version, lasted=0.0)
+        return policy.after_check(position, current=current, now=trio.current_time(), pace=self.pace)
 
     async def sync(self, position: Position) -> Position:
         """Read the whole collection, chunk by chunk."""
@@ -96,7 +109,8 @@ class _Follower(Generic[T]):
             self.status.state = FollowerState.SYNCING
         started = trio.current_time()
         relist = self.store.relist()
-        version, error = await self.take_pages(relist)
+        version, error = await self.take_pages(relist, position)
+        position = policy.after_pages(position, version=version)
         if error is not None and not self.means_empty(error):
             return self.fail(position, error, version="", lasted=0.0)
         if relist.is_doubtful and not position.doubted:
@@ -105,7 +119,7 @@ class _Follower(Generic[T]):
         position = policy.after_list(position, version=version, now=trio.current_time())
         return position if error is None else self.fail(position, error, version="", lasted=0.0)
 
-    async def take_pages(self, relist: Relist[T]) -> tuple[str, ApiError | None]:
+    async def take_pages(self, relist: Relist[T], position: Position) -> tuple[str, ApiError | None]:
         """Report each chunk as it arrives; returns the version of the list, and the error that ended it."""
         version, error = "", None
         send, receive = trio.open_memory_channel[Page | ApiError](0)
@@ -118,6 +132,8 @@ class _Follower(Generic[T]):
                         break
                     self.answered(FollowerState.SYNCING)
                     self.status.pages += 1
+                    if not version and policy.is_earlier(page.version, than=position.seen):
+                        self.note_restored(position.seen, page.version)
                     version = page.version
                     error = await self.take_items(page, relist)
                     if error is not None:
@@ -134,6 +150,12 @@ class _Follower(Generic[T]):
                 return error
             await self.hand_over(relist.take(entries))
         return None
+
+    def note_restored(self, seen: str, version: str) -> None:
+        """The cluster's state is an earlier one, in which a known version may belong to another content."""
+        self.store.forget_versions()
+        self.status.errors[RESTORED] += 1
+        _log.warning("the cluster was restored to an earlier state", kind=self.collection.kind, seen=seen, now=version)
 
     def means_empty(self, error: ApiError) -> bool:
         """Whether the kind does not exist (any more), which counts as an empty list, and may be doubted like one."""
@@ -184,7 +206,7 @@ class _Follower(Generic[T]):
             error = ServerTrouble("the server ended the watch at once")
         if error is not None:
             return self.fail(position, error, version=version, lasted=lasted)
-        return policy.after_watch(position, version=version, now=now, pace=self.pace)
+        return policy.after_watch(position, version=version, now=now, lasted=lasted, pace=self.pace)
 
     async def take_waiting(
         self,

@@ -1,4 +1,4 @@
-"""The two requests of list and watch, each a task that puts its results into a channel.
+"""The requests of list and watch; those with many results are tasks that put them into a channel.
 
 The law: bytes in, pages or lines out, and last the ApiError, if one ended the request; this module keeps no state. The
 channel between reading and reporting lets the next page arrive while one is processed, and lets changes that arrive
@@ -56,6 +56,16 @@ async def read_page(
         return page, None
     size = next_page_size(octets=len(body), objects=len(page.items), pace=pace)
     return page, params | {"continue": page.token, "limit": str(size)}
+
+
+async def read_version(client: ApiClient, collection: Collection[T], decoder: Decoder[T], pace: Pace) -> str:
+    """The present version of the collection, from a consistent list of one object. Raises ApiError.
+
+    Without `resourceVersion`, because a watch cache would answer a list from version 0, and some servers ignore the
+    limit then.
+    """
+    body = await client.get(collection.path, _params(collection, limit="1"), seconds=pace.list_timeout)
+    return decoder.split_page(body).version
 
 
 async def read_watch(

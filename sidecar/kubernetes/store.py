@@ -48,6 +48,10 @@ class Store(Generic[T]):
         """Start to read the whole collection again."""
         return Relist(self)
 
+    def forget_versions(self) -> None:
+        """Keep the objects; each counts as changed when it is seen next."""
+        self._versions = dict.fromkeys(self._versions, "")
+
     def held(self) -> dict[str, str]:
         """The known keys with their versions."""
         # A copy of the dict takes a fifth of the time of a set, and the garbage collector does not walk through it.

@@ -1,1 +1,1 @@
-"""Sockets that listen, made from endpoints or inherited."""
+"""Sockets that listen, made from endpoints or inherited, and the descriptors for connections."""

@@ -23,7 +23,14 @@ _ADVICE: Final = {
 }
 
 
-def listen_tcp(endpoint: Endpoint, *, flag: str, backlog: int = 4096, shared: bool = False) -> socket.socket:
+BACKLOG: Final = 4096
+"""Clients that may wait in the kernel's queue: its own default limit (net.core.somaxconn)."""
+
+_PORTS: Final = 20
+"""Ports that the system may choose until one is free for TCP and for UDP."""
+
+
+def listen_tcp(endpoint: Endpoint, *, flag: str, backlog: int = BACKLOG, shared: bool = False) -> socket.socket:
     """A non-blocking TCP socket that listens. Raises StartError naming flag and address.
 
     `[::]` is every address, IPv4 included, also if the kernel has no IPv6. `shared` lets other processes of this user
@@ -50,6 +57,23 @@ def claim_tcp(endpoint: Endpoint, *, flag: str) -> socket.socket:
 def listen_udp(endpoint: Endpoint, *, flag: str, shared: bool = False) -> socket.socket:
     """A non-blocking UDP socket that is bound. Raises StartError naming flag and address; otherwise as listen_tcp."""
     return _bind(endpoint, socket.SOCK_DGRAM, flag, shared)
+
+
+def listen_both(endpoint: Endpoint, *, flag: str, shared: bool = False) -> tuple[socket.socket, socket.socket]:
+    """A TCP and a UDP socket on the same port. Raises StartError naming flag and address; otherwise as listen_tcp.
+
+    For port 0 the system chooses a port that is free for TCP; one that another program has for UDP is tried no more.
+    """
+    for attempt in range(_PORTS):
+        stream = listen_tcp(endpoint, flag=flag, shared=shared)
+        try:
+            return stream, listen_udp(bound_endpoint(stream), flag=flag, shared=shared)
+        except StartError as error:
+            stream.close()
+            taken = isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EADDRINUSE
+            if endpoint.port or not taken or attempt == _PORTS - 1:
+                raise
+    raise AssertionError
 
 
 def bound_endpoint(bound: socket.socket) -> Endpoint:

@@ -1,4 +1,4 @@
-"""Actions of steps on the scene: wait for a Job, load, restart, kill.
+"""Actions of steps on the scene: load, restart, kill.
 
 The law: each waits for its own end, and reports what it saw.
 """
@@ -34,21 +34,6 @@ def kustomization(stage: Stage, name: str, *components: str) -> Path:
     folder.mkdir(exist_ok=True)
     chosen = [DEPLOY / "components" / one for one in components]
     return compose(folder, with_components=chosen, base=OVERLAY, more=PLAIN)
-
-
-def finish_job(stage: Stage, name: str) -> None:
-    """Wait for a Job's end and report its log; raises StepFailed if it failed."""
-
-    def condition() -> str:
-        done = stage.get("job", name, "-n", "switchback").get("status", {}).get("conditions", [])
-        return next(
-            (one["type"] for one in done if one["type"] in {"Complete", "Failed"} and one["status"] == "True"), ""
-        )
-
-    stage.eventually(f"the end of Job {name}", condition, seconds=420)
-    ended = condition()
-    stage.say(stage.kubectl("logs", f"job/{name}", "-n", "switchback"))
-    stage.expect(f"Job {name}", saw=ended, wanted="Complete")
 
 
 def under_load(stage: Stage, what: str, *words: str, act: Callable[[], None]) -> dict[str, int]:

@@ -13,7 +13,7 @@ from tests.cluster.acting import kill_one, kustomization, restart, under_load
 from tests.cluster.stage import COREDNS_MAP, Stage, StepFailed
 from tests.cluster.texts import CLUSTER_DNS, PUBLIC_ADDRESS
 
-KEPT: Final = ("installer-watch", "publishing", "node-hosts", "external-dns")
+KEPT: Final = ("publishing", "node-hosts", "external-dns")
 """The components in most of the scene."""
 LOOKUPS: Final = 100_000
 OUTAGE_SECONDS: Final = 60.0

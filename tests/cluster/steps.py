@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tests.cluster.acting import OVERLAY, finish_job, kustomization, make_certificate, seen_by_nginx
+from tests.cluster.acting import OVERLAY, kustomization, make_certificate, seen_by_nginx
 from tests.cluster.addressing import OUTSIDE, address_is_the_pods, from_pod, rules, rules_outlive_agents
 from tests.cluster.diagnosing import doctor_names_the_fault, doctor_sees_the_cure
 from tests.cluster.life import (
@@ -106,14 +106,22 @@ def fault_is_there(stage: Stage) -> None:
 
 
 def apply_installs(stage: Stage) -> None:
-    """`kubectl apply -k`: the pods run under Pod Security, and the installer's Job puts the stanza in."""
+    """`kubectl apply -k`: the pods run under Pod Security, and the installer puts the stanza in."""
     begun = time.monotonic()
     stage.say(stage.kubectl("apply", "-k", str(OVERLAY)).splitlines()[-1])
     stage.rolled_out("deployment/dnsproxy", "deployment/relay")
     stage.say(f"dnsproxy and relay are ready after {time.monotonic() - begun:.0f} s")
-    finish_job(stage, "dnsproxy-install")
+    # Ready once the cluster's DNS asks dnsproxy.
+    stage.eventually("an installer that is ready", lambda: is_installed(stage), seconds=420)
+    stage.say(stage.kubectl("logs", "deployment/dnsproxy-install", "-n", "switchback"))
     stage.say(f"installed and loaded after {time.monotonic() - begun:.0f} s")
     stage.say(stage.corefile())
+
+
+def is_installed(stage: Stage) -> bool:
+    """Whether the installer is ready."""
+    status = stage.get("deployment", "dnsproxy-install", "-n", "switchback")["status"]
+    return bool(status.get("readyReplicas"))
 
 
 def cure_works(stage: Stage) -> None:

@@ -23,6 +23,8 @@ list ingressclasses
 watch ingressclasses
 list services relay in switchback
 watch services relay in switchback
+list configmaps coredns in kube-system
+watch configmaps coredns in kube-system
 """
 
 GATEWAYS = """
@@ -101,6 +103,8 @@ NEVER_ALLOWED = """
 list secrets
 get secrets any in switchback
 get secrets any in kube-system
+list configmaps kubeadm-config in kube-system
+watch configmaps in kube-system
 list configmaps in kube-system
 get configmaps coredns in kube-system
 update configmaps coredns in kube-system

@@ -23,6 +23,8 @@ _GROUPS: Final = {
     "ingresses": "/apis/networking.k8s.io/v1",
     "ingressclasses": "/apis/networking.k8s.io/v1",
     "networkpolicies": "/apis/networking.k8s.io/v1",
+    "servicecidrs": "/apis/networking.k8s.io/v1",
+    "ipaddresses": "/apis/networking.k8s.io/v1",
     "deployments": "/apis/apps/v1",
     "daemonsets": "/apis/apps/v1",
     "roles": "/apis/rbac.authorization.k8s.io/v1",

@@ -71,8 +71,8 @@ def copy_sources(folder: Path) -> Path:
     return copied
 
 
-def build_image(name: str, *, folder: Path, context: Path, target: str = "") -> Image:
-    """Build the Dockerfile in `context`, up to a target if one is given. Takes half a minute.
+def build_image(name: str, *, folder: Path, context: Path, target: str = "", index: str = "") -> Image:
+    """Build the Dockerfile in `context`, up to a target and from a package index if given. Takes half a minute.
 
     `folder` is for files that only the build sees.
     """
@@ -80,6 +80,7 @@ def build_image(name: str, *, folder: Path, context: Path, target: str = "") -> 
     options = ["--isolation", "chroot", "--network", "host", "--pull-never", "--timestamp", "0"]
     options += ["--build-arg", f"BASE={BASE}", *_mounts(folder)]
     options += ["--target", target] if target else []
+    options += ["--build-arg", f"PIP_INDEX_URL={index}"] if index else []
     buildah("bud", "--quiet", *options, "--tag", name, str(context))
     return Image(name)
 

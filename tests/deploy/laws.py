@@ -22,6 +22,10 @@ _HOOKS: Final = ("helm.sh/hook", "argocd.argoproj.io/hook")
 _REMOVING: Final = frozenset({"uninstall", "delete"})
 _WILD: Final = "*"
 
+_OUT_OF_MESH: Final = {"sidecar.istio.io/inject": "false", "istio.io/dataplane-mode": "none"}
+_UNMESHED: Final = {"sidecar.istio.io/inject": "false", "linkerd.io/inject": "disabled"}
+"""Labels, and annotations, with which Istio and Linkerd leave a pod alone."""
+
 Law = Callable[[Sequence[Manifest]], Iterator[str]]
 
 
@@ -43,7 +47,7 @@ def pods_are_restricted(manifests: Sequence[Manifest]) -> Iterator[str]:
             if spec.get(one) and not (is_of_network and one == "hostNetwork"):
                 yield f"{name} has {one}"
         for volume in spec.get("volumes", ()):
-            if "hostPath" in volume and not is_of_node:
+            if "hostPath" in volume and (not is_of_node or volume["hostPath"].get("type") != "File"):
                 yield f"{name} mounts a folder of the node"
         for container in containers(template):
             own = container.get("securityContext") or {}
@@ -55,6 +59,17 @@ def pods_are_restricted(manifests: Sequence[Manifest]) -> Iterator[str]:
             capabilities = own.get("capabilities") or {}
             if capabilities.get("drop") != ["ALL"] or capabilities.get("add", []) != added:
                 yield f"{name}, {container['name']} keeps capabilities"
+
+
+def pods_stay_outside_of_a_mesh(manifests: Sequence[Manifest]) -> Iterator[str]:
+    """A sidecar would hide the client's address from the relay, and a Job with one never ends."""
+    for workload, template in pod_templates(manifests):
+        if template["spec"].get("hostNetwork"):
+            # No mesh injects a sidecar there.
+            continue
+        labels, annotations = (template["metadata"].get(part) or {} for part in ("labels", "annotations"))
+        if not _OUT_OF_MESH.items() <= labels.items() or not _UNMESHED.items() <= annotations.items():
+            yield f"{name_of(workload)} may get a sidecar"
 
 
 def images_are_one(manifests: Sequence[Manifest]) -> Iterator[str]:
@@ -171,6 +186,7 @@ def _is_account(manifest: Manifest) -> bool:
 
 LAWS: Final[tuple[Law, ...]] = (
     pods_are_restricted,
+    pods_stay_outside_of_a_mesh,
     images_are_one,
     nothing_is_a_hook,
     names_fit,

@@ -21,9 +21,15 @@ from tests.kit.programs import program
 DEPLOY: Final = Path(__file__).parents[2] / "deploy"
 BASE: Final = DEPLOY / "base"
 
-ALONE: Final = frozenset({"node-local", "installer-print"})
+ALONE: Final = frozenset({"node-local", "installer-job", "installer-print"})
 """Components that replace others, so that not all of them can be combined."""
-_NEEDED: Final = {"installer-watch": ["installer-job"], "wholeip-metrics": ["wholeip"]}
+_NEEDED: Final = {
+    "installer-job": ["installer"],
+    "installer-print": ["installer"],
+    "installer-watch": ["installer"],
+    "stub-domains": ["installer"],
+    "wholeip-metrics": ["wholeip"],
+}
 """The components that a component requires."""
 _FILLED_IN: Final = re.compile(r"\$\(\w+\)")
 """A reference to another variable inside a value."""

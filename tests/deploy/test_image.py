@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import refuse
-from tests.deploy.image import BASE, PROJECT, Image, build_image, command_in, copy_sources
+from tests.deploy.image import BASE, PROJECT, BuildFailed, Image, build_image, command_in, copy_sources
 from tests.kit.ports import free_ports
 from tests.kit.processes import wait_for
 from tests.kit.programs import program
@@ -99,10 +99,7 @@ def test_no_file_belongs_to_the_user_or_is_writable_by_all(image: Image) -> None
 def test_what_is_locked_is_what_is_in_it(image: Image) -> None:
     with (PROJECT / "uv.lock").open("rb") as file:
         locked = {(one["name"], one["version"]) for one in tomllib.load(file)["package"]}
-    listing = "import importlib.metadata as m; print(*(f'{d.name}=={d.version}' for d in m.distributions()))"
-    with image.container() as container:
-        words = output(container, "/app/bin/python", "-c", listing).lower().replace("_", "-").split()
-    found = {(name, version) for name, _, version in (word.partition("==") for word in words)}
+    found = packages_in(image)
     assert {name for name, _ in found} >= {"switchback", "trio", "msgspec", "click"}
     assert found <= locked
     assert not {name for name, _ in found} & {"pytest", "mypy", "ruff", "uv", "hypothesis"}
@@ -132,6 +129,26 @@ def test_the_same_sources_make_the_same_layers(image: Image, sources: Path, tmp_
         again.remove()
 
 
+def test_another_package_index_gives_the_same_packages(image: Image, sources: Path, tmp_path: Path) -> None:
+    with (PROJECT / "uv.lock").open("rb") as file:
+        (index,) = {one["source"]["registry"] for one in tomllib.load(file)["package"] if "registry" in one["source"]}
+    name = f"localhost/switchback-index:{os.getpid()}"
+    other = build_image(name, folder=tmp_path, context=sources, index=index)
+    try:
+        assert packages_in(other) == packages_in(image)
+        with other.container() as container:
+            assert "Usage:" in output(container, "dnsproxy", "serve", "--help")
+    finally:
+        other.remove()
+
+
+def test_no_other_package_index_is_asked(sources: Path, tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    index = f"http://127.0.0.1:{port}/simple"
+    with pytest.raises(BuildFailed, match=f"/simple/uv/|{port}"):
+        build_image(f"localhost/switchback-closed:{os.getpid()}", folder=tmp_path, context=sources, index=index)
+
+
 def test_with_nftables_it_has_the_program_that_wholeip_runs(sources: Path, tmp_path: Path) -> None:
     name = f"localhost/switchback-nftables:{os.getpid()}"
     image = build_image(name, folder=tmp_path, context=sources, target="with-nftables")
@@ -142,6 +159,14 @@ def test_with_nftables_it_has_the_program_that_wholeip_runs(sources: Path, tmp_p
             assert "Usage:" in output(container, "wholeip", "uninstall", "--help")
     finally:
         image.remove()
+
+
+def packages_in(image: Image) -> set[tuple[str, str]]:
+    """The name and version of each installed package."""
+    listing = "import importlib.metadata as m; print(*(f'{d.name}=={d.version}' for d in m.distributions()))"
+    with image.container() as container:
+        words = output(container, "/app/bin/python", "-c", listing).lower().replace("_", "-").split()
+    return {(name, version) for name, _, version in (word.partition("==") for word in words)}
 
 
 def output(container: str, *words: str) -> str:

@@ -18,6 +18,7 @@ from typing import Any, Final
 import pytest
 
 from tests.deploy.calls import ALLOWED, account, parse_call
+from tests.deploy.kubectl import kubectl
 from tests.deploy.manifests import DEPLOY, Manifest, compose, pod_templates, render, settings_of
 from tests.deploy.putting import put, take_away
 from tests.kit.apiserver import ApiServer
@@ -26,23 +27,26 @@ from tests.kit.watching import watching
 
 pytestmark = pytest.mark.peer("etcd", "kube-apiserver", "kubectl", "gateway-api", "prometheus-operator", "dnsendpoint")
 
-WATCHED: Final = [
-    ("talos", "talos"),
-    ("k3s+installer-watch", "k3s"),
-    ("gke+installer-watch", "gke"),
-]
-"""An overlay whose installer stays, and a matching cluster."""
-
-JOBS: Final = [
+STAYING: Final = [
     ("kubeadm", "kubeadm"),
     ("kubeadm", "eks-self-managed"),
+    ("kubeadm+stub-domains", "kubeadm-nodelocal"),
+    ("talos", "talos"),
     ("k3s", "k3s"),
     ("k3s", "k3s-2025"),
     ("aks", "aks"),
     ("digitalocean", "doks"),
     ("gke", "gke"),
     ("gke", "gke-kube-dns"),
+    ("kubespray", "kubespray"),
+    ("microk8s", "microk8s"),
 ]
+"""An overlay, and a cluster that it is for."""
+
+WATCHED: Final = [("talos", "talos"), ("k3s", "k3s"), ("gke", "gke"), ("kubespray", "kubespray")]
+"""One overlay of each method, and one whose names differ: the installer as it runs in the cluster."""
+
+JOBS: Final = [("kubeadm+installer-job", "kubeadm"), ("gke+installer-job", "gke")]
 """An overlay whose installer is a Job."""
 
 TWICE: Final = [("kubeadm", "kubeadm"), ("k3s", "k3s"), ("gke", "gke")]
@@ -57,10 +61,16 @@ PRINTED: Final = [
 """An overlay whose installer writes nothing, because the DNS has an owner."""
 
 RIGHTS: Final = frozenset({"ServiceAccount", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"})
-ALIKE: Final = [("hetzner", "kubeadm"), ("cozystack-host", "talos"), ("cozystack-tenant", "eks")]
+ALIKE: Final = [
+    ("hetzner", "kubeadm"),
+    ("microk8s", "kubeadm"),
+    ("cozystack-host", "talos"),
+    ("cozystack-tenant", "eks"),
+]
 """Overlays whose accounts have the same rights, so that testing one is enough."""
 
 CONFIG_MAPS: Final = ("coredns", "coredns-custom", "kube-dns", "node-local-dns")
+OF_KUBESPRAY: Final = ("coredns", "nodelocaldns")
 
 REFUSED: Final = """
 list secrets
@@ -90,25 +100,28 @@ list nodes
 patch configmaps any in switchback
 patch deployments dnsproxy in switchback
 list events in kube-system
-create events in switchback
+list events in switchback
 watch services in kube-system
 watch configmaps in kube-system
 watch configmaps kubeadm-config in kube-system
 """.strip().splitlines()
 
-FOLLOWED: Final = [
-    *(f"{verb} configmaps {name} in kube-system" for verb in ("list", "watch") for name in CONFIG_MAPS),
-    *(f"{verb} services kube-dns in kube-system" for verb in ("list", "watch")),
-    *(f"{verb} services dnsproxy in switchback" for verb in ("list", "watch")),
-    *(
-        f"watch {kind} in {namespace}"
-        for kind in ("deployments", "daemonsets")
-        for namespace in ("kube-system", "switchback")
-    ),
-    "watch endpointslices in switchback",
-    "create events in kube-system",
-]
-"""The calls of a watcher that a Job does not make."""
+
+def followed(overlay: str) -> list[str]:
+    """The calls of an installer that stays, which a Job does not make."""
+    service, names = ("coredns", OF_KUBESPRAY) if overlay == "kubespray" else ("kube-dns", CONFIG_MAPS)
+    return [
+        *(f"{verb} configmaps {name} in kube-system" for verb in ("list", "watch") for name in names),
+        *(f"{verb} services {service} in kube-system" for verb in ("list", "watch")),
+        *(f"{verb} services dnsproxy in switchback" for verb in ("list", "watch")),
+        *(
+            f"watch {kind} in {namespace}"
+            for kind in ("deployments", "daemonsets")
+            for namespace in ("kube-system", "switchback")
+        ),
+        "watch endpointslices in switchback",
+        "create events in kube-system",
+    ]
 
 
 @dataclass(frozen=True)
@@ -125,22 +138,24 @@ class Cluster:
 
     def command_line(self, command: str, *arguments: str, kubeconfig: Path | None = None) -> list[str]:
         """A command of ours with the installer's account."""
-        where = ["--kubeconfig", str(kubeconfig or self.kubeconfig), "--timeout", "0"]
+        where = ["--kubeconfig", str(kubeconfig or self.kubeconfig)]
+        where += [] if command == "status" else ["--timeout", "0"]
         return [sys.executable, "-m", "dnsproxy", command, *where, *arguments]
 
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run the command until it ends."""
+    def run(self, *words: str, kubeconfig: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """Run the command until it ends, with the installer's account or another."""
         environment = {**os.environ, **self.settings, "NO_COLOR": "1"}
-        return subprocess.run(self.command_line(*words), capture_output=True, text=True, check=False, env=environment)
+        command = self.command_line(*words, kubeconfig=kubeconfig)
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
     def may(self, *calls: str) -> list[str]:
         """The calls among these that the installer may make."""
         installer = account(self.server, "switchback", "installer")
         return [call for call in calls if installer.verdict(parse_call(call)) == ALLOWED]
 
-    def events(self) -> set[str]:
-        """The reasons of the Events in the namespace of the cluster's DNS."""
-        found = self.server.request("GET", "/apis/events.k8s.io/v1/namespaces/kube-system/events")["items"]
+    def events(self, namespace: str = "kube-system") -> set[str]:
+        """The reasons of the Events in a namespace, by default that of the cluster's DNS."""
+        found = self.server.request("GET", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events")["items"]
         return {one["reason"] for one in found}
 
     def config_maps(self) -> dict[str, Any]:
@@ -171,13 +186,15 @@ def cluster(
         path = f"{PATHS[one['kind']]}?fieldManager={distribution}-{next(numbers)}"
         server.request("POST", path, one)
     server.create_ingress("shop", ["shop.example.org"])
-    template = next(pod for _, pod in pod_templates(manifests) if pod["spec"]["serviceAccountName"] == "installer")
+    names = {"dnsproxy-install", "dnsproxy-print"}
+    template = next(pod for workload, pod in pod_templates(manifests) if workload["metadata"]["name"] in names)
     config = account(server, "switchback", "installer").write_kubeconfig(folder / "kubeconfig")
     try:
         yield Cluster(server, config, settings_of(manifests, template), (overlay, distribution))
     finally:
         server.delete_all_ingresses()
-        server.request("DELETE", "/apis/events.k8s.io/v1/namespaces/kube-system/events")
+        for namespace in ("kube-system", "switchback"):
+            server.request("DELETE", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events")
         for one in objects:
             server.request("DELETE", f"{PATHS[one['kind']]}/{one['metadata']['name']}")
         # Otherwise the next account would have the rights of this one.
@@ -189,7 +206,7 @@ def on(pairs: Sequence[tuple[str, str]]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("cluster", pairs, indirect=True, ids="-on-".join, scope="module")
 
 
-@on([*JOBS, *WATCHED])
+@on([*STAYING, *JOBS])
 def test_it_installs_and_takes_out_with_its_own_rights(cluster: Cluster) -> None:
     before, times = cluster.config_maps(), 2 if cluster.pair in TWICE else 1
     for _ in range(times):
@@ -210,20 +227,25 @@ def test_what_is_not_asked_has_the_rights_of_one_that_is(pair: tuple[str, str]) 
     assert one == other
 
 
-@on([*JOBS, *WATCHED, *PRINTED])
+@on([*STAYING, *JOBS, *PRINTED])
 def test_it_may_do_nothing_else(cluster: Cluster) -> None:
     assert cluster.may(*REFUSED) == []
 
 
-@on([*JOBS, *WATCHED])
+@on([*STAYING, *JOBS])
 def test_it_writes_one_config_map_alone(cluster: Cluster) -> None:
-    assert len(cluster.may(*(f"patch configmaps {name} in kube-system" for name in CONFIG_MAPS))) == 1
+    # kubespray's pods ask a cache or CoreDNS, by a setting of the playbook.
+    wanted = list(OF_KUBESPRAY) if cluster.pair[0] == "kubespray" else 1
+    names = dict.fromkeys([*CONFIG_MAPS, *OF_KUBESPRAY])
+    allowed = [name for name in names if cluster.may(f"patch configmaps {name} in kube-system")]
+    assert (allowed if isinstance(wanted, list) else len(allowed)) == wanted
 
 
 @on(WATCHED)
 def test_one_that_stays_installs_and_repairs_with_its_own_rights(cluster: Cluster, tmp_path: Path) -> None:
     before = cluster.config_maps()
-    with watching(cluster, tmp_path) as watcher:
+    named = cluster.settings.get("DNSPROXY_DNS_SERVICE")
+    with watching(cluster, tmp_path, *(["--dns-service", named] if named else [])) as watcher:
         watcher.wait_ready()
         installed = cluster.config_maps()
         assert installed != before
@@ -241,14 +263,52 @@ def test_one_that_stays_installs_and_repairs_with_its_own_rights(cluster: Cluste
     assert (removed.returncode, cluster.config_maps()) == (0, before), removed.stderr
 
 
-@on(WATCHED)
+@on([("kubeadm+installer-job", "kubeadm")])
+def test_the_reason_of_a_failed_job_outlives_it(cluster: Cluster) -> None:
+    server, ready = cluster.server, ready_slice()
+    not_ready = {**ready, "endpoints": [{"addresses": ["10.244.0.9"], "conditions": {"ready": False}}]}
+    server.request("PATCH", SLICE, not_ready, content_type="application/apply-patch+yaml")
+    try:
+        failed = cluster.run("install", "--events")
+    finally:
+        server.request("PATCH", SLICE, ready, content_type="application/apply-patch+yaml")
+    assert failed.returncode == 1, failed.stderr
+    described = kubectl(server, "-n", "switchback", "describe", "service", "dnsproxy")
+    assert "StanzaRefused" in described, failed.stderr
+    shown = json.loads(cluster.run("status", "--output", "json", kubeconfig=server.kubeconfig).stdout)
+    assert (shown["event"]["reason"], shown["event"]["warns"]) == ("StanzaRefused", True)
+    assert shown["event"]["note"] in failed.stderr
+    assert cluster.run("install", "--events").returncode == 0
+    shown = json.loads(cluster.run("status", "--output", "json", kubeconfig=server.kubeconfig).stdout)
+    assert (shown["event"]["reason"], shown["event"]["warns"]) == ("StanzaInstalled", False)
+    assert cluster.run("uninstall").returncode == 0
+
+
+@on(STAYING)
 def test_one_that_stays_may_follow_what_it_reads(cluster: Cluster) -> None:
-    assert cluster.may(*FOLLOWED) == FOLLOWED
+    calls = followed(cluster.pair[0])
+    assert cluster.may(*calls) == calls
 
 
 @on([*JOBS, *PRINTED])
 def test_one_that_ends_may_not_follow_anything(cluster: Cluster) -> None:
-    assert cluster.may(*FOLLOWED) == []
+    assert cluster.may(*followed(cluster.pair[0])) == []
+
+
+@on([("kubeadm", "kubeadm-nodelocal")])
+def test_a_missing_right_is_named_with_the_method_that_needs_it(cluster: Cluster) -> None:
+    installed = cluster.run("install")
+    assert installed.returncode == 3
+    assert "not allowed to create configmaps kube-dns in namespace kube-system" in installed.stderr
+    assert "the method stub-domains needs it" in installed.stderr
+    assert "--method print" in installed.stderr
+
+
+@on([("kubeadm", "kubespray")])
+def test_a_service_with_another_name_is_asked_for_by_its_flag(cluster: Cluster) -> None:
+    installed = cluster.run("install")
+    assert installed.returncode == 3
+    assert "name the Service that pods ask with --dns-service, such as kube-system/coredns" in installed.stderr
 
 
 @on(PRINTED)

@@ -36,7 +36,10 @@ GOOD: list[dict[str, Any]] = [
         "metadata": {"name": "reader", "namespace": "switchback"},
         "spec": {
             "template": {
-                "metadata": {"labels": {"app": "reader"}},
+                "metadata": {
+                    "labels": {"app": "reader", "sidecar.istio.io/inject": "false", "istio.io/dataplane-mode": "none"},
+                    "annotations": {"sidecar.istio.io/inject": "false", "linkerd.io/inject": "disabled"},
+                },
                 "spec": {
                     "serviceAccountName": "reader",
                     "automountServiceAccountToken": True,
@@ -76,6 +79,11 @@ Change = Callable[[list[dict[str, Any]]], None]
 def pod(manifests: list[dict[str, Any]]) -> dict[str, Any]:
     spec: dict[str, Any] = manifests[4]["spec"]["template"]["spec"]
     return spec
+
+
+def of_pod(manifests: list[dict[str, Any]]) -> dict[str, Any]:
+    metadata: dict[str, Any] = manifests[4]["spec"]["template"]["metadata"]
+    return metadata
 
 
 def main(manifests: list[dict[str, Any]]) -> dict[str, Any]:
@@ -128,6 +136,8 @@ BROKEN: dict[str, tuple[laws.Law, Change]] = {
         put(lambda all_: main(all_)["securityContext"], capabilities={"drop": ["ALL"], "add": ["NET_ADMIN"]}),
     ),
     "first-container": (laws.pods_are_restricted, put(pod, initContainers=[{"name": "first", "image": "x"}])),
+    "meshed-label": (laws.pods_stay_outside_of_a_mesh, put(of_pod, labels={"app": "reader"})),
+    "meshed-annotation": (laws.pods_stay_outside_of_a_mesh, put(of_pod, annotations=None)),
     "other-image": (laws.images_are_one, put(main, image="busybox:1")),
     "longer-name": (laws.images_are_one, put(main, image="localhost/switchback-tools:1")),
     "no-tag": (laws.images_are_one, put(main, image="localhost/switchback")),
@@ -184,11 +194,12 @@ def test_a_removal_may_lie_in_wait_but_not_run(suspended: bool, faults: int) -> 
 def test_a_program_that_writes_a_nodes_file_keeps_all_other_laws() -> None:
     manifests = copy.deepcopy(GOOD)
     pod(manifests)["securityContext"] |= {"runAsUser": 0, "runAsNonRoot": False}
-    pod(manifests)["volumes"] = [{"name": "etc", "hostPath": {"path": "/etc"}}]
+    pod(manifests)["volumes"] = [{"name": "hosts", "hostPath": {"path": "/etc/hosts", "type": "File"}}]
     manifests[4]["metadata"]["name"] = "node-hosts"
     assert list(laws.pods_are_restricted(manifests)) == []
+    pod(manifests)["volumes"] = [{"name": "etc", "hostPath": {"path": "/etc", "type": "Directory"}}]
     pod(manifests)["hostNetwork"] = True
-    assert len(list(laws.pods_are_restricted(manifests))) == 1
+    assert len(list(laws.pods_are_restricted(manifests))) == 2
 
 
 def test_a_program_that_writes_rules_of_a_nodes_network_keeps_all_other_laws() -> None:

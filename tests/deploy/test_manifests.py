@@ -171,3 +171,15 @@ def parsed(words: Sequence[str], values: Manifest, monkeypatch: pytest.MonkeyPat
         command = context.command
     assert isinstance(command, click.Command)
     return command
+
+
+def test_dnsproxy_may_read_the_config_map_with_the_upstreams_and_no_other(manifests: Sequence[Manifest]) -> None:
+    settings = [one["data"] for one in manifests if one["metadata"]["name"].startswith("dnsproxy-settings-")]
+    roles = [one for one in manifests if one["metadata"]["name"] == "switchback-dnsproxy-upstreams"]
+    role = next(one for one in roles if one["kind"] == "Role")
+    (rule,) = role["rules"]
+    followed = {f"{role['metadata']['namespace']}/{name}" for name in rule["resourceNames"]}
+    assert {data["DNSPROXY_UPSTREAM_CONFIGMAP"] for data in settings} == followed
+    assert (rule["resources"], rule["verbs"]) == (["configmaps"], ["list", "watch"])
+    (binding,) = (one for one in roles if one["kind"] == "RoleBinding")
+    assert [(one["name"], one["namespace"]) for one in binding["subjects"]] == [("dnsproxy", "switchback")]

@@ -58,6 +58,13 @@ CASES: Final[dict[str, tuple[list[str], list[str]]]] = {
             'dnsproxy_forward_upstream_healthy{upstream="192.0.2.53:53",pod="b"} 1x120',
         ],
     ),
+    "DnsproxyUpstreamsNotFollowed": (
+        [
+            'dnsproxy_forward_upstreams_not_followed{pod="a"} 1x120',
+            'dnsproxy_forward_upstreams_not_followed{pod="b"} 0x120',
+        ],
+        ['dnsproxy_forward_upstreams_not_followed{pod="a"} 0x110 1x10'],
+    ),
     "DnsproxyRefusesForLoad": (["dnsproxy_forward_overload_total 0+5x120"], ["dnsproxy_forward_overload_total 5x120"]),
     "DnsproxyFaults": (["dnsproxy_dns_failures_total 0x110 1x10"], ["dnsproxy_dns_failures_total 4x120"]),
     "StanzaNotLoaded": (
@@ -68,6 +75,11 @@ CASES: Final[dict[str, tuple[list[str], list[str]]]] = {
     "RelayBackendFails": (
         ['proxy_backend_errors_total{cause="timeout"} 0+6x120', "proxy_connections_total 0+60x120"],
         ['proxy_backend_errors_total{cause="timeout"} 0+1x120', "proxy_connections_total 0+60x120"],
+    ),
+    "RelayRouteFails": (
+        ['proxy_route_up{listen="[::]:2222",pod="a"} 0x120', 'proxy_route_up{listen="[::]:2222",pod="b"} 1x120'],
+        # A restart of the backend.
+        ['proxy_route_up{listen="[::]:2222"} 1x110 0x3 1x10', 'proxy_route_up{listen="[::]:8443"} 1x120'],
     ),
     "WholeipAgentAbsent": (
         ['up{job="wholeip",node="a"} 0x120', 'up{job="wholeip",node="b"} 1x120'],

@@ -24,6 +24,10 @@ list endpointslices
 watch endpointslices
 list nodes
 watch nodes
+list servicecidrs
+watch servicecidrs
+watch services kubernetes in default
+watch endpointslices in default
 list services in kube-system
 watch services dnsproxy in switchback
 list services relay in switchback
@@ -39,6 +43,10 @@ patch endpointslices any in switchback
 delete endpointslices any in switchback
 patch nodes any
 patch nodes/status any
+create servicecidrs any
+patch servicecidrs kubernetes
+delete servicecidrs kubernetes
+list ipaddresses
 create nodes/proxy any
 list secrets in {SPACE}
 list configmaps in {SPACE}

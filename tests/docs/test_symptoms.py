@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -35,6 +36,18 @@ frontend web
     bind 127.0.0.1:{port} accept-proxy
     http-request return status 200
 """
+TLS: Final = """
+daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log info; events {{}}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/1; proxy_temp_path {folder}/2; fastcgi_temp_path {folder}/3;
+    uwsgi_temp_path {folder}/4; scgi_temp_path {folder}/5;
+    server {{
+        listen 127.0.0.1:{port} ssl proxy_protocol; location / {{ return 200 ok; }}
+        ssl_certificate {folder}/certificate.pem; ssl_certificate_key {folder}/key.pem;
+    }}
+}}
+"""
 PLAIN: Final = """
 daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log info; events {{}}
 http {{
@@ -65,6 +78,41 @@ def running(command: Sequence[str], port: int, log: Path) -> Iterator[None]:
         yield
     finally:
         end_process(process)
+
+
+@pytest.mark.peer("nginx", "curl", "openssl")
+def test_nginx_with_tls_resets_and_without_tls_replies_nothing(tmp_path: Path) -> None:
+    port, folder = free_port(), tmp_path / "tls"
+    folder.mkdir()
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
+    make = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+    said(program("openssl"), *make, "-subj", "/CN=app.example.org", "-keyout", str(key), "-out", str(certificate))
+    (folder / "nginx.conf").write_text(TLS.format(folder=folder, port=port))
+    command = [program("nginx"), "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")]
+    with running(command, port, tmp_path / "tls.log"):
+        assert "Recv failure: Connection reset by peer" in curl(f"https://127.0.0.1:{port}/")
+        assert "while reading PROXY protocol" in (folder / "error.log").read_text(errors="replace")
+    with nginx_expecting_proxy(tmp_path) as plain:
+        assert "(52) Empty reply from server" in curl(f"http://127.0.0.1:{plain.port}/")
+
+
+def test_the_first_page_names_messages_that_the_table_has() -> None:
+    page = (HERE / "pages" / "index.md").read_text(encoding="utf-8")
+    for wrong in ("400 Bad Request", "wrong version number"):
+        assert wrong not in page, "the message of another fault"
+    for message in ("Empty reply from server", "Connection reset by peer"):
+        assert message in page
+        assert any(message in one for one in MESSAGES)
+
+
+@pytest.mark.peer("nginx", "curl")
+def test_a_client_of_a_controller_that_trusts_every_address_states_any_address(tmp_path: Path) -> None:
+    """The warning of remedies.md: a client states the address of another one."""
+    forged = "203.0.113.9"
+    with nginx_expecting_proxy(tmp_path) as wanting, socket.create_connection(("127.0.0.1", wanting.port)) as client:
+        client.sendall(f"PROXY TCP4 {forged} 192.0.2.1 1 80\r\nGET / HTTP/1.0\r\n\r\n".encode())
+        with client.makefile("rb") as received:
+            assert forged.encode() in received.read()
 
 
 @pytest.mark.peer("nginx", "haproxy", "curl")

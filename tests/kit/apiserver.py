@@ -15,14 +15,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pytest
 import trio
 import yaml
 
+from tests.kit.etcd import EtcdServer
 from tests.kit.ports import free_ports
-from tests.kit.processes import end_process, is_listening, wait_for
+from tests.kit.processes import end_process, wait_for
 from tests.kit.programs import program
 
 TOKEN = "switchback-admin-token"
@@ -35,9 +36,13 @@ class ApiServer:
 
     folder: Path
     port: int
-    etcd_port: int
+    etcd: EtcdServer
     service_range: str = "10.96.0.0/16"
-    _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+    _process: subprocess.Popen[bytes] | None = field(default=None, repr=False, kw_only=True)
+
+    @property
+    def etcd_port(self) -> int:
+        return self.etcd.port
 
     @property
     def url(self) -> str:
@@ -202,11 +207,10 @@ def running_apiserver(folder: Path, *, service_range: str = ApiServer.service_ra
     (folder / "tokens.csv").write_text(f"{TOKEN},admin,1,system:masters\n", encoding="utf-8")
     with ExitStack() as stack:
         etcd_port, peer_port, port = free_ports(3)
-        log = stack.enter_context((folder / "etcd.log").open("wb"))
-        etcd = start_etcd(folder, client_port=etcd_port, peer_port=peer_port, log=log)
-        stack.callback(end_process, etcd)
-        wait_for(lambda: is_listening(etcd_port), process=etcd, log=folder / "etcd.log")
-        server = ApiServer(folder, port, etcd_port, service_range)
+        etcd = EtcdServer(folder, etcd_port, peer_port)
+        stack.callback(etcd.kill)
+        etcd.start()
+        server = ApiServer(folder, port, etcd, service_range)
         stack.callback(server.kill)
         server.start()
         yield server
@@ -217,14 +221,6 @@ def apiserver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     """One API server for the whole session; each test uses its own namespace. Import it where it is used."""
     with running_apiserver(tmp_path_factory.mktemp("apiserver")) as server:
         yield server
-
-
-def start_etcd(folder: Path, *, client_port: int, peer_port: int, log: BinaryIO) -> subprocess.Popen[bytes]:
-    client, peer = f"http://127.0.0.1:{client_port}", f"http://127.0.0.1:{peer_port}"
-    command = [program("etcd"), "--unsafe-no-fsync", f"--data-dir={folder / 'etcd'}", "--name=test"]
-    command += [f"--listen-client-urls={client}", f"--advertise-client-urls={client}"]
-    command += [f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=test={peer}"]
-    return subprocess.Popen(command, stdout=log, stderr=log)
 
 
 def ingress(

@@ -1,7 +1,8 @@
 """An API server with faults that a real one cannot be made to have: scripted HTTP/1.1 over any trio stream.
 
-Lists and watches have one script each: one response per request; the last one repeats. A body consists of parts, each
-sent in one write: octets, a number (seconds to wait), SILENCE (nothing more, no FIN) or CUT (the connection breaks).
+Lists, checks (lists of one object) and watches have one script each: one response per request; the last one repeats. A
+check without a script finds that no version was lost. A body consists of parts, each sent in one write: octets, a float
+(seconds to wait), SILENCE (nothing more, no FIN) or CUT (the connection breaks).
 """
 
 from __future__ import annotations
@@ -58,6 +59,10 @@ class Asked:
     def is_watch(self) -> bool:
         return self.params.get("watch") == "true"
 
+    @property
+    def is_check(self) -> bool:
+        return self.params.get("limit") == "1"
+
 
 @dataclass
 class FaultyApi:
@@ -67,11 +72,16 @@ class FaultyApi:
     """If it is set, the only token that is accepted."""
     down: bool = False
     """Whether connections are refused."""
+    checks: Sequence[Answer] = ()
     asked: list[Asked] = field(default_factory=list)
 
     @property
     def listed(self) -> list[Asked]:
-        return [one for one in self.asked if not one.is_watch]
+        return [one for one in self.asked if not one.is_watch and not one.is_check]
+
+    @property
+    def checked(self) -> list[Asked]:
+        return [one for one in self.asked if one.is_check]
 
     @property
     def watched(self) -> list[Asked]:
@@ -103,7 +113,11 @@ class FaultyApi:
         self.asked.append(Asked(url.path, dict(parse_qsl(url.query)), headers, trio.current_time()))
         if self.token is not None and headers.get("authorization") != f"Bearer {self.token}":
             return failure(401, "Unauthorized")
-        script, asked = (self.watches, self.watched) if self.asked[-1].is_watch else (self.lists, self.listed)
+        script, asked = self.lists, self.listed
+        if self.asked[-1].is_watch:
+            script, asked = self.watches, self.watched
+        elif self.asked[-1].is_check:
+            script, asked = self.checks or (page(version="999999999"),), self.checked
         return script[min(len(asked), len(script)) - 1]
 
     async def _send(self, answer: Answer, connection: h11.Connection, stream: trio.abc.Stream) -> bool:

@@ -75,3 +75,11 @@ def _has_ended(process: subprocess.Popen[bytes]) -> bool:
 def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, number)
+
+
+def limited(open_files: tuple[int, int] | None) -> list[str]:
+    """The beginning of a command line that runs the rest of it with a soft and a hard limit of descriptors."""
+    if open_files is None:
+        return []
+    soft, hard = open_files
+    return ["sh", "-c", f'ulimit -S -n {soft} && ulimit -H -n {hard} && exec "$0" "$@"']

@@ -146,7 +146,9 @@ def _is_meant(item: Mapping[str, Any], asked: Asked) -> bool:
     namespace = parts[parts.index("namespaces") + 1] if "namespaces" in parts[:-1] else None
     name = asked.params.get("fieldSelector", "").removeprefix("metadata.name=")
     metadata = item["metadata"]
-    return namespace in (None, metadata.get("namespace")) and name in ("", metadata["name"])
+    label, _, value = asked.params.get("labelSelector", "").partition("=")
+    labelled = not label or (metadata.get("labels") or {}).get(label) == value
+    return namespace in (None, metadata.get("namespace")) and name in ("", metadata["name"]) and labelled
 
 
 def _key(item: Mapping[str, Any]) -> str:

@@ -24,6 +24,7 @@ _KINDS = {
     "daemonsets": "DaemonSet",
     "endpointslices": "EndpointSlice",
     "ingresses": "Ingress",
+    "events": "Event",
 }
 
 
@@ -69,6 +70,10 @@ class FakeApi:
         """Status and body for a guarded change of a ConfigMap; the kind of patch follows from its content."""
         if any(path.endswith(end) for end in self.forbidden_writes):
             return 403, _failure(403, "Forbidden", "no rule allows it")
+        if path.endswith("/events"):
+            name = f"{body['metadata']['generateName']}{len(self.objects)}"
+            self.objects = [*self.objects, {**body, "metadata": {**body["metadata"], "name": name}}]
+            return 201, body
         namespace, _, name = path.partition("/namespaces/")[2].partition("/configmaps/")
         found = [one for one in self.objects if self._is_in(one, namespace, "ConfigMap", "")]
         there = next((one for one in found if one["metadata"]["name"] == name), None)
@@ -131,6 +136,9 @@ def serving(api: FakeApi, folder: Path) -> Iterator[Path]:
         def do_PATCH(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             self.respond(*_encoded(api.write(self.command, urlsplit(self.path).path, body)))
+
+        def do_POST(self) -> None:
+            self.do_PATCH()
 
         def do_DELETE(self) -> None:
             self.do_PATCH()

@@ -26,6 +26,8 @@ from tests.kit.programs import program
 POD_ADDRESS: Final = "10.244.0.2"
 NODE_ADDRESS: Final = "10.244.0.1"
 """The two ends of the wire."""
+_WIRE_6: Final = ("2001:db8:244::2", "2001:db8:244::1")
+"""The same in IPv6: pod and node."""
 _CLONE_NEWNET: Final = 0x40000000  # linux/sched.h; the os module has it since Python 3.12
 _IDLE_SECONDS: Final = 0.05
 _LEAVE_SECONDS: Final = 15
@@ -104,10 +106,19 @@ def joined_networks(*, services: Sequence[str], own: Sequence[str] = ()) -> Iter
         for network in (pod, node):
             network.ip("link", "set", "wire", "up")
         pod.ip("route", "add", "default", "via", NODE_ADDRESS)
+        if any(":" in address for address in services):
+            _add_ipv6(networks)
         for network, addresses in ((node, services), (pod, own)):
             for address in addresses:
-                network.ip("addr", "add", f"{address}/32", "dev", "lo")
+                network.ip("addr", "add", f"{address}/{128 if ':' in address else 32}", "dev", "lo")
         yield networks
+
+
+def _add_ipv6(networks: Networks) -> None:
+    for network, address in zip((networks.pod, networks.node), _WIRE_6, strict=True):
+        # Without `nodad` the address cannot be used for a second.
+        network.ip("addr", "add", f"{address}/64", "dev", "wire", "nodad")
+    networks.pod.ip("-6", "route", "add", "default", "via", _WIRE_6[1])
 
 
 @contextmanager

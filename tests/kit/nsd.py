@@ -18,12 +18,18 @@ NSID = "upstream"
 
 
 @contextmanager
-def running_nsd(folder: Path, records: str, *, addresses: Sequence[str] = ()) -> Iterator[int]:
-    """Its port on loopback, instead of port 53 of the addresses; the records are lines below example.org."""
+def running_nsd(
+    folder: Path, records: str, *, addresses: Sequence[str] = (), options: Sequence[str] = ()
+) -> Iterator[int]:
+    """Its port on loopback, instead of port 53 of the addresses.
+
+    The records are lines below example.org, the options lines of `server:`.
+    """
     site = Site(program("nsd"), folder, free_port(), Zone("example.org", ()))
     setup = setup_nsd(site)
     added = {"nsd.conf": f"server:\n  nsid: ascii_{NSID}\n", "example.org.zone": records}
     added["nsd.conf"] += "".join(f"  ip-address: {address}@53\n" for address in addresses)
+    added["nsd.conf"] += "".join(f"  {option}\n" for option in options)
     for name, content in setup.files.items():
         (folder / name).write_text(content + added[name])
     log = folder / "nsd.log"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import urllib.request
 from collections import defaultdict
 from collections.abc import Mapping
+from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -13,10 +14,20 @@ _SECONDS = 10
 
 def scrape(admin: str) -> Mapping[str, float]:
     """Every sample of the admin port `ADDR:PORT` by name, summed over labels. Raises OSError."""
+    with _open(admin, "/metrics") as reply:
+        return parse_metrics(reply.read().decode())
+
+
+def status_of(admin: str, path: str) -> int:
+    """The HTTP status of a path that answers well. Raises OSError otherwise."""
+    with _open(admin, path) as reply:
+        return int(reply.status)
+
+
+def _open(admin: str, path: str) -> Any:
     # A proxy from the environment could not reach our loopback.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(f"http://{admin}/metrics", timeout=_SECONDS) as reply:
-        return parse_metrics(reply.read().decode())
+    return opener.open(f"http://{admin}{path}", timeout=_SECONDS)
 
 
 def parse_metrics(text: str) -> Mapping[str, float]:

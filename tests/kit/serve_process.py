@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from sidecar.values.endpoints import Endpoint, parse_endpoint
-from tests.kit.launched import ROOT
+from tests.kit.launched import ROOT, limited
 from tests.kit.ports import free_port, free_ports
 from tests.kit.processes import end_process, wait_for
 from tests.kit.scraping import scrape
@@ -69,16 +69,23 @@ class Serving:
 
 @contextmanager
 def serving(
-    folder: Path, *arguments: str, port: int | None = None, environment: Mapping[str, str] = _NOTHING
+    folder: Path,
+    *arguments: str,
+    port: int | None = None,
+    environment: Mapping[str, str] = _NOTHING,
+    open_files: tuple[int, int] | None = None,
 ) -> Iterator[Serving]:
-    """`dnsproxy serve` with these flags on a loopback port, from its readiness to its guaranteed end."""
+    """`dnsproxy serve` with these flags on a loopback port, from its readiness to its guaranteed end.
+
+    `open_files`: its soft and its hard limit of descriptors.
+    """
     port = free_port() if port is None else port
     (admin_port,) = free_ports(1)
     admin = f"127.0.0.1:{admin_port}"
     log = folder / f"dnsproxy-{port}-{admin_port}.log"
     where = ["--listen", f"127.0.0.1:{port}", "--admin", admin, "--log-format", "json"]
     with log.open("wb") as stderr:
-        command = [sys.executable, "-m", "dnsproxy", "serve", *where, *arguments]
+        command = [*limited(open_files), sys.executable, "-m", "dnsproxy", "serve", *where, *arguments]
         surroundings = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
         process = subprocess.Popen(command, stderr=stderr, env=surroundings)
     try:

@@ -10,6 +10,7 @@ import msgspec
 
 from sidecar.kubernetes.endpoint_slices import EndpointSlice
 from wholeip.mappings.addresses import Address
+from wholeip.mappings.api_server import ApiService, ServiceRange
 from wholeip.mappings.mapping import OpenPort
 from wholeip.mappings.nodes import Node
 from wholeip.mappings.services import LABEL, Service
@@ -44,6 +45,7 @@ def service_manifest(
     annotations: Mapping[str, str] | None = None,
     ports: Any = (),
     created: str | None = OLD,
+    cluster_ips: Any = (),
     **more: Any,
 ) -> dict[str, Any]:
     """`ips` are addresses, or whole entries of the status."""
@@ -56,7 +58,11 @@ def service_manifest(
             "labels": {LABEL: "cozy-proxy"},
             **({"creationTimestamp": created} if created else {}),
         },
-        "spec": {"type": "LoadBalancer", "ports": list(ports) if isinstance(ports, tuple | list) else ports},
+        "spec": {
+            "type": "LoadBalancer",
+            "ports": list(ports) if isinstance(ports, tuple | list) else ports,
+            **({"clusterIPs": list(cluster_ips)} if cluster_ips else {}),
+        },
         "status": {"loadBalancer": {"ingress": points}},
         **more,
     }
@@ -101,3 +107,12 @@ def node_manifest(name: str, *addresses: str, pods: Any = ()) -> dict[str, Any]:
 
 def node(*arguments: Any, **options: Any) -> Node:
     return msgspec.convert(node_manifest(*arguments, **options), Node)
+
+
+def api_service(*cluster_ips: str | None) -> ApiService:
+    spec = {"clusterIP": cluster_ips[0] if cluster_ips else None, "clusterIPs": list(cluster_ips)}
+    return msgspec.convert({"metadata": {"name": "kubernetes", "namespace": "default"}, "spec": spec}, ApiService)
+
+
+def service_range(*networks: str | None) -> ServiceRange:
+    return msgspec.convert({"metadata": {"name": "kubernetes"}, "spec": {"cidrs": list(networks)}}, ServiceRange)

@@ -36,7 +36,7 @@ pytestmark = [
 ]
 
 DNSPROXY: Final = "10.96.0.53"
-CACHE_ADDRESSES: Final = ("169.254.20.10", "169.254.25.10", "10.20.0.10", "10.43.0.10")
+CACHE_ADDRESSES: Final = ("169.254.20.10", "169.254.25.10", "10.20.0.10", "10.43.0.10", "10.96.0.10")
 """The addresses on which the caches of the corpus listen on each node."""
 UPSTREAMS: Final = ("192.0.2.53", "100.64.71.9")
 """The upstreams of those shapes in the corpus that do not use resolv.conf."""

@@ -34,9 +34,9 @@ FAULTS = [
 
 @pytest.fixture
 def scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scene]:
-    """`request.param`: the CoreDNS, and the options of its forward before ours."""
-    peer, options = request.param
-    with running_scene(tmp_path, peer=peer, options=options) as running:
+    """`request.param`: the CoreDNS, the options of its forward before ours, and a word for a dual-stack Service."""
+    peer, options, *dual_stack = request.param
+    with running_scene(tmp_path, peer=peer, options=options, dual_stack=bool(dual_stack)) as running:
         yield running
 
 
@@ -69,6 +69,20 @@ async def test_no_lookup_outside_the_table_fails_and_the_table_is_back_after_the
     async with asking(scene.coredns.port) as tally:
         await tally.wait_for(50, answered_at_once_with(RELAY))
         async with during(fault(scene)):
+            await tally.wait_for(200, answered_at_once_with(PUBLIC))
+        await tally.wait_for(50, answered_at_once_with(RELAY))
+    check(tally)
+
+
+@pytest.mark.parametrize(
+    "scene",
+    [pytest.param((one.values[0], (), "dual stack"), id=one.id, marks=one.marks) for one in BOTH],
+    indirect=True,
+)
+async def test_a_hung_dnsproxy_with_a_dual_stack_service_costs_no_more_than_with_one_address(scene: Scene) -> None:
+    async with asking(scene.coredns.port) as tally:
+        await tally.wait_for(50, answered_at_once_with(RELAY))
+        async with during(scene.hung()):
             await tally.wait_for(200, answered_at_once_with(PUBLIC))
         await tally.wait_for(50, answered_at_once_with(RELAY))
     check(tally)

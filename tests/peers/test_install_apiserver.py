@@ -82,7 +82,7 @@ class Scene:
             yield coredns
 
     def run(self, command: str, *arguments: str, kubeconfig: Path | None = None) -> subprocess.CompletedProcess[str]:
-        own = ["--service", f"{self.cluster.namespace}/dnsproxy"] if command == "install" else []
+        own = ["--service", f"{self.cluster.namespace}/dnsproxy"] if command != "uninstall" else []
         dns = ["--dns", f"127.0.0.1:{self.port}"]
         return self.cluster.dnsproxy(command, *own, *dns, *arguments, kubeconfig=kubeconfig)
 
@@ -150,7 +150,9 @@ def test_a_cluster_is_installed_loaded_and_left_as_it_was_with_the_printed_right
         kubeconfig, _ = cluster.kubeconfig(document["rbac"])
         done = scene.run("install", *arguments, kubeconfig=kubeconfig)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert done.stdout.splitlines()[-1] == "installed and loaded: the cluster's DNS asks dnsproxy"
+        verdict = done.stdout.splitlines()[-1]
+        # This dnsproxy has an --upstream of its own, because a resolv.conf has no ports.
+        assert verdict.startswith("installed and loaded: the cluster's DNS asks dnsproxy; but names of ")
         assert (coredns.addresses(NAME), coredns.addresses(f"other.{NAME}")) == ([BY_DNSPROXY], [BY_UPSTREAM])
         there = cluster.config_map("coredns"), cluster.config_map("coredns-custom")
         again = scene.run("install", *arguments, "--output", "json")
@@ -163,6 +165,22 @@ def test_a_cluster_is_installed_loaded_and_left_as_it_was_with_the_printed_right
         assert out.stdout.splitlines()[-1] == "removed, and the cluster's DNS no longer asks dnsproxy"
         assert [bare(cluster.config_map(name)) for name in ("coredns", "coredns-custom")] == before
         assert scene.run("uninstall").stdout == "not installed: there is nothing to remove\n"
+
+
+@pytest.mark.parametrize(("make", "method"), [way.values[:2] for way in WAYS], ids=["corefile", "import"])
+def test_the_rights_that_an_install_prints_are_enough_for_its_uninstall(make: Any, method: str, scene: Scene) -> None:
+    cluster = scene.cluster
+    cluster.create(make(), manager="test")
+    cluster.create_own_service()
+    before = [bare(cluster.config_map(name)) for name in ("coredns", "coredns-custom")]
+    arguments = ["--method", method, "--zone", "example.org"]
+    kubeconfig, _ = cluster.kubeconfig(
+        json.loads(scene.run("install", "--dry-run", "--output", "json", *arguments).stdout)["rbac"]
+    )
+    for command, *rest in (["install", *arguments], ["uninstall"]):
+        done = scene.run(command, *rest, "--timeout", "0", kubeconfig=kubeconfig)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert [bare(cluster.config_map(name)) for name in ("coredns", "coredns-custom")] == before
 
 
 def node_cache() -> list[Manifest]:
@@ -299,6 +317,32 @@ def test_two_concurrent_installs_give_one_stanza_and_two_uninstalls_none(scene: 
     assert text.count("BEGIN switchback") == text.count(f"forward . {address}") == 1
     assert both("uninstall") == [0, 0, 0]
     assert cluster.data("coredns")["Corefile"] == COREFILE
+
+
+EDITS: Final = [
+    pytest.param("\n    forward . /etc/resolv.conf", "\n    forward . 192.0.2.1", id="the original forward"),
+    pytest.param("max_fails 1", "max_fails 5", id="between the markers"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), EDITS)
+def test_status_finds_a_stanza_out_of_date_that_the_clusters_dns_still_asks(old: str, new: str, scene: Scene) -> None:
+    cluster = scene.cluster
+    cluster.create(kubeadm())
+    address = cluster.create_own_service()
+    with scene.coredns() as coredns:
+        assert scene.run("install").returncode == 0
+        assert scene.run("status").returncode == 0
+        text = cluster.data("coredns")["Corefile"]
+        cluster.patch("coredns", {"data": {"Corefile": text.replace(old, new)}})
+        done = scene.run("status", "--output", "json")
+        document = json.loads(done.stdout)
+        assert (done.returncode, document["status"]) == (1, 1), done.stdout + done.stderr
+        assert document["verdict"].startswith("installed and loaded, and out of date: ")
+        assert [one["addresses"] for one in document["installed"]] == [[f"{address}:53"]]
+        assert coredns.addresses(NAME) == [BY_DNSPROXY]
+        assert scene.run("install", "--timeout", "0").returncode == 0
+        assert scene.run("status", "--output", "json").returncode == 0
 
 
 def test_foreign_writes_between_our_read_and_our_write_are_kept(scene: Scene) -> None:

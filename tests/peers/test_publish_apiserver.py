@@ -13,10 +13,12 @@ from typing import Any, Final
 
 import pytest
 
+from dnsproxy.admin.publication import format_document
 from dnsproxy.publish.configmaps.manifests import MANAGED_BY, MANAGER
 from dnsproxy.publish.externaldns.manifests import INSTANCE, Kind
 from tests.kit.apiserver import ApiServer
 from tests.kit.launched import ROOT
+from tests.kit.publications import publication
 from tests.kit.publishers import ENDPOINT_RIGHTS, MAP_RIGHTS, RIGHTS, SERVICE_RIGHTS, Place, each_kind, server
 
 __all__ = ["each_kind", "server"]
@@ -182,6 +184,34 @@ def test_an_empty_table_deletes_nothing_unless_that_is_allowed(make: Make, kind:
     assert "--allow-empty would delete 3 objects" in errors
     assert publish(place, kind, "--once", "--allow-empty")[0] == 0
     assert objects(place, kind) == {}
+
+
+def test_two_publishers_of_one_instance_leave_each_other_their_objects(make: Make, kind: Kind, tmp_path: Path) -> None:
+    place = make(RIGHTS[kind])
+    place.has(*TABLE)
+    assert publish(place, kind, "--once")[0] == 0
+    before = objects(place, kind)
+    other = ["--from-file", str(tmp_path / "other.json.gz"), "--once"]
+    (tmp_path / "other.json.gz").write_bytes(format_document(publication("other.example.org 192.0.2.9")).octets)
+    status, _, errors = publish(place, kind, *other)
+    assert (status, len(objects(place, kind))) == (0, len(before) + 1)
+    assert f"{len(before)} objects stay as they are" in errors
+    assert publish(place, kind, *other, "--take-over", "--allow-loss")[0] == 0
+    assert len(objects(place, kind)) == 1
+
+
+def test_once_deletes_most_objects_only_if_that_is_allowed(make: Make, kind: Kind) -> None:
+    """A second look at the same file, seconds later, confirms nothing."""
+    place = make(RIGHTS[kind])
+    place.has(*(f"h{number}.example.org 192.0.2.1" for number in range(30)))
+    assert publish(place, kind, "--once")[0] == 0
+    place.has("h0.example.org 192.0.2.1")
+    status, _, errors = publish(place, kind, "--once")
+    assert (status, len(objects(place, kind))) == (1, 30)
+    assert "the table has 1 names and 30 are published" in errors
+    assert "--allow-loss" in errors
+    assert publish(place, kind, "--once", "--allow-loss")[0] == 0
+    assert len(objects(place, kind)) == 1
 
 
 def test_objects_of_the_other_output_are_reported_and_removed_if_allowed(make: Make) -> None:

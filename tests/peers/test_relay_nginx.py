@@ -134,3 +134,39 @@ def test_while_nginx_is_away_readiness_says_why_and_later_that_it_is_back(tmp_pa
         with nginx_expecting_proxy(tmp_path, port=port):
             assert curl("--write-out", "%{http_code}", f"http://{relayed.admin}/readyz").stdout == "ready\n200"
             assert curl(f"http://{relayed.listen}/").stdout.splitlines() == [BODY, "127.0.0.1"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "status"),
+    [
+        pytest.param([], 200, id="by default"),
+        pytest.param(["--ready-when", "any"], 200, id="any"),
+        pytest.param(["--ready-when", "all"], 503, id="all"),
+        pytest.param(["--ready-when", "WEB"], 200, id="the port of nginx"),
+        pytest.param(["--ready-when", "127.0.0.1:GIT"], 503, id="the port of the dead server"),
+    ],
+)
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_dead_server_does_not_take_nginx_away(
+    nginx: Nginx, tmp_path: Path, rule: list[str], status: int, workers: str
+) -> None:
+    web, git, dead = free_ports(3)
+    rule = [word.replace("WEB", str(web)).replace("GIT", str(git)) for word in rule]
+    # The route of relay_to itself goes to nginx too.
+    routes = [
+        *("--route", f"127.0.0.1:{web}=127.0.0.1:{nginx.port}"),
+        *("--route", f"127.0.0.1:{git}=127.0.0.1:{dead},proxy-protocol=none"),
+    ]
+    with relay_to(f"127.0.0.1:{nginx.port}", tmp_path, *routes, *rule, "--workers", workers) as relayed:
+        answer = curl("--write-out", "%{http_code}", f"http://{relayed.admin}/readyz").stdout
+        failing = f"backend unreachable (connection-refused): 127.0.0.1:{dead}: Connection refused\n"
+        assert answer == ("ready, 2 of 3 routes; " if status == 200 else "") + f"{failing}{status}"
+        assert curl(f"http://127.0.0.1:{web}/").stdout.splitlines() == [BODY, "127.0.0.1"]
+        metrics = curl(f"http://{relayed.admin}/metrics").stdout
+        assert f'proxy_route_up{{listen="127.0.0.1:{web}"}} 1.0' in metrics
+        assert f'proxy_route_up{{listen="127.0.0.1:{git}"}} 0.0' in metrics
+        page = curl(f"http://{relayed.admin}/").stdout
+        assert ("relaying, 1 of 3 backends failing" if status == 200 else "not ready, 1 of 3") in page
+        (tmp_path / "back").mkdir()
+        with nginx_expecting_proxy(tmp_path / "back", port=dead):
+            assert curl("--write-out", "%{http_code}", f"http://{relayed.admin}/readyz").stdout == "ready\n200"

@@ -13,12 +13,12 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from proxy.admin.readiness import check_backends
+from proxy.admin.readiness import RouteProbe, check_routes
 from proxy.backends.backend import Backend
 from proxy.backends.health import Cause
 from proxy.backends.service_watch import follow_services
 from proxy.relay.relay import Relay, open_listeners
-from proxy.routes import Route, ServicePort
+from proxy.routes import Quorum, Route, ServicePort
 from proxy.settings import Settings
 from sidecar.kubernetes.watch_policy import Pace
 from sidecar.values.endpoints import Endpoint
@@ -34,6 +34,7 @@ BRISK = Pace(watch_timeout=5, backoff_limit=2)
 READY = {"ready": True, "serving": True, "terminating": False}
 NOT_READY = {"ready": False, "serving": False, "terminating": False}
 LEAVING = {"ready": False, "serving": True, "terminating": True}
+GONE = {"ready": False, "serving": False, "terminating": True}
 
 numbers = itertools.count()
 
@@ -126,7 +127,9 @@ async def test_each_change_is_followed(cluster: Cluster) -> None:
             ([("192.0.2.1", READY), ("192.0.2.2", READY)], ["192.0.2.1:8443", "192.0.2.2:8443"]),
             ([("192.0.2.1", LEAVING), ("192.0.2.2", READY)], ["192.0.2.2:8443"]),
             ([("192.0.2.2", READY)], ["192.0.2.2:8443"]),
-            ([("192.0.2.2", LEAVING)], []),
+            ([("192.0.2.2", LEAVING)], ["192.0.2.2:8443"]),
+            ([("192.0.2.2", LEAVING), ("192.0.2.4", NOT_READY)], ["192.0.2.2:8443"]),
+            ([("192.0.2.2", GONE)], []),
         ]
         for endpoints, expected in steps:
             await in_thread(cluster.put_slice, "a", 8443, *endpoints)
@@ -179,7 +182,7 @@ async def test_before_the_api_server_has_answered_readiness_says_so(cluster: Clu
     async with trio.open_nursery() as nursery:
         await nursery.start(follow_services, [backend], settings)
         await until(lambda: "retrying" in backend.pending().detail)
-        reason = (await check_backends([(backend, b"")])).reason
+        reason = (await check_routes([RouteProbe(Endpoint("::", 443), backend, b"")], (Quorum.ANY,))).reason
         nursery.cancel_scope.cancel()
     assert reason.startswith(f"backend unreachable (not-synced): {cluster.target()}: ")
     assert f"Service {cluster.namespace}/ingress: retrying" in reason
@@ -292,5 +295,39 @@ async def test_a_rolling_ingress_loses_no_connection(cluster: Cluster, own_addre
             await in_thread(cluster.delete_slice, f"pod{old}")
         await asked_more()
         assert min(pod.accepted for pod in pods) > 10
+        assert not any(relay.core.counters.backend_errors.values())
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_rollout_of_the_only_replica_has_a_pod_as_long_as_one_serves(
+    cluster: Cluster, own_address: str
+) -> None:
+    cluster.create_service()
+    settings = cluster.settings()
+    relay = Relay(settings, open_listeners(settings))
+    old, new = Pod(own_address), Pod(own_address)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(old.serve)
+        cluster.put_slice("old", old.port, (own_address, READY))
+        (endpoint,) = await nursery.start(relay.serve)
+        (backend,) = relay.backends.values()
+        await until(lambda: len(backend.addresses) == 1)
+        await ask(endpoint)
+        # The Recreate strategy and StatefulSets end the old pod before there is a new one.
+        await in_thread(cluster.put_slice, "old", old.port, (own_address, LEAVING))
+        await nursery.start(new.serve)
+        await in_thread(cluster.put_slice, "new", new.port, (own_address, NOT_READY))
+        # A third slice shows that both changes have arrived: slices are watched in order.
+        await in_thread(cluster.put_slice, "seen", 1, (own_address, LEAVING))
+        await until(lambda: any(one.sockaddr[1] == 1 for one in backend.addresses) or not backend.addresses)
+        await in_thread(cluster.delete_slice, "seen")
+        await until(lambda: all(one.sockaddr[1] != 1 for one in backend.addresses))
+        for _ in range(20):
+            await ask(endpoint)
+        assert old.accepted == 21
+        await in_thread(cluster.put_slice, "new", new.port, (own_address, READY))
+        await until(lambda: [one.sockaddr[1] for one in backend.addresses] == [new.port])
+        await ask(endpoint)
+        assert (old.accepted, new.accepted) == (21, 1)
         assert not any(relay.core.counters.backend_errors.values())
         nursery.cancel_scope.cancel()

@@ -5,6 +5,7 @@ Whatever happens to objects, table or agent: at the end the kernel has the rules
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -28,6 +29,8 @@ pytestmark = [pytest.mark.peer("etcd", "kube-apiserver", "nft", "ip", "nsenter",
 
 LB, LB2, LB6 = "192.0.2.1", "192.0.2.2", "2001:db8::1"
 POD, POD2, POD6 = "10.0.0.1", "10.0.0.2", "2001:db8:1::1"
+API_ADDRESS: Final = "198.51.100.1"
+"""The endpoint of the Service kubernetes in this network."""
 MEDDLING: Final = (
     "flush ruleset",
     "flush table inet switchback_wholeip",
@@ -108,6 +111,37 @@ def test_a_label_that_is_taken_off_takes_the_rules_along(world: World) -> None:
     world.server.request("PATCH", f"{SERVICES}/vm", {"metadata": {"labels": {LABEL: None}}}, content_type=MERGE)
     world.until_in_step()
     assert world.wholes() == {}
+
+
+def status_of(world: World) -> list[tuple[str, str]]:
+    """The reports of the running agent."""
+    document = json.loads(world.ask("/mappings"))
+    return [(one["service"].removeprefix("default/"), one["reason"]) for one in document["reports"]]
+
+
+def test_addresses_of_the_cluster_are_refused_and_a_neighbour_keeps_its_own(world: World) -> None:
+    """The server shows its own address, and the range of Services as a ServiceCIDR."""
+    world.put_service("neighbour", LB)
+    world.put_slice("neighbour", (POD, READY))
+    for number, address in enumerate(("10.96.0.1", "10.96.0.10", "10.96.255.254", "10.0.0.77", API_ADDRESS)):
+        world.put_service(f"taken-{number}", address)
+        world.put_slice(f"taken-{number}", (POD2, READY))
+    world.put_service("foreign", LB2)
+    world.put_slice("foreign", ("8.8.8.8", READY))
+    world.until_in_step()
+    assert world.wholes() == {LB: POD}
+    present = world.present()
+    assert present is not None
+    assert present.elements["egress_v4"] == {POD: LB}
+    refused = [(f"taken-{number}", "cluster-address") for number in range(5)]
+    assert status_of(world) == [("foreign", "foreign-endpoint"), *refused]
+    assert 'wholeip_services_skipped{reason="cluster-address"} 5.0' in world.ask("/metrics")
+    assert "foreign-endpoint" in world.ask("/")
+    assert "10.96.0.0/16 has the cluster IPs of Services" in world.log
+    printed = run_wholeip("rules", "--kubeconfig", str(world.server.kubeconfig), "--node-name", NODE)
+    assert "10.96.0.10" not in printed.stdout
+    assert "(cluster-address)" in printed.stderr
+    assert "(foreign-endpoint)" in printed.stderr
 
 
 def test_what_happens_while_no_agent_runs_is_made_up_for_and_nothing_else_is_touched(world: World) -> None:

@@ -21,8 +21,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from proxy.cli import main
+from tests.kit.idle_crowd import idle_crowd
+from tests.kit.launched import limited
 from tests.kit.ports import free_ports
 from tests.kit.processes import end_process, is_listening, wait_for
+from tests.kit.scraping import status_of
 
 V4 = "127.0.0.1"
 STARTED = b'"limits"'
@@ -91,6 +94,40 @@ def run(*arguments: str, **environment: str) -> Result:
             {},
             ["--route: 'v3' is not a proxy-protocol; use v1", "--route: 'service:a': an IPv6 address"],
             id="bad option, bad Service",
+        ),
+        pytest.param(
+            ["--route", "80=a:1", "--ready-when", "81"],
+            {},
+            ["--ready-when: no route listens on 81"],
+            id="no such port",
+        ),
+        pytest.param(
+            ["--route", "192.0.2.1:80=a:1", "--ready-when", "192.0.2.2:80"],
+            {},
+            ["--ready-when: no route listens on 192.0.2.2:80"],
+            id="the port on another address",
+        ),
+        pytest.param(
+            ["--route", "80=a:1"],
+            {"PROXY_READY_WHEN": "any 80"},
+            ["--ready-when: any stands alone"],
+            id="a quorum and a port",
+        ),
+        pytest.param(
+            ["--route", "80=a:1", "--ready-when", "all", "--ready-when", "any"],
+            {},
+            ["--ready-when: all stands alone"],
+            id="two quorums",
+        ),
+        pytest.param(
+            ["--route", "80=a:1", "--ready-when", "most", "--ready-when", "0", "--ready-when", "[::]"],
+            {},
+            [
+                "--ready-when: 'most' is not any, all or [ADDR:]PORT",
+                "--ready-when: '0' is not a port",
+                "--ready-when: '[::]'",
+            ],
+            id="not a rule",
         ),
         pytest.param(
             ["--route", "80=a:1", "--idle-timeout", "nan"],
@@ -248,3 +285,24 @@ def test_the_descriptor_limit_pauses_accepting_and_nothing_else(tmp_path: Path) 
         for _ in range(min(most, 20)):
             open_ones.enter_context(listening.accept()[0])
         assert process.poll() is None
+
+
+def test_idle_clients_of_the_relay_and_of_its_admin_port_keep_no_probe_out(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    port, admin = free_ports(2)
+    with backend() as listening:
+        listening.listen(400)
+        arguments = ["--route", f"{V4}:{port}={V4}:{listening.getsockname()[1]}", "--admin", f"{V4}:{admin}"]
+        with log.open("wb") as stderr:
+            command = [*limited((128, 256)), sys.executable, "-m", "proxy", *arguments]
+            process = subprocess.Popen(command, stderr=stderr)
+        try:
+            wait_for(lambda: STARTED in log.read_bytes(), process=process, log=log)
+            with idle_crowd(port, 300), idle_crowd(admin, 300):
+                wait_for(lambda: b"not accepting for now" in log.read_bytes(), process=process, log=log)
+                assert status_of(f"{V4}:{admin}", "/healthz") == 200
+            assert process.poll() is None
+            assert b"Traceback" not in log.read_bytes()
+        finally:
+            process.kill()
+            process.wait()

@@ -9,12 +9,16 @@ from hypothesis import strategies as st
 from proxy.header.protocol import ProxyProtocol
 from proxy.routes import (
     ANY_HOST,
+    Listening,
+    Quorum,
     Route,
     ServicePort,
+    check_ready_when,
     check_routes,
     parse_advertise,
     parse_backend,
     parse_destination,
+    parse_ready_when,
     parse_route,
     parse_service,
     reaches,
@@ -184,3 +188,35 @@ def test_loopback_is_reached_by_a_listener_on_every_address_only() -> None:
     assert reaches(Endpoint("0.0.0.0", 80), Endpoint("127.3.4.5", 80))
     assert not reaches(Endpoint("192.0.2.1", 80), Endpoint("127.0.0.1", 80))
     assert not reaches(Endpoint("::", 80), Endpoint("127.0.0.1", 81))
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("any", Quorum.ANY),
+        (" all ", Quorum.ALL),
+        ("8443", Listening(8443)),
+        ("192.0.2.1:8443", Listening(8443, "192.0.2.1")),
+        ("[2001:DB8::1]:8443", Listening(8443, "2001:db8::1")),
+    ],
+)
+def test_when_a_relay_is_ready_is_parsed(text: str, rule: Quorum | Listening) -> None:
+    assert parse_ready_when(text) == rule
+    assert parse_ready_when(str(rule)) == rule
+
+
+@pytest.mark.parametrize(
+    "text", ["", "ANY", "some", "0", "65536", "-1", "8443,8080", "::", "host.example.org:80", "a:b"]
+)
+def test_anything_else_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse_ready_when(text)
+
+
+def test_a_port_without_an_address_may_be_that_of_any_route() -> None:
+    routes = [parse_route("127.0.0.1:80=a:1"), parse_route("81=a:1")]
+    for text in ("80", "81", "127.0.0.1:80", "[::]:81"):
+        check_ready_when((parse_ready_when(text),), routes)
+    for text in ("82", "127.0.0.1:81", "[::]:80"):
+        with pytest.raises(ValueError, match="no route listens on"):
+            check_ready_when((parse_ready_when(text),), routes)

@@ -51,6 +51,15 @@ def run(*arguments: str, **environment: str) -> Result:
             id="networks",
         ),
         pytest.param(
+            ["run", "--keep-flows", "--end-connections"],
+            {},
+            ["--end-connections and --keep-flows: give one of them"],
+            id="flows that are to stay and to end",
+        ),
+        pytest.param(
+            ["rules", "--allow", "192.0.2.1/24"], {}, ["--allow: '192.0.2.1/24' is not a network"], id="allow"
+        ),
+        pytest.param(
             ["run"],
             {"WHOLEIP_PROTECT": "192.0.2.0/24 y", "WHOLEIP_NODE_NAME": "a;b", "WHOLEIP_END_FLOWS": "perhaps"},
             [

@@ -7,11 +7,13 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address, ip_network
+from typing import Final
 
 import pytest
 
 from proxy.header.v2 import crc32c
 from tests.kit.networks import root
+from tests.kit.wholeip_objects import READY, WHOLE, api_service, endpoint_slice, node, service
 from tests.wholeip.scene.cluster import (
     CLOSED_PORT,
     CLUSTER,
@@ -29,7 +31,9 @@ from tests.wholeip.scene.cluster import (
     wait_until,
 )
 from tests.wholeip.scene.place import Failed, Place
+from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.mapping import Mapping, OpenPort
+from wholeip.mappings.plan import Plan
 from wholeip.ruleset.ruleset import changes, format_ruleset, format_transaction, make_ruleset
 
 __all__ = ["root"]
@@ -74,6 +78,7 @@ WAYS = [
     pytest.param("c", "client", "own", "node", id="egress of a pod without an address has its node's"),
 ]
 
+NODE_PODS = {4: "10.244.0.0/16", 6: "fd00:244::/64"}
 FAR = {family: ip_network(address("far", family)) for family in FAMILIES}
 ECHO = {4: (1, "08"), 6: (58, "80")}
 """Protocol, and how an echo request begins (RFC 792, RFC 4443)."""
@@ -466,6 +471,54 @@ def test_a_pod_in_the_network_of_its_node_leaves_the_node_its_address(changing: 
     assert answer == address("client", family)
     answer = changing.node.do("ask", kind="tcp", address=address("client", family), port=OPEN_PORT)
     assert answer == address("node", family)
+
+
+API_SERVER: Final = {4: "10.96.0.1", 6: "fd00:96::1"}
+"""Its cluster IP, which the node's proxy translates to pod c."""
+
+
+def planned_by_tenants(family: int) -> Plan:
+    """What a node plans if one tenant's status has the API server's address, and another's slice a host outside."""
+    state = ClusterState()
+    state.change_nodes({"node": node("node", address("node", family), pods=[NODE_PODS[family]])})
+    state.change_api_services({"default/kubernetes": api_service(API_SERVER[family])})
+    wanted = {
+        "taken": (API_SERVER[family], address("b", family)),
+        "foreign": (balanced("a2", family), address("client", family)),
+        "neighbour": (balanced("a", family), address("a", family)),
+    }
+    for name, (given, pod) in wanted.items():
+        state.change_services({f"default/{name}": service(name, given, annotations=WHOLE)})
+        slices = endpoint_slice(name, (pod, READY), family=f"IPv{family}")
+        state.change_slices({f"default/{name}": slices})
+    return state.plan()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_status_with_the_address_of_the_api_server_moves_no_packet_and_no_neighbour(
+    changing: Cluster, family: int
+) -> None:
+    ip, own = "ip" if family == 4 else "ip6", address("c", family)
+    proxy = f"""table {ip} services {{
+        chain prerouting {{
+            type nat hook prerouting priority dstnat; policy accept;
+            {ip} daddr {API_SERVER[family]} dnat to {own}
+        }}
+    }}"""
+    changing.node.run("nft", "-f", "-", script=proxy)
+    port = OPEN_PORT + 100 + family
+    changing.c.do("serve", port=port)
+    ruleset = make_ruleset(planned_by_tenants(family).mappings, cluster=CLUSTER)
+    changing.node.run("nft", "-f", "-", script=format_ruleset(ruleset))
+    # Pod b, which the tenant's Service has, does not listen there.
+    for who, seen_as in (("a", address("a", family)), ("b", address("b", family))):
+        asked = changing.place(who).do("ask", kind="tcp", address=API_SERVER[family], port=port)
+        assert asked == seen_as
+    neighbour = changing.client.do("ask", kind="tcp", address=balanced("a", family), port=OPEN_PORT)
+    assert neighbour == address("client", family)
+    left_as = changing.a.do("ask", kind="tcp", address=address("client", family), port=OPEN_PORT)
+    assert left_as == balanced("a", family)
+    changing.node.run("nft", "delete", "table", ip, "services")
 
 
 def test_our_rules_go_before_those_of_a_proxy_for_services(changing: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""Ends flows that the rules no longer allow, in a task beside the reconciler.
+"""Ends flows that the rules no longer allow or that are older than a mapping, in a task beside the reconciler.
 
 The law: updates that arrive while flows are read are processed together afterwards, and a failed one is retried. Else
 the flows of a moved address would continue to the previous pod, or to the next owner of that pod's address.
@@ -14,14 +14,16 @@ import trio
 
 from wholeip.agent.status import AgentStatus
 from wholeip.agent.update import Update
+from wholeip.mappings.networks import NetworkSet
+from wholeip.ruleset.ended_flows import NewEgress
 from wholeip.ruleset.nft_errors import NftFailed
-from wholeip.ruleset.ruleset import Ruleset
+from wholeip.ruleset.ruleset import NEVER_OUTSIDE, Ruleset
 
 RETRY_SECONDS: Final = 10.0
 _REST: Final = 4
 """Wait this multiple of the last run's duration, so that reading flows takes at most a fifth of the time."""
 
-EndFlows = Callable[[Ruleset | None, Ruleset], Awaitable[int]]
+EndFlows = Callable[[Ruleset | None, Ruleset, NewEgress], Awaitable[int]]
 """The signature of conntrack.end_flows."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("wholeip")
@@ -30,8 +32,10 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger("wholeip")
 class FlowEnder:
     """Receives each applied update, and ends the flows that it no longer allows."""
 
-    def __init__(self, end_flows: EndFlows, status: AgentStatus) -> None:
+    def __init__(self, end_flows: EndFlows, status: AgentStatus, *, connections: bool = False) -> None:
+        """`connections`: whether connections end too that are older than their pod's address."""
         self._end_flows = end_flows
+        self._connections = connections
         self._status = status
         self._pending: Update | None = None
         self._woken = trio.Event()
@@ -52,7 +56,9 @@ class FlowEnder:
                 continue
             begun = trio.current_time()
             try:
-                ended = await self._end_flows(*pending.rulesets)
+                inside = NetworkSet((*pending.desired.networks, *NEVER_OUTSIDE))
+                egress = NewEgress(pending.new_egress, inside, self._connections)
+                ended = await self._end_flows(*pending.rulesets, egress)
             except NftFailed as error:
                 self._status.flow_failures += 1
                 if logged != str(error):
@@ -65,5 +71,5 @@ class FlowEnder:
             logged = ""
             self._status.flows_ended += ended
             if ended:
-                log.info("flows ended that no rule allows", flows=ended)
+                log.info("flows ended that the rules do not allow or that are older than a mapping", flows=ended)
             await trio.sleep(_REST * (trio.current_time() - begun))

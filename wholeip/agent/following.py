@@ -1,4 +1,4 @@
-"""Follows the Services with our label, their EndpointSlices, and the nodes of a cluster.
+"""Follows the Services with our label, their EndpointSlices, and the nodes and networks of a cluster.
 
 The law: all decisions are in mappings/cluster_state.py. While the API server is unreachable, the last known objects
 stay valid. The kernel's table from an earlier run gives the expected number, so that a list that lost most objects is
@@ -8,7 +8,9 @@ confirmed first.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from contextlib import suppress
+from typing import Final, TypeVar
+from urllib.parse import urlsplit
 
 import structlog
 import trio
@@ -20,14 +22,20 @@ from sidecar.kubernetes.listwatch import Changes, follow
 from sidecar.kubernetes.objects import Collection, Resource, Unreadable
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
 from sidecar.values.exit_status import ExitStatus
+from wholeip.mappings.addresses import Address, parse_each
+from wholeip.mappings.api_server import API_SERVICE, API_SLICES, SERVICE_RANGES
+from wholeip.mappings.cluster_networks import StatedNetworks
 from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.endpoints import slice_collection
 from wholeip.mappings.nodes import NODES
+from wholeip.mappings.refused_addresses import parse_mappable
 from wholeip.mappings.services import service_collection
 from wholeip.settings import ClusterSettings
 
 T = TypeVar("T", bound=Resource)
 
+_RESOLVE_SECONDS: Final = 5.0
+"""For the name of the API server: a mapping must not wait for it."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("wholeip")
 
@@ -36,6 +44,23 @@ async def open_client(settings: ClusterSettings) -> ApiClient:
     """A client for the cluster of the settings, not opened yet. Raises StartError with status 3."""
     found = await find_cluster(kubeconfig=settings.kubeconfig, context=settings.context, status=ExitStatus.UNKNOWN)
     return ApiClient(found)
+
+
+async def new_state(settings: ClusterSettings, client: ApiClient) -> ClusterState:
+    """A state without objects, with the networks of the flags and the addresses of the API server."""
+    stated = StatedNetworks(
+        settings.networks, settings.protected, settings.allowed, await _addresses_of(client.cluster.server)
+    )
+    return ClusterState(node=settings.node_name, stated=stated)
+
+
+async def _addresses_of(server: str) -> frozenset[Address]:
+    """The addresses of the host in a URL; none if its name has none now. Loopback is refused anyway."""
+    host = urlsplit(server).hostname or ""
+    texts = {host}
+    with suppress(OSError, UnicodeError), trio.move_on_after(_RESOLVE_SECONDS):
+        texts |= {str(found[4][0]) for found in await trio.socket.getaddrinfo(host, None)}
+    return parse_each(parse_mappable, texts)
 
 
 class ClusterFollower:
@@ -51,7 +76,10 @@ class ClusterFollower:
         pace: Pace = DEFAULT_PACE,
     ) -> None:
         """`expected` is the approximate number of Services in an earlier run."""
-        self.statuses = (FollowerStatus("Service"), FollowerStatus("EndpointSlice"), FollowerStatus("Node"))
+        self.statuses = tuple(
+            FollowerStatus(kind)
+            for kind in ("Service", "EndpointSlice", "Node", API_SERVICE.kind, API_SLICES.kind, SERVICE_RANGES.kind)
+        )
         self._state = state
         self._proxy_name = proxy_name
         self._on_change = on_change
@@ -60,7 +88,7 @@ class ClusterFollower:
 
     async def run(self, client: ApiClient) -> None:
         """Follow until cancelled."""
-        services, slices, nodes = self.statuses
+        services, slices, nodes, api_service, api_slices, ranges = self.statuses
         state, name, expected = self._state, self._proxy_name, self._expected
         async with trio.open_nursery() as nursery:
             start = nursery.start_soon
@@ -68,6 +96,9 @@ class ClusterFollower:
             start(self._follow, client, slice_collection(name), state.change_slices, slices, expected)
             # The cluster has at least the node that this runs on.
             start(self._follow, client, NODES, state.change_nodes, nodes, 1)
+            start(self._follow, client, API_SERVICE, state.change_api_services, api_service, 0)
+            start(self._follow, client, API_SLICES, state.change_api_slices, api_slices, 0)
+            start(self._follow, client, SERVICE_RANGES, state.change_ranges, ranges, 0)
 
     async def _follow(
         self,

@@ -11,6 +11,7 @@ from itertools import accumulate
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from sidecar.kubernetes.errors import NotFound
 from wholeip.agent.status import DURATION_BOUNDS, AgentStatus
 from wholeip.mappings.reports import NOTES, Reason, skipped
 
@@ -44,7 +45,11 @@ class AgentCollector(Collector):
         yield CounterMetricFamily(
             "wholeip_drift_repaired", "Changes of other programs that were undone.", value=status.repaired
         )
-        yield CounterMetricFamily("wholeip_flows_ended", "Flows ended that no rule allowed.", value=status.flows_ended)
+        yield CounterMetricFamily(
+            "wholeip_flows_ended",
+            "Flows ended that no rule allowed or that were older than a mapping.",
+            value=status.flows_ended,
+        )
         yield CounterMetricFamily(
             "wholeip_flows_errors", "Failed attempts to end such flows.", value=status.flow_failures
         )
@@ -76,7 +81,8 @@ class AgentCollector(Collector):
         )
         errors = CounterMetricFamily("wholeip_watch_errors", "Failures of a watch, by cause.", labels=["kind", "cause"])
         for watch in self._status.watches:
-            contact.add_metric([watch.kind], watch.contact_time or 0)
+            if not isinstance(watch.error, NotFound):  # a kind that this server does not have is never heard of
+                contact.add_metric([watch.kind], watch.contact_time or 0)
             for cause, count in watch.errors.items():
                 errors.add_metric([watch.kind, cause], count)
         yield contact

@@ -23,14 +23,13 @@ from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
 from sidecar.values.endpoints import Endpoint
 from wholeip.agent.document import format_json, show
 from wholeip.agent.flow_ender import EndFlows, FlowEnder
-from wholeip.agent.following import ClusterFollower, open_client
+from wholeip.agent.following import ClusterFollower, new_state, open_client
 from wholeip.agent.metrics import AgentCollector
 from wholeip.agent.page import CHARTS, agent_facts, read_counters, render_page
 from wholeip.agent.reconciler import ReconcilePace, Reconciler
 from wholeip.agent.status import AgentStatus
 from wholeip.kernel.conntrack import end_flows
 from wholeip.kernel.nft import Nft, Table
-from wholeip.mappings.cluster_state import ClusterState
 from wholeip.ruleset.nft_errors import NftFailed
 from wholeip.settings import RunSettings
 
@@ -57,9 +56,9 @@ async def serve(
 ) -> None:
     """Run until `stopping` is set; its start value is the endpoint of the admin port. Raises StartError."""
     cluster = settings.cluster
-    state = ClusterState(node=cluster.node_name, protected=cluster.protected, cluster=cluster.networks)
+    state = await new_state(cluster, client)
     status = AgentStatus(node=cluster.node_name)
-    ender = FlowEnder(end_flows, status) if settings.end_flows else None
+    ender = FlowEnder(end_flows, status, connections=settings.end_connections) if settings.end_flows else None
     reconciler = Reconciler(
         table, state, status, pace=ReconcilePace(resync=settings.resync), on_applied=ender.note if ender else None
     )

@@ -58,7 +58,7 @@ class AgentStatus:
     repaired: int = 0
     """How often another program had changed the table and it was repaired."""
     flows_ended: int = 0
-    """Flows ended because no rule allowed them."""
+    """Flows ended because no rule allowed them, or because they were older than a mapping."""
     flow_failures: int = 0
     """Failed attempts to end flows."""
     applied_time: float | None = None

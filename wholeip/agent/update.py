@@ -44,6 +44,8 @@ class Update:
     desired: DesiredTable
     services: AbstractSet[str] | None = None
     """Only these may differ, and no other Service shares an address with them before or after; None: any may."""
+    gap: bool = False
+    """Whether the kernel may have had another table for some time, so that any pod may have begun flows without it."""
 
     @cached_property
     def rulesets(self) -> tuple[Ruleset | None, Ruleset]:
@@ -57,15 +59,30 @@ class Update:
         moved = before.networks is not after.networks
         return before.ruleset_of(self.services, networks=moved), after.ruleset_of(self.services, networks=moved)
 
+    @cached_property
+    def new_egress(self) -> dict[str, str]:
+        """The addresses, by pod of this node, that flows which began before the update may lack. Raises BadMapping."""
+        before, after = self.rulesets
+        elements = {} if before is None or self.gap else before.elements
+        return {
+            pod: address
+            for version in ("v4", "v6")
+            for pod, address in after.elements[f"egress_{version}"].items()
+            if pod in after.elements[f"here_{version}"]
+            and not (
+                pod in elements.get(f"here_{version}", {}) and elements.get(f"egress_{version}", {}).get(pod) == address
+            )
+        }
+
     def then(self, later: Update) -> Update:
         """Both updates as one."""
         either = None if self.services is None or later.services is None else self.services | later.services
-        return Update(self.before, later.desired, either)
+        return Update(self.before, later.desired, either, gap=self.gap or later.gap)
 
 
 def whole_update(current: Ruleset | None, state: ClusterState, in_use: InUse, table: str = TABLE) -> Update:
     """The update from the kernel's ruleset, with all Services planned."""
-    return Update(current, DesiredTable(state.plan(in_use), state.networks, table))
+    return Update(current, DesiredTable(state.plan(in_use), state.networks, table), gap=True)
 
 
 def update_from(known: DesiredTable, state: ClusterState) -> Update:

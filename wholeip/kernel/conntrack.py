@@ -12,12 +12,15 @@ import errno
 import os
 import socket
 import struct
+from collections.abc import Mapping
+from dataclasses import replace
+from ipaddress import ip_address
 
 import trio
 
 from wholeip.kernel.netlink_socket import netfilter_socket
 from wholeip.ruleset.ctnetlink import Flow, format_dump, format_end, parse_answer, parse_flows
-from wholeip.ruleset.ended_flows import is_ended, relevant_addresses
+from wholeip.ruleset.ended_flows import NO_EGRESS, NewEgress, is_ended, is_older, relevant_addresses
 from wholeip.ruleset.nft_errors import NftFailed, NotPermitted
 from wholeip.ruleset.ruleset import Ruleset
 
@@ -31,17 +34,18 @@ class ConntrackFailed(NftFailed):
     """The kernel did not list or end flows, so some that no rule allows may continue."""
 
 
-async def end_flows(before: Ruleset | None, after: Ruleset) -> int:
+async def end_flows(before: Ruleset | None, after: Ruleset, egress: NewEgress = NO_EGRESS) -> int:
     """End the flows that a change of the rules no longer allows, after the kernel has `after`; returns their number.
 
-    `before` None: the previous rules are unknown, so only flows that `after` alone shows to be wrong are ended. Both
-    rulesets may omit elements that did not change. Reads all flows of their address families. Raises ConntrackFailed
-    or NotPermitted.
+    Flows that are older than the addresses of `egress` end too. `before` None: the previous rules are unknown, so of
+    the others only flows that `after` alone shows to be wrong are ended. Both rulesets may omit elements that did not
+    change. Reads all flows of their address families. Raises ConntrackFailed or NotPermitted.
     """
     try:
+        egress = replace(egress, addresses=_without_local(egress.addresses))
         with trio.fail_after(_TIMEOUT_SECONDS), await netfilter_socket() as kernel:
-            return sum(
-                [await _end_flows(kernel, family, before, after) for family in (socket.AF_INET, socket.AF_INET6)]
+            return await _end_flows(kernel, socket.AF_INET, before, after, egress) + await _end_flows(
+                kernel, socket.AF_INET6, before, after, egress
             )
     except PermissionError as error:
         raise NotPermitted(f"no permission to end flows: {error}") from error
@@ -49,28 +53,49 @@ async def end_flows(before: Ruleset | None, after: Ruleset) -> int:
         raise ConntrackFailed(f"flows were not ended: {error!r}") from error
 
 
-async def _end_flows(kernel: trio.socket.SocketType, family: int, before: Ruleset | None, after: Ruleset) -> int:
+async def _end_flows(
+    kernel: trio.socket.SocketType, family: int, before: Ruleset | None, after: Ruleset, egress: NewEgress
+) -> int:
     ended = 0
     addresses = frozenset(one for one in relevant_addresses(before, after) if len(one) == _OCTETS[family])
-    for flow in await _flows(kernel, family, addresses):
-        if is_ended(flow, before, after):
+    packed = (ip_address(pod).packed for pod in egress.addresses)
+    sources = frozenset(one for one in packed if len(one) == _OCTETS[family])
+    for flow in await _flows(kernel, family, addresses, sources):
+        if is_ended(flow, before, after) or is_older(flow, egress):
             await kernel.send(format_end(flow, family))
             ended += await _answer(kernel) == 0
     return ended
 
 
-async def _flows(kernel: trio.socket.SocketType, family: int, addresses: frozenset[bytes]) -> list[Flow]:
+async def _flows(
+    kernel: trio.socket.SocketType, family: int, addresses: frozenset[bytes], sources: frozenset[bytes]
+) -> list[Flow]:
     """All flows are read before the first one is ended: the kernel skips entries of a list during deletes."""
     flows: list[Flow] = []
-    if not addresses:
+    if not addresses and not sources:
         return flows
     await kernel.send(format_dump(family))
     while True:
         datagram = await kernel.recv(_DATAGRAM_SIZE)
-        flows += parse_flows(datagram, addresses)
+        flows += parse_flows(datagram, addresses, sources)
         if (number := parse_answer(datagram)) is not None:
             _raise_errno(number)
             return flows
+
+
+def _without_local(addresses: Mapping[str, str]) -> dict[str, str]:
+    """Without pods in the network of this node: the rules except the node's own traffic."""
+    return {pod: address for pod, address in addresses.items() if not _is_local(pod)}
+
+
+def _is_local(address: str) -> bool:
+    # Nothing is sent: the kernel binds a socket to an address of its own alone.
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((address, 0))
+        except OSError:
+            return False
+    return True
 
 
 async def _answer(kernel: trio.socket.SocketType) -> int:

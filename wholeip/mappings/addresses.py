@@ -5,8 +5,11 @@ The law: an address equals that of ipaddress, whether its hash and text are kept
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
+from typing import TypeVar
+
+T = TypeVar("T")
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -58,3 +61,14 @@ def parse_network(text: str) -> Network:
 def sorted_addresses(addresses: Iterable[Address]) -> list[Address]:
     """IPv4 first, then by number: addresses of two families do not compare."""
     return sorted(set(addresses), key=lambda one: (one.version, int(one)))
+
+
+def parse_each(parse: Callable[[str], T], texts: Iterable[str | None]) -> frozenset[T]:
+    """The values of the texts that `parse` accepts; it raises ValueError for others."""
+    found = set()
+    for text in texts:
+        try:
+            found.add(parse(text or ""))
+        except ValueError:
+            continue
+    return frozenset(found)

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
-from ipaddress import ip_network
 
 from sidecar.kubernetes.endpoint_slices import EndpointSlice
 from sidecar.kubernetes.objects import Unreadable
 from wholeip.mappings.addresses import Address, Network
+from wholeip.mappings.api_server import ApiService, ServiceRange
+from wholeip.mappings.cluster_networks import NOTHING_STATED, ClusterNetworks, StatedNetworks
 from wholeip.mappings.endpoints import candidates, service_key
-from wholeip.mappings.nodes import Node, addresses_of, pod_networks_of
+from wholeip.mappings.networks import NetworkSet
+from wholeip.mappings.nodes import Node
 from wholeip.mappings.plan import NOTHING_IN_USE, InUse, Plan, Pods, make_plan
-from wholeip.mappings.refused_addresses import Protected
 from wholeip.mappings.services import ManagedService, Service, read_service
 from wholeip.mappings.sharing import Sharing
 
@@ -28,12 +28,9 @@ _FAMILIES = (4, 6)
 class ClusterState:
     """Services, slices and nodes by their keys."""
 
-    def __init__(
-        self, *, node: str | None = None, protected: tuple[Network, ...] = (), cluster: tuple[Network, ...] = ()
-    ) -> None:
-        """`node` is the name of the node to plan for; `protected` and `cluster` are the networks of the flags."""
+    def __init__(self, *, node: str | None = None, stated: StatedNetworks = NOTHING_STATED) -> None:
+        """`node` is the name of the node to plan for; `stated` has the networks of the flags."""
         self._node = node
-        self._stated = cluster
         self._services: dict[str, ManagedService] = {}
         self._owners: dict[str, str] = {}
         """The Service of each slice."""
@@ -41,10 +38,9 @@ class ClusterState:
         """By Service."""
         self._pods: dict[str, Pods] = {}
         """By Service: the pods of its slices."""
-        self._nodes: dict[str, frozenset[Address]] = {}
-        self._pod_networks: dict[str, frozenset[Network]] = {}
-        self._protected = Protected(networks=protected)
-        self._networks = frozenset(cluster)
+        self._cluster = ClusterNetworks(stated)
+        self._protected = self._cluster.protected()
+        self._networks = self._cluster.inside()
         self._sharing = Sharing()
         self._touched: set[str] = set()
 
@@ -77,16 +73,24 @@ class ClusterState:
 
     def change_nodes(self, changes: Mapping[str, Node | Unreadable | None]) -> None:
         """Apply changes, by name; None: deleted."""
-        before = self._nodes.copy(), self._pod_networks.copy()
-        for name, node in changes.items():
-            if node is None:
-                self._nodes.pop(name, None)
-                self._pod_networks.pop(name, None)
-            else:
-                self._nodes[name] = addresses_of(node)
-                self._pod_networks[name] = pod_networks_of(node)
-        if before != (self._nodes, self._pod_networks):
-            self._read_nodes()
+        if self._cluster.change_nodes(changes):
+            self._networks = self._cluster.inside()
+            self._read_protected()
+
+    def change_ranges(self, changes: Mapping[str, ServiceRange | Unreadable | None]) -> None:
+        """The same for the ranges of cluster IPs."""
+        if self._cluster.change_ranges(changes):
+            self._read_protected()
+
+    def change_api_services(self, changes: Mapping[str, ApiService | Unreadable | None]) -> None:
+        """The same for the Service of the API server, by NAMESPACE/NAME."""
+        if self._cluster.change_api_services(changes):
+            self._read_protected()
+
+    def change_api_slices(self, changes: Mapping[str, EndpointSlice | Unreadable | None]) -> None:
+        """The same for its slices."""
+        if self._cluster.change_api_slices(changes):
+            self._read_protected()
 
     @property
     def networks(self) -> frozenset[Network]:
@@ -95,10 +99,9 @@ class ClusterState:
 
     def advise(self) -> Iterator[str]:
         """The flags that an operator must set because the cluster does not tell."""
-        if self._node is not None and self._node not in self._nodes:
+        if self._node is not None and self._node not in self._cluster.nodes:
             yield f"the cluster shows no Node {self._node}: set --node-name to the name of this node"
-        if not self._stated and not any(self._pod_networks.values()):
-            yield "no network of the cluster's pods is known: set --cluster-network"
+        yield from self._cluster.advise()
 
     def plan(self, in_use: InUse = NOTHING_IN_USE) -> Plan:
         """The plan for the present state."""
@@ -125,7 +128,9 @@ class ClusterState:
         service = self._services.get(key)
         if service is None:
             return frozenset()
-        return frozenset(service.addresses).union(*(found.addresses for found in self._pods.get(key, {}).values()))
+        return service.cluster_ips.union(
+            service.addresses, *(found.addresses for found in self._pods.get(key, {}).values())
+        )
 
     def _read_pods(self, owner: str) -> None:
         slices, known = self._slices[owner], self._pods.pop(owner, None)
@@ -136,10 +141,14 @@ class ClusterState:
         if self._pods.get(owner) != known:
             self._touch(owner)
 
-    def _read_nodes(self) -> None:
-        nodes = frozenset[Address]().union(*self._nodes.values())
-        for address in nodes ^ self._protected.nodes:
+    def _read_protected(self) -> None:
+        """Services with an address that is protected now, or no longer, are planned again."""
+        before, after = self._protected, self._cluster.protected()
+        self._protected = after
+        if any(before.knows_pods(version) != after.knows_pods(version) for version in _FAMILIES):
+            self._touched |= self._services.keys()
+            return
+        for address in before.addresses ^ after.addresses:
             self._touched |= self._sharing.at(address)
-        self._protected = replace(self._protected, nodes=nodes)
-        own = (ip_network(str(address)) for address in nodes)
-        self._networks = frozenset((*self._stated, *own)).union(*self._pod_networks.values())
+        if changed := before.networks ^ after.networks:
+            self._touched |= self._sharing.within(NetworkSet(changed))

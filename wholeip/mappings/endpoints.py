@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from sidecar.kubernetes.endpoint_slices import PATH, Condition, Conditions, EndpointSlice, SliceEndpoint, condition_of
+from sidecar.kubernetes.endpoint_choice import USABLE, preferred
+from sidecar.kubernetes.endpoint_slices import PATH, Condition, EndpointSlice, SliceEndpoint, condition_of
 from sidecar.kubernetes.objects import Collection
 from wholeip.mappings.addresses import Address, sorted_addresses
 from wholeip.mappings.refused_addresses import parse_mappable
@@ -36,7 +37,7 @@ class Candidates:
     ready: tuple[Pod, ...] = ()
     """Lowest address first."""
     leaving: tuple[Pod, ...] = ()
-    """Terminating and still serving: better than none, as in kube-proxy (KEP-1669)."""
+    """Terminating and still serving: better than none (endpoint_choice.py)."""
     others: Counter[Condition] = field(default_factory=Counter)
     """The number of other pods, by the condition that excludes them."""
     unusable: tuple[str, ...] = ()
@@ -46,7 +47,7 @@ class Candidates:
 
     def choose(self, in_use: Callable[[], AbstractSet[Address]] = frozenset) -> Pod | None:
         """The pod that gets the address; `in_use` returns the pods that have it now, called only if it matters."""
-        group = self.ready or self.leaving
+        group = preferred(ready=self.ready, leaving=self.leaving)
         if len(group) > 1:
             having = in_use()
             return next((one for one in group if one.address in having), group[0])
@@ -74,14 +75,14 @@ def service_key(one: EndpointSlice) -> str | None:
 
 def candidates(slices: Iterable[EndpointSlice], version: int) -> Candidates:
     """The pods of one family (4, 6) of the Service that has these slices."""
-    ready: dict[Address, Pod] = {}
-    leaving: dict[Address, Pod] = {}
+    groups: dict[Condition, dict[Address, Pod]] = {condition: {} for condition in USABLE}
     others: Counter[Condition] = Counter()
     unusable: set[str] = set()
     for endpoint in _endpoints(slices, version):
-        group = _group(endpoint, ready=ready, leaving=leaving)
+        condition = condition_of(endpoint)
+        group = groups.get(condition)
         if group is None:
-            others[condition_of(endpoint)] += 1
+            others[condition] += 1
             continue
         for text in endpoint.addresses or ():
             try:
@@ -91,6 +92,7 @@ def candidates(slices: Iterable[EndpointSlice], version: int) -> Candidates:
             else:
                 if address.version == version:
                     _put(group, Pod(address, endpoint.node_name))
+    ready, leaving = groups[Condition.READY], groups[Condition.LEAVING]
     return Candidates(
         tuple(ready[one] for one in sorted_addresses(ready)),
         tuple(leaving[one] for one in sorted_addresses(leaving.keys() - ready.keys())),
@@ -104,18 +106,6 @@ def _endpoints(slices: Iterable[EndpointSlice], version: int) -> Iterator[SliceE
     for one in slices:
         if _VERSIONS.get(one.address_type) == version:
             yield from one.endpoints or ()
-
-
-def _group(
-    endpoint: SliceEndpoint, *, ready: dict[Address, Pod], leaving: dict[Address, Pod]
-) -> dict[Address, Pod] | None:
-    condition = condition_of(endpoint)
-    if condition is Condition.READY:
-        return ready
-    conditions = endpoint.conditions or Conditions()
-    if condition is Condition.TERMINATING and (conditions.ready or conditions.serving):
-        return leaving
-    return None
 
 
 def _put(group: dict[Address, Pod], pod: Pod) -> None:

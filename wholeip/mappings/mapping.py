@@ -37,7 +37,7 @@ class Mapping:
     egress: bool
     """Whether connections that the pod opens leave with this address; for at most one mapping of a pod and family.
 
-    False for a pod in its node's network: the connections of the whole node would leave with the address.
+    A pod in its node's network is refused if the nodes are known; if not, the rules except the node's own traffic.
     """
     here: bool = True
     """Whether the pod runs on this node. For a pod on another node, traffic from outside the cluster gets this node's

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
-from wholeip.mappings.addresses import Address, Network, parse_network
+from wholeip.mappings.addresses import Address, Network, parse_each, parse_network
 from wholeip.mappings.refused_addresses import parse_mappable
 
 
@@ -42,22 +42,10 @@ NODES: Final = Collection("Node", "/api/v1/nodes", Node, optional=True)
 
 def addresses_of(node: Node | Unreadable) -> frozenset[Address]:
     """The addresses of the node, which must not be mapped."""
-    found = set()
-    for one in ((node.status or _Status()).addresses or ()) if isinstance(node, Node) else ():
-        try:
-            found.add(parse_mappable(one.address if one is not None else ""))
-        except ValueError:
-            # A hostname, or an address that is refused anyway.
-            continue
-    return frozenset(found)
+    stated = ((node.status or _Status()).addresses or ()) if isinstance(node, Node) else ()
+    return parse_each(parse_mappable, (one.address for one in stated if one is not None))
 
 
 def pod_networks_of(node: Node | Unreadable) -> frozenset[Network]:
     """The networks of this node's pods, if the control plane assigns them; some network plugins assign them alone."""
-    found = set()
-    for text in ((node.spec or _Spec()).pod_cidrs or ()) if isinstance(node, Node) else ():
-        try:
-            found.add(parse_network(text or ""))
-        except ValueError:
-            continue
-    return frozenset(found)
+    return parse_each(parse_network, ((node.spec or _Spec()).pod_cidrs or ()) if isinstance(node, Node) else ())

@@ -18,7 +18,7 @@ from typing import Final
 from wholeip.mappings.addresses import Address
 from wholeip.mappings.endpoints import Candidates, Pod
 from wholeip.mappings.mapping import Mapping, OpenPort
-from wholeip.mappings.refused_addresses import Protected
+from wholeip.mappings.protected import Protected
 from wholeip.mappings.reports import Reason, Report
 from wholeip.mappings.services import ManagedService
 
@@ -101,9 +101,10 @@ def make_plan(
     services = sorted(services, key=lambda one: one.age)
     planner = _Planner(pods, in_use, protected, node)
     # From sets, whose hashes are computed already.
-    planner.pods_of_all.update(
-        *(found.addresses for service in services for found in pods.get(service.key, {}).values())
-    )
+    planner.cluster_ips.update(*(service.cluster_ips for service in services))
+    found = set[Address]().union(*(one.addresses for service in services for one in pods.get(service.key, {}).values()))
+    # An endpoint that is no pod of the cluster must not cost another Service its address.
+    planner.pods_of_all = {one for one in found if not protected.refusal_of_pod(one, cluster_ips=planner.cluster_ips)}
     return Plan({service.key: planner.add(service) for service in services})
 
 
@@ -114,6 +115,8 @@ class _Planner:
     protected: Protected
     node: str | None
     pods_of_all: set[Address] = field(default_factory=set)
+    cluster_ips: set[Address] = field(default_factory=set)
+    """Of all Services."""
     mappings: list[Mapping] = field(default_factory=list)
     """The mappings of the Service that is added now."""
     reports: list[Report] = field(default_factory=list)
@@ -171,10 +174,13 @@ class _Planner:
 
     def refuse(self, service: ManagedService, address: Address, pod: Pod) -> bool:
         """Whether this address is never mapped to this pod."""
-        reason = self.protected.refusal_of_mapping(address, pod.address, pods=self.pods_of_all)
-        if reason is not None:
-            self.report(service, Reason.PROTECTED_ADDRESS, f"{address}: {reason}")
-        return reason is not None
+        protected, cluster_ips = self.protected, self.cluster_ips
+        refusal = protected.refusal_of_address(address, pods=self.pods_of_all, cluster_ips=cluster_ips)
+        if refusal is None:
+            refusal = protected.refusal_of_pod(pod.address, cluster_ips=cluster_ips)
+        if refusal is not None:
+            self.report(service, refusal.reason, f"{address}: {refusal.text}")
+        return refusal is not None
 
     def map(self, service: ManagedService, address: Address, pod: Pod) -> None:
         """Add one mapping, unless an older one has the address."""

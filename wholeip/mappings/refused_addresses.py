@@ -1,19 +1,22 @@
-"""Decides which addresses are refused, whatever a load balancer or a slice says.
+"""Parses an address of a load balancer, a pod or a node, and refuses kinds that cannot belong to one pod.
 
-The law: an address is mapped only if neither its kind, nor a node, a pod or the operator forbids it. Without this, a
-writer of a status could redirect the traffic of a node, or a program's loopback.
+The law: no address of loopback, of a link, of a group or of a cloud's metadata is a value here. Without this, a writer
+of a status could redirect a program's loopback or its requests for credentials.
 """
 
 from __future__ import annotations
 
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, ip_address
 from typing import Final
 
-from wholeip.mappings.addresses import Address, Network, keep
+from wholeip.mappings.addresses import Address, keep
 
 _THIS_NETWORK: Final = IPv4Network("0.0.0.0/8")
+_METADATA: Final = frozenset(
+    ip_address(text)
+    for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254", "fd00:42::42")
+)
+"""Metadata services outside 169.254.0.0/16: Alibaba Cloud, Azure, Oracle Cloud, AWS, Google Cloud and Scaleway."""
 
 
 def parse_mappable(text: str) -> Address:
@@ -31,34 +34,6 @@ def parse_mappable(text: str) -> Address:
     return keep(address)
 
 
-@dataclass(frozen=True, slots=True)
-class Protected:
-    """The addresses of this cluster that are never mapped."""
-
-    nodes: frozenset[Address] = frozenset()
-    networks: tuple[Network, ...] = ()
-    """From --protect."""
-
-    def refusal(self, address: Address) -> str | None:
-        """Why an address is not mapped, or None if it may be."""
-        if address in self.nodes:
-            return "it is a node's own"
-        for network in self.networks:
-            if address.version == network.version and address in network:
-                return f"{network} is protected (--protect)"
-        return None
-
-    def refusal_of_mapping(self, address: Address, pod: Address, *, pods: AbstractSet[Address]) -> str | None:
-        """Why an address is not mapped to a pod, or None if it may be; `pods` are the addresses of all pods."""
-        if address in pods:
-            return "it is a pod's own"
-        if reason := self.refusal(address):
-            return reason
-        if reason := self.refusal(pod):
-            return f"its pod has the address {pod}, and {reason}"
-        return None
-
-
 def _kind(address: Address) -> str | None:
     if address.is_unspecified:
         return "the unspecified address"
@@ -68,6 +43,8 @@ def _kind(address: Address) -> str | None:
         return "a link-local address"
     if address.is_multicast:
         return "a multicast address"
+    if address in _METADATA:
+        return "the metadata service of a cloud"
     # 240.0.0.0/4 with the broadcast address, 0.0.0.0/8, and unallocated IPv6 ranges.
     if address.is_reserved or (isinstance(address, IPv4Address) and address in _THIS_NETWORK):
         return "a reserved address"

@@ -14,7 +14,7 @@ import msgspec
 
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable, key_of
 from sidecar.values.endpoints import MAXIMUM_PORT
-from wholeip.mappings.addresses import Address
+from wholeip.mappings.addresses import Address, parse_each
 from wholeip.mappings.mapping import OpenPort, Protocol
 from wholeip.mappings.refused_addresses import parse_mappable
 from wholeip.mappings.reports import Reason, Report
@@ -49,6 +49,7 @@ class _Port(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 class _Spec(msgspec.Struct, frozen=True, gc=False):
     ports: tuple[_Port | None, ...] | None = None
+    cluster_ips: tuple[str | None, ...] | None = msgspec.field(default=None, name="clusterIPs")
 
 
 class _Point(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -87,6 +88,8 @@ class ManagedService:
     """The ports that are let in; None: everything."""
     icmp: bool
     reports: tuple[Report, ...] = ()
+    cluster_ips: frozenset[Address] = frozenset()
+    """Its addresses inside the cluster."""
 
     @property
     def age(self) -> tuple[str, str]:
@@ -119,7 +122,9 @@ def read_service(service: Service | Unreadable) -> ManagedService:
             (Reason.NO_PORTS, "it lists no port that can be opened, and does not ask for the whole address")
         )
     reports = tuple(Report(key, reason, detail) for reason, detail in dict.fromkeys(problems))
-    return ManagedService(key, created, addresses, opened, icmp, reports)
+    # A headless Service has the text None instead of an address.
+    cluster_ips = parse_each(parse_mappable, (service.spec or _Spec()).cluster_ips or ())
+    return ManagedService(key, created, addresses, opened, icmp, reports, cluster_ips)
 
 
 def _addresses(service: Service, problems: list[tuple[Reason, str]]) -> Iterator[Address]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
 from wholeip.mappings.addresses import Address
+from wholeip.mappings.networks import NetworkSet
 
 
 class Sharing:
@@ -38,6 +39,11 @@ class Sharing:
     def at(self, address: Address) -> AbstractSet[str]:
         """The Services with an address."""
         return self._services.get(address, set())
+
+    def within(self, networks: NetworkSet) -> AbstractSet[str]:
+        """The Services with an address in these networks."""
+        found = (services for address, services in self._services.items() if networks.find(address))
+        return set[str]().union(*found)
 
     def reach(self, services: Iterable[str]) -> AbstractSet[str]:
         """These Services, those that share an address with one of them, and so on."""

@@ -33,6 +33,8 @@ _SOURCES, _TARGETS = (1, 3), (2, 4)  # CTA_IP_V4_SRC, CTA_IP_V6_SRC; CTA_IP_V4_D
 _PROTOCOL_NUMBER, _TARGET_PORT = 1, 3  # CTA_PROTO_NUM, CTA_PROTO_DST_PORT
 _LAYOUTS: Final = {2: struct.Struct("=HHHHHH4sHH4s"), 10: struct.Struct("=HHHHHH16sHH16s")}
 """By family (AF_INET, AF_INET6), the start of a tuple: three attribute headers, the source, a header, the target."""
+_SOURCE: Final = 6
+"""The place of the source in a layout."""
 _PORTS: Final = frozenset({6, 17, 132})
 """Protocols with ports: TCP, UDP and SCTP."""
 
@@ -73,17 +75,20 @@ def parse_answer(datagram: bytes) -> int | None:
     return None
 
 
-def parse_flows(datagram: bytes, addresses: frozenset[bytes]) -> Iterator[Flow]:
-    """The flows to these addresses (packed), and those whose replies go to them.
+def parse_flows(
+    datagram: bytes, addresses: frozenset[bytes], sources: frozenset[bytes] = frozenset()
+) -> Iterator[Flow]:
+    """The flows to these addresses (packed), those whose replies go to them, and those from these sources (packed).
 
     Flows of another zone are excluded: they belong to another program, mostly a virtual switch. Raises struct.error or
     KeyError for a message that is not of ctnetlink.
     """
     for kind, _, message in parse_messages(datagram):
-        if kind == _NEW and _may_be_at(message, addresses):
+        if kind == _NEW and _may_be_at(message, addresses, sources):
             attributes = dict(parse_attributes(message[GENERIC_SIZE:]))
             original, reply = _endpoints(attributes[_TUPLE_ORIGINAL]), _endpoints(attributes[_TUPLE_REPLY])
-            if (original[1] in addresses or reply[1] in addresses) and _ZONE not in attributes:
+            found = original[1] in addresses or reply[1] in addresses or original[0] in sources
+            if found and _ZONE not in attributes:
                 yield _flow(attributes, original, reply)
 
 
@@ -103,8 +108,8 @@ def _flow(attributes: dict[int, bytes], original: tuple[bytes, bytes], reply: tu
     )
 
 
-def _may_be_at(message: bytes, addresses: frozenset[bytes]) -> bool:
-    """Whether a flow or its replies may go to these addresses, read at the offsets where the kernel puts them.
+def _may_be_at(message: bytes, addresses: frozenset[bytes], sources: frozenset[bytes]) -> bool:
+    """Whether parse_flows may want a flow, read at the offsets where the kernel puts its addresses.
 
     Most flows of a node are not ours, and to parse each of them would take seconds.
     """
@@ -120,7 +125,7 @@ def _may_be_at(message: bytes, addresses: frozenset[bytes]) -> bool:
         return True
     if {one[3] & TYPE_MASK for one in (original, reply)} != {_TUPLE_ADDRESSES}:
         return True
-    return original[-1] in addresses or reply[-1] in addresses
+    return original[-1] in addresses or reply[-1] in addresses or original[_SOURCE] in sources
 
 
 def _endpoints(octets: bytes) -> tuple[bytes, bytes]:

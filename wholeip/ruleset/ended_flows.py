@@ -1,18 +1,39 @@
-"""Decides which tracked flows (conntrack) the mappings no longer allow.
+"""Decides which tracked flows (conntrack) the mappings no longer allow, and which are older than a mapping.
 
 The law: a flow ends only if it is known to be ours and wrong: it goes to a pod that no longer has its address, protocol
-and port; it bypasses our rules although its address is ours; or it leaves with an address that is not its pod's.
+and port; it bypasses our rules although its address is ours; it leaves with an address that is not its pod's; or its
+pod began it to the outside before the pod got its address, and its next first packet would leave with that address.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Final
 
+from wholeip.mappings.networks import NetworkSet
 from wholeip.ruleset.ctnetlink import Flow
 from wholeip.ruleset.ruleset import Ruleset
 
 _ICMP: Final = {"v4": 1, "v6": 58}
+_CONNECTIONS: Final = frozenset({6, 132})
+"""TCP and SCTP: their peers know them by the address, so they cannot continue with another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewEgress:
+    """The pods of this node that may have flows from before they got their address."""
+
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    """The address with which a pod's connections leave, by pod."""
+    inside: NetworkSet = field(default_factory=NetworkSet)
+    """In these networks a pod keeps its own address."""
+    connections: bool = False
+    """Whether such connections (TCP, SCTP) end too; other flows always do."""
+
+
+NO_EGRESS: Final = NewEgress()
 
 
 def relevant_addresses(before: Ruleset | None, after: Ruleset) -> frozenset[bytes]:
@@ -29,6 +50,15 @@ def relevant_addresses(before: Ruleset | None, after: Ruleset) -> frozenset[byte
 def is_ended(flow: Flow, before: Ruleset | None, after: Ruleset) -> bool:
     """Whether a flow is no longer allowed after the change from `before` (None: unknown) to `after`."""
     return _comes_in_wrongly(flow, before, after) or _leaves_wrongly(flow, before, after)
+
+
+def is_older(flow: Flow, egress: NewEgress) -> bool:
+    """Whether a flow began before its pod got the address with which such a flow leaves now."""
+    address = egress.addresses.get(flow.source)
+    if address is None or flow.reply_target == address or (flow.protocol in _CONNECTIONS and not egress.connections):
+        return False
+    # The rules see the target behind the translation of a Service's cluster IP.
+    return egress.inside.find(ip_address(flow.reply_source)) is None
 
 
 def _comes_in_wrongly(flow: Flow, before: Ruleset | None, after: Ruleset) -> bool:

@@ -21,7 +21,7 @@ TABLE: Final = "switchback_wholeip"
 """In the family inet, which has IPv4 and IPv6 in one table."""
 PROTOCOLS: Final = {"tcp": 6, "udp": 17, "sctp": 132}
 """Numbers, because an image may lack /etc/protocols, where nft looks up some names."""
-_NEVER_OUTSIDE: Final = tuple(
+NEVER_OUTSIDE: Final = tuple(
     ip_network(text) for text in ("169.254.0.0/16", "224.0.0.0/4", "255.255.255.255/32", "fe80::/10", "ff00::/8")
 )
 """Link-local and multicast networks: traffic to them never leaves the network (RFC 3927, 5771, 4291)."""
@@ -77,7 +77,7 @@ def make_ruleset(mappings: Iterable[Mapping], *, cluster: Iterable[Network] = ()
         if both := elements[f"addresses_{version}"].keys() & pods:
             raise BadMapping(f"{min(both)} is an address of one Service and the pod of another")
     _add_pods_here(elements, (mapping for mapping in known if mapping.here))
-    _add_cluster(elements, (*cluster, *_NEVER_OUTSIDE))
+    _add_cluster(elements, (*cluster, *NEVER_OUTSIDE))
     return Ruleset(table, elements)
 
 

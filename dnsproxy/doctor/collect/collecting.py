@@ -186,7 +186,8 @@ async def _check(endpoints: Iterable[Endpoint], zones: Iterable[str]) -> tuple[D
 
 
 def _dns_check(asked: ProbeResult) -> DnsCheck:
-    return DnsCheck(str(asked.endpoint), asked.zone, asked.state.value, asked.said)
+    forwards = tuple(sorted({one.forwards for one in asked.outcomes if one.forwards}))
+    return DnsCheck(str(asked.endpoint), asked.zone, asked.state.value, asked.said, forwards)
 
 
 def _endpoints(texts: Iterable[str]) -> Iterable[Endpoint]:

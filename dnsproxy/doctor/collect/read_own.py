@@ -15,14 +15,16 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from dnsproxy.cluster_dns.found import Found
 from dnsproxy.cluster_dns.image import format_version
+from dnsproxy.cluster_dns.original_upstreams import find_original
 from dnsproxy.cluster_dns.own_service import FoundOwn
 from dnsproxy.cluster_dns.probe_results import places_to_ask
 from dnsproxy.cluster_dns.servers import labels_of, pod_of
 from dnsproxy.cluster_dns.traces import find_traces
+from dnsproxy.corefile.upstream_routes import UpstreamRoute
 from dnsproxy.doctor.collect.read_hosts import make_service
 from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.collect.structs import PodSlice
-from dnsproxy.doctor.facts.model import Admin, ClusterDns, OwnService, Port, Stanza
+from dnsproxy.doctor.facts.model import Admin, ClusterDns, OriginalUpstreams, OwnService, Port, Stanza
 from sidecar.admin.asking import NoAnswer, get
 from sidecar.kubernetes.endpoint_slices import SERVICE_NAME
 from sidecar.kubernetes.errors import ApiError
@@ -40,6 +42,7 @@ KEPT: Final = frozenset(
 _MOST_PODS: Final = 3
 _NOT_READY: Final = 503
 _PROXY_FAILED: Final = "error trying to reach"
+_COMMANDS: Final = {"dnsproxy": "dnsproxy serve", "relay": "proxy"}
 
 
 async def read_own_service(reader: Reader, key: str, own: FoundOwn | None = None) -> OwnService:
@@ -139,19 +142,17 @@ async def read_admin(reader: Reader, part: OwnService, program: str, port: int) 
 
 
 async def ask_admin(endpoint: Endpoint, program: str) -> Admin:
-    """The answer of an admin port that is dialled directly."""
-    where = str(endpoint)
+    """The answer of an admin port that is dialled directly; `program` is `dnsproxy` or `relay`."""
+    where, command = str(endpoint), _COMMANDS.get(program, program)
     try:
-        text = (await get(endpoint, "/readyz", program="dnsproxy serve")).body.decode(errors="replace").strip()
+        text = (await get(endpoint, "/readyz", program=command)).body.decode(errors="replace").strip()
         page = Admin(program, where, True, text)
     except NoAnswer as error:
         if error.status != _NOT_READY:
             return Admin(program, where, None, str(error))
         page = Admin(program, where, False, error.said)
     try:
-        return with_metrics(
-            page, (await get(endpoint, "/metrics", program="dnsproxy serve")).body.decode(errors="replace")
-        )
+        return with_metrics(page, (await get(endpoint, "/metrics", program=command)).body.decode(errors="replace"))
     except NoAnswer:
         return page
 
@@ -178,7 +179,7 @@ def with_metrics(page: Admin, text: str) -> Admin:
 def make_dns(found: Found) -> ClusterDns:
     """The cluster's DNS as facts."""
     service, server, cache = found.service, found.server, found.node_local
-    deciding = found.asked_by_pods
+    deciding, original = found.asked_by_pods, find_original(found)
     version = format_version(server.version) if server and server.version else ""
     return ClusterDns(
         service=f"{service.namespace}/{service.name}" if service else "",
@@ -195,7 +196,13 @@ def make_dns(found: Found) -> ClusterDns:
         where=str(deciding) if deciding else "",
         decides=_sources(found),
         faults=tuple(map(str, found.faults)),
+        upstreams_in=original.source,
+        upstreams=tuple(map(_upstreams, original.routes)),
     )
+
+
+def _upstreams(route: UpstreamRoute) -> OriginalUpstreams:
+    return OriginalUpstreams(route.zone, route.upstreams, route.excepted, route.fault, route.line)
 
 
 def _sources(found: Found) -> tuple[str, ...]:

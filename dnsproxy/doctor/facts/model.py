@@ -97,6 +97,16 @@ class Stanza(Fact, frozen=True):
     fault: str = ""
 
 
+class OriginalUpstreams(Fact, frozen=True):
+    """Where the cluster's DNS forwards the names of one zone without a stanza; as UpstreamRoute."""
+
+    zone: str
+    upstreams: tuple[str, ...] = ()
+    excepted: tuple[str, ...] = ()
+    fault: str = ""
+    line: int = 0
+
+
 class ClusterDns(Fact, frozen=True):
     """The servers of the cluster's DNS, and our stanzas in their configuration."""
 
@@ -117,6 +127,10 @@ class ClusterDns(Fact, frozen=True):
     decides: tuple[str, ...] = ()
     """The ConfigMaps that this workload reads: `NAMESPACE/NAME`."""
     faults: tuple[str, ...] = ()
+    upstreams_in: str = ""
+    """The ConfigMap that says where it forwards without the stanza."""
+    upstreams: tuple[OriginalUpstreams, ...] = ()
+    """Where that is; empty if unknown."""
 
 
 class Admin(Fact, frozen=True):

@@ -91,3 +91,5 @@ class DnsCheck(Fact, frozen=True):
     state: str
     """`yes`, `partly`, `no` or `silent`."""
     said: str = ""
+    forwards: tuple[str, ...] = ()
+    """Where the dnsproxy behind it reports to forward all other names, each report once; older ones report nothing."""

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from shlex import quote
 from typing import Final
 
+from dnsproxy.corefile.upstream_routes import UpstreamRoute, differences
+from dnsproxy.corefile.zones import ROOT
 from dnsproxy.dns.wire import DNS_PORT
 from dnsproxy.doctor.facts.model import Admin, ClusterDns, Facts, OwnService, Stanza
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity, Unseen
@@ -43,6 +45,7 @@ def judge_dns(facts: Facts, *, needed: bool) -> Iterator[Finding | Unseen]:
         yield from _judge_loaded(facts, loaded, whole)
     if works:
         yield _loaded(facts, whole)
+    yield from _judge_upstreams(facts, dns, whole)
     for page in facts.admin:
         if page.program == "dnsproxy":
             yield from _judge_page(page)
@@ -153,6 +156,29 @@ def _loaded(facts: Facts, stanzas: tuple[Stanza, ...]) -> Finding:
     evidence = tuple(f"{asked.endpoint} for {asked.zone}: {asked.said}" for asked in facts.loaded)
     written = ", ".join(stanza.target for stanza in stanzas) or "a configuration without our markers"
     return Finding("loaded", Severity.OK, f"the cluster's DNS asks dnsproxy ({written})", "Switchback", evidence)
+
+
+def _judge_upstreams(facts: Facts, dns: ClusterDns, stanzas: tuple[Stanza, ...]) -> Iterator[Finding | Unseen]:
+    """Whether dnsproxy forwards all other names where the cluster's DNS would."""
+    asked = [one for one in (*facts.answers, *facts.loaded) if one.state in ("yes", "partly")]
+    if not asked or not dns.upstreams:
+        return
+    zones = tuple(zone for stanza in stanzas for zone in stanza.zones) or (ROOT,)
+    reports = dict.fromkeys(report for one in asked for report in one.forwards)
+    before = tuple(
+        UpstreamRoute(one.zone, one.upstreams, one.excepted, fault=one.fault, line=one.line) for one in dns.upstreams
+    )
+    try:
+        found = tuple(dict.fromkeys(text for report in reports for text in differences(zones, before, report)))
+    except ValueError:
+        reports, found = {}, ()
+    if not reports:
+        yield Unseen("where dnsproxy forwards all other names", "its version does not report it", matters=False)
+    if found:
+        text = "dnsproxy forwards other names to other upstreams than the cluster's DNS does without it"
+        lines = (f"dnsproxy serve --upstream-configmap {dns.upstreams_in}", "# or --upstream ADDRESS")
+        steps = (Remedy("let it follow them, or name upstreams of your own", lines),)
+        yield _finding("upstreams-differ", text, found, steps, Severity.WARNING)
 
 
 def _judge_page(page: Admin) -> Iterator[Finding]:

@@ -145,6 +145,7 @@ MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
         "table-stale": "dnsproxy had no contact with a source for minutes",
         "target-without-address": "names are forwarded because their target has no address",
         "upstream-unwell": "dnsproxy reports an unhealthy upstream",
+        "upstreams-differ": "dnsproxy forwards other names to other upstreams than the cluster's DNS does without it",
         "not-answered": "the cluster's DNS asks dnsproxy, but still answers with the load balancer's address",
         # The relay.
         "relayed": "a connection through the relay was answered",

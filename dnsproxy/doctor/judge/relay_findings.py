@@ -6,6 +6,7 @@ Tested in tests/dnsproxy/doctor/judge/test_diagnose.py.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from ipaddress import ip_address, ip_network
 from typing import Final
@@ -20,6 +21,8 @@ from dnsproxy.doctor.judge.remedies import deploy_line, quoted
 TRUST_KEYS: Final = ("proxy-real-ip-cidr", "proxy-protocol", "trusted-ips")
 """Settings of controllers that list the networks whose headers they trust."""
 _ROUTES: Final = "PROXY_ROUTE"
+_FAILING: Final = re.compile(r"backend unreachable \([a-z-]+\): (\S+):[^\s:]+: ")
+"""The host of each failing backend in the answer of the relay's /readyz."""
 
 
 def judge_relay(facts: Facts, controllers: Sequence[Controller], *, used: bool) -> Iterator[Finding]:
@@ -54,24 +57,37 @@ def judge_relay(facts: Facts, controllers: Sequence[Controller], *, used: bool) 
     elif probes:
         text = "a connection through the relay is answered by the controller"
         yield Finding("relayed", Severity.OK, text, f"Service {part.key}", describe(probes))
+    yield from _judge_failing_route(facts, part, requiring)
     for controller in routed or requiring:
         yield from _judge_trust(part, controller.path.service)
 
 
 def routes_to(part: OwnService, service: Service) -> bool:
     """Whether this Service, or one of its addresses, is the backend of one of the relay's routes."""
+    return any(_is_backend(one, service) for one in _backends(part.settings.get(_ROUTES, "")))
+
+
+def _is_backend(host: str, service: Service) -> bool:
     namespace, _, name = service.key.partition("/")
     wanted = {f"service:{service.key}", f"{name}.{namespace}", *service.cluster_ips}
-    return any(
-        backend in wanted or backend.startswith(f"{name}.{namespace}.")
-        for backend in _backends(part.settings.get(_ROUTES, ""))
-    )
+    return host in wanted or host.startswith(f"{name}.{namespace}.")
 
 
 def _backends(routes: str) -> Iterator[str]:
     """`8080=a.b.svc:80,proxy-protocol=v2 8443=[2001:db8::1]:443` has the backends a.b.svc and 2001:db8::1."""
     for route in routes.split():
         yield route.partition("=")[2].partition(",")[0].rpartition(":")[0].strip("[]").removesuffix(".")
+
+
+def _judge_failing_route(facts: Facts, part: OwnService, requiring: Sequence[Controller]) -> Iterator[Finding]:
+    """A relay is ready while one of its routes works; its answer names the backends of the others."""
+    for page in facts.admin:
+        if page.program == "relay" and page.ready and (failing := _FAILING.findall(page.text)):
+            needed = any(_is_backend(host.strip("[]"), one.path.service) for host in failing for one in requiring)
+            text = f"the relay does not reach the backend of a route: {page.text}"
+            severity = Severity.PROBLEM if needed else Severity.WARNING
+            yield _finding("relay-backend", text, _routes(part), (_see_log(part),), severity=severity)
+            return
 
 
 def _missing(part: OwnService, deploy: str) -> Finding:
@@ -99,9 +115,12 @@ def _refused(part: OwnService, probes: Sequence[Probe]) -> Finding:
         )
         return _finding("relay-header-unwanted", text, describe(probes), steps)
     text = "connections through the relay open, but are not answered: the backend refuses them or their header"
+    return _finding("relay-unanswered", text, describe(probes), (_see_log(part),))
+
+
+def _see_log(part: OwnService) -> Remedy:
     namespace, name = quoted(part.key)
-    lines = (f"kubectl -n {namespace} logs deploy/{name} --tail=50",)
-    return _finding("relay-unanswered", text, describe(probes), (Remedy("see what it logs about its backend", lines),))
+    return Remedy("see what it logs about its backend", (f"kubectl -n {namespace} logs deploy/{name} --tail=50",))
 
 
 def _judge_trust(part: OwnService, service: Service) -> Iterator[Finding]:

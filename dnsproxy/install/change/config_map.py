@@ -67,7 +67,7 @@ class Wanted:
     """What to install."""
 
     addresses: tuple[Endpoint, ...]
-    """The addresses of dnsproxy: one, or one for each family."""
+    """The addresses of dnsproxy: one, unless the user named several."""
     zones: tuple[str, ...] = ()
     """Empty: every name, if the method supports that."""
 
@@ -169,6 +169,11 @@ def data_of(source: Source) -> Mapping[str, str]:
 def words_made(source: Source) -> list[str]:
     """The words of the annotation MADE."""
     return annotations_of(source).get(MADE, "").split()
+
+
+def is_made(change: ConfigMapChange) -> bool:
+    """Whether an install created the ConfigMap, or creates it now; an uninstall deletes it then."""
+    return change.verb == "create" or OBJECT in words_made(change.source)
 
 
 def made_entry(source: Source, words: Iterable[str]) -> Entry:

@@ -7,8 +7,9 @@ not be read becomes a note and refuses nothing. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from dnsproxy.cluster_dns.original_upstreams import ACCEPT
 from dnsproxy.cluster_dns.own_service import FoundOwn
 from dnsproxy.cluster_dns.requests import Blame
 from dnsproxy.corefile.model import CorefileError
@@ -43,6 +44,12 @@ def check_ready(own: FoundOwn) -> None:
     if own.loop:
         reason = f"{own.loop}: CoreDNS and dnsproxy would ask each other, and CoreDNS's plugin loop would stop CoreDNS"
         raise ChangeRefused(reason, "set dnsPolicy: Default, or --upstream to the servers that CoreDNS forwards to")
+
+
+def upstreams_refusal(faults: Sequence[str]) -> tuple[str, str]:
+    """Reason and remedy if dnsproxy cannot forward all other names where the cluster's DNS forwards them."""
+    reason = f"dnsproxy would forward all other names to other upstreams than the cluster's DNS does: {faults[0]}"
+    return reason, f"change that forward, or accept it with {ACCEPT} and choose the upstreams with --upstream"
 
 
 def notes_on_readiness(own: FoundOwn) -> Iterator[str]:

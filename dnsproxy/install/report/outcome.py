@@ -16,8 +16,9 @@ from dnsproxy.cluster_dns.owner import Habit, last_writer
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult
 from dnsproxy.corefile.stanza import format_address
 from dnsproxy.install.change.config_map import ConfigMapChange, Edits, format_change
+from dnsproxy.install.report.comparison import format_target
 from dnsproxy.install.report.rights import WATCH_NAME, Grant, make_roles
-from dnsproxy.install.report.status_report import format_asked, format_target
+from dnsproxy.install.report.status_document import format_asked
 from dnsproxy.install.report.verdict import StatusReport, Verdict, judge
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.exit_status import ExitStatus

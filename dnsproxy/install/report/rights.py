@@ -1,7 +1,7 @@
 """The RBAC that a plan takes to read, write and watch, as Roles that name every object that can be named.
 
-The law: these rights allow the whole plan and nothing else. RBAC cannot grant `list` by name, so it is granted for a
-namespace. https://kubernetes.io/docs/reference/access-authn-authz/rbac/ Pure.
+The law: these rights allow the whole plan, its uninstall, and nothing else. RBAC cannot grant `list` by name, so it is
+granted for a namespace. https://kubernetes.io/docs/reference/access-authn-authz/rbac/ Pure.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 import yaml
 
 from dnsproxy.cluster_dns.requests import CONFIG_MAP, Request
-from dnsproxy.install.change.config_map import ConfigMapChange
+from dnsproxy.install.change.config_map import ConfigMapChange, is_made
 from dnsproxy.install.watch.event import GROUP, PLURAL
 from dnsproxy.install.watch.followed import followed
 
@@ -35,12 +35,12 @@ class Grant:
 
 
 def grants_of(asked: Iterable[Request], changes: Iterable[ConfigMapChange]) -> tuple[Grant, ...]:
-    """The rights to read these requests and to write these changes."""
+    """The rights to read these requests, to write these changes, and to delete what they create."""
     read = [Grant(one.namespace, one.kind.group, one.kind.plural, one.name, one.verb) for one in asked]
     written = [
         Grant(change.source.namespace, CONFIG_MAP.group, CONFIG_MAP.plural, change.source.name, verb)
         for change in changes
-        for verb in ("patch", change.verb)
+        for verb in ("patch", change.verb, *(["delete"] if is_made(change) else []))
     ]
     return tuple(dict.fromkeys([*read, *written]))
 
@@ -56,7 +56,7 @@ def watch_grants_of(asked: Iterable[Request], changes: Iterable[ConfigMapChange]
         for one in watched_requests
         for verb in ("list", "watch")
     ]
-    namespaces = [*(change.source.namespace for change in changes), *(one.namespace for one in watched_requests[:1])]
+    namespaces = [*(change.source.namespace for change in changes), *(one.namespace for one in watched_requests)]
     events = [Grant(namespace, GROUP, PLURAL, None, "create") for namespace in namespaces]
     return tuple(dict.fromkeys([*watched, *events]))
 

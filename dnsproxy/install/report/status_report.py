@@ -1,22 +1,27 @@
-"""The status report as a table for users and as a JSON document for programs.
+"""The status report as a table for users; status_document.py has the JSON document for programs.
 
 The law: both show the same report. A row names its subject, its state in one word, and details; no meaning is in a
-colour alone. Text from the cluster is escaped in the table. Pure.
+colour alone. Text from the cluster is escaped. Pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from dnsproxy.cluster_dns.found import Found, FoundCorefile, Hook, Server, StubDomains
 from dnsproxy.cluster_dns.image import Program, format_version
-from dnsproxy.cluster_dns.method_choice import ConfigMapKey
+from dnsproxy.cluster_dns.original_upstreams import UpstreamCheck
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult
 from dnsproxy.cluster_dns.traces import Trace
 from dnsproxy.corefile.model import Scope
 from dnsproxy.corefile.stanza import format_address
-from dnsproxy.install.report.verdict import StatusReport, Verdict
+from dnsproxy.install.report.comparison import (
+    Row,
+    rows_of_coverage,
+    rows_of_drift,
+)
+from dnsproxy.install.report.verdict import StatusReport
 from sidecar.values.text import one_line
 
 _MOST_FAULTS: Final = 20
@@ -27,64 +32,13 @@ _SCOPES: Final = {
 }
 
 
-class Row(NamedTuple):
-    """One line of the table."""
-
-    what: str
-    state: str
-    """`ok`, `no`, `part`, `?`, or empty if it is neither good nor bad."""
-    detail: str
-
-
 _STATES: Final = {Presence.YES: "ok", Presence.PARTLY: "part", Presence.NO: "no", Presence.SILENT: "?"}
 
 
 def format_rows(report: StatusReport) -> list[Row]:
     """The table, with escaped text."""
-    rows = [*_found(report.found), *_chosen(report), *_installed(report), *_faults(report.found)]
+    rows = [*_found(report.found), *_chosen(report), *_installed(report), *_events(report), *_faults(report.found)]
     return [Row(row.what, row.state, one_line(row.detail)) for row in rows]
-
-
-def format_document(report: StatusReport, verdict: Verdict) -> dict[str, Any]:
-    """The report as JSON values; names and texts as they are in the cluster."""
-    found = report.found
-    return {
-        "status": verdict.status,
-        "verdict": verdict.text,
-        "service": None
-        if found.service is None
-        else {"name": f"{found.service.namespace}/{found.service.name}", "addresses": list(found.service.addresses)},
-        "server": _server(found.server),
-        "node_local": None
-        if found.node_local is None
-        else {
-            **(_server(found.node_local.server) or {}),
-            "addresses": list(found.node_local.addresses),
-            "passes_on": found.node_local.passes_on,
-        },
-        "choice": {
-            "method": report.choice.method.value if report.choice.method else None,
-            "why": report.choice.why,
-            "what_else": list(report.choice.what_else),
-            "target": format_target(report.choice.target),
-            "form": report.choice.form.value if report.choice.form else None,
-            "needs_zones": report.choice.needs_zones,
-        },
-        "installed": [
-            {
-                "method": trace.method.value,
-                "target": format_target(trace.target),
-                "zones": list(trace.zones),
-                "addresses": list(map(str, trace.addresses)),
-                "fault": trace.fault,
-            }
-            for trace in report.traces
-        ],
-        "loaded": list(map(format_asked, report.loaded)),
-        "dnsproxy": list(map(format_asked, report.answers)),
-        "faults": [{"blame": fault.blame.value, "text": fault.text, "remedy": fault.remedy} for fault in found.faults],
-        "read": list(map(str, found.asked)),
-    }
 
 
 def _found(found: Found) -> Iterator[Row]:
@@ -165,8 +119,11 @@ def _installed(report: StatusReport) -> Iterator[Row]:
         yield Row("installed", "no" if trace.fault else "ok", _trace(trace))
     if not report.traces:
         yield Row("installed", "no", "nothing has Switchback's markers")
+    yield from rows_of_drift(report.drift)
+    yield from rows_of_coverage(report.coverage)
     yield from _asks("loaded", report.loaded, "no address of the cluster's DNS is known")
     yield from _asks("dnsproxy", report.answers, "no address of it is known")
+    yield from _upstreams(report.upstreams)
 
 
 def _trace(trace: Trace) -> str:
@@ -184,85 +141,26 @@ def _asks(what: str, asks: Sequence[ProbeResult], nothing: str) -> Iterator[Row]
         yield Row(what, "?", f"not asked: {nothing}")
 
 
+def _upstreams(check: UpstreamCheck) -> Iterator[Row]:
+    """Where all other names go. If no dnsproxy answers, the row before says it."""
+    for text in check.differences:
+        yield Row("upstreams", "no", text)
+    if check.differences and check.original.source:
+        yield Row("", "", check.original.remedy)
+    if check.unknown and check.asked:
+        yield Row("upstreams", "?", f"whether dnsproxy forwards where the cluster's DNS would: {check.unknown}")
+    elif check.asked and not check.differences:
+        yield Row("upstreams", "ok", f"dnsproxy forwards where ConfigMap {check.original.source} does")
+
+
+def _events(report: StatusReport) -> Iterator[Row]:
+    if report.event is not None:
+        state = "no" if report.event.warns else "ok"
+        yield Row("installer", state, f"{report.event.time}: {report.event.reason}: {report.event.note}")
+
+
 def _faults(found: Found) -> Iterator[Row]:
     for fault in found.faults[:_MOST_FAULTS]:
         yield Row("fault", "no", str(fault))
     if len(found.faults) > _MOST_FAULTS:
         yield Row("fault", "no", f"and {len(found.faults) - _MOST_FAULTS} more")
-
-
-def _server(server: Server | None) -> dict[str, Any] | None:
-    if server is None:
-        return None
-    corefile, stub = server.corefile, server.stub_domains
-    return {
-        "workload": str(server),
-        "container": server.container,
-        "image": server.image,
-        "program": server.program.value,
-        "version": None if server.version is None else format_version(server.version),
-        "ready": server.ready,
-        "wanted": server.wanted,
-        "corefile": None if corefile is None else _corefile(corefile),
-        "stub_domains": None
-        if stub is None
-        else {
-            "config_map": str(stub.source),
-            "exists": stub.source.exists,
-            "zones": {zone: list(servers) for zone, servers in stub.zones.items()},
-            "upstreams": list(stub.upstreams),
-            "readable": stub.readable,
-        },
-    }
-
-
-def _corefile(corefile: FoundCorefile) -> dict[str, Any]:
-    owner = corefile.owner
-    return {
-        "config_map": str(corefile.source),
-        "key": corefile.key,
-        "path": corefile.path,
-        "immutable": corefile.source.immutable,
-        "reloads": corefile.reloads,
-        "updates": corefile.updates,
-        "owner": {
-            "name": owner.name,
-            "habit": owner.habit.value,
-            "remark": owner.remark,
-            "evidence": owner.evidence,
-        },
-        "imports": [
-            {
-                "pattern": hook.pattern,
-                "line": hook.line,
-                "scope": hook.scope.value,
-                "path": hook.path,
-                "takes_forward": hook.takes_forward,
-                "config_map": str(hook.source) if hook.source else None,
-                "exists": hook.source.exists if hook.source else False,
-                "trouble": hook.trouble,
-            }
-            for hook in corefile.hooks
-        ],
-        "files": [
-            {"path": file.path, "config_map": str(file.source), "key": file.key, "scope": file.scope.value}
-            for file in corefile.files
-        ],
-    }
-
-
-def format_target(target: ConfigMapKey | None) -> dict[str, str] | None:
-    """The ConfigMap and key that a method writes, as JSON values."""
-    return None if target is None else {"config_map": str(target.source), "key": target.key}
-
-
-def format_asked(asked: ProbeResult) -> dict[str, Any]:
-    """The answers of one server as JSON values."""
-    return {
-        "endpoint": str(asked.endpoint),
-        "zone": asked.zone,
-        "state": asked.state.value,
-        "ours": sum(outcome.ours for outcome in asked.outcomes),
-        "asks": len(asked.outcomes),
-        "said": asked.said,
-    }

@@ -7,15 +7,20 @@ follows from the report alone. Text from the cluster is escaped before it is sho
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dnsproxy.cluster_dns.found import Found
 from dnsproxy.cluster_dns.method_choice import Choice, Method
+from dnsproxy.cluster_dns.original_upstreams import UpstreamCheck, check_upstreams, find_original
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult
 from dnsproxy.cluster_dns.requests import Blame
 from dnsproxy.cluster_dns.traces import Trace
-from dnsproxy.corefile.model import Scope
+from dnsproxy.corefile.model import Scope, listed
 from dnsproxy.corefile.stanza import format_address
+from dnsproxy.corefile.zones import ROOT
+from dnsproxy.install.change.coverage import Coverage
+from dnsproxy.install.change.drift import Drift
+from dnsproxy.install.report.last_event import LastEvent
 from sidecar.values.exit_status import ExitStatus
 
 
@@ -30,6 +35,19 @@ class StatusReport:
     """The answers of the cluster's DNS for the installed zones, or for the root if there are none."""
     answers: tuple[ProbeResult, ...]
     """The answers of dnsproxy itself; empty if no address of it is known."""
+    drift: Drift | None = None
+    """How the stanza differs from that of an install now; None if it does not, or was not compared."""
+    coverage: Coverage = field(default_factory=Coverage)
+    """The live hostnames outside the zones of the stanza."""
+    event: LastEvent | None = None
+    """The last Event of an installer; None if there is none, or if it may not be read."""
+
+    @property
+    def upstreams(self) -> UpstreamCheck:
+        """Whether dnsproxy forwards all other names where the cluster's DNS would; through it if not asked directly."""
+        zones = dict.fromkeys(zone for trace in self.traces for zone in trace.zones) or (ROOT,)
+        direct = any(one.ours for answer in self.answers for one in answer.outcomes)
+        return check_upstreams(find_original(self.found), zones, self.answers if direct else self.loaded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +69,35 @@ def judge(report: StatusReport) -> Verdict:
     damaged = next((trace for trace in report.traces if trace.fault), None)
     if damaged is not None:
         return Verdict(ExitStatus.NO, f"installed, and damaged: {damaged.target}: {damaged.fault}")
+    late = "; ".join(_why_late(report))
     if Presence.YES in states and not states & {Presence.NO, Presence.PARTLY}:
+        if late:
+            return Verdict(ExitStatus.NO, f"installed and loaded, and out of date: {late}")
         by = "" if report.traces else ", by a configuration without Switchback's markers"
-        return Verdict(ExitStatus.DONE, f"installed and loaded: the cluster's DNS asks dnsproxy{by}")
+        differs = "; ".join(report.upstreams.differences)
+        but = f"; but {differs}" if differs else ""
+        return Verdict(ExitStatus.DONE, f"installed and loaded: the cluster's DNS asks dnsproxy{by}{but}")
     if not report.traces:
         return _judge_without_marks(report, states)
     if states & {Presence.NO, Presence.PARTLY} or not states:
-        return Verdict(ExitStatus.NO, f"written, not loaded: {'; '.join(_causes(report))}")
+        return Verdict(ExitStatus.NO, f"written, not loaded: {'; '.join([*_why_late(report), *_causes(report)])}")
+    if late:
+        return Verdict(ExitStatus.NO, f"written, and out of date: {late}")
     where = ", ".join(format_address(asked.endpoint) for asked in report.loaded)
     text = f"written; whether it is loaded is unknown, because {where} does not answer from here"
     return Verdict(ExitStatus.UNKNOWN, f"{text}: run this in a pod")
+
+
+def _why_late(report: StatusReport) -> Iterator[str]:
+    """How the stanza is not the one that an install would write now."""
+    again = "print it for the owner again" if report.choice.method is Method.PRINT else "run `dnsproxy install` again"
+    if report.drift is not None and report.drift.refusal:
+        yield f"{report.drift.target}: an install would be refused now: {report.drift.refusal}"
+    elif report.drift is not None:
+        yield f"{report.drift.target} differs from what an install would write now; {again}"
+    coverage = report.coverage
+    if coverage.zones and not coverage.chosen:
+        yield f"its zones do not contain {listed(coverage.hosts)}; {again}, which adds {listed(coverage.zones)}"
 
 
 def _judge_without_marks(report: StatusReport, states: set[Presence]) -> Verdict:

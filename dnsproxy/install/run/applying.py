@@ -18,12 +18,13 @@ import trio
 from dnsproxy.cluster_dns.found import Found, ServiceRef
 from dnsproxy.cluster_dns.image import Program
 from dnsproxy.cluster_dns.method_choice import Choice, Method, choose_method
+from dnsproxy.cluster_dns.original_upstreams import find_original
 from dnsproxy.cluster_dns.read import discover
 from dnsproxy.cluster_dns.requests import Blame, Fault
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.install.change.config_map import ConfigMapChange, Edits, Wanted, make_write
 from dnsproxy.install.change.planning import plan_apply
-from dnsproxy.install.change.refusal import ChangeRefused, check_ready, notes_on_readiness
+from dnsproxy.install.change.refusal import ChangeRefused, check_ready, notes_on_readiness, upstreams_refusal
 from dnsproxy.install.change.removal import plan_removal
 from dnsproxy.install.change.trial_corefile import after, make_trial
 from dnsproxy.install.run.local_coredns import try_change
@@ -91,11 +92,15 @@ def plan_survey(seen: Survey, request: InstallRequest) -> Planned:
     if seen.own is not None:
         check_ready(seen.own)
         notes += notes_on_readiness(seen.own)
-        addresses = seen.own.endpoints
+        addresses = seen.own.stanza_addresses
     if seen.choice.method is Method.PRINT:
         raise ChangeRefused(seen.choice.why, "print it for the owner: dnsproxy install --method print")
     wanted = Wanted(addresses, seen.zones)
     edits = plan_apply(seen.found, seen.choice, wanted)
+    faults = find_original(seen.found).faults(edits.zones)
+    if faults and not request.accepts_upstreams:
+        raise ChangeRefused(*upstreams_refusal(faults))
+    notes += (f"other upstreams than before: {fault}" for fault in faults)
     return Planned(seen.found, seen.choice, replace(edits, notes=(*notes, *edits.notes)), wanted, seen)
 
 
@@ -176,10 +181,10 @@ async def write(client: ApiClient, edits: Edits) -> None:
     """Write the edits. Raises Changed, ChangeRefused if the API server rejects one, StartError with status 3."""
     for change in edits.changes:
         if change.changed:
-            await _write_one(client, change)
+            await _write_one(client, edits, change)
 
 
-async def _write_one(client: ApiClient, change: ConfigMapChange) -> None:
+async def _write_one(client: ApiClient, edits: Edits, change: ConfigMapChange) -> None:
     request = make_write(change)
     name = f"ConfigMap {change.source}"
     try:
@@ -196,8 +201,11 @@ async def _write_one(client: ApiClient, change: ConfigMapChange) -> None:
         raise Changed(f"{name}: {error}") from error
     except Forbidden as error:
         where = f"{change.verb} configmaps {change.source.name} in namespace {change.source.namespace}"
-        remedy = "--dry-run prints the Role that allows it"
-        raise StartError(f"not allowed to {where}: {error}; {remedy}", status=ExitStatus.UNKNOWN) from None
+        method = f"the method {edits.method.value} needs it" if edits.method else "it is needed"
+        remedy = "grant it (--dry-run prints the Role), or give the text to the owner of the DNS: --method print"
+        raise StartError(
+            f"not allowed to {where}, and {method}: {error}; {remedy}", status=ExitStatus.UNKNOWN
+        ) from None
     except Refused as error:
         raise ChangeRefused(f"the API server rejects the change: {error}", place=name) from None
     except ApiError as error:

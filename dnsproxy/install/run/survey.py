@@ -6,26 +6,20 @@ from before a write.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
-from dnsproxy.admin.listing import parse_listing
 from dnsproxy.cluster_dns.found import Found, ServiceRef
 from dnsproxy.cluster_dns.method_choice import Choice, Method, choose_method
 from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef
 from dnsproxy.cluster_dns.owner import Form
-from dnsproxy.cluster_dns.read import discover, gather, read_own
-from dnsproxy.cluster_dns.requests import INGRESS, Denied, Request
-from dnsproxy.install.change.registrable import hosts_of, registrable_zones
-from sidecar.admin.asking import ask
+from dnsproxy.cluster_dns.read import discover, read_own
+from dnsproxy.cluster_dns.requests import Request
+from dnsproxy.install.change.registrable import registrable_zones
+from dnsproxy.install.run.live_hostnames import ALL_INGRESSES, HostsDenied, read_hostnames
 from sidecar.kubernetes.http import ApiClient
-from sidecar.kubernetes.structs.network import Ingress
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus
-
-_ALL_INGRESSES: Final = Request(INGRESS, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +36,8 @@ class InstallRequest:
     """Empty: every name, or, if the method needs zones, those of the live hostnames."""
     admin: Endpoint | None = None
     """The admin port of a running dnsproxy, whose table gives the zones; None: the Ingresses of the cluster do."""
+    accepts_upstreams: bool = False
+    """Whether dnsproxy may forward all other names to other upstreams than the cluster's DNS did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +68,13 @@ async def survey(client: ApiClient, request: InstallRequest) -> Survey:
     asked = [*found.asked, *(own.asked if own else ())]
     zones, zones_from = request.zones, ""
     if not zones and _needs_zones(found, choice):
-        hostnames, zones_from = await _read_hostnames(client, request.admin)
+        try:
+            hostnames, zones_from = await read_hostnames(client, request.admin)
+        except HostsDenied as error:
+            text = f"zones have to be named, and {error}; name them with --zone"
+            raise StartError(text, status=ExitStatus.UNKNOWN) from None
         zones = registrable_zones(hostnames)
-        asked += [] if request.admin else [_ALL_INGRESSES]
+        asked += [] if request.admin else [ALL_INGRESSES]
     return Survey(found, choice, own, zones, zones_from, tuple(asked))
 
 
@@ -83,20 +83,3 @@ def _needs_zones(found: Found, choice: Choice) -> bool:
     if choice.method is not Method.PRINT:
         return choice.needs_zones
     return choice.form is Form.OPENSHIFT_DNS or choose_method(found).needs_zones
-
-
-async def _read_hostnames(client: ApiClient, admin: Endpoint | None) -> tuple[Iterable[str], str]:
-    if admin is not None:
-        try:
-            rows = parse_listing(await ask(admin, "/table", program="dnsproxy serve")).names
-        except ValueError as error:
-            text = f"--from {admin}: the answer is not that of a `dnsproxy serve` of this version ({error})"
-            raise StartError(text, status=ExitStatus.UNKNOWN) from None
-        return [row.hostname for row in rows], f"the table of the dnsproxy at {admin}"
-    answers = await gather(client, lambda answers: () if _ALL_INGRESSES in answers else (_ALL_INGRESSES,))
-    listed = answers[_ALL_INGRESSES]
-    if isinstance(listed, Denied):
-        text = f"zones have to be named, and it is not allowed to {_ALL_INGRESSES} for their hosts: {listed.message}"
-        raise StartError(f"{text}; name them with --zone", status=ExitStatus.UNKNOWN)
-    ingresses: tuple[Ingress, ...] = listed if isinstance(listed, tuple) else ()
-    return hosts_of(ingresses), "the hosts of the cluster's Ingresses"

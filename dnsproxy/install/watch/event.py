@@ -1,4 +1,4 @@
-"""Kubernetes Events of a watcher: their content, and how often one is created.
+"""Kubernetes Events of an installer: their content, and how often one is created.
 
 The law: an Event is in the namespace of the object that it is about. For each reason there is at most one in 5 minutes,
 with the number of those suppressed before it. Text from the cluster is on one line and cut. Pure.
@@ -37,11 +37,13 @@ class Reason(Enum):
     UNDONE = "StanzaUndone"
     REFUSED = "StanzaRefused"
     NOT_LOADED = "StanzaNotLoaded"
+    FAILED = "InstallFailed"
+    """The API server did not allow a request, or something could not be read."""
 
     @property
     def warns(self) -> bool:
         """Whether a user should act."""
-        return self in (Reason.UNDONE, Reason.REFUSED, Reason.NOT_LOADED)
+        return self in (Reason.UNDONE, Reason.REFUSED, Reason.NOT_LOADED, Reason.FAILED)
 
 
 @dataclass(frozen=True, slots=True)

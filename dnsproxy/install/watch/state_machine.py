@@ -12,7 +12,7 @@ from enum import Enum
 from math import inf
 from typing import Final
 
-from dnsproxy.install.watch.backoff import Backoff, lost, stood, wait_of
+from dnsproxy.install.watch.backoff import QUIET, Backoff, lost, stood, wait_of
 
 JITTER: Final = 0.3
 """Maximum seconds between a change and the look at it; of two watchers, the second then finds it repaired."""
@@ -20,6 +20,8 @@ GAP: Final = 0.5
 """Minimum seconds between two looks after changes; a look is about 10 requests."""
 HELD_GAP: Final = 10.0
 """The same while writes are held back."""
+HELD_HEARTBEAT: Final = 30.0
+"""Seconds between looks while writes are held back: another watcher may have put the stanza in place."""
 HEARTBEAT: Final = 120.0
 """Seconds between looks without changes, for objects that are not followed, such as all Ingresses."""
 _SPREAD: Final = 0.2
@@ -63,6 +65,8 @@ class InPlace:
 
     wanted: str
     """The wanted state in any form; it tells undone changes from changed wishes."""
+    uid: str = ""
+    """That of the object to write; empty if it does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,8 @@ class Drifted:
     """A look found something to write."""
 
     wanted: str
+    uid: str = ""
+    """As above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +140,10 @@ class WatchState:
     """Whether an object changed while an action was running."""
     wanted: str | None = None
     """The wanted state when the stanza was last in place; None before the first time."""
+    uid: str = ""
+    """Of the object to write, when it was last seen."""
+    renewed_at: float = -inf
+    """When another object of its name last ended the backoff."""
     pending: str = ""
     """The wanted state that is being written."""
     cause: Cause = Cause.FIRST
@@ -159,8 +169,8 @@ def watch_step(state: WatchState, event: Event, now: float, draw: float) -> tupl
         case Tick():
             due = state.running is None and now >= state.look_at
             return (_begin(state, Action.LOOK), Action.LOOK) if due else (state, None)
-        case Drifted(wanted):
-            return _drift(state, wanted, now, draw)
+        case Drifted(wanted, uid):
+            return _drift(_renew(state, uid, now), wanted, now, draw)
         case _:
             return _settle(_end(state, event, now, draw), now, draw), None
 
@@ -180,6 +190,19 @@ def _begin(state: WatchState, action: Action) -> WatchState:
     return replace(state, running=action, changed=False if action is Action.LOOK else state.changed)
 
 
+def _renew(state: WatchState, uid: str, now: float) -> WatchState:
+    """The state for another object of the same name, whose writer has undone nothing yet: its repair does not wait.
+
+    At most once in QUIET seconds, so that a writer that creates the object again and again is not fought either.
+    """
+    if not uid or uid == state.uid:
+        return state
+    if not state.uid or now - state.renewed_at < QUIET:
+        return replace(state, uid=uid)
+    undone = state.undone + (state.backoff.stands_since is not None)
+    return replace(state, uid=uid, renewed_at=now, backoff=Backoff(), hold_until=-inf, undone=undone)
+
+
 def _drift(state: WatchState, wanted: str, now: float, draw: float) -> tuple[WatchState, Action | None]:
     backoff, hold, undone = state.backoff, state.hold_until, state.undone
     if state.backoff.stands_since is not None:
@@ -196,7 +219,7 @@ def _drift(state: WatchState, wanted: str, now: float, draw: float) -> tuple[Wat
     # The reason why the last write failed stays visible.
     kept = state.standing in (Standing.REFUSED, Standing.UNKNOWN) and not wait_of(backoff)
     state = state if kept else replace(state, standing=Standing.UNDONE, why="")
-    return _settle(replace(state, look_at=hold), now, draw), None
+    return _settle(replace(state, look_at=min(hold, now + HELD_HEARTBEAT)), now, draw), None
 
 
 def _end(state: WatchState, event: Event, now: float, draw: float) -> WatchState:
@@ -204,12 +227,12 @@ def _end(state: WatchState, event: Event, now: float, draw: float) -> WatchState
     state = replace(state, running=None)
     failures = state.failures + 1
     match event:
-        case InPlace(wanted):
+        case InPlace(wanted, uid):
             later = now + HEARTBEAT * (1 - _SPREAD * draw)
             backoff = stood(state.backoff, now)
             return replace(
                 state, standing=Standing.INSTALLED, why="", wanted=wanted, backoff=backoff, look_at=later,
-                looked_at=now, hold_until=-inf, failures=0,
+                looked_at=now, hold_until=-inf, failures=0, uid=uid or state.uid,
             )  # fmt: skip
         case PlanRefused(why):
             later = now + _retry_delay(failures, 2.0, 60.0, draw)

@@ -21,6 +21,7 @@ from dnsproxy.corefile.stanza import format_address
 from dnsproxy.install.change.config_map import Entry
 from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.run.applying import Changed, Planned, plan_survey, try_planned, write
+from dnsproxy.install.run.live_hostnames import read_coverage
 from dnsproxy.install.run.survey import InstallRequest, Survey, survey
 from dnsproxy.install.watch.event import About, Reason
 from dnsproxy.install.watch.event_recorder import EventRecorder
@@ -70,7 +71,8 @@ class Watcher:
         self._dns = dns
         self._seconds = seconds
         self._recorder = EventRecorder(client)
-        self._about: About | None = None
+        # Before anything is read, dnsproxy's own Service.
+        self._own = self._about = About("Service", request.own.namespace, request.own.name)
         self._planned: Planned | None = None
         self._tried: list[tuple[str, tuple[Entry, ...]]] = []
         self._wake = trio.Event()
@@ -111,7 +113,7 @@ class Watcher:
         try:
             seen = await survey(self._client, self._request)
             followers.want(seen.asked)
-            self._about = _about(seen)
+            self._about = _about(seen) or self._own
             planned = plan_survey(seen, self._request)
             await self._try(planned)
         except ChangeRefused as refusal:
@@ -120,10 +122,22 @@ class Watcher:
             return ReadFailed(str(error))
         self._status.look_time = time.time()
         self._status.target = str(planned.choice.target or "")
+        self._status.zones = ", ".join(planned.edits.zones) + (f" (from {seen.zones_from})" if seen.zones_from else "")
+        await self._compare_zones(planned)
         first, self._planned = self._planned is None, planned
         if first:
             _log_plan(planned)
-        return Drifted(_wanted(planned)) if planned.edits.changed else InPlace(_wanted(planned))
+        found = Drifted if planned.edits.changed else InPlace
+        return found(_wanted(planned), self._about.uid if self._about else "")
+
+    async def _compare_zones(self, planned: Planned) -> None:
+        """Zones that a user named stay as they are, so the hostnames outside them are reported."""
+        if self._request.admin is None or not self._request.zones:
+            return
+        before = self._status.coverage
+        self._status.coverage = await read_coverage(self._client, self._request.admin, planned.edits.zones)
+        if self._status.coverage.hosts != before.hosts:
+            log.warning("hostnames outside the zones", hosts=list(self._status.coverage.hosts))
 
     async def _try(self, planned: Planned) -> None:
         """Let a CoreDNS of this computer load a change that it has not tried before. Raises ChangeRefused."""
@@ -156,13 +170,17 @@ class Watcher:
         if (state.standing, state.why) == (before.standing, before.why):
             pass
         elif state.standing in _WARNINGS:
+            if state.standing is Standing.UNDONE:
+                # What the cluster's DNS said was about the stanza that is gone.
+                self._status.loaded = None
             log.warning(state.standing.value, cause=one_line(self._status.describe()), target=self._status.target)
         elif state.standing is Standing.INSTALLED:
             log.info("installed", target=self._status.target)
         if isinstance(event, InPlace):
             self._status.stood = True
             self._stands.set()
-        if state.standing is not before.standing:
+        if state.standing is not before.standing or isinstance(event, PlanRefused | ReadFailed | WriteFailed):
+            # While a failure lasts, there is always an Event of it: the API server deletes Events after an hour.
             self._record_standing(state.standing)
 
     def _record_written(self, cause: Cause) -> None:
@@ -178,13 +196,14 @@ class Watcher:
     def _record_standing(self, standing: Standing) -> None:
         if standing is Standing.REFUSED:
             self._record(Reason.REFUSED, self._status.state.why)
+        elif standing is Standing.UNKNOWN:
+            self._record(Reason.FAILED, self._status.state.why)
         elif standing is Standing.UNDONE:
             text = "another writer keeps undoing the stanza; give it to the owner: dnsproxy install --method print"
             self._record(Reason.UNDONE, f"{self._status.describe()}; {text}")
 
     def _record(self, reason: Reason, note: str) -> None:
-        if self._about is not None:
-            self._recorder.record(self._about, reason, note)
+        self._recorder.record(self._about, reason, note)
 
     async def _check_loaded(self) -> NoReturn:
         """After each look that found the stanza in place, ask the cluster's DNS until it has loaded it."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from dnsproxy.corefile.model import listed
+from dnsproxy.install.change.coverage import Coverage
 from dnsproxy.install.watch.state_machine import Standing, WatchState
 from sidecar.admin.page.document import Fact, Frame, Level, document, facts, section
 
@@ -24,6 +26,10 @@ class WatchStatus:
     state: WatchState = field(default_factory=WatchState)
     target: str = ""
     """The place of the stanza."""
+    zones: str = ""
+    """The zones of the stanza, and where they come from."""
+    coverage: Coverage = field(default_factory=Coverage)
+    """The hostnames of the running dnsproxy outside the zones, if a user named both."""
     loaded: bool | None = None
     """Whether the cluster's DNS asks dnsproxy; None while that is not known."""
     said: str = ""
@@ -94,6 +100,8 @@ def format_page(status: WatchStatus) -> str:
     rows = [
         Fact("State", status.describe()),
         Fact("Where", status.target or "unknown"),
+        Fact("Zones", status.zones or "unknown"),
+        *_outside(status.coverage),
         Fact("Loaded", loaded if status.asks else "not asked", Level.OK if status.loaded else Level.PLAIN),
         Fact("Answers of the cluster's DNS", status.said or "none yet"),
         Fact("Repairs", f"{status.state.repairs:,}"),
@@ -102,3 +110,10 @@ def format_page(status: WatchStatus) -> str:
     state = Fact("State", why or status.describe(), Level.BAD if why else Level.OK)
     frame = Frame("dnsproxy install --watch", (("./", "Overview"),), state)
     return document(frame, title="The stanza", path="./", body=section("State", facts(rows), key="stanza"))
+
+
+def _outside(coverage: Coverage) -> list[Fact]:
+    if coverage.hosts:
+        text = f"{listed(coverage.hosts)}; add --zone {' --zone '.join(coverage.zones)}"
+        return [Fact("Hostnames outside the zones", text, Level.WARN)]
+    return [Fact("Hostnames outside the zones", f"unknown: {coverage.unknown}")] if coverage.unknown else []

@@ -17,7 +17,7 @@ from dnsproxy.publish.externaldns.options import (
     refuse_reserved,
 )
 from dnsproxy.publish.options import make_common, publisher_options
-from sidecar.cli.options import BadUsage, CheckedType, Command, run_program
+from sidecar.cli.options import BadUsage, CheckedType, Program, run_program
 
 _TTL: Final = (1, 86_400)
 
@@ -30,12 +30,13 @@ Examples:
 """
 
 
-@click.command("publish-external-dns", cls=Command, epilog=EPILOG)
+@click.command("publish-external-dns", cls=Program, epilog=EPILOG)
 @click.option(
     "--instance",
     type=CheckedType("name", parse_instance),
     required=True,
-    help="The owner of the objects: two publishers of the same name delete each other's objects.",
+    help="The owner of the objects, a name for each publisher: objects of the same name that a publisher of another "
+    "source or zone wrote stay.",
 )
 @click.option(
     "--namespace",
@@ -68,6 +69,11 @@ Examples:
     multiple=True,
     help="An additional annotation for each object. Repeatable.",
 )
+@click.option(
+    "--take-over",
+    is_flag=True,
+    help="Change and delete such objects too: after a change of --from, --from-file or --zone.",
+)
 @click.option("--allow-empty", is_flag=True, help="Delete all objects when the table is empty.")
 @publisher_options
 def publish_external_dns(log_format: str | None, log_level: str, **values: Any) -> None:
@@ -99,6 +105,7 @@ def publish_external_dns(log_format: str | None, log_level: str, **values: Any) 
         labels=labels,
         annotations=annotations,
         allow_empty=values["allow_empty"],
+        take_over=values["take_over"],
     )
     configure_logging(format=log_format, level=log_level)
     run_program(run_publish_external_dns, settings)

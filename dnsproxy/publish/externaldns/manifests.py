@@ -23,6 +23,8 @@ from dnsproxy.publish.externaldns.object_names import label_name, subdomain_name
 
 INSTANCE: Final = "switchback.dev/instance"
 """The label with the name of the publisher, so that two publishers do not delete each other's objects."""
+PUBLISHER: Final = "switchback.dev/publisher"
+"""The annotation with the source of the table, so that two publishers of one instance notice each other."""
 DIGEST: Final = "switchback.dev/digest"
 """The annotation with the digest of the content."""
 PREFIX: Final = "external-dns.alpha.kubernetes.io/"
@@ -80,6 +82,8 @@ class Style:
     labels: Mapping[str, str] = field(default_factory=dict)
     """Additional labels."""
     annotations: Mapping[str, str] = field(default_factory=dict)
+    publisher: str = ""
+    """The source of the table, as PUBLISHER has it."""
 
     @property
     def owner(self) -> dict[str, str]:
@@ -120,11 +124,21 @@ def make_manifest(record: Record, style: Style) -> Manifest:
         name, said, annotations = label_name(record.hostname), _service(), _annotations(record, style)
     else:
         name, said, annotations = subdomain_name(record.hostname), _dns_endpoint(record, style), {}
-    annotations = {**style.annotations, **annotations}
+    publisher = {PUBLISHER: style.publisher} if style.publisher else {}
+    annotations = {**style.annotations, **annotations, **publisher}
     about = {"name": name, "namespace": style.namespace, "labels": {**style.labels, **style.owner}}
     digest = hashlib.sha256(json.dumps([said, about, annotations], sort_keys=True).encode()).hexdigest()[:16]
     metadata = {**about, "annotations": {**annotations, DIGEST: digest}}
     return Manifest(name, record, {**said, "metadata": metadata})
+
+
+def hostname_of(spec: Mapping[str, Any] | None, annotations: Mapping[str, str] | None, *, prefix: str) -> str:
+    """The hostname of a stored object of either kind, or an empty text."""
+    if annotations and (hostname := annotations.get(f"{prefix}hostname")):
+        return hostname
+    endpoints = (spec or {}).get("endpoints")
+    first = endpoints[0] if isinstance(endpoints, list) and endpoints else None
+    return str(first.get("dnsName") or "") if isinstance(first, Mapping) else ""
 
 
 def reserved_annotations(prefix: str) -> frozenset[str]:

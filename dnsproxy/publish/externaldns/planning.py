@@ -7,7 +7,7 @@ of other writers stay. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -54,6 +54,8 @@ class Changes:
     update: tuple[tuple[Manifest, Stored], ...] = ()
     delete: tuple[Stored, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
+    left: tuple[tuple[Stored, str], ...] = ()
+    """Objects with our labels that are not deleted, and the reason."""
 
     @property
     def any(self) -> bool:
@@ -61,21 +63,30 @@ class Changes:
         return bool(self.create or self.update or self.delete)
 
 
-def plan(current: Iterable[Stored | ObjectMeta], desired: Iterable[Manifest], *, owner: Mapping[str, str]) -> Changes:
+def plan(
+    current: Iterable[Stored | ObjectMeta],
+    desired: Iterable[Manifest],
+    *,
+    owner: Mapping[str, str],
+    why_left: Callable[[Stored], str] = lambda _: "",
+) -> Changes:
     """The changes that make the stored objects equal to the desired ones.
 
     `current` has all objects of the kind in the namespace; an unreadable object is given by its metadata. `owner` has
-    the labels that mark our objects.
+    the labels that mark our objects. `why_left` returns why an object with them is another publisher's, or an empty
+    text.
     """
     there = {_metadata(one).name: one for one in current}
+    owned = {name: one for name, one in there.items() if isinstance(one, Stored) and is_owned(one, owner)}
+    left = {name: reason for name, one in owned.items() if (reason := why_left(one))}
     wanted: dict[str, Manifest] = {}
     conflicts: list[Conflict] = []
     for manifest in sorted(desired, key=lambda one: (one.name, one.record.hostname)):
-        if reason := _conflict(manifest, there.get(manifest.name), wanted, owner):
+        if reason := left.get(manifest.name) or _conflict(manifest, there.get(manifest.name), wanted, owner):
             conflicts.append(Conflict(manifest, reason))
         else:
             wanted[manifest.name] = manifest
-    ours = {name: one for name, one in there.items() if isinstance(one, Stored) and is_owned(one, owner)}
+    ours = {name: one for name, one in owned.items() if name not in left}
     return Changes(
         create=tuple(one for name, one in wanted.items() if name not in ours),
         update=tuple(
@@ -83,6 +94,7 @@ def plan(current: Iterable[Stored | ObjectMeta], desired: Iterable[Manifest], *,
         ),
         delete=tuple(one for name, one in sorted(ours.items()) if name not in wanted),
         conflicts=tuple(conflicts),
+        left=tuple((owned[name], reason) for name, reason in sorted(left.items())),
     )
 
 

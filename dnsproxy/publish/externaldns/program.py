@@ -10,7 +10,7 @@ from dnsproxy.publish.externaldns.manifests import Style
 from dnsproxy.publish.externaldns.target import ExternalDnsTarget
 from dnsproxy.publish.program import run_publisher
 from dnsproxy.publish.publisher_status import PublishStatus
-from dnsproxy.publish.settings import ExternalDnsSettings
+from dnsproxy.publish.settings import ExternalDnsSettings, Mode
 
 
 async def run_publish_external_dns(settings: ExternalDnsSettings) -> int:
@@ -25,7 +25,16 @@ async def run_publish_external_dns(settings: ExternalDnsSettings) -> int:
             annotation_prefix=settings.annotation_prefix,
             labels=settings.labels,
             annotations=settings.annotations,
+            publisher=str(common.source),
         )
         status = PublishStatus(source=str(common.source), target=f"{style.kind.shown}s in {style.namespace}")
-        target = ExternalDnsTarget(client, style, zones=common.zones, allow_empty=settings.allow_empty, status=status)
+        target = ExternalDnsTarget(
+            client,
+            style,
+            zones=common.zones,
+            allow_empty=settings.allow_empty,
+            # --remove names the instance alone, and its operator means all of it.
+            take_over=settings.take_over or common.mode is Mode.REMOVE,
+            status=status,
+        )
         return await run_publisher(target, common, status, preview=target.preview)

@@ -1,6 +1,7 @@
 """Objects for external-dns as a target: one object for each hostname of the table.
 
-The law: an empty table deletes nothing without --allow-empty. The objects are listed when the table has changed and
+The law: an empty table deletes nothing without --allow-empty, and no object of another publisher is deleted without
+--take-over, although it has the same --instance. The objects are listed when the table has changed and
 every few minutes, never more often. A problem with one hostname is logged once, and the other hostnames are published.
 """
 
@@ -15,7 +16,16 @@ import structlog
 import trio
 
 from dnsproxy.admin.publication import Publication
-from dnsproxy.publish.externaldns.manifests import Kind, Style, format_record, make_manifest, make_records
+from dnsproxy.dns.names import is_within_any
+from dnsproxy.publish.externaldns.manifests import (
+    PUBLISHER,
+    Kind,
+    Style,
+    format_record,
+    hostname_of,
+    make_manifest,
+    make_records,
+)
 from dnsproxy.publish.externaldns.objects import Objects, Outcome
 from dnsproxy.publish.externaldns.planning import OBSERVED_AFTER, Changes, Stored, is_owned, plan, unobserved
 from dnsproxy.publish.following import PublishError
@@ -54,6 +64,7 @@ class ExternalDnsTarget:
         *,
         zones: Sequence[str] = (),
         allow_empty: bool = False,
+        take_over: bool = False,
         status: PublishStatus,
     ) -> None:
         self._objects = Objects(client, style.kind, style.namespace)
@@ -61,12 +72,14 @@ class ExternalDnsTarget:
         self._style = style
         self._zones = zones
         self._allow_empty = allow_empty
+        self._take_over = take_over
         self._status = status
         self._done: Publication | None = None
         self._due = 0.0
         self._last_change = 0.0
         self._logged: tuple[str, ...] = ()
         self._orphans_logged = False
+        self._was_empty = False
         self._log = structlog.get_logger("dnsproxy.publish")
 
     async def publish(self, publication: Publication, *, confirmed: bool) -> str:
@@ -114,6 +127,8 @@ class ExternalDnsTarget:
     def _held_back(self, compared: Comparison, confirmed: bool) -> str:
         if not compared.wanted and compared.owned and not self._allow_empty:
             return f"the table is empty; --allow-empty would delete {compared.owned} objects, without it they stay"
+        # With --allow-empty, a second read confirms an empty table also where --once needs a flag for other losses.
+        confirmed, self._was_empty = confirmed or (self._was_empty and not compared.wanted), not compared.wanted
         if not confirmed and is_sudden_loss(before=compared.owned, after=compared.wanted):
             return describe_loss(before=compared.owned, after=compared.wanted)
         return ""
@@ -122,14 +137,30 @@ class ExternalDnsTarget:
         current = await self._objects.list()
         names = select_names(publication.names, zones=self._zones) if publication else []
         desired = [make_manifest(record, self._style) for record in make_records(names)]
+        changes = plan(current, desired, owner=self._style.owner, why_left=self._why_left)
+        return Comparison(current, changes, len(self._ours(current)), len(desired))
+
+    def _ours(self, current: list[Stored | ObjectMeta]) -> list[Stored]:
         owner = self._style.owner
-        owned = sum(isinstance(one, Stored) and is_owned(one, owner) for one in current)
-        return Comparison(current, plan(current, desired, owner=owner), owned, len(desired))
+        return [one for one in current if isinstance(one, Stored) and is_owned(one, owner) and not self._why_left(one)]
+
+    def _why_left(self, one: Stored) -> str:
+        """Why an object with our labels is another publisher's; empty if it is ours."""
+        if self._take_over:
+            return ""
+        annotations, prefix = one.metadata.annotations or {}, self._style.annotation_prefix
+        other = annotations.get(PUBLISHER, self._style.publisher)
+        if other != self._style.publisher:
+            return f"a publisher of {other} with the same --instance wrote it"
+        hostname = hostname_of(one.spec, annotations, prefix=prefix).removeprefix("*.")
+        if self._zones and hostname and not is_within_any(hostname, self._zones):
+            return "a publisher with the same --instance wrote it for another --zone"
+        return ""
 
     async def _remove(self, objects: Objects) -> bool:
         try:
             for _ in range(ATTEMPTS):
-                ours = [one for one in await objects.list(selector=self._style.selector) if isinstance(one, Stored)]
+                ours = self._ours(await objects.list(selector=self._style.selector))
                 outcomes = await objects.carry_out(Changes(delete=tuple(ours)))
                 if all(outcome is Outcome.DONE for outcome, _ in outcomes.values()):
                     return bool(ours)
@@ -157,19 +188,26 @@ class ExternalDnsTarget:
         status.excluded = {CONFLICT: len(changes.conflicts), REFUSED: len(refused)}
         notes = [f"{one.manifest.record.hostname} is not published: {one.reason}" for one in changes.conflicts]
         notes += [f"{name} is not published: {message}" for name, message in sorted(refused.items())]
+        notes += self._left(changes)
         notes += self._behind(compared)
         if tuple(notes) != self._logged:
             for note in notes[:_SHOWN]:
                 self._log.warning("publishing is incomplete", what=note, of=len(notes))
         status.notes = self._logged = tuple(notes)
 
+    def _left(self, changes: Changes) -> list[str]:
+        if not changes.left:
+            return []
+        first, reason = changes.left[0]
+        remedy = "give each publisher an --instance of its own, or take the objects over with --take-over"
+        return [f"{len(changes.left)} objects stay as they are, such as {first.metadata.name}: {reason}; {remedy}"]
+
     def _behind(self, compared: Comparison) -> list[str]:
         if compared.changes.any:
             self._last_change = trio.current_time()
         if self._style.kind is Kind.SERVICE or trio.current_time() - self._last_change < OBSERVED_AFTER:
             return []
-        ours = [one for one in compared.current if isinstance(one, Stored) and is_owned(one, self._style.owner)]
-        behind = unobserved(ours, now=datetime.now(UTC))
+        behind = unobserved(self._ours(compared.current), now=datetime.now(UTC))
         if not behind:
             return []
         shown = ", ".join(behind[:_SHOWN])
@@ -204,5 +242,7 @@ def format_changes(changes: Changes) -> Iterator[str]:
         yield f"update {one.name}: {format_record(one.record)}"
     for stored in changes.delete:
         yield f"delete {stored.metadata.name}"
+    for stored, reason in changes.left:
+        yield f"leave {stored.metadata.name}: {reason}"
     for conflict in changes.conflicts:
         yield f"leave {conflict.manifest.name}: {conflict.reason}"

@@ -18,7 +18,11 @@ JOINED: Final = b" (the line above had no end)"
 """Follows BEGIN if the line end in front of the block is ours too."""
 
 # The words after the name may change from version to version; the part that is matched must not.
-_MARKER: Final = re.compile(rb"^[ \t]*#[ \t]*(BEGIN|END) switchback\b(?!-)([^\n]*)", re.MULTILINE)
+# Windows' editors put a byte order mark in front of the first line.
+_MARKER: Final = re.compile(
+    rb"^(?:\A\xef\xbb\xbf)?(?P<marker>[ \t]*#[ \t]*(?P<kind>BEGIN|END) switchback\b(?!-)(?P<rest>[^\n]*))",
+    re.MULTILINE,
+)
 _REMEDY: Final = "remove the marker lines and the lines of dnsproxy between them"
 
 
@@ -80,11 +84,16 @@ def find_block(text: bytes) -> Block | None:
     found = list(_MARKER.finditer(text))
     if not found:
         return None
-    _check([match[1] for match in found], [_line_at(text, match.start()) for match in found])
+    _check([match["kind"] for match in found], [_line_at(text, match.start()) for match in found])
     begin, end = found
     stop = end.end() + 1 if end.end() < len(text) else end.end()
     inside = text[begin.end() + 1 : end.start()].splitlines()
-    return Block(begin.start(), stop, JOINED in begin[2], tuple(inside))
+    return Block(begin.start("marker"), stop, JOINED in begin["rest"], tuple(inside))
+
+
+def has_marker(text: bytes) -> bool:
+    """Whether a part of a file that begins with a line has a marker."""
+    return _MARKER.search(text) is not None
 
 
 def foreign_text(text: bytes) -> bytes:

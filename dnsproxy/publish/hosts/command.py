@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dnsproxy.publish.options import make_common, publisher_options
-from sidecar.cli.options import BadUsage, CheckedType, Command, run_program
+from sidecar.cli.options import BadUsage, CheckedType, Program, run_program
 
 if TYPE_CHECKING:
     from dnsproxy.publish.configmaps.manifests import MapName
@@ -32,7 +32,7 @@ def parse_map_name(text: str) -> MapName:
     return MapName(ref.namespace, ref.name)
 
 
-@click.command("publish-hosts", cls=Command, epilog=EPILOG)
+@click.command("publish-hosts", cls=Program, epilog=EPILOG)
 @click.option(
     "--to",
     type=click.Path(path_type=Path),

@@ -60,7 +60,7 @@ def test_a_zone_that_nobody_knows_is_an_error() -> None:
 
 def test_our_hosts_file_says_what_the_zone_says() -> None:
     zone = make_zone("wildcard")
-    claims, rejections = parse_hosts(format_hosts(zone, wildcard=True))
+    claims, rejections, _ = parse_hosts(format_hosts(zone, wildcard=True))
     assert not rejections
     assert {claim.hostname: claim.addresses for claim in claims.values()} == {
         **{name: (address,) for name, address in zone.hosts},

@@ -28,12 +28,15 @@ class Fault:
     name: str
     about: str
     block: Callable[[Scene], AbstractContextManager[None]]
+    dual_stack: bool = False
+    """Whether dnsproxy's Service has an address of each family."""
 
 
 FAULTS: Final = (
     Fault("calm", "nothing: how much of what follows is the machine's", lambda _: nullcontext()),
     Fault("killed", "SIGKILL, and another process later", Scene.killed),
     Fault("hung", "SIGSTOP, and SIGCONT later", Scene.hung),
+    Fault("hung, dual", "the same, and its Service is dual-stack", Scene.hung, dual_stack=True),
     Fault("black hole", "its packets are dropped, until later", Scene.black_holed),
 )
 
@@ -58,7 +61,7 @@ def measure(
 ) -> Round:
     """Play one fault. Raises CannotServe, BadReport."""
     seconds = _LEAD_SECONDS + lasting + _AFTER_SECONDS
-    with running_scene(folder, peer=peer, options=options) as scene:
+    with running_scene(folder, peer=peer, options=options, dual_stack=fault.dual_stack) as scene:
         log = folder / "asked"
         arguments = ("127.0.0.1", scene.coredns.port, rate, seconds)
         with running_module("tests.bench.faults.asking", *arguments, log=log, cpus=cpus) as asking:

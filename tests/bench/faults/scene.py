@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef
 from dnsproxy.corefile.plan import plan_install
 from dnsproxy.dns.wire import DNS_PORT
 from sidecar.values.endpoints import Endpoint
@@ -30,7 +31,9 @@ RELAY: Final = "192.0.2.81"
 PUBLIC: Final = "198.51.100.7"
 """What the resolver behind everything answers for every name."""
 _CLUSTER_IP: Final = "10.96.0.53"
+_CLUSTER_IP_6: Final = "2001:db8:96::53"
 _LOOPBACK: Final = "127.0.0.1"
+_LOOPBACK_6: Final = "::1"
 
 
 @dataclass
@@ -74,28 +77,35 @@ class Scene:
 
 
 @contextmanager
-def running_scene(folder: Path, *, peer: str = "coredns", options: Sequence[str] = ()) -> Iterator[Scene]:
+def running_scene(
+    folder: Path, *, peer: str = "coredns", options: Sequence[str] = (), dual_stack: bool = False
+) -> Iterator[Scene]:
     """CoreDNS with the stanza for its version; `options` are those of the forward that was there before.
 
+    With `dual_stack`, dnsproxy's Service has an address of each family, and the stanza those that the installer takes.
     This thread is in CoreDNS's network for the time of the block.
     """
     with ExitStack() as stack:
-        networks = stack.enter_context(joined_networks(services=[_CLUSTER_IP])) if os.geteuid() == 0 else None
+        services = [_CLUSTER_IP, _CLUSTER_IP_6] if dual_stack else [_CLUSTER_IP]
+        networks = stack.enter_context(joined_networks(services=services)) if os.geteuid() == 0 else None
         if networks is not None:
             stack.enter_context(networks.pod.entered())
         upstream = _start_upstream(folder, networks, stack)
-        address = Endpoint(_CLUSTER_IP, DNS_PORT) if networks else Endpoint(_LOOPBACK, free_port())
+        own_port = DNS_PORT if networks else free_port()
+        hosts = services if networks else [_LOOPBACK, _LOOPBACK_6][: len(services)]
+        service = FoundOwn(ObjectRef("switchback", "dnsproxy"), tuple(Endpoint(host, own_port) for host in hosts))
 
         def start() -> Serving:
-            where = ("--listen", str(address)) if networks else ()
+            listening = service.endpoints if networks else service.endpoints[1:]
+            where = [word for endpoint in listening for word in ("--listen", str(endpoint))]
             table = ("--host", f"*.{TABLE_SUFFIX}={RELAY}", "--upstream", str(upstream))
             with networks.node.entered() if networks else nullcontext():
-                own = serving(folder, *where, *table, port=None if networks else address.port)
+                own = serving(folder, *where, *table, port=None if networks else own_port)
                 return stack.enter_context(own)
 
         port = free_port()
         text = format_corefile(port, upstream, options)
-        corefile = plan_install(text, addresses=[address], coredns_version=coredns_version(peer)).new
+        corefile = plan_install(text, addresses=service.stanza_addresses, coredns_version=coredns_version(peer)).new
         dnsproxy = start()
         coredns = stack.enter_context(running_coredns(folder, corefile, port=port, peer=peer))
         yield Scene(coredns, dnsproxy, corefile, start, networks)

@@ -7,9 +7,8 @@ import pytest
 
 from tests.bench.sync.changing import Etcd, change, flipped, key_of, restore
 from tests.bench.sync.filling import hostname_of
-from tests.kit.apiserver import start_etcd
+from tests.kit.etcd import EtcdServer
 from tests.kit.ports import free_ports
-from tests.kit.processes import end_process, is_listening, wait_for
 
 
 def value_of(number: int) -> bytes:
@@ -40,13 +39,12 @@ def test_a_value_without_the_host_is_an_error(value: bytes) -> None:
 @pytest.fixture
 def etcd_port(tmp_path: Path) -> Iterator[int]:
     port, peer_port = free_ports(2)
-    with (tmp_path / "log").open("wb") as log:
-        process = start_etcd(tmp_path, client_port=port, peer_port=peer_port, log=log)
-        try:
-            wait_for(lambda: is_listening(port), process=process, log=tmp_path / "log")
-            yield port
-        finally:
-            end_process(process)
+    server = EtcdServer(tmp_path, port, peer_port)
+    try:
+        server.start()
+        yield server.port
+    finally:
+        server.kill()
 
 
 @pytest.mark.peer("etcd")

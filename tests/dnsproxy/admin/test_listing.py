@@ -137,7 +137,7 @@ addresses = st.lists(st.sampled_from(["192.0.2.1", "192.0.2.2", "2001:db8::1"]),
 @given(st.dictionaries(names, addresses, max_size=10))
 def test_a_hosts_file_reads_back_as_the_same_names(hosts: dict[str, tuple[str, ...]]) -> None:
     rows = [row(name, *found) for name, found in hosts.items()]
-    claims, rejections = parse_hosts("\n".join(format_hosts(rows)))
+    claims, rejections, _ = parse_hosts("\n".join(format_hosts(rows)))
     assert not rejections
     assert {(claim.hostname, claim.reach): claim.addresses for claim in claims.values()} == {
         (one.hostname, one.reach): one.addresses for one in rows
@@ -146,7 +146,7 @@ def test_a_hosts_file_reads_back_as_the_same_names(hosts: dict[str, tuple[str, .
 
 def test_a_wildcard_of_one_label_does_not_grow_in_a_hosts_file() -> None:
     (line,) = format_hosts([row("*.example.org", reach=Reach.ONE_LABEL)])
-    assert parse_hosts(line) == ({}, [])
+    assert parse_hosts(line) == ({}, [], 0)
     assert "192.0.2.10 *.example.org" in line
 
 

@@ -72,7 +72,7 @@ async def test_the_table_is_columns_on_stdout_and_notes_on_stderr() -> None:
 
 async def test_a_hosts_file_of_the_table_reads_back() -> None:
     status, output, _ = await ask_shop("table", "--output", "hosts", "--zone", "Example.ORG.")
-    claims, rejections = parse_hosts(output)
+    claims, rejections, _ = parse_hosts(output)
     assert (status, rejections) == (0, [])
     assert {one.hostname: one.addresses for one in claims.values()} == {
         "app.example.org": ("192.0.2.10", "2001:db8::10")

@@ -48,6 +48,7 @@ def test_where_others_may_not_be_seen_both_is_said(denied: str) -> None:
     found = discover([], denies=denies)
     first, second = faults_of(found)
     assert first.startswith(f"not allowed to {denied}")
+    assert ("name the Service that pods ask with --dns-service" in first) is (denied == "list services")
     assert second.startswith("there is no Service kube-dns in namespace kube-system")
     assert not found.complete
 

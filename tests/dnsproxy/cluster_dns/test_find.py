@@ -41,6 +41,14 @@ from tests.kit.manifest_cluster import NAMES, Manifest, discover, faults_of, man
         ("kops-forward", "kube-system/kube-dns", "Deployment kube-system/coredns", (1, 12, 1), "kube-system/coredns"),
         ("kops-nodelocal", "kube-system/kube-dns", "Deployment kube-system/coredns", (1, 12, 1), "kube-system/coredns"),
         ("kubeadm", "kube-system/kube-dns", "Deployment kube-system/coredns", (1, 12, 1), "kube-system/coredns"),
+        (
+            "kubeadm-nodelocal",
+            "kube-system/kube-dns",
+            "Deployment kube-system/coredns",
+            (1, 12, 1),
+            "kube-system/coredns",
+        ),
+        ("kubespray", "kube-system/coredns", "Deployment kube-system/coredns", (1, 12, 4), "kube-system/coredns"),
         ("microk8s", "kube-system/kube-dns", "Deployment kube-system/coredns", (1, 10, 1), "kube-system/coredns"),
         ("minikube", "kube-system/kube-dns", "Deployment kube-system/coredns", (1, 11, 3), "kube-system/coredns"),
         (

@@ -40,6 +40,8 @@ def said(choice: Choice) -> str:
         ("kops-forward", PRINT, None, Form.KOPS_CLUSTER, False),
         ("kops-nodelocal", STUB_DOMAINS, "stubDomains in ConfigMap kube-system/kube-dns", None, True),
         ("kubeadm", COREFILE, "Corefile in ConfigMap kube-system/coredns", None, False),
+        ("kubeadm-nodelocal", STUB_DOMAINS, "stubDomains in ConfigMap kube-system/kube-dns", None, True),
+        ("kubespray", COREFILE, "Corefile in ConfigMap kube-system/nodelocaldns", None, False),
         ("microk8s", COREFILE, "Corefile in ConfigMap kube-system/coredns", None, False),
         ("minikube", COREFILE, "Corefile in ConfigMap kube-system/coredns", None, False),
         ("openshift", PRINT, None, Form.OPENSHIFT_DNS, False),

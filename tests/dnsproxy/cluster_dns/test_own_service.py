@@ -74,6 +74,7 @@ def refused(found: FoundOwn) -> str:
 def test_its_cluster_ips_of_both_families_are_what_is_asked() -> None:
     found = find(service(), pods(True, False), deployment())
     assert [str(endpoint) for endpoint in found.endpoints] == ["10.96.0.53:53", "[fd00::53]:53"]
+    assert found.stanza_addresses == found.endpoints[:1]
     assert (found.ready, found.loop, found.faults) == (1, "", ())
     check_ready(found)
     assert [str(request) for request in found.asked] == [
@@ -182,3 +183,17 @@ def test_a_service_that_may_not_be_read_has_no_address() -> None:
     assert found.endpoints == ()
     assert "not allowed to get services dnsproxy" in str(found.faults[0])
     assert list(notes_on_readiness(found)) == []
+
+
+@pytest.mark.parametrize(
+    ("addresses", "asked"),
+    [
+        (["10.96.0.53"], ["10.96.0.53:53"]),
+        (["10.96.0.53", "fd00::53"], ["10.96.0.53:53"]),
+        (["fd00::53", "10.96.0.53"], ["[fd00::53]:53"]),
+        (["None"], []),
+    ],
+)
+def test_a_stanza_asks_the_primary_address_alone(addresses: list[str], asked: list[str]) -> None:
+    found = find(service(clusterIP=addresses[0], clusterIPs=addresses), pods(True), deployment())
+    assert list(map(str, found.stanza_addresses)) == asked

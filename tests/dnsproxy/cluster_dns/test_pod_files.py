@@ -7,7 +7,17 @@ import pytest
 from dnsproxy.cluster_dns.pod_files import PodFiles
 from dnsproxy.cluster_dns.requests import CONFIG_MAP, Request, Requests
 from sidecar.kubernetes.structs.metadata import Metadata
-from sidecar.kubernetes.structs.workload import ConfigMap, ConfigMapSource, Container, PodSpec, Volume, VolumeMount
+from sidecar.kubernetes.structs.workload import (
+    ConfigMap,
+    ConfigMapSource,
+    Container,
+    KeyToPath,
+    PodSpec,
+    Projected,
+    Projection,
+    Volume,
+    VolumeMount,
+)
 
 KEYS = ["a.server", "b.server", ".server", "a.servers", "a.b.server", "aserver", "Corefile", "..data"]
 
@@ -58,3 +68,33 @@ def test_a_config_map_that_is_gone_is_a_fault_and_still_a_place() -> None:
     assert [str(fault) for fault in gone.requests.faults] == [
         "ConfigMap dns/c, which Deployment dns/coredns mounts, does not exist"
     ]
+
+
+def projected(*sources: ConfigMapSource, **config_maps: dict[str, str]) -> PodFiles:
+    """A container with one projected volume; the kubelet writes its sources in their order."""
+    answers = {Request(CONFIG_MAP, "dns", name): ConfigMap(Metadata(name), data) for name, data in config_maps.items()}
+    container = Container("coredns", volume_mounts=(VolumeMount("v", "/etc/c"),))
+    volume = Volume("v", projected=Projected(tuple(Projection(source) for source in sources)))
+    return PodFiles(Requests(answers), "Deployment dns/coredns", "dns", PodSpec((container,), (volume,)), container)
+
+
+def test_of_two_projected_config_maps_with_one_key_the_last_is_the_one_that_the_container_sees() -> None:
+    first, last = ConfigMapSource("first"), ConfigMapSource("last")
+    files = projected(first, last, first={"Corefile": "old", "a.server": "one"}, last={"Corefile": "new"})
+    file = files.read("/etc/c/Corefile")
+    assert file is not None
+    assert (str(file.source), file.text) == ("dns/last", "new")
+    assert [(one.path, str(one.source), one.text) for one in files.match("/etc/c/*")] == [
+        ("/etc/c/Corefile", "dns/last", "new"),
+        ("/etc/c/a.server", "dns/first", "one"),
+    ]
+    assert str(files.place_for("/etc/c/*.server")[0]) == "dns/last"
+
+
+def test_a_later_source_with_chosen_keys_hides_only_these() -> None:
+    chosen = ConfigMapSource("last", items=(KeyToPath("theirs", "Corefile"),))
+    files = projected(ConfigMapSource("first"), chosen, first={"Corefile": "old"}, last={"Corefile": "x"})
+    file = files.read("/etc/c/Corefile")
+    assert file is not None
+    assert str(file.source) == "dns/first"
+    assert str(files.place_for("/etc/c/*.server")[0]) == "dns/first"

@@ -100,6 +100,21 @@ def test_stub_domains_of_another_shape_are_a_fault(data: dict[str, str], key: st
     assert (stub.readable, stub.zones, stub.upstreams) == (False, {}, ())
 
 
+def test_of_two_projected_config_maps_with_stub_domains_the_last_counts() -> None:
+    objects = manifests("gke-kube-dns")
+    later = {"kind": "ConfigMap", "metadata": {"name": "later", "namespace": "kube-system"}}
+    pick(objects, "ConfigMap", "kube-dns")["data"] = {"stubDomains": '{"example.org": ["192.0.2.1"]}'}
+    sources = [{"configMap": {"name": "kube-dns"}}, {"configMap": {"name": "later", "optional": True}}]
+    volumes = [{"name": "kube-dns-config", "projected": {"sources": sources}}]
+    pick(objects, "Deployment", "kube-dns")["spec"]["template"]["spec"]["volumes"] = volumes
+    seen = []
+    for data in ({}, {"stubDomains": '{"example.net": ["192.0.2.2"]}'}):
+        stub = server_of([*objects, {**later, "data": data}]).stub_domains
+        assert stub is not None
+        seen.append((str(stub.source), list(stub.zones)))
+    assert seen == [("kube-system/kube-dns", ["example.org"]), ("kube-system/later", ["example.net"])]
+
+
 def test_a_kube_dns_without_a_config_map_reads_no_stub_domains() -> None:
     objects = manifests("gke-kube-dns")
     pick(objects, "Deployment", "kube-dns")["spec"]["template"]["spec"]["volumes"] = [{"name": "other"}]
@@ -108,3 +123,16 @@ def test_a_kube_dns_without_a_config_map_reads_no_stub_domains() -> None:
         {"name": "kube-dns-config", "emptyDir": {}}
     ]
     assert server_of(objects).stub_domains is None
+
+
+def test_a_node_cache_whose_corefile_is_mounted_reads_it_and_no_stub_domains() -> None:
+    objects = manifests("kubespray")
+    cache = discover(objects).node_local
+    assert cache is not None
+    assert cache.server.corefile is not None
+    assert (str(cache.server.corefile.source), cache.server.stub_domains) == ("kube-system/nodelocaldns", None)
+    # With its default, it writes the file that CoreDNS reads from its template.
+    container = pick(objects, "DaemonSet", "nodelocaldns")["spec"]["template"]["spec"]["containers"][0]
+    container["args"][3] = "/etc/Corefile"
+    (fault,) = faults_of(discover(objects))
+    assert "reads /etc/coredns/Corefile.base, which no ConfigMap has" in fault

@@ -14,9 +14,10 @@ from dnsproxy.cluster_dns.found import FoundCorefile
 from tests.dnsproxy.corefile.shapes import FOLDER, SHAPES, read, stock
 from tests.kit.manifest_cluster import NAMES, discover, manifests
 
-TEMPLATE: Final = {"__PILLAR__UPSTREAM__SERVERS__": "/etc/resolv.conf", "__PILLAR__CLUSTER__DNS__": "10.96.0.10"}
+TEMPLATE: Final = {"__PILLAR__UPSTREAM__SERVERS__": "/etc/resolv.conf", "__PILLAR__CLUSTER__DNS__": "10.96.0.11"}
 """The placeholders that node-cache replaces when it makes its Corefile from the template (kubernetes/dns,
-cmd/node-cache/app/configmap.go)."""
+cmd/node-cache/app/configmap.go). The second is the Service of its -upstreamsvc, because node-cache itself may listen on
+the address of the cluster's DNS, and would forward to itself."""
 _USUAL_PATH: Final = "/etc/coredns/Corefile"
 _WITHOUT_RESOLV_CONF: Final = ("snippets",)
 

@@ -44,7 +44,10 @@ def test_the_block_of_the_root_is_found_by_what_it_serves(text: str, line: int) 
         pytest.param("", 1, "no server block serves .", id="an empty file"),
         pytest.param("a {\n}\nb {\n}\n", 1, "no server block serves .", id="other zones only"),
         pytest.param("tls://. {\n}\n", 1, "no server block serves . over plain DNS", id="another transport"),
-        pytest.param("{$ZONE} {\n}\n", 1, "no server block", id="a zone from the environment"),
+        pytest.param("{$ZONE} {\n}\n", 1, r"'{\$ZONE}' depends on \$ZONE of", id="a zone from the environment"),
+        pytest.param("a {\n}\n.:{$DNS_PORT} {\n}\n", 3, r"depends on \$DNS_PORT of", id="a port from the environment"),
+        pytest.param(".:{%A%} {$B}:1 {\n}\n", 1, r"depends on \$A of", id="a port of another form"),
+        pytest.param("{$A}:{$B} {\n}\n", 1, r"depends on \$A, \$B of", id="two variables"),
         pytest.param("import *.server\n", 1, "into the imported file", id="blocks in files"),
         pytest.param(".:53 {\n}\n.:53 {\n}\n", 3, "several server blocks", id="two on port 53"),
         pytest.param(".:1 {\n}\n\n.:2 {\n}\n", 4, "several server blocks", id="two on other ports"),
@@ -82,6 +85,7 @@ def test_an_excepted_zone_goes_to_the_next_forward() -> None:
 
 NO_PLACE = [
     pytest.param(". {\n log\n}\n", ["."], 1, "has no forward", id="no forward"),
+    pytest.param(". {\n proxy . 192.0.2.1\n}\n", ["."], 2, "forwards with `proxy`", id="the plugin before forward"),
     pytest.param(". {\n import up\n}\n", ["."], 1, "into the imported file", id="no forward but an import"),
     pytest.param(
         ". {\n forward org 192.0.2.1\n}\n", ["."], 1, "no forward of this server block serves .", id="no root"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.corefile.zones import Origin, has_environment, is_at_or_below, normalize_zone, parse_origin
+from dnsproxy.corefile.zones import Origin, has_environment, is_at_or_below, normalize_zone, parse_origin, reverse_zones
 
 ORIGINS = [
     pytest.param(".", Origin("."), id="the root"),
@@ -64,3 +64,21 @@ def test_a_zone_lies_inside_another_by_whole_labels(zone: str, parent: str, insi
 def test_only_complete_references_are_environment_variables() -> None:
     assert has_environment("a{$B}c")
     assert not any(map(has_environment, ["{", "{$", "{$}", "{%%}", "$B", "{B}"]))
+
+
+@pytest.mark.parametrize(
+    ("zone", "zones"),
+    [
+        pytest.param("10.1.2.3/8.", ["10.in-addr.arpa."], id="a network"),
+        pytest.param("10.0.0.0/23.", ["0.0.10.in-addr.arpa.", "1.0.10.in-addr.arpa."], id="between two octets"),
+        pytest.param("0.0.0.0/0.", ["in-addr.arpa."], id="all of IPv4"),
+        pytest.param("2001:db8::/32.", ["8.b.d.0.1.0.0.2.ip6.arpa."], id="IPv6"),
+        pytest.param("10.0.0.0/33.", ["10.0.0.0/33."], id="no such length"),
+        pytest.param("10.0.0.0/255.0.0.0.", ["10.0.0.0/255.0.0.0."], id="a mask"),
+        pytest.param("10.0.0.1.", ["10.0.0.1."], id="an address"),
+        pytest.param("a/8.", ["a/8."], id="a name with a slash"),
+        pytest.param(".", ["."], id="the root"),
+    ],
+)
+def test_a_network_is_the_reverse_zones_that_coredns_reads(zone: str, zones: list[str]) -> None:
+    assert list(reverse_zones(zone)) == zones

@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dnsproxy.datagrams.batch import BatchPort
-from dnsproxy.datagrams.open import SinglePort, open_port
+from dnsproxy.datagrams.open import open_port
 from dnsproxy.datagrams.port import BATCH, ID, MESSAGE, DatagramPort, Sender
 from sidecar.sockets.listeners import listen_udp
 from sidecar.values.endpoints import Endpoint
+from tests.kit.single_port import SinglePort
 
 Port = Callable[[socket.socket], DatagramPort]
 
@@ -525,13 +526,6 @@ def test_whatever_the_pattern_each_client_gets_its_own_reply(make_port: Port, ba
                     assert client.receive() == (expected[number], f"127.0.0.{number + 1}")
                     assert client.answered[-1] == client.asked[-1]
         assert all(client.has_nothing() for client in clients)
-
-
-def test_linux_gets_the_batch_port_and_other_systems_the_single_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    with listen_udp(Endpoint("127.0.0.1", 0), flag="test") as sock:
-        assert isinstance(open_port(sock), BatchPort)
-        monkeypatch.setattr(sys, "platform", "darwin")
-        assert isinstance(open_port(sock), SinglePort)
 
 
 def test_a_port_asks_the_kernel_for_room_for_a_burst() -> None:

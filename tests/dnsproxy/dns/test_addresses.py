@@ -101,6 +101,21 @@ def test_what_is_no_whole_reply_is_none(octets: bytes) -> None:
     assert parse_address_reply(octets) is None
 
 
+@pytest.mark.parametrize(
+    ("octets", "is_read"),
+    [
+        pytest.param(b"\x3f" + b"a" * 63, False, id="four labels of 63, and one more"),
+        pytest.param(b"", True, id="of 255 octets"),
+        pytest.param(b"\1a", False, id="of 257 octets"),
+    ],
+)
+def test_an_owner_name_has_at_most_255_octets(octets: bytes, is_read: bool) -> None:
+    owner = (b"\x3f" + b"a" * 63) * 3 + b"\x3d" + b"a" * 61 + octets + b"\0"
+    answer = owner + struct.pack("!HHIH", A, 1, 60, 4) + bytes([192, 0, 2, 1])
+    expected = AddressReply(0, ("192.0.2.1",)) if is_read else None
+    assert parse_address_reply(raw(answer)) == expected
+
+
 def test_a_huge_reply_is_read_in_part() -> None:
     reply = parse_address_reply(raw(*(record(A, struct.pack("!I", 0xC6336400 + n)) for n in range(200))))
     assert reply is not None

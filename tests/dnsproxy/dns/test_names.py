@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from dnsproxy.dns import names
 from dnsproxy.dns.names import (
     BadName,
     ancestors,
@@ -189,3 +190,18 @@ def test_a_zone_gets_the_normal_form_of_a_hostname() -> None:
 )  # fmt: skip
 def test_a_name_is_within_a_zone_by_whole_labels(name: str, zone: str, expected: bool) -> None:
     assert is_within(name, zone) is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "zone", "expected"),
+    [
+        pytest.param("a.corp.test", "corp.test", True, id="below"),
+        pytest.param("corp.test", "corp.test", True, id="apex"),
+        pytest.param("xcorp.test", "corp.test", False, id="not at a label"),
+        pytest.param("test", "corp.test", False, id="above"),
+        pytest.param("", "", True, id="root"),
+        pytest.param("corp.test", "", True, id="below the root"),
+    ],
+)
+def test_wire_names_are_within_a_zone_by_whole_labels(name: str, zone: str, expected: bool) -> None:
+    assert names.is_within_wire(names.to_wire(name), names.to_wire(zone)) is expected

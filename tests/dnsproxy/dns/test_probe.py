@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import dns.flags
 import dns.message
 import dns.rdatatype
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from dnsproxy.answers.decide import Answer, Forward, Refuse, decide
 from dnsproxy.answers.table import HostTable
+from dnsproxy.corefile.upstream_routes import LONGEST
 from dnsproxy.dns import names, probe, wire
 from dnsproxy.dns.probe import Reply
 from dnsproxy.dns.wire import Rcode
@@ -49,8 +52,7 @@ def test_no_other_type_of_the_name_is_ours(qtype: int) -> None:
     "name",
     [
         "_switchback-probe.example.org",
-        f"{NONCE[:-1]}._switchback-probe.example.org",
-        f"{NONCE}0._switchback-probe.example.org",
+        "_switchback-probe",
         f"{NONCE}.switchback-probe.example.org",
         f"{NONCE}.x_switchback-probe.example.org",
         f"x.{NONCE}._switchback-probe.example.org",
@@ -63,6 +65,29 @@ def test_no_other_name_is_a_probe(name: str) -> None:
     message = query(name, TXT)
     assert not probe.is_probe(message[12:-4])
     assert isinstance(decide(message, WILDCARDS, stream=False), Forward)
+
+
+@pytest.mark.parametrize(
+    "nonce",
+    [
+        pytest.param(b"1", id="one digit"),
+        pytest.param(b"try-1", id="a word of a person"),
+        pytest.param(NONCE[:-1].encode(), id="31 digits"),
+        pytest.param(NONCE.encode() + b"0", id="33 digits"),
+        pytest.param(b"a" * 63, id="the longest label"),
+        pytest.param(b"_switchback-probe", id="the probe's own label"),
+        pytest.param(b"*", id="a star"),
+        pytest.param(b"\0.\xff ", id="any octets"),
+    ],
+)
+@pytest.mark.parametrize("zone", ["", "example.org"])
+def test_any_label_is_a_nonce(nonce: bytes, zone: str) -> None:
+    """A person who asks with dig does not write 32 digits."""
+    label = b"\x11_switchback-probe"
+    name = bytes([len(nonce)]) + nonce + label + names.to_wire(zone)
+    outcome = decide(query(name, TXT), WILDCARDS, stream=False)
+    assert isinstance(outcome, Answer)
+    assert probe.TEXT in outcome.message
 
 
 def test_letter_case_and_edns_do_not_matter() -> None:
@@ -157,3 +182,21 @@ def test_a_scan_of_the_query_sees_a_probe() -> None:
     assert isinstance(scanned, wire.Query)
     assert probe.is_probe(scanned.name)
     assert question(scanned.name, TXT) == scanned.question
+
+
+@pytest.mark.parametrize("forwards", ["", ". /etc/resolv.conf", ". 192.0.2.1 tls://192.0.2.2:853#dns.example.org"])
+@pytest.mark.parametrize("behind", [b"", bytes([0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 0])], ids=["alone", "with an OPT"])
+def test_an_answer_reports_where_its_server_forwards(forwards: str, behind: bytes) -> None:
+    asked = probe.format_query(probe.probe_name(".", "0" * probe.NONCE_DIGITS), 7)
+    head = struct.pack("!HHHHHH", 7, 0x8400, 1, 1, 0, 1 if behind else 0)
+    reply = head + asked[12:] + probe.make_row(forwards).octets + behind
+    assert probe.read_reply(asked, reply) is probe.Reply.OURS
+    assert probe.read_forwards(reply) == (forwards or None)
+    (record,) = dns.message.from_wire(reply).answer
+    assert [b for one in record for b in one.strings] == [probe.TEXT, *([forwards.encode()] if forwards else [])]
+    for end in range(len(head), len(reply)):
+        probe.read_forwards(reply[:end])
+
+
+def test_the_longest_report_and_the_longest_name_fit_into_a_plain_datagram() -> None:
+    assert 12 + 255 + 4 + len(probe.make_row("x" * LONGEST).octets) <= 512

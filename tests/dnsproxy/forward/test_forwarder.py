@@ -1,20 +1,25 @@
 """Forwarding on real sockets to an upstream with every fault: what the client gets, and what is left."""
 
+# ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
 
 import pytest
 import trio
+from trio.testing import MockClock
 
 from dnsproxy.dns.wire import Rcode
-from dnsproxy.forward import replies, source_ports
-from dnsproxy.forward.deadlines import GIVE_UP, RETRY
+from dnsproxy.forward import replies
+from dnsproxy.forward.deadlines import GIVE_UP, RETRY, TICK
 from dnsproxy.forward.flight import Flight
 from sidecar.values.endpoints import Endpoint
 from tests.kit import upstream_replies as upstream
-from tests.kit.dns_server import Running, running, wait_until
+from tests.kit.dns_server import TRUSTING, Running, running, wait_until
 from tests.kit.faulty_upstream import (
     Close,
     Elsewhere,
@@ -260,6 +265,41 @@ async def test_a_third_upstream_is_asked_when_two_are_silent() -> None:
         assert [len(server.asked_datagrams) for server in (first, second, third)] == [1, 1, 1]
 
 
+@pytest.mark.parametrize("number", [3, 7, 14])
+async def test_an_upstream_behind_many_silent_ones_answers_within_the_deadline(clock: MockClock, number: int) -> None:
+    async with AsyncExitStack() as stack:
+        silent = [await stack.enter_async_context(faulty_upstream(silence, silence)) for _ in range(number)]
+        last = await stack.enter_async_context(faulty_upstream())
+        world = await stack.enter_async_context(running(*[one.endpoint for one in silent], last.endpoint))
+        began = trio.current_time()
+        assert await world.ask(ASKED) == upstream.right(ASKED)
+        assert trio.current_time() - began <= 2 * RETRY + 2 * TICK
+        assert {len(server.asked_datagrams) for server in (*silent, last)} == {1}
+        await assert_nothing_is_left(world)
+
+
+async def test_a_slow_reply_of_the_first_of_many_upstreams_asks_no_other(clock: MockClock) -> None:
+    slow: Script = lambda asked: [Pause(0.35), upstream.right(asked)]  # noqa: E731
+    async with (
+        faulty_upstream(slow) as first,
+        faulty_upstream() as others,
+        running(first.endpoint, *[others.endpoint] * 14) as world,
+    ):
+        assert await world.ask(ASKED) == upstream.right(ASKED)
+        assert (len(first.asked_datagrams), len(others.asked_datagrams)) == (1, 0)
+
+
+async def test_upstreams_behind_many_silent_ones_are_asked_over_tcp_too(clock: MockClock) -> None:
+    async with AsyncExitStack() as stack:
+        silent = [await stack.enter_async_context(faulty_upstream(silence, silence)) for _ in range(4)]
+        last = await stack.enter_async_context(faulty_upstream(silence, answer))
+        endpoints = [*[one.endpoint for one in silent], last.endpoint]
+        for use_tcp in (False, True):
+            forwarding = replace(TRUSTING, use_tcp=use_tcp)
+            async with running(*endpoints, forwarding=forwarding) as world:
+                assert await world.ask(ASKED) == upstream.right(ASKED)
+
+
 async def test_an_upstream_that_leaves_queries_to_the_second_goes_behind_it_and_comes_back_by_a_probe() -> None:
     """While one of two servers is down, not every query may wait for the retry."""
     async with (
@@ -352,11 +392,10 @@ async def test_an_address_without_a_route_sends_the_query_to_the_next_upstream_a
         assert world.server.counters.forward_errors == 1
 
 
-async def test_a_flight_that_waits_twice_on_one_port_survives_its_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_ports, "SOCKETS", 1)
+async def test_a_flight_that_waits_twice_on_one_port_survives_its_refusal() -> None:
     async with (
         faulty_upstream(silence, silence) as server,
-        running(server.endpoint) as world,
+        running(server.endpoint, forwarding=replace(TRUSTING, source_ports=2)) as world,
         world.client() as client,
     ):
         await client.send(ASKED)

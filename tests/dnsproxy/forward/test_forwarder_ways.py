@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import socket
 import ssl
+from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,9 +24,10 @@ from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.forward import certificates
 from tests.dnsproxy.forward.certificates import NAME
 from tests.kit import upstream_replies as upstream
-from tests.kit.dns_server import OURS, TRUSTING, Running, running, wait_until
+from tests.kit.dns_server import OURS, TRUSTING, Running, open_descriptors, running, wait_until
 from tests.kit.faulty_upstream import (
     Close,
+    Part,
     Pause,
     Reset,
     Script,
@@ -88,6 +91,34 @@ async def test_a_connection_that_fails_sends_the_query_to_the_next_upstream_at_o
         assert await world.ask(ASKED) == RIGHT
         assert trio.current_time() - began < RETRY
         await assert_nothing_is_left(world)
+
+
+HOSTILE: list[Script] = [
+    silence,
+    lambda _: [Close()],
+    lambda _: [Reset()],
+    lambda asked: [upstream.wrong_id(asked)],
+    lambda asked: [upstream.other_question(asked)],
+    lambda asked: [Part(b"\xff\xff" + upstream.right(asked))],
+    lambda asked: [Part(upstream.framed(upstream.right(asked))[:20]), Reset()],
+    lambda _: [Part(bytes(3))],
+]
+
+
+async def test_one_good_upstream_behind_every_kind_of_bad_one_answers_all_clients_over_tcp(clock: MockClock) -> None:
+    async with AsyncExitStack() as stack:
+        bad = [await stack.enter_async_context(faulty_upstream(silence, script)) for script in HOSTILE]
+        good = await stack.enter_async_context(faulty_upstream(silence, answer))
+        endpoints = [one.endpoint for one in (*bad, good)]
+        world = await stack.enter_async_context(running(*endpoints, forwarding=OVER_TCP))
+        before = open_descriptors()
+        for number in range(20):
+            asked = query(f"h{number}.example.net")
+            assert await world.ask(asked) == upstream.right(asked)
+            assert await world.ask_stream(asked) == upstream.right(asked)
+        await assert_nothing_is_left(world)
+        # At most one connection for each, at both of its ends, and those that are replaced.
+        assert open_descriptors() <= before + 4 * len(endpoints)
 
 
 async def test_a_refused_connection_sends_the_query_to_the_next_upstream_at_once(clock: MockClock) -> None:
@@ -161,6 +192,26 @@ async def test_a_client_that_asks_again_has_the_next_upstream_asked_over_tcp_too
         await client.send(ASKED)
         assert await client.recv(512) == RIGHT
         assert trio.current_time() - began < RETRY / 2
+
+
+async def test_a_server_of_one_query_a_connection_is_asked_once_for_each_query(clock: MockClock) -> None:
+    """A second connection for a query that waits for its turn would take the turn of another."""
+    turns: Counter[tuple[str, int]] = Counter()
+    async with faulty_upstream(silence, silence) as server, running(server.endpoint, forwarding=OVER_TCP) as world:
+
+        def script(asked: bytes) -> list[Step]:
+            source = server.asked_streams[-1].source
+            turns[source] += 1
+            return [Pause(0.25), upstream.right(asked), Close()] if turns[source] == 1 else []
+
+        server.streams = script
+        asked = [query(f"h{number}.example.net", ident=number) for number in range(60)]
+        async with world.client() as client:
+            for message in asked:
+                await client.send(message)
+            assert {await client.recv(512) for _ in asked} == {upstream.right(message) for message in asked}
+        # Each on one of its own, besides the two connections that taught it.
+        assert server.connections <= len(asked)
 
 
 async def test_a_connection_that_was_closed_while_idle_costs_no_client_anything(clock: MockClock) -> None:

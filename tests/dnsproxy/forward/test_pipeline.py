@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from itertools import count
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import count, cycle
 from pathlib import Path
 
 import pytest
@@ -16,17 +16,18 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from dnsproxy.forward.deadlines import CONNECT, GIVE_UP, IDLE
-from dnsproxy.forward.pipeline import Pipeline, default_context
-from dnsproxy.forward.settings import TlsEndpoint
+from dnsproxy.forward import pipeline as pipelines
+from dnsproxy.forward.deadlines import CONNECT, GIVE_UP, IDLE, SILENT
+from dnsproxy.forward.dial import default_context
+from dnsproxy.forward.pipeline import Pipeline
 from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.forward import certificates
-from tests.dnsproxy.forward.certificates import NAME, trusting_context
+from tests.dnsproxy.forward.certificates import NAME
+from tests.dnsproxy.forward.pipelines import ASKED, RIGHT, Asking, asking, serving, several, tls
 from tests.kit import upstream_replies as upstream
 from tests.kit.dns_server import open_descriptors
 from tests.kit.faulty_upstream import (
     Close,
-    FaultyUpstream,
     Part,
     Pause,
     Reset,
@@ -38,75 +39,7 @@ from tests.kit.faulty_upstream import (
     refusing_upstream,
     silence,
 )
-from tests.kit.messages import query, scanned
-
-ASKED = query("www.example.net")
-RIGHT = upstream.right(ASKED)[2:]
-
-
-def tls(endpoint: Endpoint, name: str = NAME) -> TlsEndpoint:
-    return TlsEndpoint(endpoint.host, endpoint.port, name)
-
-
-class Asking:
-    """A running pipeline, and queries through it."""
-
-    def __init__(self, pipeline: Pipeline) -> None:
-        self.pipeline = pipeline
-
-    async def ask(self, message: bytes = ASKED, *, timeout: float = GIVE_UP) -> bytes | None:
-        """The reply without its ID, or None."""
-        reply = None
-        with trio.move_on_after(timeout):
-            reply = await self.pipeline.ask(scanned(message))
-        return None if reply is None else reply[2:]
-
-    async def ask_all(self, *messages: bytes) -> list[bytes | None]:
-        """The replies to concurrent queries, in the order of the queries."""
-        found: list[bytes | None] = [None] * len(messages)
-
-        async def ask(place: int) -> None:
-            found[place] = await self.ask(messages[place])
-
-        async with trio.open_nursery() as nursery:
-            for place in range(len(messages)):
-                nursery.start_soon(ask, place)
-        return found
-
-
-@asynccontextmanager
-async def asking(
-    endpoint: Endpoint, make_context: Callable[[], ssl.SSLContext] = trusting_context
-) -> AsyncIterator[Asking]:
-    pipeline = Pipeline(endpoint, make_context=make_context)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(pipeline.run)
-        await wait_all_tasks_blocked()
-        yield Asking(pipeline)
-        nursery.cancel_scope.cancel()
-
-
-@pytest.fixture(params=[pytest.param(False, id="TCP"), pytest.param(True, id="TLS")])
-def secured(request: pytest.FixtureRequest) -> ssl.SSLContext | None:
-    """The protocol of the servers of a test."""
-    return certificates.good() if request.param else None
-
-
-@asynccontextmanager
-async def serving(
-    script: Script, secured: ssl.SSLContext | None, *, host: str = "127.0.0.1"
-) -> AsyncIterator[tuple[FaultyUpstream, Asking]]:
-    """A server, and a pipeline to it that trusts it."""
-    async with (
-        faulty_upstream(silence, script, host=host, secured=secured) as server,
-        asking(tls(server.endpoint) if secured else server.endpoint) as client,
-    ):
-        yield server, client
-
-
-def several(number: int) -> list[bytes]:
-    return [query(f"h{place}.example.net", ident=place) for place in range(number)]
-
+from tests.kit.messages import scanned
 
 # --- sharing ---------------------------------------------------------------------------------------------------------
 
@@ -165,8 +98,7 @@ async def test_a_slow_query_holds_up_no_other(clock: MockClock) -> None:
 async def test_an_id_that_still_waits_is_not_used_again(clock: MockClock) -> None:
     async with serving(answer, None) as (server, client):
         await client.ask()
-        connection = client.pipeline._connection
-        assert connection is not None
+        (connection,) = client.pipeline._connections
         connection._ids = iter([b"aa", b"aa", b"aa", b"bb"])
         assert await client.ask_all(*several(2)) == [upstream.right(message)[2:] for message in several(2)]
         assert [asked.message[:2] for asked in server.asked_streams[1:]] == [b"aa", b"bb"]
@@ -266,14 +198,6 @@ async def test_what_is_no_reply_is_waited_behind_until_the_callers_deadline(
         assert len(server.asked_streams) == 1
 
 
-async def test_a_server_that_was_silent_is_well_again_on_the_same_connection(clock: MockClock) -> None:
-    async with serving(silence, None) as (server, client):
-        assert await client.ask_all(*several(20)) == [None] * 20
-        server.streams = answer
-        assert await client.ask() == RIGHT
-        assert server.connections == 1
-
-
 @pytest.mark.parametrize("step", [pytest.param(Close(), id="FIN"), pytest.param(Reset(), id="RST")])
 async def test_a_connection_that_is_closed_before_any_query_is_no_answer(clock: MockClock, step: Close | Reset) -> None:
     async with serving(answer, None) as (server, client):
@@ -346,27 +270,6 @@ async def test_all_queries_on_a_connection_that_ends_get_a_fresh_one_together(cl
         assert server.connections == 2
 
 
-@pytest.mark.parametrize(("at_once", "answered"), [(2, 2), (3, 2), (9, 2)])
-async def test_a_query_that_shared_a_connection_gets_a_fresh_one_once(
-    clock: MockClock, at_once: int, answered: int
-) -> None:
-    """Some servers answer one query per connection; a new connection for each remaining query could be a storm."""
-    served: set[tuple[str, int]] = set()
-    async with faulty_upstream() as server, asking(server.endpoint) as client:
-
-        def script(asked: bytes) -> list[Step]:
-            source = server.asked_streams[-1].source
-            if source in served:
-                return []
-            served.add(source)
-            return [upstream.right(asked), Close()]
-
-        server.streams = script
-        found = await client.ask_all(*several(at_once))
-        assert len([reply for reply in found if reply is not None]) == answered
-        assert server.connections == 2
-
-
 async def test_a_server_that_closes_again_and_again_under_load_is_no_fault_that_stays(clock: MockClock) -> None:
     turns = count(1)
 
@@ -382,7 +285,7 @@ async def test_a_server_that_closes_again_and_again_under_load_is_no_fault_that_
 
 
 async def test_a_server_that_does_not_read_is_left_and_another_connection_opened(clock: MockClock) -> None:
-    """Unread messages fill the buffers; a connection that accepts nothing for seconds is closed."""
+    """Unread messages fill the buffers; a connection on which nothing arrives is closed."""
     gate = trio.Event()
     large = [upstream.padded_query(f"h{number}.example.net", 65_000) for number in range(300)]
     async with faulty_upstream() as server, asking(server.endpoint) as client:
@@ -390,10 +293,8 @@ async def test_a_server_that_does_not_read_is_left_and_another_connection_opened
         assert set(await client.ask_all(*large)) == {None}
         assert not server.asked_streams
         server.greeting = []
-        assert await client.ask(timeout=2.0) is None, "the connection is still the old one"
-        await trio.sleep(5.0)
+        await trio.sleep(SILENT)
         assert await client.ask() == RIGHT
-        assert server.connections == 2
         gate.set()
 
 
@@ -490,8 +391,23 @@ async def test_an_idle_connection_is_closed_and_the_next_query_opens_another(
 
 
 async def test_a_connection_that_a_query_waits_on_is_not_idle(clock: MockClock) -> None:
-    async with serving(lambda asked: [Pause(IDLE * 2.5), upstream.right(asked)], None) as (server, client):
-        assert await client.ask(timeout=IDLE * 3) == RIGHT
+    slow, fast = several(2)
+
+    def script(message: bytes) -> list[Step]:
+        return [*([Pause(IDLE * 2.5)] if message[2:] == slow[2:] else []), upstream.right(message)]
+
+    async with serving(script, None) as (server, client), trio.open_nursery() as nursery:
+        found: list[bytes | None] = []
+
+        async def ask() -> None:
+            found.append(await client.ask(slow, timeout=IDLE * 3))
+
+        nursery.start_soon(ask)
+        await server.wait_asked(streams=1)
+        # Its reply shows that the server is there, and works on the other query.
+        assert await client.ask(fast) == upstream.right(fast)[2:]
+        await trio.sleep(IDLE * 2.6)
+        assert found == [upstream.right(slow)[2:]]
         assert server.connections == 1
 
 
@@ -690,3 +606,53 @@ async def test_a_good_connection_is_not_worth_a_word(clock: MockClock, secured: 
             for _ in range(5):
                 assert await client.ask() == RIGHT
     assert logs == []
+
+
+class Turns:
+    """A greeting that ends every second connection: behind a balancer one of two servers is dead."""
+
+    def __init__(self) -> None:
+        self._ends = cycle([True, False])
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter([Close()] if next(self._ends) else [])
+
+
+@pytest.fixture
+def quiet(monkeypatch: pytest.MonkeyPatch) -> float:
+    """A time between two reports that fits into the deadline of a test."""
+    monkeypatch.setattr(pipelines, "REPORT_EVERY", 10.0)
+    return 10.0
+
+
+async def test_a_fault_that_comes_and_goes_is_logged_once_in_a_while(clock: MockClock, quiet: float) -> None:
+    def script(asked: bytes) -> list[Step]:
+        return [upstream.right(asked), Close()]
+
+    with capture_logs() as logs:
+        async with serving(script, certificates.good()) as (server, client):
+            server.greeting = Turns()
+            for _ in range(30):
+                await client.ask()
+            causes = {line["cause"] for line in logs if line["log_level"] == "warning"}
+            assert server.connections >= 30
+            assert len(logs) == 2 * len(causes), "each with its end"
+            await trio.sleep(quiet)
+            before = len(logs)
+            for _ in range(4):
+                await client.ask()
+            assert len(logs) > before
+
+
+async def test_faults_that_take_turns_are_logged_once_each_in_a_while(clock: MockClock, quiet: float) -> None:
+    with capture_logs() as logs:
+        async with faulty_upstream(secured=certificates.good()) as server, asking(tls(server.endpoint)) as client:
+            contexts = [certificates.expired(), certificates.of_another_name()]
+            for turn in range(10):
+                server.secured = contexts[turn % 2]
+                assert await client.ask() is None
+            assert len(logs) == 2
+            await trio.sleep(quiet)
+            server.secured = contexts[0]
+            assert await client.ask() is None
+            assert len(logs) == 3, "a fault that is back after that time is logged again"

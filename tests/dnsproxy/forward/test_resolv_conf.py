@@ -42,6 +42,7 @@ POD = "search shop.svc.cluster.local svc.cluster.local cluster.local\nnameserver
         pytest.param("nameserver 192.0.2.1:53\nnameserver 192.0.2.256\n", [], id="port, number too large"),
         pytest.param("nameserver192.0.2.1\nnameservers 192.0.2.1\nNAMESERVER 192.0.2.1\n", [], id="other keywords"),
         pytest.param("\0\nnameserver 192.0.2.1\n", ["192.0.2.1"], id="NUL"),
+        pytest.param("\ufeffnameserver 192.0.2.1\r\n", ["192.0.2.1"], id="byte order mark"),
         pytest.param("domain example.org\nsortlist 192.0.2.0\noptions rotate\n", [], id="no nameserver at all"),
     ],
 )

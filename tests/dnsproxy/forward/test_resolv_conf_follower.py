@@ -50,7 +50,7 @@ class Following:
                 await wait_all_tasks_blocked()
                 self._clock.jump(LOOK_EVERY)
             await wait_all_tasks_blocked()
-        return [line["cause"] for line in logs if line["log_level"] == "warning"]
+        return [str(line.get("cause", line["event"])) for line in logs if line["log_level"] == "warning"]
 
 
 def make_folder(path: Path) -> None:
@@ -151,7 +151,7 @@ async def test_options_that_are_gone_are_back_at_their_defaults(
         pytest.param(make_pipe, "is no regular file", id="a pipe"),
         pytest.param(lambda path: os.truncate(path, LARGEST + 1), "is larger than", id="too large"),
         pytest.param(
-            lambda path: path.write_text("nameserver 192.0.2.2\nnameserver 127.0.0.1\n"),
+            lambda path: path.write_text("nameserver 127.0.0.1\n"),
             "127.0.0.1:53 is an address that dnsproxy listens on",
             id="a loop",
         ),
@@ -167,6 +167,28 @@ async def test_an_unusable_file_is_logged_once_and_the_upstreams_stay(
     (complaint,) = await following.look()
     assert cause in complaint
     assert await following.look() == []
+    assert following.applied == []
+
+
+@pytest.mark.parametrize("content", ["127.0.0.1 192.0.2.2", "192.0.2.2 127.0.0.1", "0.0.0.0 192.0.2.2"])
+async def test_this_server_is_excluded_and_logged_once(
+    path: Path, nursery: trio.Nursery, mock_clock: MockClock, content: str
+) -> None:
+    following = Following(path, nursery, mock_clock)
+    path.write_text("".join(f"nameserver {address}\n" for address in content.split()))
+    assert await following.look() == ["resolv.conf names dnsproxy itself; it is excluded"]
+    path.touch()
+    assert await following.look() == []
+    assert following.hosts == [["192.0.2.2"]]
+
+
+async def test_this_server_is_logged_again_after_it_was_gone(
+    path: Path, nursery: trio.Nursery, mock_clock: MockClock
+) -> None:
+    following = Following(path, nursery, mock_clock)
+    for own, warnings in (("127.0.0.1", 1), ("192.0.2.1", 0), ("127.0.0.1", 1)):
+        path.write_text(f"nameserver 192.0.2.1\nnameserver {own}\n")
+        assert len(await following.look()) == warnings
     assert following.applied == []
 
 

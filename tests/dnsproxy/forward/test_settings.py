@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.forward.settings import ForwardSettings, TlsEndpoint, parse_forwarding, parse_upstream, refuse_loop
+from dnsproxy.forward.settings import (
+    ForwardSettings,
+    TcpEndpoint,
+    TlsEndpoint,
+    exclude_own,
+    parse_forwarding,
+    parse_upstream,
+    refuse_loop,
+)
 from sidecar.values.endpoints import Endpoint
 
 
@@ -183,6 +191,12 @@ def test_only_what_is_no_matter_of_the_file_stays(rotate: bool, attempts: int, u
             [Endpoint("192.0.2.1", 53), Endpoint("127.0.0.1", 53)], [Endpoint("127.0.0.1", 53)], id="second upstream"
         ),
         pytest.param([TlsEndpoint("127.0.0.1", 853, "a.example")], [Endpoint("127.0.0.1", 853)], id="over TLS"),
+        pytest.param([Endpoint("::ffff:127.0.0.1", 53)], [Endpoint("127.0.0.1", 53)], id="IPv4-mapped"),
+        pytest.param([Endpoint("127.0.0.1", 53)], [Endpoint("::ffff:127.0.0.1", 53)], id="IPv4-mapped listener"),
+        pytest.param([Endpoint("0.0.0.0", 53)], [Endpoint("127.0.0.1", 53)], id="unspecified, which is the local host"),
+        pytest.param([Endpoint("::", 53)], [Endpoint("::1", 53)], id="unspecified, IPv6"),
+        pytest.param([Endpoint("0.0.0.0", 53)], [Endpoint("0.0.0.0", 53)], id="unspecified twice"),
+        pytest.param([Endpoint("fe80::1%eth0", 53)], [Endpoint("fe80::1%eth0", 53)], id="with a scope"),
     ],
 )
 def test_an_upstream_that_is_this_server_is_refused(asked: list[Endpoint], listening: list[Endpoint]) -> None:
@@ -197,9 +211,32 @@ def test_an_upstream_that_is_this_server_is_refused(asked: list[Endpoint], liste
         pytest.param([Endpoint("127.0.0.53", 53)], [Endpoint("127.0.0.1", 53)], id="another address"),
         # Another server may be bound to one device there, as systemd-resolved is.
         pytest.param([Endpoint("127.0.0.53", 53)], [Endpoint("0.0.0.0", 53)], id="every address"),
+        pytest.param([Endpoint("127.0.0.1", 53)], [Endpoint("0.0.0.0", 53)], id="the local host of every address"),
+        pytest.param([Endpoint("fe80::1%eth0", 53)], [Endpoint("fe80::1%eth1", 53)], id="another scope"),
         pytest.param([], [Endpoint("127.0.0.1", 53)], id="no upstream"),
         pytest.param([Endpoint("127.0.0.1", 53)], [], id="no listener"),
     ],
 )
 def test_any_other_upstream_may_be_asked(asked: list[Endpoint], listening: list[Endpoint]) -> None:
     refuse_loop(asked, listening=listening)
+
+
+def test_tcp_is_a_way_to_ask_of_its_own() -> None:
+    upstream = parse_upstream("TCP://192.0.2.1")
+    assert (upstream, str(upstream)) == (TcpEndpoint("192.0.2.1", 53), "tcp://192.0.2.1:53")
+    assert upstream != Endpoint("192.0.2.1", 53)
+
+
+def test_upstreams_that_are_this_server_are_excluded_and_the_others_keep_their_order() -> None:
+    ours, first, second = Endpoint("127.0.0.1", 53), Endpoint("192.0.2.1", 53), Endpoint("192.0.2.2", 53)
+    settings = ForwardSettings((ours, first, Endpoint("0.0.0.0", 53), second), rotate=True)
+    found, excluded = exclude_own(settings, listening=[ours])
+    assert found == ForwardSettings((first, second), rotate=True)
+    assert excluded == (ours, Endpoint("0.0.0.0", 53))
+    assert exclude_own(found, listening=[ours]) == (found, ())
+
+
+def test_if_no_other_upstream_is_left_it_is_a_loop() -> None:
+    ours = Endpoint("127.0.0.1", 53)
+    with pytest.raises(ValueError, match="is an address that dnsproxy listens on"):
+        exclude_own(ForwardSettings((ours, Endpoint("::ffff:127.0.0.1", 53))), listening=[ours])

@@ -84,9 +84,9 @@ def test_a_port_is_given_up_after_its_share_of_queries_and_closed_when_nothing_w
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(source_ports, "_USES", 2)
-    monkeypatch.setattr(source_ports, "SOCKETS", 2)
+    world.ports.most = 2
     ports = [world.ask()[0] for _ in range(10)]
-    assert len(set(ports)) >= 4
+    assert len(set(ports)) == 4, "two ports in use, and half as many wait for late replies, and one more"
     in_use, given_up = list(world.ports._sockets), list(world.ports._retired)
     assert len(in_use) == 2
     world.ports.close_retired()
@@ -115,6 +115,19 @@ def test_without_descriptors_the_open_sockets_serve_on(world: World, monkeypatch
         patched.setattr(socket, "socket", out_of_descriptors)
         assert {world.ask()[0] for _ in range(4)} == open_ports
     assert world.ask()[0] not in open_ports
+
+
+def test_ports_beyond_a_lower_number_are_closed_when_nothing_waits(world: World) -> None:
+    for _ in range(8):
+        world.ask()
+    world.ports.most = 3
+    world.ports.close_retired()
+    assert len(world.poller) == 8, "replies can still come there"
+    for sock in world.ports._sockets + world.ports._retired:
+        sock.waiting.clear()
+    world.ports.close_retired()
+    assert len(world.poller) == 3
+    assert len({world.ask()[0] for _ in range(9)}) == 3
 
 
 def test_without_descriptors_a_used_up_port_serves_on(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

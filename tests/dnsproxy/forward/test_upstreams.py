@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -15,9 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from dnsproxy.forward import upstreams as forward_upstreams
 from dnsproxy.forward.deadlines import GIVE_UP
 from dnsproxy.forward.loop import LoopProbes
-from dnsproxy.forward.settings import ForwardSettings, TlsEndpoint
+from dnsproxy.forward.settings import ForwardSettings, TcpEndpoint, TlsEndpoint, ZoneUpstreams
 from dnsproxy.forward.upstream import Upstream
 from dnsproxy.forward.upstreams import Ask, Upstreams, ask_streams, first_answer
 from sidecar.loop.poller import Poller
@@ -30,6 +32,7 @@ from tests.kit.faulty_upstream import (
     Pause,
     Reset,
     Script,
+    Step,
     answer,
     faulty_upstream,
     refusing_upstream,
@@ -68,6 +71,30 @@ def hosts(upstreams: Upstreams) -> list[str]:
 
 def without_id(message: bytes | None) -> bytes | None:
     return None if message is None else message[2:]
+
+
+def test_the_authorities_are_read_once_for_all_upstreams_of_a_setting(
+    poller: Poller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They take long enough to delay every query, and fifteen upstreams would take fifteen times as long."""
+    contexts: list[ssl.SSLContext] = []
+
+    def make() -> ssl.SSLContext:
+        contexts.append(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+        return contexts[-1]
+
+    monkeypatch.setattr(forward_upstreams, "default_context", make)
+    secured = [TlsEndpoint(f"192.0.2.{number}", 853, f"dns{number}.example.org") for number in range(15)]
+    upstreams = made(poller, *ENDPOINTS)
+    upstreams.replace(replace(TRUSTING, upstreams=ENDPOINTS))
+    assert contexts == [], "without TLS, none are needed"
+    upstreams.replace(replace(TRUSTING, upstreams=tuple(secured[:14])))
+    assert len(contexts) == 1
+    upstreams.replace(replace(TRUSTING, upstreams=tuple(secured)))
+    assert len(contexts) == 2, "their file may have changed"
+    upstreams.replace(replace(TRUSTING, upstreams=tuple(secured)))
+    assert len(contexts) == 2
+    upstreams.close()
 
 
 # --- the order -------------------------------------------------------------------------------------------------------
@@ -521,3 +548,57 @@ async def test_a_deadline_of_the_caller_ends_every_way(autojump_clock: MockClock
         await first_answer(ways, patience=PATIENCE)
     assert waiting.cancelled_caught
     assert sorted(ways.cancelled) == [0, 1]
+
+
+# --- zones -----------------------------------------------------------------------------------------------------------
+
+
+async def test_names_of_a_zone_go_to_its_own_upstreams_and_all_others_do_not_notice(poller: Poller) -> None:
+    every, corp, both = (Endpoint(f"192.0.2.{number}", 53) for number in (1, 2, 3))
+    lab = ZoneUpstreams(b"\3lab\4corp\4test\0", (every,))
+    zone = ZoneUpstreams(b"\4corp\4test\0", (corp, both), excepted=(b"\3old\4corp\4test\0",))
+    upstreams = Upstreams(replace(settings(every, both), zones=(lab, zone)), poller=poller, receiver=Noted())
+
+    def at(name: str) -> list[str]:
+        found = upstreams.route(messages.question(name)[:-4].lower())
+        return [upstream.endpoint.host.rpartition(".")[2] for upstream in found]
+
+    assert [str(upstream) for upstream in upstreams.used] == ["192.0.2.1:53", "192.0.2.3:53", "192.0.2.2:53"]
+    assert {name: at(name) for name in ("www.example.org", "corp.test", "a.corp.test", "a.old.corp.test")} == {
+        "www.example.org": ["1", "3"],
+        "corp.test": ["2", "3"],
+        "a.corp.test": ["2", "3"],
+        "a.old.corp.test": ["1", "3"],
+    }
+    assert at("x.lab.corp.test") == ["1"]
+    upstreams.replace(settings(every))
+    assert at("a.corp.test") == ["1"]
+    upstreams.close()
+
+
+@pytest.mark.parametrize("step", [pytest.param(Close(), id="FIN"), pytest.param(Reset(), id="RST")])
+async def test_a_connection_that_fails_is_followed_by_another_if_there_is_no_other_way(
+    clock: MockClock, poller: Poller, step: Close | Reset
+) -> None:
+    """A balancer has chosen a dead server, and the next time a living one."""
+    async with faulty_upstream() as server:
+
+        def once(asked: bytes) -> list[Step]:
+            return [step] if server.connections == 1 else answer(asked)
+
+        server.streams = once
+        async with alive(made(poller, TcpEndpoint(server.endpoint.host, server.endpoint.port))) as upstreams:
+            with trio.fail_after(GIVE_UP):
+                reply = await upstreams.exchange(ASKED)
+            assert without_id(reply) == upstream_replies.right(ASKED.message)[2:]
+            assert (server.connections, server.asked_datagrams) == (2, [])
+
+
+async def test_connections_that_all_fail_are_opened_as_often_as_the_settings_say(
+    clock: MockClock, poller: Poller
+) -> None:
+    async with faulty_upstream(streams=lambda _: [Reset()]) as server:
+        endpoint = TcpEndpoint(server.endpoint.host, server.endpoint.port)
+        async with alive(made(poller, endpoint, settings=replace(TRUSTING, attempts=2))) as upstreams:
+            assert await upstreams.exchange(ASKED) is None
+            assert server.connections == 2

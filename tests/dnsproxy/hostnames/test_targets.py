@@ -47,6 +47,12 @@ def test_addresses_are_canonical_and_unique(text: str, addresses: tuple[str, ...
         pytest.param("ff02::1", "'ff02::1'", id="multicast IPv6"),
         pytest.param("fe80::1%eth0", "'fe80::1%eth0'", id="zone"),
         pytest.param("192.0.2.1\n", "'192.0.2.1\\n'", id="newline"),
+        pytest.param("255.255.255.255", "'255.255.255.255'", id="broadcast"),
+        pytest.param("::ffff:192.0.2.1", "'::ffff:192.0.2.1' is an IPv4 address in IPv6 form", id="IPv4 in IPv6"),
+        pytest.param("::ffff:0:0", "'::ffff:0:0'", id="unspecified in IPv6"),
+        pytest.param("fe80::1", "'fe80::1' is link-local", id="link-local"),
+        pytest.param("febf::1", "'febf::1' is link-local", id="the end of link-local"),
+        pytest.param("169.254.169.254", "'169.254.169.254' is link-local", id="a cloud's metadata"),
     ],
 )
 def test_an_unusable_address_is_named(text: str, named: str) -> None:
@@ -59,8 +65,9 @@ def test_an_unusable_address_is_named(text: str, named: str) -> None:
 
 @given(st.ip_addresses())
 def test_every_address_of_a_host_is_taken(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
-    if address.is_multicast or address.is_unspecified:
-        with pytest.raises(ValueError, match="connect"):
+    broadcast, mapped = ipaddress.ip_address("255.255.255.255"), getattr(address, "ipv4_mapped", None)
+    if mapped or address.is_link_local or address.is_multicast or address.is_unspecified or address == broadcast:
+        with pytest.raises(ValueError, match=re.escape(str(address))):
             parse_address(str(address))
     else:
         assert parse_address(str(address)) == str(address)
@@ -81,7 +88,17 @@ def test_an_address_is_distinguished_from_other_texts(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "lb.example.org", "192.0.2.1,192.0.2.2", "192.0.2.0/24", "0.0.0.0", "fe80::1%eth0"]
+    "text",
+    [
+        "",
+        "lb.example.org",
+        "192.0.2.1,192.0.2.2",
+        "192.0.2.0/24",
+        "0.0.0.0",
+        "fe80::1%eth0",
+        "fe80::1",
+        "::ffff:192.0.2.1",
+    ],
 )
 def test_an_address_that_nothing_can_connect_to_is_refused(text: str) -> None:
     assert not is_address(text)

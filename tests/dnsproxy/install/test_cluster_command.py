@@ -68,10 +68,10 @@ async def test_an_install_that_is_loaded_is_status_0_and_says_what_it_did(tmp_pa
     assert done.output.splitlines()[:-1] == [
         "method   corefile: Corefile in ConfigMap kube-system/coredns",
         "zones    .",
-        "asks     10.96.0.53, fd00::53",
+        "asks     10.96.0.53",
         "changes  ConfigMap kube-system/coredns (Corefile)",
     ]
-    assert "forward . 10.96.0.53 fd00::53 /etc/resolv.conf" in corefile(done.api)
+    assert "forward . 10.96.0.53 /etc/resolv.conf" in corefile(done.api)
     assert all(line.startswith("Note: ") for line in done.errors.splitlines())
 
 
@@ -259,3 +259,30 @@ async def test_what_is_printed_for_zones_takes_those_of_the_live_hosts(tmp_path:
     assert done.status == 0
     assert yaml.safe_load(done.output)["spec"]["servers"][0]["zones"] == ["example.org"]
     assert "zones: example.org (from the hosts of the cluster's Ingresses)" in done.errors
+
+
+async def test_with_events_the_result_is_one_about_dnsproxys_service_whatever_it_is(tmp_path: Path) -> None:
+    def written(api: FakeApi) -> list[Manifest]:
+        return [one for one in api.objects if one["kind"] == "Event"]
+
+    async with faulty_upstream(dnsproxy) as server:
+        done = await run("install", cluster(), server, tmp_path, "--events")
+        broken = await run("install", FakeApi(cluster(), forbidden=["/daemonsets"]), server, tmp_path, "--events")
+        dry = await run("install", cluster(), server, tmp_path, "--events", "--dry-run")
+        without = await run("install", cluster(), server, tmp_path)
+    (event,), (failure,) = written(done.api), written(broken.api)
+    assert (done.status, event["reason"], event["type"], event["note"]) == (
+        0, "StanzaInstalled", "Normal", "installed and loaded: the cluster's DNS asks dnsproxy",
+    )  # fmt: skip
+    assert (event["regarding"]["kind"], event["metadata"]["namespace"]) == ("Service", "switchback")
+    assert (broken.status, failure["reason"], failure["type"]) == (3, "InstallFailed", "Warning")
+    assert failure["note"] in broken.errors
+    assert written(dry.api) == written(without.api) == []
+
+
+async def test_an_event_that_is_not_allowed_changes_no_result(tmp_path: Path) -> None:
+    api = FakeApi(cluster(), forbidden_writes=["/events"])
+    async with faulty_upstream(dnsproxy) as server:
+        done = await run("install", api, server, tmp_path, "--events")
+    assert done.status == 0
+    assert "Note: there is no Event in namespace switchback: 403" in done.errors

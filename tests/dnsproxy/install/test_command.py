@@ -181,6 +181,27 @@ def test_a_corefile_that_must_not_be_changed_is_a_no_with_its_line() -> None:
     assert run("uninstall", "--file", "-", stdin=". {\n # END switchback\n}\n").exit_code == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            ".:{$DNS_PORT} {\n forward . 192.0.2.1\n}\n",
+            "<stdin>:1: the key '.:{$DNS_PORT}' depends on $DNS_PORT of CoreDNS's environment",
+        ),
+        (
+            ". {\n proxy . 192.0.2.1 192.0.2.2\n}\n",
+            "<stdin>:2: the server block of . forwards with `proxy`, which CoreDNS 1.5.0 removed; replace that line by "
+            "`forward . 192.0.2.1 192.0.2.2`",
+        ),
+    ],
+    ids=["a port from the environment", "the plugin before forward"],
+)
+def test_a_corefile_without_a_place_is_refused_with_what_stands_in_the_way(text: str, words: str) -> None:
+    result = run("install", "--file", "-", *ADDRESS, stdin=text)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert words in result.stderr
+
+
 def test_a_folder_and_stdin_cannot_be_written_in_place(tmp_path: Path) -> None:
     assert "Is a directory" in run("install", "--file", str(tmp_path), *ADDRESS).stderr
     result = run("install", "--file", "-", "--in-place", *ADDRESS, stdin=stock("kubeadm"))

@@ -18,9 +18,11 @@ from click.testing import CliRunner
 from dnsproxy.cli import main
 from tests.dnsproxy.cluster_dns.test_probing import dnsproxy, with_rcode
 from tests.dnsproxy.install.report.test_verdict import with_stanza
+from tests.kit import serve_process
 from tests.kit.faulty_upstream import FaultyUpstream, faulty_upstream
 from tests.kit.manifest_api import FakeApi, serving
-from tests.kit.manifest_cluster import Manifest, manifests
+from tests.kit.manifest_cluster import Manifest, manifests, pick
+from tests.kit.manifest_edits import plan, play, wanted
 from tests.kit.upstream_replies import NXDOMAIN
 
 COLOURLESS: Final = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
@@ -53,6 +55,28 @@ async def test_a_cluster_with_the_stanza_and_dnsproxy_is_installed_and_loaded(tm
     assert "\x1b" not in output
 
 
+async def test_the_last_event_of_an_installer_is_shown(tmp_path: Path) -> None:
+    event = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": "dnsproxy-install-1", "namespace": "switchback"},
+        "eventTime": "2026-01-02T03:04:05.000000Z",
+        "reportingController": "switchback.dev/dnsproxy-install",
+        "reason": "StanzaRefused",
+        "type": "Warning",
+        "note": "no dnsproxy\nis ready",
+    }
+    async with faulty_upstream(dnsproxy) as server:
+        _, output, _ = await ask([*with_stanza(), event], server, tmp_path)
+        _, document, _ = await ask([*with_stanza(), event], server, tmp_path, "--output", "json")
+        _, without, _ = await ask(with_stanza(), server, tmp_path, "--output", "json")
+    (row,) = [line for line in output.splitlines() if line.startswith("installer ")]
+    assert "no" in row.split()
+    assert "2026-01-02T03:04:05.000000Z: StanzaRefused: no dnsproxy" in row
+    assert json.loads(document)["event"]["note"] == "no dnsproxy\nis ready"
+    assert json.loads(without)["event"] is None
+
+
 async def test_a_stanza_that_is_not_loaded_is_status_1(tmp_path: Path) -> None:
     async with faulty_upstream(with_rcode(NXDOMAIN)) as server:
         status, output, errors = await ask(with_stanza(), server, tmp_path)
@@ -75,6 +99,122 @@ async def test_json_is_a_document_of_the_same_status(tmp_path: Path) -> None:
     assert document["verdict"].startswith("installed and loaded")
     assert document["loaded"][0]["state"] == "yes"
     assert output.isascii()
+
+
+def installed() -> list[Manifest]:
+    objects = manifests("kubeadm")
+    return play(objects, plan(objects))
+
+
+def edited(old: str, new: str) -> list[Manifest]:
+    """A cluster with the stanza of an install and a later edit."""
+    objects = installed()
+    data = pick(objects, "ConfigMap", "coredns")["data"]
+    assert old in data["Corefile"]
+    data["Corefile"] = data["Corefile"].replace(old, new)
+    return objects
+
+
+EDITS = [
+    pytest.param("\n    forward . /etc/resolv.conf", "\n    forward . 192.0.2.1", id="the original forward"),
+    pytest.param("policy sequential", "policy random", id="between the markers"),
+    pytest.param("max_concurrent 1000", "max_concurrent 7000", id="an option of the original"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), EDITS)
+async def test_a_stanza_that_is_loaded_and_not_what_an_install_would_write_is_status_1_with_the_difference(
+    old: str, new: str, tmp_path: Path
+) -> None:
+    async with faulty_upstream(dnsproxy) as server:
+        status, output, errors = await ask(edited(old, new), server, tmp_path)
+        as_json = await ask(edited(old, new), server, tmp_path, "--output", "json")
+    assert (status, errors) == (1, "")
+    assert output.splitlines()[-1] == (
+        "installed and loaded, and out of date: Corefile in ConfigMap kube-system/coredns differs from what an install "
+        "would write now; run `dnsproxy install` again"
+    )
+    assert "up to date  no" in output
+    assert {line.strip()[:1] for line in output.splitlines()} >= {"-", "+"}
+    document = json.loads(as_json[1])
+    assert (as_json[0], document["status"]) == (1, 1)
+    assert document["drift"]["diff"].startswith("--- a/kube-system/coredns/Corefile\n")
+    assert document["drift"]["target"] == {"config_map": "kube-system/coredns", "key": "Corefile"}
+    assert [one["addresses"] for one in document["installed"]] == [["10.96.0.53:53"]]
+
+
+async def test_after_another_install_the_same_cluster_is_up_to_date(tmp_path: Path) -> None:
+    objects = edited("\n    forward . /etc/resolv.conf", "\n    forward . 192.0.2.1")
+    async with faulty_upstream(dnsproxy) as server:
+        status, output, _ = await ask(play(objects, plan(objects)), server, tmp_path)
+    assert (status, "up to date" in output) == (0, False)
+
+
+async def test_a_stanza_out_of_date_that_is_not_loaded_has_both_causes(tmp_path: Path) -> None:
+    async with faulty_upstream(with_rcode(NXDOMAIN)) as server:
+        status, output, _ = await ask(edited("policy sequential", "policy random"), server, tmp_path)
+    assert status == 1
+    assert "written, not loaded: Corefile in ConfigMap kube-system/coredns differs" in output.splitlines()[-1]
+    assert "dnsproxy does not answer at" in output.splitlines()[-1]
+
+
+def ingress(*hosts: str) -> Manifest:
+    rules = [{"host": host} for host in hosts]
+    return {"kind": "Ingress", "metadata": {"name": "web", "namespace": "shop"}, "spec": {"rules": rules}}
+
+
+def import_cluster(*hosts: str) -> list[Manifest]:
+    """A cluster whose stanza is for named zones, with an Ingress."""
+    objects = manifests("k3s")
+    return [*play(objects, plan(objects, wanted("example.org"))), ingress(*hosts)]
+
+
+async def test_hosts_outside_the_zones_of_the_stanza_are_status_1_and_named(tmp_path: Path) -> None:
+    objects = import_cluster("a.example.org", "new.example.net")
+    async with faulty_upstream(dnsproxy) as server:
+        status, output, errors = await ask(objects, server, tmp_path)
+        limited, *_ = await ask(objects, server, tmp_path, "--zone", "example.org")
+        _, text, _ = await ask(objects, server, tmp_path, "--output", "json")
+        covered, *_ = await ask(import_cluster("a.example.org"), server, tmp_path)
+    assert (status, limited, covered, errors) == (1, 0, 0, "")
+    assert "zones       no  example.net missing, for new.example.net" in output.splitlines()
+    assert output.splitlines()[-1] == (
+        "installed and loaded, and out of date: its zones do not contain new.example.net; run `dnsproxy install` again,"
+        " which adds example.net"
+    )
+    coverage = json.loads(text)["coverage"]
+    assert (coverage["hosts"], coverage["zones"], coverage["chosen"]) == (["new.example.net"], ["example.net"], False)
+
+
+async def test_hosts_that_may_not_be_read_are_not_compared_and_nothing_else_changes(tmp_path: Path) -> None:
+    forbidden = ["/ingresses", "/services/dnsproxy"]
+    async with faulty_upstream(dnsproxy) as server:
+        with serving(FakeApi(import_cluster("new.example.net"), forbidden=forbidden), tmp_path) as kubeconfig:
+            where = ["--dns", str(server.endpoint), "--address", str(server.endpoint)]
+            done = await run(kubeconfig, *where)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"zones       ?   not compared with the live hostnames: it is not allowed to list ingresses" in done.stdout
+
+
+async def test_the_hosts_are_those_of_a_running_dnsproxy_if_it_is_named(tmp_path: Path) -> None:
+    with serve_process.serving(tmp_path, "--host", "static.example.com=192.0.2.1") as own:
+        async with faulty_upstream(dnsproxy) as server:
+            status, output, _ = await ask(import_cluster("new.example.net"), server, tmp_path, "--from", own.admin)
+    assert status == 1
+    assert "its zones do not contain static.example.com; " in output.splitlines()[-1]
+    async with faulty_upstream(dnsproxy) as server:
+        status, output, _ = await ask(import_cluster("new.example.net"), server, tmp_path, "--from", own.admin)
+    assert status == 0
+    assert f"not compared with the live hostnames: --from {own.admin}: no server answers there" in output
+
+
+async def test_zones_that_a_user_chose_are_a_note_and_no_fault(tmp_path: Path) -> None:
+    objects = manifests("kubeadm")
+    objects = [*play(objects, plan(objects, wanted("example.org"))), ingress("new.example.net")]
+    async with faulty_upstream(dnsproxy) as server:
+        status, output, _ = await ask(objects, server, tmp_path)
+    assert status == 0
+    assert "zones       part  example.net missing, for new.example.net" in output
 
 
 async def test_what_rbac_does_not_allow_is_status_3_and_named(tmp_path: Path) -> None:
@@ -147,6 +287,9 @@ def test_a_cluster_that_cannot_be_reached_is_one_line_and_status_3(tmp_path: Pat
         ["--dns", "dns.example.org"],
         ["--address", "10.96.0.53:0"],
         ["--output", "yaml"],
+        ["--zone", "*.example.org"],
+        ["--zone", "a..b"],
+        ["--from", "127.0.0.1"],
         ["--nope"],
         ["extra"],
     ],

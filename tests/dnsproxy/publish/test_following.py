@@ -13,6 +13,7 @@ import trio.testing
 from dnsproxy.admin.publication import Publication
 from dnsproxy.publish.following import PublishError, follow, publish_once
 from dnsproxy.publish.publisher_status import PublishStatus
+from dnsproxy.publish.selection import describe_loss
 from dnsproxy.publish.settings import Pace
 from sidecar.values.errors import StartError
 from tests.kit.publications import ScriptedSource, publication
@@ -32,7 +33,7 @@ class ScriptedTarget:
         said = self.script[min(len(self.taken), len(self.script) - 1)]
         self.taken.append((trio.current_time(), publication, confirmed))
         if said == "hold":
-            return "" if confirmed else "a second read decides"
+            return "" if confirmed else describe_loss(before=3_000, after=1)
         if said:
             raise PublishError(said)
         return ""
@@ -166,7 +167,22 @@ async def test_once_says_why_it_did_not_publish(
     assert caught.value.status == code
 
 
-async def test_once_looks_a_second_time_where_it_is_in_doubt(autojump_clock: trio.abc.Clock) -> None:  # noqa: ARG001
+async def test_once_a_second_look_does_not_confirm_a_loss(autojump_clock: trio.abc.Clock) -> None:  # noqa: ARG001
+    """The same static file shows the same loss."""
     target = ScriptedTarget(["hold"])
-    await publish_once(ScriptedSource([ONE]), target, pace=Pace(), status=status())
-    assert [confirmed for *_, confirmed in target.taken] == [False, True]
+    with pytest.raises(StartError, match=r"a second read shows the same, and --allow-loss publishes it") as caught:
+        await publish_once(ScriptedSource([ONE]), target, pace=Pace(), status=status())
+    assert caught.value.status == 1
+    assert [confirmed for *_, confirmed in target.taken] == [False, False]
+
+
+async def test_once_a_loss_that_the_second_look_dispels_is_none(autojump_clock: trio.abc.Clock) -> None:  # noqa: ARG001
+    target = ScriptedTarget(["hold", ""])
+    await publish_once(ScriptedSource([ONE, TWO]), target, pace=Pace(), status=status())
+    assert [taken for _, taken, _ in target.taken] == [ONE, TWO]
+
+
+async def test_once_an_operator_may_confirm_a_loss(autojump_clock: trio.abc.Clock) -> None:  # noqa: ARG001
+    target = ScriptedTarget(["hold"])
+    await publish_once(ScriptedSource([ONE]), target, pace=Pace(), status=status(), allow_loss=True)
+    assert [confirmed for *_, confirmed in target.taken] == [True]

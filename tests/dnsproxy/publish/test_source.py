@@ -12,10 +12,11 @@ import pytest
 import trio
 from prometheus_client import CollectorRegistry
 
-from dnsproxy.admin.publication import format_document, names_of
+from dnsproxy.admin.publication import Publication, format_document, names_of, parse_document
 from dnsproxy.admin.publication_route import PATH, PublicationRoute
 from dnsproxy.answers.table import HostTable
 from dnsproxy.publish import parts
+from dnsproxy.publish import source as source_module
 from dnsproxy.publish.options import parse_server_name
 from dnsproxy.publish.parts import split_document
 from dnsproxy.publish.source import FileSource, ServerSource, SourceError
@@ -136,6 +137,24 @@ async def test_a_file_is_read_and_read_again_when_it_changes(tmp_path: Path) -> 
     assert first == many(3)
     assert await source.read() is first
     file.write_bytes(format_document(many(4)).octets)
+    assert await source.read() == many(4)
+
+
+async def test_a_file_that_changes_while_it_is_read_is_read_again_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "names.json.gz"
+    file.write_bytes(format_document(many(3)).octets)
+
+    def parse_while_it_changes(octets: bytes) -> Publication:
+        monkeypatch.undo()
+        file.write_bytes(format_document(many(4)).octets)
+        return parse_document(octets)
+
+    monkeypatch.setattr(source_module, "parse_document", parse_while_it_changes)
+    source = FileSource(file)
+    with pytest.raises(SourceError, match="changed while it was read"):
+        await source.read()
     assert await source.read() == many(4)
 
 

@@ -56,7 +56,8 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
     result = invoke(
         *("--listen", "[::1]:5353", "--listen", "127.0.0.1:5354", "--listen", "systemd"),
         *("--upstream", "[2001:db8::53]:5300", *UPSTREAM),
-        *("--host", "App.Example.org.=192.0.2.10,2001:db8::10", "--hosts-file", str(hosts)),
+        *("--host", "App.Example.org.=192.0.2.10", "--host", "app.example.org=2001:db8::10,192.0.2.10"),
+        *("--hosts-file", str(hosts)),
         *("--source", "ingress", "--kubeconfig", "k", "--context", "c", "--ingress-class", "a", "--tls-only"),
         *("--target", "192.0.2.20", "--target-for", "internal=192.0.2.21"),
         *("--zone", "example.org", "--deny", "no.example.org", "--cluster-domain", "k8s.example.org"),
@@ -103,7 +104,11 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
             "--upstream: 'tls://192.0.2.53' has no name to expect",
             id="tls and no name",
         ),
-        pytest.param(("--upstream", "https://192.0.2.53/"), "is ADDR[:PORT] or tls://ADDR[:PORT]#NAME", id="https"),
+        pytest.param(
+            ("--upstream", "https://192.0.2.53/"),
+            "is ADDR[:PORT], tcp://ADDR[:PORT] or tls://ADDR[:PORT]#NAME",
+            id="https",
+        ),
         *(
             pytest.param((flag, value), f"{flag}: {complaint}", id=f"{flag} {value}")
             for flag in ("--outstanding", "--outstanding-per-client")
@@ -136,6 +141,9 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
             ("--host", "192.0.2.1=192.0.2.2"), "--host: '192.0.2.1' is an IP address", id="address for a name"
         ),
         pytest.param(("--host", "*=192.0.2.2"), "--host: '*' is not a hostname", id="bare wildcard"),
+        pytest.param(("--host", "a.example.org=255.255.255.255"), "--host: '255.255.255.255'", id="broadcast"),
+        pytest.param(("--target", "fe80::1"), "--target: 'fe80::1' is link-local", id="target of one link"),
+        pytest.param(("--target-for", "a=::ffff:192.0.2.1"), "write 192.0.2.1", id="target in IPv6 form"),
         pytest.param(
             ("--hosts-file", "/nowhere/hosts"), "--hosts-file /nowhere/hosts: No such file", id="no hosts file"
         ),
@@ -271,12 +279,24 @@ def test_a_named_upstream_leaves_resolv_conf_alone(made: list[ServeSettings], tm
     assert made[0].resolv_conf is None
 
 
-def test_a_resolv_conf_that_names_us_is_a_loop(tmp_path: Path) -> None:
+def test_a_resolv_conf_that_names_us_alone_is_a_loop(tmp_path: Path) -> None:
     path = tmp_path / "resolv.conf"
-    path.write_text("nameserver 192.0.2.1\nnameserver 127.0.0.1\n")
+    path.write_text("nameserver 127.0.0.1\n")
     result = invoke("--resolv-conf", str(path), "--listen", "127.0.0.1:53")
     assert result.exit_code == 2
     assert f"--resolv-conf {path}: nameserver 127.0.0.1:53 is an address that dnsproxy listens on" in result.stderr
+
+
+@pytest.mark.parametrize("content", ["127.0.0.1 192.0.2.1", "192.0.2.1 127.0.0.1"], ids=["first", "second"])
+def test_a_resolv_conf_that_names_another_server_too_is_none(
+    made: list[ServeSettings], tmp_path: Path, content: str
+) -> None:
+    path = tmp_path / "resolv.conf"
+    path.write_text("".join(f"nameserver {address}\n" for address in content.split()))
+    assert invoke("--resolv-conf", str(path), "--listen", "127.0.0.1:53").exit_code == 0
+    forwarding, ours = made[0].without_loops(made[0].listen)
+    assert forwarding.upstreams == (Endpoint("192.0.2.1", 53),)
+    assert ours == (Endpoint("127.0.0.1", 53),)
 
 
 def test_upstreams_over_tls_stand_beside_others(made: list[ServeSettings]) -> None:

@@ -50,6 +50,18 @@ async def test_an_upstream_that_does_not_answer_shows_as_unhealthy() -> None:
             assert registry.get_sample_value(name, {"upstream": str(server.endpoint)}) == 1
 
 
+async def test_the_reasons_why_upstreams_are_not_followed_are_counted() -> None:
+    async with running() as world:
+        keeper = TableKeeper(
+            Registry(targets=Targets(), guards=Guards()), ttl=5, publish=lambda _table: None, sources=[]
+        )
+        notes: list[str] = []
+        registry = make_registry(ServerCollector(world.server, keeper, upstream_notes=lambda: notes))
+        assert registry.get_sample_value("dnsproxy_forward_upstreams_not_followed") == 0
+        notes += ["one", "two"]
+        assert registry.get_sample_value("dnsproxy_forward_upstreams_not_followed") == 2
+
+
 async def test_a_name_whose_target_has_no_address_is_counted() -> None:
     async with faulty_upstream() as server, running(server.endpoint) as world:
         claims = Registry(targets=Targets(), guards=Guards())

@@ -52,6 +52,17 @@ async def test_a_changed_hosts_file_changes_the_answers(tmp_path: Path) -> None:
         assert addresses_in(await ask(bound.dns[0], "b.example.org")) == ["192.0.2.3"]
 
 
+async def test_an_octet_that_is_not_utf_8_ends_no_start_and_no_reload(tmp_path: Path) -> None:
+    hosts = tmp_path / "hosts"
+    hosts.write_bytes(b"\xef\xbb\xbf192.0.2.1 a.example.org # caf\xe9\n")
+    async with serving(settings(hosts_file=hosts)) as bound:
+        assert addresses_in(await ask(bound.dns[0], "a.example.org")) == ["192.0.2.1"]
+        hosts.write_bytes(b"# caf\xe9\n192.0.2.2 \xff.example.org a.example.org\n")
+        with trio.fail_after(10):
+            while addresses_in(await ask(bound.dns[0], "a.example.org")) != ["192.0.2.2"]:
+                pass  # each round waits for its reply
+
+
 async def test_a_cluster_that_is_away_leaves_static_names_answered_and_the_server_not_ready(tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_text(

@@ -14,14 +14,19 @@ from typing import Any, Final
 import pytest
 import trio
 
+from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.probing import ask_all
+from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.serve.program import Bound
+from dnsproxy.serve.settings import UpstreamConfigMap
 from dnsproxy.snapshot.file import write_file
 from dnsproxy.snapshot.format import ObjectClaims, format_snapshot
 from dnsproxy.sources.settings import ClusterSettings, GatewayOptions, IngressOptions
 from sidecar.admin.asking import ask as ask_admin
 from tests.dnsproxy.sources.test_cluster_sources import RELAY, RELAYS, claim_of, make_api
 from tests.kit.faulty_api import failure
+from tests.kit.faulty_upstream import faulty_upstream
 from tests.kit.live_api import LiveApi
 from tests.kit.serve_inside import addresses_in, ask, get, serving, settings
 
@@ -48,14 +53,18 @@ async def serving_cluster(
     url: str, folder: Path, *, cluster: ClusterSettings = ALL, snapshot: Path | None = None
 ) -> AsyncIterator[Bound]:
     kubeconfig = folder / "kubeconfig"
-    kubeconfig.write_text(
-        f"apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{{name: k, cluster: {{server: '{url}'}}}}]\n"
-        "contexts: [{name: c, context: {cluster: k, user: u}}]\nusers: [{name: u, user: {token: t}}]\n"
-    )
+    write_kubeconfig(kubeconfig, url)
     cluster = replace(cluster, kubeconfig=str(kubeconfig))
     targets = Targets(("service:edge/relay",))
     async with serving(settings(cluster=cluster, targets=targets, snapshot=snapshot, hosts=())) as bound:
         yield bound
+
+
+def write_kubeconfig(path: Path, url: str) -> None:
+    path.write_text(
+        f"apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{{name: k, cluster: {{server: '{url}'}}}}]\n"
+        "contexts: [{name: c, context: {cluster: k, user: u}}]\nusers: [{name: u, user: {token: t}}]\n"
+    )
 
 
 def write_snapshot(path: Path, *, url: str) -> None:
@@ -122,6 +131,35 @@ async def test_it_is_not_ready_and_reports_what_it_waits_for(tmp_path: Path, pat
         waits = f"waiting for the first sync of: {waits_for}"
         await until_not_ready(bound, f"{waits}\n")
         assert await notes(bound) == [waits]
+
+
+async def test_it_is_not_ready_and_forwards_nothing_before_the_upstreams_were_read(tmp_path: Path) -> None:
+    """Then it forwards there, says so to a probe, and notes what it cannot follow."""
+    path = "/api/v1/namespaces/kube-system/configmaps"
+    api = make_api()
+    api.provide("v1", "configmaps")
+    api.faults[path] = failure(500, "Error")
+    async with faulty_upstream() as node, faulty_upstream() as theirs, served_over_tcp(api) as url:
+        lines = [". {", f"  forward . {theirs.endpoint}", "}"]
+        metadata = {"name": "coredns", "namespace": "kube-system"}
+        api.put("", "configmaps", {"metadata": metadata, "data": {"Corefile": "\n".join(lines)}})
+        kubeconfig = tmp_path / "kubeconfig"
+        write_kubeconfig(kubeconfig, url)
+        followed = UpstreamConfigMap(ObjectRef("kube-system", "coredns"), str(kubeconfig))
+        wanted = settings(
+            forwarding=ForwardSettings((node.endpoint,), detect_loops=False), upstream_configmap=followed, hosts=()
+        )
+        async with serving(wanted) as bound:
+            await until_not_ready(bound, "waiting for the first sync of: upstreams\n")
+            await ask(bound.dns[0], "www.example.net")
+            assert node.asked_datagrams == []
+            api.faults.clear()
+            await until_ready(bound, "ready, 0 names\n")
+            assert addresses_in(await ask(bound.dns[0], "other.example.net")) == ["198.51.100.7"]
+            assert (len(theirs.asked_datagrams), node.asked_datagrams) == (1, [])
+            (result,) = await ask_all(bound.dns, (".",))
+            assert {one.forwards for one in result.outcomes} == {f". {theirs.endpoint}"}
+            assert await notes(bound) == []
 
 
 async def test_a_target_without_an_address_is_noted_and_its_names_are_forwarded(tmp_path: Path) -> None:

@@ -28,12 +28,12 @@ FORWARDED = "elsewhere.example.org"
 
 
 @asynccontextmanager
-async def upstreams(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
-    """Both upstreams; their port replaces port 53, which needs privileges."""
+async def upstreams(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[int]:
+    """Both upstreams; their port, which is the result, replaces port 53, which needs privileges."""
     first, second = (table_of(f"{FORWARDED} {ANSWERS[host]}") for host in (FIRST, SECOND))
     async with running(table=first) as one, running(table=second, at=Endpoint(SECOND, one.endpoint.port)):
         monkeypatch.setattr("dnsproxy.forward.settings.DNS_PORT", one.endpoint.port)
-        yield
+        yield one.endpoint.port
 
 
 @asynccontextmanager
@@ -87,6 +87,23 @@ async def test_a_file_that_comes_to_name_us_changes_nothing(tmp_path: Path, monk
             path.write_text(f"nameserver {ours.host}\n")
             await wait_until(lambda: any(str(line.get("cause")).startswith(f"{ours} is an address") for line in logs))
             assert addresses_in(await ask(bound.dns[0], FORWARDED)) == [ANSWERS[FIRST]]
+
+
+async def test_a_file_that_names_us_first_starts_without_us_and_is_logged_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with upstreams(monkeypatch) as port:
+        ours = Endpoint("127.0.0.3", port)
+        path = tmp_path / "resolv.conf"
+        path.write_text(f"nameserver {ours.host}\nnameserver {FIRST}\n")
+        with capture_logs() as logs:
+            forwarding = read_forwarding(path, plain=ForwardSettings(()))
+            async with serving(settings(listen=(ours,), forwarding=forwarding, resolv_conf=path)) as bound:
+                assert addresses_in(await ask(bound.dns[0], FORWARDED)) == [ANSWERS[FIRST]]
+                path.write_text(f"nameserver {ours.host}\nnameserver {SECOND}\n")
+                await ask_until(bound, ANSWERS[SECOND])
+        warnings = [line for line in logs if line["log_level"] == "warning"]
+        assert [line.get("nameservers") for line in warnings] == [[str(ours)]]
 
 
 @pytest.mark.parametrize("by_file", [True, False], ids=["--resolv-conf", "--upstream"])

@@ -17,7 +17,6 @@ import trio.testing
 from dnsproxy.answers.decide import Outcome, decide
 from dnsproxy.answers.quick import QuickAnswers
 from dnsproxy.datagrams.batch import BatchPort
-from dnsproxy.datagrams.open import SinglePort
 from dnsproxy.datagrams.port import BATCH, DatagramPort, Sender
 from dnsproxy.server import dns_server
 from dnsproxy.server.dns_server import DnsServer
@@ -44,6 +43,7 @@ from tests.kit.faulty_upstream import (
     silence,
 )
 from tests.kit.messages import AAAA, NS, A, opt_record, query, read_both, read_dnspython, table_of
+from tests.kit.single_port import SinglePort
 from tests.kit.upstream_replies import framed
 
 ASKED = query("www.example.net")

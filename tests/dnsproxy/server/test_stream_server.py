@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
 import pytest
-import structlog
 import trio
 import trio.testing
 
@@ -415,59 +414,109 @@ async def test_urgent_data_does_no_harm() -> None:
         assert await read(stream) == b"re:now"
 
 
+async def work(stream: trio.SocketStream, world: World, name: bytes) -> None:
+    """Give a connection a query that waits."""
+    before = world.service.forwarding
+    await stream.send_all(framed(b"later" + name))
+    await wait_until(lambda: world.service.forwarding == before + 1)
+
+
 async def test_one_client_cannot_take_the_places_of_the_others() -> None:
     async with served(per_client=3, connections=5) as world:
         mine = [await world.connect("127.0.0.2") for _ in range(3)]
-        await wait_until(lambda: world.connections == 3)
+        for number, stream in enumerate(mine):
+            await work(stream, world, b"mine%d" % number)
         async with await world.connect("127.0.0.2") as refused:
             await assert_ended(refused)
         theirs = [await world.connect(f"127.0.0.{number}") for number in (3, 4)]
-        await wait_until(lambda: world.connections == 5)
+        for number, stream in enumerate(theirs):
+            await work(stream, world, b"theirs%d" % number)
         async with await world.connect("127.0.0.5") as refused:
             await assert_ended(refused)
         assert (world.counters.tcp_refused, world.counters.tcp_connections) == (2, 5)
+        assert world.counters.tcp_evicted == 0
+        for gate in world.service.gates.values():
+            gate.set()
         for stream in mine + theirs:
             await stream.aclose()
         await wait_until(lambda: world.connections == 0)
         await world.assert_serves()
-        await wait_until(lambda: not world.server._clients)
 
 
-class Listener:
-    """A listener whose accept() fails."""
-
-    def __init__(self, number: int, *, tries: int) -> None:
-        self.left = tries
-        self._error = OSError(number, "a reason")
-
-    async def accept(self) -> trio.SocketStream:
-        if not self.left:
-            await trio.sleep_forever()
-        self.left -= 1
-        raise self._error
+async def ask_now(stream: trio.SocketStream) -> None:
+    await stream.send_all(framed(b"now"))
+    assert await read(stream) == b"re:now"
 
 
-@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS])
-@pytest.mark.parametrize(("every", "lines"), [(60.0, 1), (0.0, 3)], ids=["soon", "later"])
-async def test_without_descriptors_accepting_pauses_and_logs_it_from_time_to_time(
-    nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch, number: int, every: float, lines: int
-) -> None:
-    monkeypatch.setattr(stream_server, "_PAUSE", 0.001)
-    monkeypatch.setattr(stream_server, "_COMPLAIN_EVERY", every)
-    server = StreamServer(Service(), counters=Counters(), limits=StreamLimits())
-    listener = Listener(number, tries=3)
-    with structlog.testing.capture_logs() as logs:
-        nursery.start_soon(server.run, listener)  # type: ignore[arg-type]  # it has all used members
-        await wait_until(lambda: not listener.left)
-    assert [(line["event"], line["cause"]) for line in logs] == [
-        ("cannot accept a connection; it waits", "a reason")
-    ] * lines
+@pytest.mark.parametrize(
+    "limits", [pytest.param({"connections": 4}, id="in all"), pytest.param({"per_client": 4}, id="per client")]
+)
+async def test_at_a_limit_the_longest_idle_connection_makes_room(limits: dict[str, int]) -> None:
+    async with served(**limits) as world:
+        working, first, second, third = [await world.connect() for _ in range(4)]
+        await wait_until(lambda: world.connections == 4)
+        await work(working, world, b"1")
+        for stream in (first, second, third):
+            await ask_now(stream)
+        # After this, the second is the longest idle one.
+        await ask_now(first)
+        async with await world.connect() as another:
+            await ask_now(another)
+            await assert_ended(second)
+            for stream in (first, third):
+                await ask_now(stream)
+            world.service.gates[b"later1"].set()
+            assert await read(working) == b"re:later1"
+        assert (world.counters.tcp_evicted, world.counters.tcp_refused) == (1, 0)
+        for stream in (working, first, second, third):
+            await stream.aclose()
+
+
+async def test_a_connection_whose_message_has_begun_is_not_idle() -> None:
+    async with served(connections=1) as world, await world.connect() as stream:
+        await stream.send_all(framed(b"now")[:3])
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        async with await world.connect() as refused:
+            await assert_ended(refused)
+        await stream.send_all(framed(b"now")[3:])
+        assert await read(stream) == b"re:now"
+
+
+async def test_a_connection_that_was_answered_out_of_order_is_idle_since_its_last_reply() -> None:
+    async with served(connections=2) as world:
+        slow, other = [await world.connect() for _ in range(2)]
+        await work(slow, world, b"1")
+        await ask_now(other)
+        world.service.gates[b"later1"].set()
+        assert await read(slow) == b"re:later1"
+        async with await world.connect() as another:
+            await ask_now(another)
+            await assert_ended(other)
+        await ask_now(slow)
+        for stream in (slow, other):
+            await stream.aclose()
+
+
+@pytest.mark.usefixtures("descriptors")
+async def test_idle_clients_that_never_close_hold_no_descriptor() -> None:
+    async with served(connections=3, closing=60) as world:
+        idle = [await world.connect() for _ in range(12)]
+        await ask_now(idle[-1])
+        await wait_until(lambda: world.connections == 3)
+        assert world.counters.tcp_evicted == 9
+        for stream in idle:
+            await stream.aclose()
 
 
 async def test_a_listener_that_is_broken_is_not_served_on() -> None:
+    class Broken:
+        async def accept(self) -> trio.SocketStream:
+            raise OSError(errno.EBADF, "a reason")
+
     server = StreamServer(Service(), counters=Counters(), limits=StreamLimits())
-    with pytest.RaisesGroup(pytest.RaisesExc(OSError, match="a reason")):
-        await server.run(Listener(errno.EBADF, tries=1))  # type: ignore[arg-type]  # it has all used members
+    with pytest.raises(ExceptionGroup) as caught:
+        await server.run(Broken())  # type: ignore[arg-type]  # it has all used members
+    assert caught.group_contains(OSError, match="a reason")
 
 
 async def test_many_queries_on_one_connection_leave_nothing_behind() -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dnsproxy.corefile.upstream_routes import UpstreamRoute
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim, Origin
@@ -18,6 +19,7 @@ from dnsproxy.snapshot.file import Services
 from dnsproxy.snapshot.format import (
     VERSION,
     ObjectClaims,
+    SavedUpstreams,
     Snapshot,
     SnapshotRefused,
     claim_shape,
@@ -258,3 +260,15 @@ def test_any_time_that_is_read_can_be_shown(taken: float) -> None:
     assert format_restored(taken, now=taken + 7200) == (
         f"the cluster's names are from a snapshot, 2 h old (taken {year})"
     )
+
+
+def test_the_upstreams_of_a_config_map_are_kept_and_a_snapshot_without_them_is_read() -> None:
+    routes = (
+        UpstreamRoute("corp.test.", ("10.0.0.5",)),
+        UpstreamRoute(".", ("/etc/resolv.conf",), rotates=True, line=3),
+    )
+    saved = SavedUpstreams("kube-system/coredns", routes)
+    octets = b"".join(format_snapshot((), taken=TAKEN, settings=SETTINGS, services={}, upstreams=saved))
+    assert parse_snapshot(octets, settings=SETTINGS).upstreams == saved
+    assert parse_snapshot(WHOLE, settings=SETTINGS).upstreams is None
+    assert parse_snapshot(signed({**head()}), settings=SETTINGS).upstreams is None

@@ -57,6 +57,9 @@ def test_annotations_are_read_from_annotations_and_labels(annotations: Any, labe
         ({TARGET: "relay.example.org"}, "'relay.example.org'"),
         ({TARGET: "192.0.2.1:80"}, "'192.0.2.1:80'"),
         ({TARGET: "0.0.0.0"}, "'0.0.0.0'"),
+        ({TARGET: "fe80::1"}, "'fe80::1' is link-local"),
+        ({TARGET: "192.0.2.1,255.255.255.255"}, "'255.255.255.255'"),
+        ({TARGET: "::ffff:169.254.169.254"}, "in IPv6 form"),
         ({TARGET: "service:relay"}, "NAMESPACE/NAME"),
     ],
 )

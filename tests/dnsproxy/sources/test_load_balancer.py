@@ -34,6 +34,8 @@ def read(ingress: Any) -> tuple[str, ...]:
         pytest.param([{"ip": "<pending>"}, {"ip": "192.0.2.300"}], (), id="no addresses"),
         pytest.param([{"ip": "0.0.0.0"}, {"ip": "::"}, {"ip": "ff02::1"}], (), id="addresses of nobody"),
         pytest.param([{"ip": "fe80::1%eth0"}], (), id="a zone"),
+        pytest.param([{"ip": "fe80::1"}, {"ip": "169.254.169.254"}], (), id="addresses of one link"),
+        pytest.param([{"ip": "255.255.255.255"}, {"ip": "::ffff:192.0.2.1"}], (), id="broadcast, IPv4 in IPv6"),
         pytest.param([{"ip": "lb.example.org"}, {"hostname": "192.0.2.1"}], (), id="each in the other's place"),
         pytest.param([{"hostname": "*"}, {"hostname": "a b"}, {"hostname": "x" * 300}], (), id="no hostnames"),
         pytest.param([], (), id="empty"),

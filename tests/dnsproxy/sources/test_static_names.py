@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Origin
-from dnsproxy.sources.static_names import parse_host_flag, parse_hosts_file
+from dnsproxy.sources.static_names import MOST_REJECTIONS, join_flags, parse_host_flag, parse_hosts_file
 from tests.kit.stepping import parse_hosts
 
 Names = dict[str, tuple[str, ...]]
@@ -30,7 +30,8 @@ fe80::1%lo0 localhost
 
 def read(content: str) -> tuple[Names, dict[int, str]]:
     """The addresses of each name, and the reason for each invalid line."""
-    claims, rejections = parse_hosts(content, path="names")
+    claims, rejections, faults_total = parse_hosts(content, path="names")
+    assert faults_total == len(rejections)
     assert [claim.hostname for claim in claims.values()] == list(claims)
     faults: dict[int, str] = {}
     for rejection in rejections:
@@ -93,6 +94,10 @@ def test_a_good_file_gives_its_names_and_no_complaint(content: str, expected: Na
         pytest.param(":: app.example.org", "not an address that a client can connect to", id="unspecified IPv6"),
         pytest.param("224.0.0.1 app.example.org", "not an address that a client can connect to", id="multicast"),
         pytest.param("fe80::1%eth0 app.example.org", "has a zone", id="zone"),
+        pytest.param("fe80::1 app.example.org", "'fe80::1' is link-local", id="link-local"),
+        pytest.param("255.255.255.255 app.example.org", "not an address that a client can connect to", id="broadcast"),
+        pytest.param("::ffff:192.0.2.1 app.example.org", "in IPv6 form; write 192.0.2.1", id="IPv4 in IPv6"),
+        pytest.param("192.0.2.1 " + "a " * 33_000, "longer than 65536 characters", id="a very long line"),
         pytest.param("192.0.2.1 -app.example.org", "'-app.example.org': a label '-app' is not a host label", id="dash"),
         pytest.param("192.0.2.1 app..example.org", "a label is empty", id="empty label"),
         pytest.param("192.0.2.1 *", "'*' is not a hostname", id="bare star"),
@@ -120,7 +125,7 @@ def test_a_bad_name_leaves_the_others_of_its_line() -> None:
 
 
 def test_a_name_comes_from_the_first_line_that_has_it() -> None:
-    claims, _ = parse_hosts("\n192.0.2.1 a.example.org\n192.0.2.2 a.example.org", path="/etc/names")
+    claims, *_ = parse_hosts("\n192.0.2.1 a.example.org\n192.0.2.2 a.example.org", path="/etc/names")
     claim = claims["a.example.org"]
     assert claim.origin == Origin("hosts file", "/etc/names:2")
     assert claim.reach is Reach.NAME
@@ -129,13 +134,22 @@ def test_a_name_comes_from_the_first_line_that_has_it() -> None:
 def test_there_is_a_step_for_every_name_and_every_line() -> None:
     """The caller may stop after each step."""
     lines = ["192.0.2.1 " + " ".join(f"a{number}.example.org" for number in range(100)), "# comment", "", "bad line"]
-    assert sum(1 for _ in parse_hosts_file(lines, path="names")) == 100 + 4
+    assert sum(1 for _ in parse_hosts_file(enumerate(lines, 1), path="names")) == 100 + 4
+
+
+def test_of_many_bad_lines_the_first_are_kept_and_the_others_counted() -> None:
+    content = "192.0.2.1 a.example.org\n" + "no address\n" * 60_000 + "192.0.2.2 b.example.org\n"
+    claims, rejections, faults = parse_hosts(content, path="names")
+    assert list(claims) == ["a.example.org", "b.example.org"]
+    assert (faults, len(rejections)) == (60_000, MOST_REJECTIONS + 1)
+    assert str(rejections[-1].origin) == "hosts file names"
+    assert rejections[-1].reason == "59000 more lines or names are invalid"
 
 
 @given(st.text() | st.text("12.:# \n\tab*é\0", max_size=60))
 def test_any_text_is_a_hosts_file(content: str) -> None:
     names, faults = read(content)
-    assert all(1 <= number <= content.count("\n") + 1 for number in faults)
+    assert all(1 <= number <= content.count("\n") + content.count("\r") + 1 for number in faults)
     again, none = read("".join(f"{address} {name}\n" for name, found in names.items() for address in found))
     assert (again, none) == (names, {})
 
@@ -162,8 +176,32 @@ def test_a_flag_is_a_claim(text: str, hostname: str, reach: Reach, addresses: tu
 
 
 @pytest.mark.parametrize(
+    ("flags", "addresses"),
+    [
+        pytest.param(["a.example.org=192.0.2.2", "a.example.org=192.0.2.1"], ("192.0.2.2", "192.0.2.1"), id="in order"),
+        pytest.param(["a.example.org=192.0.2.1", "A.example.org.=192.0.2.1"], ("192.0.2.1",), id="each once"),
+        pytest.param(["a.example.org=192.0.2.1", "a.example.org=2001:db8::1"], ("192.0.2.1", "2001:db8::1"), id="both"),
+        pytest.param(["*.example.org=192.0.2.1", "a.example.org=192.0.2.2"], ("192.0.2.2",), id="beside a wildcard"),
+    ],
+)
+def test_flags_for_one_name_add_up_as_lines_do(flags: list[str], addresses: tuple[str, ...]) -> None:
+    joined = {claim.hostname: claim for claim in join_flags(map(parse_host_flag, flags))}
+    assert joined["a.example.org"].addresses == addresses
+    lines = "".join(f"{address} a.example.org\n" for address in addresses)
+    assert read(lines)[0]["a.example.org"] == addresses
+
+
+def test_a_name_of_two_flags_comes_from_both() -> None:
+    (claim,) = join_flags(map(parse_host_flag, ["a.example.org=192.0.2.2", "a.example.org=192.0.2.1"]))
+    assert str(claim.origin) == "flag --host a.example.org=192.0.2.2 --host a.example.org=192.0.2.1"
+
+
+@pytest.mark.parametrize(
     ("text", "reason"),
     [
+        pytest.param("a.example.org=255.255.255.255", "not an address that a client can connect to", id="broadcast"),
+        pytest.param("a.example.org=::ffff:1.2.3.4", "in IPv6 form; write 1.2.3.4", id="IPv4 in IPv6"),
+        pytest.param("a.example.org=192.0.2.1,fe80::1", "'fe80::1' is link-local", id="link-local"),
         pytest.param("", "is not NAME=IP", id="empty"),
         pytest.param("app.example.org", "is not NAME=IP", id="no equals sign"),
         pytest.param("app.example.org:192.0.2.1", "is not NAME=IP", id="colon"),

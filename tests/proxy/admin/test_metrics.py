@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.registry import Collector
 
-from proxy.admin.metrics import RelayCollector
-from proxy.backends.health import Cause
+from proxy.admin.metrics import RelayCollector, RouteCollector
+from proxy.admin.route_readiness import RouteState
+from proxy.backends.health import Cause, Failure
 from proxy.relay.counters import Counters
+from sidecar.values.endpoints import Endpoint
 
 
 def scrape(counters: Counters) -> dict[str, float]:
+    return scrape_of(RelayCollector(counters))
+
+
+def scrape_of(collector: Collector) -> dict[str, float]:
     registry = CollectorRegistry()
-    registry.register(RelayCollector(counters))
+    registry.register(collector)
     lines = [line for line in generate_latest(registry).decode().splitlines() if not line.startswith("#")]
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
@@ -32,3 +39,12 @@ def test_every_cause_is_there_from_the_start() -> None:
     shown = scrape(Counters())
     assert {f'proxy_backend_errors_total{{cause="{cause}"}}' for cause in Cause} <= shown.keys()
     assert set(shown.values()) == {0.0}
+
+
+def test_each_route_is_up_or_down_and_no_backend_is_named() -> None:
+    states = [
+        RouteState(Endpoint("::", 8443), "ingress.example.org:443"),
+        RouteState(Endpoint("192.0.2.1", 2222), "git.example.org:22", Failure(Cause.TIMEOUT, "x")),
+    ]
+    shown = scrape_of(RouteCollector(lambda: states))
+    assert shown == {'proxy_route_up{listen="[::]:8443"}': 1, 'proxy_route_up{listen="192.0.2.1:2222"}': 0}

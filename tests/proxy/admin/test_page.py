@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -61,6 +62,12 @@ def test_the_script_gets_the_values_of_the_page() -> None:
 def test_the_state_is_that_of_the_backends(faults: list[str], fault: str, said: str, level: str) -> None:
     routes = [RouteStatus("[::]:8080", "example.org:80", "v1", [], one) for one in faults]
     assert facts_of(status(*routes, fault=fault))["state"] == (said, level)
+
+
+def test_a_route_that_decides_and_fails_is_worse_than_another() -> None:
+    routes = [RouteStatus("[::]:8080", "example.org:80", "v1", [], one) for one in ("timeout: x", "")]
+    one = replace(status(*routes), ready=False)
+    assert facts_of(one)["state"] == ("not ready, 1 of 2 backends failing", "bad")
 
 
 def test_a_full_or_refusing_relay_shows_it() -> None:

@@ -7,19 +7,28 @@ from collections.abc import Iterator
 
 import pytest
 import trio
+import trio.testing
 from structlog.testing import capture_logs
 
-from proxy.admin.readiness import _try, check_backends
+from proxy.admin.readiness import ReadinessLog, RouteProbe, SharedCheck, _try, check_routes
 from proxy.backends.backend import Address, Backend, address_of
 from proxy.backends.health import Failure
 from proxy.header.addresses import LOCAL
 from proxy.header.protocol import ProxyProtocol, formatter
+from proxy.routes import Quorum
 from sidecar.admin.answers import Readiness
+from sidecar.values.endpoints import Endpoint
 from sidecar.values.host_port import HostPort
-from tests.kit.relaying import V4, read_to_end
+from tests.kit.relaying import V4, read_to_end, until
 from tests.proxy.backends.resolving import NO_SUCH_NAME, SILENCE, TRY_AGAIN
 
 HELLO = formatter(ProxyProtocol.V1)(LOCAL)
+
+
+async def check(*backends: Backend, greeting: bytes = HELLO) -> Readiness:
+    """As /readyz does, with the backends of routes on the ports 1, 2 and so on."""
+    probes = [RouteProbe(Endpoint("::", port), one, greeting) for port, one in enumerate(backends, start=1)]
+    return await check_routes(probes, (Quorum.ANY,))
 
 
 @pytest.fixture
@@ -47,7 +56,7 @@ def backend(listener: socket.socket) -> Backend:
 async def test_a_probe_introduces_itself_as_the_proxys_own(
     listener: socket.socket, backend: Backend, protocol: ProxyProtocol, greeting: bytes
 ) -> None:
-    assert await check_backends([(backend, formatter(protocol)(LOCAL))]) == Readiness(ready=True, reason="ready")
+    assert await check(backend, greeting=formatter(protocol)(LOCAL)) == Readiness(ready=True, reason="ready")
     accepted, _ = await trio.socket.from_stdlib_socket(listener).accept()
     with accepted:
         assert await read_to_end(accepted) == (greeting, "fin")
@@ -55,7 +64,7 @@ async def test_a_probe_introduces_itself_as_the_proxys_own(
 
 async def test_what_traffic_has_shown_is_not_asked_again(listener: socket.socket, backend: Backend) -> None:
     backend.observe(None)
-    assert (await check_backends([(backend, HELLO)])).ready
+    assert (await check(backend)).ready
     with pytest.raises(BlockingIOError):
         listener.accept()
 
@@ -65,8 +74,8 @@ async def test_a_refusal_is_named_and_logged_once(listener: socket.socket, backe
     with capture_logs() as logs:
         async with trio.open_nursery() as nursery:
             for _ in range(20):
-                nursery.start_soon(lambda: check_backends([(backend, HELLO)]))
-        readiness = await check_backends([(backend, HELLO)])
+                nursery.start_soon(check, backend)
+        readiness = await check(backend)
     assert readiness == Readiness(
         ready=False, reason=f"backend unreachable (connection-refused): {backend.destination}: Connection refused"
     )
@@ -78,9 +87,64 @@ async def test_a_backend_that_does_not_answer_in_time_is_a_timeout(
 ) -> None:
     monkeypatch.setattr("proxy.admin.readiness.PROBE_SECONDS", 0.01)
     monkeypatch.setattr("proxy.admin.readiness._try", hang)
-    readiness = await check_backends([(backend, HELLO)])
+    readiness = await check(backend)
     assert not readiness.ready
     assert readiness.reason.startswith("backend unreachable (timeout)")
+
+
+async def test_requests_at_the_same_time_share_one_check(monkeypatch: pytest.MonkeyPatch, backend: Backend) -> None:
+    dialled: list[Address] = []
+    answering = trio.Event()
+
+    async def play(address: Address, _greeting: bytes) -> int:
+        dialled.append(address)
+        await answering.wait()
+        return 0
+
+    monkeypatch.setattr("proxy.admin.readiness._try", play)
+    route = RouteProbe(Endpoint("::", 1), backend, HELLO)
+    shared = SharedCheck(lambda: check_routes([route], (Quorum.ANY,)))
+    results: list[Readiness] = []
+
+    async def request() -> None:
+        results.append(await shared.result())
+
+    async def request_and_leave(leaving: trio.Event) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(shared.result)
+            await leaving.wait()
+            nursery.cancel_scope.cancel()
+
+    async with trio.open_nursery() as nursery:
+        leaving = trio.Event()
+        nursery.start_soon(request_and_leave, leaving)
+        await until(lambda: len(dialled) == 1)
+        for _ in range(100):
+            nursery.start_soon(request)
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(dialled) == 1
+        # The client of the first request leaves: another request goes on with the check.
+        leaving.set()
+        await until(lambda: len(dialled) == 2)
+        answering.set()
+    assert results == [Readiness(ready=True, reason="ready")] * 100
+    assert len(dialled) == 2
+
+
+async def test_a_check_that_fails_costs_one_request() -> None:
+    answers: list[Readiness | None] = [None, Readiness(ready=True, reason="ready")]
+
+    async def play() -> Readiness:
+        await trio.lowlevel.checkpoint()
+        answer = answers.pop(0)
+        if answer is None:
+            raise RuntimeError("a bug")
+        return answer
+
+    shared = SharedCheck(play)
+    with pytest.raises(RuntimeError):
+        await shared.result()
+    assert (await shared.result()).ready
 
 
 async def hang(*_: object) -> int:
@@ -92,7 +156,7 @@ async def hang(*_: object) -> int:
 async def test_a_name_that_does_not_resolve_is_named(failure: Failure) -> None:
     backend = Backend(HostPort("backend.example.org", 80), listeners=())
     backend.take(failure)
-    readiness = await check_backends([(backend, HELLO)])
+    readiness = await check(backend)
     assert readiness.reason == f"backend unreachable ({failure.cause}): backend.example.org:80: {failure.detail}"
 
 
@@ -111,19 +175,39 @@ async def test_a_silent_address_does_not_use_up_the_time_of_the_others(
 
     monkeypatch.setattr("proxy.admin.readiness._try", play)
     monkeypatch.setattr("proxy.admin.readiness.PROBE_SECONDS", 30)
-    assert (await check_backends([(backend, HELLO)])).ready
+    assert (await check(backend)).ready
 
 
 async def test_before_the_first_look_up_has_ended_nothing_is_ready() -> None:
     backend = Backend(HostPort("backend.example.org", 80), listeners=())
-    assert not (await check_backends([(backend, HELLO)])).ready
+    assert not (await check(backend)).ready
 
 
-async def test_one_unreachable_backend_of_two_is_enough(backend: Backend) -> None:
+async def test_one_unreachable_backend_of_two_is_named_and_takes_nothing_from_the_other(backend: Backend) -> None:
     with socket.socket() as closed:
         closed.bind((V4, 0))
         other = Backend(HostPort(V4, closed.getsockname()[1]), listeners=())
-        readiness = await check_backends([(backend, HELLO), (other, HELLO)])
-    assert not readiness.ready
+        readiness = await check(backend, other)
+    assert readiness.ready
+    assert readiness.reason.startswith("ready, 1 of 2 routes; backend unreachable (connection-refused): ")
     assert str(other.destination) in readiness.reason
     assert str(backend.destination) not in readiness.reason
+
+
+async def test_a_backend_of_two_routes_is_probed_once(listener: socket.socket, backend: Backend) -> None:
+    assert (await check(backend, backend)).reason == "ready"
+    listener.accept()[0].close()
+    with pytest.raises(BlockingIOError):
+        listener.accept()
+
+
+def test_each_change_of_readiness_is_logged_once() -> None:
+    changes = ReadinessLog()
+    with capture_logs() as logs:
+        for ready in (False, False, True, True, False, False, True):
+            changes.note(Readiness(ready=ready, reason="why"))
+    assert [(entry["event"], entry["log_level"]) for entry in logs] == [
+        ("ready", "info"),
+        ("not ready", "warning"),
+        ("ready", "info"),
+    ]

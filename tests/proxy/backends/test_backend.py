@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 
 from proxy.backends.backend import OWN_LISTENER, Address, Backend, address_of
 from proxy.backends.health import Cause, Failure
+from proxy.backends.last_addresses import CONFIRM_SECONDS
 from proxy.routes import ServicePort
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
@@ -75,19 +76,60 @@ def test_without_a_resolver_the_last_addresses_stay_which_is_logged_once(failure
     assert len(logs) == 1
 
 
-@pytest.mark.parametrize(
-    "failure",
-    [NO_SUCH_NAME, Failure(Cause.NO_ENDPOINTS, "no endpoint is ready")],
-    ids=lambda failure: str(failure.cause),
-)
-def test_a_vanished_name_has_no_addresses_which_is_logged_once(failure: Failure) -> None:
-    backend = backend_with("192.0.2.1")
+def test_a_service_without_endpoints_has_no_addresses_which_is_logged_once() -> None:
+    backend, failure = backend_with("192.0.2.1"), Failure(Cause.NO_ENDPOINTS, "no endpoint is ready")
     with capture_logs() as logs:
         for _ in range(3):
             backend.take(failure)
     assert backend.addresses == ()
     assert backend.failure == failure
-    assert [(entry["event"], entry["cause"]) for entry in logs] == [("backend unreachable", str(failure.cause))]
+    assert [(entry["event"], entry["cause"]) for entry in logs] == [("backend unreachable", "no-endpoints")]
+
+
+class Clock:
+    """The time that a backend reads."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1000.0
+        monkeypatch.setattr("proxy.backends.backend.monotonic", lambda: self.now)
+
+
+def test_a_vanished_name_loses_its_addresses_when_a_later_answer_confirms_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, backend = Clock(monkeypatch), backend_with("192.0.2.1")
+    with capture_logs() as logs:
+        for answer in (NO_SUCH_NAME, NO_SUCH_NAME, SILENCE, NO_SUCH_NAME):
+            backend.take(answer)
+            assert len(backend.addresses) == 1
+            assert backend.failure is None
+        clock.now += CONFIRM_SECONDS
+        backend.take(NO_SUCH_NAME)
+        assert backend.addresses == ()
+        assert backend.failure == NO_SUCH_NAME
+        backend.take(NO_SUCH_NAME)
+    vanished = "the backend's name has vanished, using its last addresses until that is confirmed"
+    assert [entry["event"] for entry in logs] == [
+        vanished,
+        "backend not resolved, still using its last addresses",
+        vanished,
+        "backend unreachable",
+    ]
+
+
+def test_a_name_that_comes_back_is_doubted_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, backend = Clock(monkeypatch), backend_with("192.0.2.1")
+    for _ in range(3):
+        backend.take(NO_SUCH_NAME)
+        clock.now += CONFIRM_SECONDS
+        backend.take([address_of("192.0.2.1", 80)])
+        backend.take(NO_SUCH_NAME)
+        assert len(backend.addresses) == 1
+        backend.take([address_of("192.0.2.1", 80)])
+
+
+def test_a_name_that_never_existed_is_reported_at_once() -> None:
+    backend = Backend(NAMED, listeners=())
+    backend.take(NO_SUCH_NAME)
+    assert backend.failure == NO_SUCH_NAME
 
 
 def test_a_callback_is_called_once_by_the_next_answer_or_failure() -> None:

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from proxy.backends import discovery
 from proxy.backends.backend import Address, Backend
 from proxy.backends.discovery import follow_backends, keep_resolved, watch_for_dnsproxy
-from proxy.backends.health import Cause
+from proxy.backends.health import Cause, Failure
 from proxy.settings import Settings
 from sidecar.values.host_port import HostPort
 from tests.kit.relaying import until
@@ -44,6 +44,43 @@ async def test_a_change_of_address_is_followed(monkeypatch: pytest.MonkeyPatch) 
         await until(lambda: backend.addresses == (Address(socket.AF_INET, ("192.0.2.2", 80)),))
 
 
+async def test_a_family_that_the_nameservers_do_not_answer_keeps_its_last_addresses(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(discovery, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr("proxy.backends.name_resolver.SHORTEST", 0.01)
+    monkeypatch.setattr("proxy.backends.name_resolver.OTHER_FAMILY_SECONDS", 0.01)
+    backend = Backend(NAMED, listeners=())
+    name = f"{NAMED.host}."
+    async with played_nameserver(tmp_path) as (server, resolver), trio.open_nursery() as nursery:
+        server.put(name, "A", ["192.0.2.1"], ttl=0)
+        server.put(name, "AAAA", ["2001:db8::1"], ttl=0)
+        nursery.start_soon(keep_resolved, backend, resolver.look_up)
+        await until(lambda: hosts_of(backend) == ["2001:db8::1", "192.0.2.1"])
+        for failure in (None, "SERVFAIL"):
+            server.answers[name, "A"] = failure
+            address = f"2001:db8::{failure or 'dead'}".replace("SERVFAIL", "2")
+            server.put(name, "AAAA", [address], ttl=0)
+            await until(lambda address=address: hosts_of(backend)[0] == address)
+            assert hosts_of(backend) == [address, "192.0.2.1"]
+        server.put(name, "A", [])
+        await until(lambda: hosts_of(backend) == ["2001:db8::2"])
+        nursery.cancel_scope.cancel()
+
+
+async def test_an_address_on_an_interface_that_is_not_there_ends_no_look_ups(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with resolved(monkeypatch) as (backend, resolver):
+        resolver.set(["fe80::1%none"])
+        await until(lambda: backend.failure is not None)
+        assert backend.failure == Failure(Cause.DNS_ERROR, "fe80::1%none: no interface with this name")
+        resolver.set(["fe80::1%none", "192.0.2.1"])
+        await until(lambda: hosts_of(backend) == ["192.0.2.1"])
+
+
+def hosts_of(backend: Backend) -> list[str]:
+    return [address.host for address in backend.addresses]
+
+
 async def test_a_failed_look_up_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     async with resolved(monkeypatch) as (backend, resolver):
         for failure in (NO_SUCH_NAME, TRY_AGAIN):
@@ -53,6 +90,20 @@ async def test_a_failed_look_up_is_made_again(monkeypatch: pytest.MonkeyPatch) -
             await until(lambda asked=asked: resolver.asked > asked + 3)
         resolver.set(["192.0.2.1"])
         await until(lambda: backend.addresses != ())
+
+
+async def test_a_name_that_vanishes_for_a_moment_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with resolved(monkeypatch) as (backend, resolver):
+        resolver.set(["192.0.2.1"])
+        await until(lambda: backend.addresses != ())
+        for answer in (NO_SUCH_NAME, TRY_AGAIN, NO_SUCH_NAME):
+            resolver.set(answer)
+            asked = resolver.asked
+            await until(lambda asked=asked: resolver.asked > asked + 3)
+            assert [address.host for address in backend.addresses] == ["192.0.2.1"]
+        monkeypatch.setattr("proxy.backends.last_addresses.CONFIRM_SECONDS", 0.01)
+        await until(lambda: backend.failure == NO_SUCH_NAME)
+        assert backend.addresses == ()
 
 
 async def test_an_address_that_fails_has_the_name_looked_up_before_its_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from proxy.backends.hosts_file import addresses_in
 
 CONTENT = """\
+\ufeff192.0.2.8 first.example.org
 # a comment
 127.0.0.1 localhost
 192.0.2.1\tweb.example.org web  # behind it 192.0.2.9 other
@@ -33,6 +34,7 @@ name.example.org 192.0.2.3
             "web.example.org", ["192.0.2.1", "192.0.2.2", "2001:db8::1"], id="several lines, each address once"
         ),
         pytest.param("web", ["192.0.2.1"], id="alias"),
+        pytest.param("first.example.org", ["192.0.2.8"], id="behind a byte order mark"),
         pytest.param("Web.Example.ORG.", ["192.0.2.1", "192.0.2.2", "2001:db8::1"], id="case and final dot"),
         pytest.param("dot.example.org", ["192.0.2.6"], id="final dot in the file"),
         pytest.param("blanks.example.org", ["192.0.2.5"], id="blanks in front"),

@@ -75,7 +75,7 @@ async def test_an_unanswered_family_delays_the_other_only_briefly(tmp_path: Path
         server.answers[WHOLE, silent] = None
         server.put(WHOLE, told, [texts[told]])
         # Queried again soon, because the other family may exist.
-        assert await resolver.look_up(NAME) == Found((texts[told],), HOSTS_SECONDS)
+        assert await resolver.look_up(NAME) == Found((texts[told],), HOSTS_SECONDS, one_family=True)
 
 
 @pytest.mark.parametrize("rcode", ["SERVFAIL", "REFUSED", "NXDOMAIN"])
@@ -83,7 +83,8 @@ async def test_a_fault_in_one_family_does_not_hide_the_other(tmp_path: Path, rco
     async with played_nameserver(tmp_path) as (server, resolver):
         server.put(WHOLE, "A", ["192.0.2.1"])
         server.answers[WHOLE, "AAAA"] = rcode
-        assert await resolver.look_up(NAME) == Found(("192.0.2.1",), HOSTS_SECONDS)
+        unknown = rcode != "NXDOMAIN"
+        assert await resolver.look_up(NAME) == Found(("192.0.2.1",), HOSTS_SECONDS, one_family=unknown)
 
 
 @pytest.mark.parametrize(
@@ -155,6 +156,24 @@ async def test_the_hosts_file_is_asked_first_and_read_anew(tmp_path: Path) -> No
         server.put(WHOLE, "A", ["192.0.2.1"])
         server.put(WHOLE, "AAAA", [])
         assert await resolver.look_up(NAME) == Found(("192.0.2.1",), 60)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(b"# caf\xe9\n%b", id="Latin-1 in a comment"),
+        pytest.param(b"sortlist \xff\n%b", id="in a line that is ignored"),
+        pytest.param(b"\xef\xbb\xbf%b", id="byte order mark"),
+    ],
+)
+async def test_an_octet_that_is_not_utf_8_costs_no_line_of_the_resolv_conf(tmp_path: Path, spoil: bytes) -> None:
+    async with played_nameserver(tmp_path) as (server, resolver):
+        server.put(WHOLE, "A", ["192.0.2.1"])
+        server.put(WHOLE, "AAAA", [])
+        content = resolver.resolv_conf.read_bytes()
+        nameserver = next(line for line in content.splitlines(keepends=True) if line.startswith(b"nameserver"))
+        resolver.resolv_conf.write_bytes(spoil % nameserver)
+        assert await resolver.look_up(WHOLE) == Found(("192.0.2.1",), 60)
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from proxy.backends.service_endpoints import (
     describe_none,
     port_name,
-    ready_endpoints,
     service_collection,
     slice_collection,
+    usable_endpoints,
 )
 from proxy.routes import ServicePort
 from sidecar.kubernetes.endpoint_slices import EndpointSlice
@@ -41,25 +41,39 @@ def one_slice(
 READY = endpoint("192.0.2.1", ready=True, serving=True, terminating=False)
 
 
+LEAVING = {"ready": False, "serving": True, "terminating": True}
+GONE = {"ready": False, "serving": False, "terminating": True}
+
+
 @pytest.mark.parametrize(
-    ("conditions", "taken"),
+    ("conditions", "alone", "beside"),
     [
-        pytest.param({"ready": True, "serving": True, "terminating": False}, True, id="ready"),
-        pytest.param({}, True, id="nothing is said"),
-        pytest.param({"ready": None, "serving": None, "terminating": None}, True, id="nothing is known"),
-        pytest.param({"ready": False, "serving": False, "terminating": False}, False, id="not ready"),
+        pytest.param({"ready": True, "serving": True, "terminating": False}, True, True, id="ready"),
+        pytest.param({}, True, True, id="nothing is said"),
+        pytest.param({"ready": None, "serving": None, "terminating": None}, True, True, id="nothing is known"),
+        pytest.param({"ready": False, "serving": False, "terminating": False}, False, False, id="not ready"),
+        pytest.param({"ready": False, "serving": True}, False, False, id="not ready, though serving"),
+        pytest.param(LEAVING, True, False, id="terminating, and still serving"),
+        pytest.param(GONE, False, False, id="terminating"),
         pytest.param(
-            {"ready": False, "serving": True, "terminating": True}, False, id="terminating, and still serving"
-        ),
-        pytest.param({"ready": False, "serving": False, "terminating": True}, False, id="terminating"),
-        pytest.param(
-            {"ready": True, "serving": True, "terminating": True}, False, id="terminating, published all the same"
+            {"ready": True, "serving": True, "terminating": True}, True, False, id="terminating, published all the same"
         ),
     ],
 )
-def test_only_what_is_ready_and_stays_gets_new_connections(conditions: dict[str, bool | None], taken: bool) -> None:
-    found = ready_endpoints([one_slice(endpoint("192.0.2.1", **conditions))], "https")
-    assert found == ([Endpoint("192.0.2.1", 8443)] if taken else [])
+def test_an_endpoint_gets_connections_alone_or_beside_a_ready_one(
+    conditions: dict[str, bool | None], alone: bool, beside: bool
+) -> None:
+    one, other = Endpoint("192.0.2.9", 8443), Endpoint("192.0.2.1", 8443)
+    slices = [one_slice(endpoint(one.host, **conditions))]
+    assert usable_endpoints(slices, "https") == ([one] if alone else [])
+    assert usable_endpoints([*slices, one_slice(READY)], "https") == ([other, one] if beside else [other])
+
+
+def test_what_terminates_counts_for_its_own_port() -> None:
+    leaving = one_slice(endpoint("192.0.2.9", **LEAVING), ports=[HTTPS])
+    slices = [leaving, one_slice(READY, ports=[HTTP]), one_slice(endpoint("192.0.2.8", ready=False))]
+    assert usable_endpoints(slices, "https") == [Endpoint("192.0.2.9", 8443)]
+    assert usable_endpoints(slices, "http") == [Endpoint("192.0.2.1", 8080)]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +123,7 @@ def test_only_what_is_ready_and_stays_gets_new_connections(conditions: dict[str,
     ],
 )
 def test_the_endpoints_of_a_port_are_found(slices: list[EndpointSlice], port: str, found: list[str]) -> None:
-    assert [str(one) for one in ready_endpoints(slices, port)] == found
+    assert [str(one) for one in usable_endpoints(slices, port)] == found
 
 
 def service(*ports: dict[str, Any], **spec: Any) -> Service:
@@ -187,8 +201,8 @@ endpoints = st.builds(lambda number, told: endpoint(f"192.0.2.{number}", **told)
 
 @given(st.lists(st.lists(endpoints, max_size=4), max_size=4), st.randoms())
 def test_the_order_of_slices_and_endpoints_does_not_matter(rows: list[list[dict[str, Any]]], random: Any) -> None:
-    found = ready_endpoints([one_slice(*row) for row in rows], "https")
+    found = usable_endpoints([one_slice(*row) for row in rows], "https")
     for row in rows:
         random.shuffle(row)
     random.shuffle(rows)
-    assert ready_endpoints([one_slice(*row) for row in rows], "https") == found
+    assert usable_endpoints([one_slice(*row) for row in rows], "https") == found

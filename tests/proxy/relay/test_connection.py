@@ -136,25 +136,45 @@ def fail(*_: object) -> None:
     raise RuntimeError("a fault of ours")
 
 
-@pytest.mark.parametrize("size", [3, BUFFER, 40 * BUFFER], ids=lambda size: f"{size} octets")
+@pytest.mark.parametrize("size", [0, 3, BUFFER, 40 * BUFFER], ids=lambda size: f"{size} octets")
 @pytest.mark.parametrize("ends", [True, False], ids=["and an end", "and no end"])
-async def test_what_is_before_and_behind_urgent_data_arrives(size: int, ends: bool) -> None:
+@pytest.mark.parametrize(
+    # TCP has at most one urgent octet pending (RFC 6093 section 2): of a backend, a second one may displace the first.
+    ("sender", "count"),
+    [("client", 2), ("backend", 1)],
+    ids=["from the client", "from the backend"],
+)
+async def test_urgent_data_arrives_in_line_with_what_is_before_and_behind(
+    size: int, ends: bool, sender: str, count: int
+) -> None:
     async with relaying() as world:
         client, backend = await world.pair()
         with client, backend:
-            received = b""
+            source, sink = (client, backend) if sender == "client" else (backend, client)
 
             async def send() -> None:
-                await send_all(client, pattern(size))
-                await client.send(b"!", socket.MSG_OOB)
-                await send_all(client, pattern(size))
+                for _ in range(count):
+                    await send_all(source, pattern(size))
+                    await source.send(b"!", socket.MSG_OOB)
+                await send_all(source, pattern(size) + b".")
                 if ends:
-                    client.shutdown(socket.SHUT_WR)
+                    source.shutdown(socket.SHUT_WR)
 
+            expected = (pattern(size) + b"!") * count + pattern(size) + b"."
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(send)
-                received = await received_in(backend, 2 * size)
-            # The urgent byte is not part of the stream (RFC 9293 section 3.8.5), and relays do not pass it on.
-            assert received == 2 * pattern(size)
+                assert await received_in(sink, len(expected)) == expected
             if ends:
-                assert await read_to_end(backend) == (b"", "fin")
+                assert await read_to_end(sink) == (b"", "fin")
+
+
+@pytest.mark.parametrize("behind", [b"", b"more"], ids=["alone", "before more"])
+async def test_an_urgent_octet_may_come_first_before_there_is_a_backend(behind: bytes) -> None:
+    async with relaying() as world:
+        with socket.create_connection((V4, world.endpoint.port)) as client:
+            # Sent before the relay runs again: this is its first payload.
+            client.send(b"!", socket.MSG_OOB)
+            client.sendall(behind)
+            backend, _ = await world.accept()
+            with backend:
+                assert await received_in(backend, 1 + len(behind)) == b"!" + behind

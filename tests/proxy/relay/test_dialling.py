@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Iterator
+from time import monotonic
 
 import pytest
 import trio
@@ -15,6 +16,8 @@ from proxy.backends.health import Cause, Failure
 from proxy.header.addresses import Header
 from proxy.header.protocol import ProxyProtocol
 from proxy.relay.core import BUFFER
+from proxy.relay.dialling import Dialling
+from sidecar.loop.poller import READABLE, WRITABLE
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.host_port import HostPort
 from tests.kit.relaying import V4, V6, World, read_header, read_to_end, relaying, relaying_to, reset, until
@@ -204,6 +207,21 @@ def put(world: World, *addresses: Address) -> Backend:
     # Each order rotates the addresses, so rotate them back by one.
     backend.take((*addresses[-1:], *addresses[:-1]))
     return backend
+
+
+@pytest.mark.parametrize("protocol", list(ProxyProtocol))
+async def test_an_event_of_an_earlier_socket_is_no_connection(black_hole: int, protocol: ProxyProtocol) -> None:
+    async with relaying_to(HostPort(V4, black_hole), proxy_protocol=protocol) as world:
+        core = world.relay.core
+        with client_that_speaks_first(world, b""):
+            await until(lambda: core.alive)
+            (dialling,) = core.alive
+            assert isinstance(dialling, Dialling)
+            (side,) = dialling._attempts
+            side.handle(READABLE | WRITABLE)
+            assert list(core.alive) == [dialling]
+        (backend,) = world.relay.backends.values()
+        assert not backend.health.succeeded_within(60, now=monotonic())
 
 
 @pytest.mark.parametrize("speaks_first", [True, False], ids=["client speaks first", "client waits"])

@@ -14,10 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
+from proxy.relay.core import Core
 from proxy.relay.limits import LOG_SECONDS, MOST_PIPES, Clients, connections_within, pipes_within
 from proxy.relay.relay import Relay, open_listeners
 from proxy.routes import Route
 from proxy.settings import Settings
+from sidecar.sockets.descriptors import LEAST_FREE, admin_share
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.host_port import HostPort
 from tests.kit.relaying import V4, read_to_end, relaying, until
@@ -52,6 +54,15 @@ def test_connections_and_pipes_together_stay_within_the_descriptors(descriptors:
 def test_a_relay_sets_descriptors_aside_for_its_pipes() -> None:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert connections_within(soft) <= (soft - 2 * pipes_within(soft)) // 2
+
+
+def test_many_listeners_leave_descriptors_for_the_admin_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("proxy.relay.core.descriptor_limit", lambda: 256)
+    routes = tuple(Route(Endpoint(V4, 0), HostPort(V4, 9)) for _ in range(100))
+    core = Core(Settings(routes=routes))
+    with core.poller:
+        clients = 2 * core.limit + 2 * pipes_within(256 - len(routes))
+    assert clients + len(routes) + admin_share(256) + LEAST_FREE <= 256
 
 
 def test_a_client_has_no_more_than_it_may() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 import trio
@@ -16,11 +18,13 @@ from proxy.header.addresses import Header
 from proxy.header.protocol import ProxyProtocol
 from proxy.header.v1 import format_v1
 from proxy.header.v2 import SIGNATURE_V2, format_v2
+from proxy.relay.connection import Connection
 from proxy.relay.limits import Clients
 from proxy.relay.listener import _ACCEPTS
-from proxy.relay.loop_check import Verdict, judge
+from proxy.relay.loop_check import LoopCheck, Verdict, judge
+from proxy.relay.side import Side
 from sidecar.values.endpoints import Endpoint
-from tests.kit.relaying import V4, World, read_to_end, relaying, until
+from tests.kit.relaying import V4, World, read_to_end, received_in, relaying, send_all, sides_of, until
 
 PROTOCOLS = pytest.mark.parametrize("protocol", [ProxyProtocol.V1, ProxyProtocol.V2])
 SPEAKS_FIRST = pytest.mark.parametrize("payload", [b"hello", b""], ids=["client speaks first", "client waits"])
@@ -90,6 +94,68 @@ async def test_a_client_that_writes_a_header_of_itself_is_relayed() -> None:
             backend, _ = await world.accept()
             with backend:
                 assert await backend.recv(100) == own
+
+
+FILLER = b"x" * 65_536
+
+
+def fill(connection: Connection) -> int:
+    """Have a backend that accepts no more; returns how many octets are on the way to it."""
+    sink, sent = connection.backend, 0
+    with suppress(BlockingIOError):
+        while True:
+            sent += sink.sock.send(FILLER)
+    sink.pending = FILLER
+    connection._await_room(sink)
+    return sent + len(FILLER)
+
+
+@pytest.mark.parametrize("headers", [8, 15])
+async def test_headers_that_wait_for_a_full_backend_are_counted_once(
+    monkeypatch: pytest.MonkeyPatch, headers: int
+) -> None:
+    looks: list[int] = []
+    monkeypatch.setattr(LoopCheck, "_ends", counting(LoopCheck._ends, looks))
+    async with relaying() as world:
+        client, backend = await world.pair()
+        with client, backend:
+            connection = sides_of(world)
+            filled = fill(connection)
+            host, port = client.getsockname()
+            own = f"PROXY TCP4 {host} {V4} {port} {world.endpoint.port}\r\n".encode()
+            for count in range(1, headers + 1):
+                await client.send(own)
+                await until(lambda count=count: len(looks) >= count)
+            await received_in(backend, filled)
+            assert await received_in(backend, headers * len(own)) == headers * own
+            # A header may still follow, and is counted with those before it.
+            await send_all(client, own * (16 - headers))
+            assert (await read_to_end(client))[1] == "reset"
+            assert world.relay.core.counters.backend_errors[Cause.OWN_LISTENER] == 1
+
+
+async def test_payload_behind_a_header_that_has_been_passed_on_ends_the_check() -> None:
+    async with relaying() as world:
+        client, backend = await world.pair()
+        with client, backend:
+            connection = sides_of(world)
+            host, port = client.getsockname()
+            own = f"PROXY TCP4 {host} {V4} {port} {world.endpoint.port}\r\n".encode()
+            for part in (own[:9], own[9:], own, b"GET / HTTP/1.1\r\n"):
+                assert isinstance(connection.client.owner, LoopCheck)
+                await client.send(part)
+                assert await received_in(backend, len(part)) == part
+            assert connection.client.owner is connection
+
+
+def counting(ends: Callable[[LoopCheck, Side], bool], looks: list[int]) -> Callable[[LoopCheck, Side], bool]:
+    """The method, with a note of each call."""
+
+    def look(self: LoopCheck, client: Side) -> bool:
+        looks.append(client.fd)
+        return ends(self, client)
+
+    return look
 
 
 WAITING = Endpoint("192.0.2.1", 1000)

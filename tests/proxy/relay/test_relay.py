@@ -5,6 +5,9 @@ from __future__ import annotations
 import errno
 import functools
 import socket
+from contextlib import ExitStack
+from time import monotonic
+from unittest.mock import patch
 
 import pytest
 import trio
@@ -14,6 +17,7 @@ from proxy.relay.listener import Listener
 from proxy.relay.relay import Relay, open_listeners
 from proxy.routes import Route
 from proxy.settings import Settings
+from sidecar.sockets.accepting import CALM
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
 from sidecar.values.host_port import HostPort
@@ -85,6 +89,23 @@ async def test_a_client_in_the_kernels_queue_when_draining_begins_is_served() ->
                 assert await backend.recv(100) == b"just in time"
 
 
+async def test_all_clients_in_the_kernels_queue_when_draining_begins_are_served() -> None:
+    async with relaying() as world:
+        with ExitStack() as stack:
+            # As after a moment in which the relay was busy; more clients than one event accepts.
+            for _ in range(200):
+                client = stack.enter_context(socket.create_connection((V4, world.endpoint.port)))
+                client.sendall(b"just in time")
+            with patch.object(world.relay.core.poller, "dispatch", lambda _: 0):
+                world.stopping.set()
+                await until(lambda: world.relay.core.draining)
+            assert len(world.relay.core.alive) == 200
+            for _ in range(200):
+                backend, _ = await world.accept()
+                with backend:
+                    assert await backend.recv(100) == b"just in time"
+
+
 async def test_a_drained_relay_returns() -> None:
     settings = Settings(routes=(Route(Endpoint(V4, 0), HostPort(V4, 9)),))
     stopping = trio.Event()
@@ -139,6 +160,11 @@ async def test_accepting_pauses_while_the_system_has_nothing_left(number: int) -
                 assert failing.times == 0
         # Logged once for three failures in a row.
         assert [entry["event"] for entry in logs] == ["not accepting for now"]
+        with capture_logs() as logs:
+            for later in (1.0, CALM + 1, CALM + 2):
+                world.relay.core.tick(monotonic() + later)
+        assert [entry["event"] for entry in logs] == ["accepting again"]
+        assert 0 <= logs[0]["seconds"] < CALM
 
 
 @pytest.mark.parametrize("number", [errno.ECONNABORTED, errno.EPROTO, errno.ENETDOWN], ids=errno.errorcode.get)

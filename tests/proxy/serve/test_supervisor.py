@@ -1,9 +1,13 @@
-"""Several workers on one port, with the real command."""
+"""Several workers on one port, with the real command.
+
+Also tests fleet.py and worker_process.py.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -11,13 +15,14 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from proxy.serve.silence import HUNG_SECONDS
 from tests.kit.ports import free_ports
 from tests.kit.processes import wait_for
 from tests.proxy.test_cli import STARTED, V4, backend, program
@@ -53,6 +58,15 @@ class Relay:
         rows = (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
         return {name: float(value) for name, value in rows}
 
+    def readiness(self) -> tuple[int, str]:
+        """The status and the text of /readyz."""
+        try:
+            with urllib.request.urlopen(f"http://{V4}:{self.admin}/readyz") as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
     def exchange(self) -> None:
         """Make a connection that sends data each way."""
         with self.connected() as (client, served):
@@ -84,7 +98,9 @@ def relay(folder: Path, *arguments: str, workers: int = WORKERS) -> Iterator[Rel
             try:
                 yield made
             finally:
-                # After the kill, no worker may be left for the next test.
+                # After the kill, no worker may be left for the next test, not even one that a test has stopped.
+                for one in made.workers() if process.poll() is None else ():
+                    os.kill(one, signal.SIGCONT)
                 process.kill()
                 process.wait()
                 wait_until_gone(started)
@@ -150,6 +166,79 @@ def test_a_dead_worker_is_logged_and_restarted_and_the_others_continue(tmp_path:
         assert metrics["proxy_connections_active"] == alive
         for _ in range(10):
             running.exchange()
+
+
+def test_a_hung_worker_is_noticed_and_replaced_and_the_other_continues(tmp_path: Path) -> None:
+    with relay(tmp_path, workers=2) as running, ExitStack() as open_ones:
+        pairs = [open_ones.enter_context(running.connected()) for _ in range(12)]
+        hung, other = running.workers()
+        os.kill(hung, signal.SIGSTOP)
+        # The kernel gives about half of these to the hung worker, which never accepts them.
+        waiting = [open_ones.enter_context(socket.create_connection((V4, running.port), timeout=20)) for _ in range(20)]
+        running.until(lambda: running.readiness() == (503, "1 of 2 workers are silent\n"))
+        running.until(lambda: running.named("worker silent, killing it"))
+        assert running.named("worker silent, killing it")[0]["pid"] == hung
+        running.until(lambda: running.readiness()[0] == 200)
+        running.until(lambda: len(running.workers()) == 2 == listeners_of(running.port))
+        assert other in running.workers()
+        assert not is_alive(hung)
+        assert running.metrics()["proxy_worker_restarts_total"] == 1
+        assert any(answers(*pair) for pair in pairs)
+        left = [client for client in waiting if not has_ended(client)]
+        while select.select([running.backend], [], [], 0)[0]:
+            served = open_ones.enter_context(running.backend.accept()[0])
+            # A probe of /readyz is among them, and has left.
+            with suppress(ConnectionError):
+                served.sendall(b"hello")
+        for client in left:
+            client.settimeout(20)
+            assert client.recv(100) == b"hello"
+        assert len(left) < len(waiting)
+        for _ in range(10):
+            running.exchange()
+
+
+def has_ended(client: socket.socket) -> bool:
+    """Whether a connection over which nothing is sent has been reset."""
+    client.setblocking(False)
+    try:
+        assert client.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
+    return True
+
+
+def test_a_pause_of_the_supervisor_costs_no_worker(tmp_path: Path) -> None:
+    with relay(tmp_path, workers=2) as running, ExitStack() as open_ones:
+        pairs = [open_ones.enter_context(running.connected()) for _ in range(4)]
+        workers = running.workers()
+        running.process.send_signal(signal.SIGSTOP)
+        since = time.monotonic()
+        # There is nothing else to wait for: the length of the pause is what is tested.
+        wait_for(lambda: time.monotonic() - since > HUNG_SECONDS + 1, process=running.process, log=running.log)
+        running.process.send_signal(signal.SIGCONT)
+        running.exchange()
+        running.until(lambda: running.metrics()["proxy_connections_total"] == 5)
+        assert running.readiness()[0] == 200
+        assert running.workers() == workers
+        assert all(answers(*pair) for pair in pairs)
+        assert not running.named("worker silent, killing it")
+
+
+def test_a_worker_that_hangs_while_it_drains_holds_nobody_up(tmp_path: Path) -> None:
+    with relay(tmp_path, "--drain", "60", workers=2) as running, running.connected() as (client, served):
+        hung, other = running.workers()
+        running.process.send_signal(signal.SIGTERM)
+        running.until(lambda: listeners_of(running.port) == 0)
+        for one in (hung, other):
+            # The worker without a connection has ended.
+            with suppress(ProcessLookupError):
+                os.kill(one, signal.SIGSTOP)
+        assert running.process.wait(30) == 0
+        assert not any(map(is_alive, (hung, other)))
+        del client, served
 
 
 def answers(client: socket.socket, served: socket.socket) -> bool:

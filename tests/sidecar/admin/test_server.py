@@ -17,6 +17,7 @@ from sidecar.admin import server as admin
 from sidecar.admin.answers import JSON, Answer, page_answer
 from sidecar.admin.server import Readiness, serve_admin
 from sidecar.cli.options import Endpoint, bound_endpoint, listen_tcp
+from sidecar.sockets.descriptors import admin_share
 
 
 class World:
@@ -386,9 +387,9 @@ async def test_a_reader_that_does_not_read_is_cut_at_the_deadline(monkeypatch: p
 
 async def test_any_number_of_idle_clients_leaves_room_for_a_probe(monkeypatch: pytest.MonkeyPatch) -> None:
     # A test holds both ends of each.
-    monkeypatch.setattr(admin, "MAXIMUM_CONNECTIONS", 32)
+    monkeypatch.setattr(admin, "descriptor_limit", lambda: 256)
     async with served() as world, trio.open_nursery() as nursery:
-        idle = [await world.connect() for _ in range(admin.MAXIMUM_CONNECTIONS * 3)]
+        idle = [await world.connect() for _ in range(admin_share(256) * 3)]
         assert (await world.get("/healthz"))[0] == 200
         for stream in idle:
             nursery.start_soon(stream.aclose)

@@ -74,6 +74,33 @@ run_program(main)
     assert sorted(result.stderr.splitlines()) == ["Error: one", "Error: two"]
 
 
+def test_a_want_of_descriptors_is_one_line_however_many_parts_have_it() -> None:
+    result = run("""
+async def fail(): raise OSError(24, "Too many open files")
+async def main():
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(fail)
+        nursery.start_soon(fail)
+run_program(main)
+""")
+    assert result.returncode == 2
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("Error: the limit of open files is ")
+
+
+def test_the_soft_limit_of_descriptors_is_raised_for_every_program() -> None:
+    result = run("""
+import resource
+async def main():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 0 if soft == hard else 9
+_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (min(100, hard), hard))
+run_program(main)
+""")
+    assert (result.returncode, result.stderr) == (0, "")
+
+
 @pytest.mark.parametrize(
     "error", ["ZeroDivisionError", "BrokenPipeError", "ExceptionGroup('', [StartError('x'), ValueError('a bug')])"]
 )

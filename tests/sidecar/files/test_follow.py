@@ -13,7 +13,7 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from sidecar.files.follow import LOOK_EVERY, follow_file, read_regular_file
+from sidecar.files.follow import LOOK_EVERY, Reloads, follow_file, read_regular_file
 
 
 def read(path: Path) -> str:
@@ -39,7 +39,8 @@ class Following:
         self.told: list[str] = []
         self._clock = clock
         self._read = read
-        nursery.start_soon(partial(follow_file, path, read=self._read_soon, on_change=self._tell))
+        self.reloads = Reloads()
+        nursery.start_soon(partial(follow_file, path, read=self._read_soon, on_change=self._tell, reloads=self.reloads))
 
     async def _read_soon(self, path: Path) -> str:
         return self._read(path)
@@ -205,6 +206,48 @@ async def test_a_file_that_is_missing_from_the_start_is_told_of_and_followed(
     (tmp_path / "later").write_text("here")
     await following.look()
     assert following.told == ["here"]
+
+
+async def test_a_mounted_file_that_was_replaced_is_logged_once(
+    path: Path, nursery: trio.Nursery, mock_clock: MockClock
+) -> None:
+    with path.open("rb+", buffering=0) as file:
+        # Like a mount of the file alone, this path shows the file whatever becomes of its name.
+        following = await follow(Path(f"/proc/self/fd/{file.fileno()}"), nursery, mock_clock)
+        replace_atomically(path, "second")
+        assert [cause.split(",")[0] for cause in await following.look()] == ["another file took its name"]
+        file.write(b"again")
+        assert await following.look() == []
+    assert following.told == ["first", "first", "again"]
+
+
+async def test_a_request_reads_the_file_again_whatever_its_mark_says(
+    path: Path, nursery: trio.Nursery, mock_clock: MockClock
+) -> None:
+    following = await follow(path, nursery, mock_clock)
+    await following.look()
+    status = path.stat()
+    path.write_text("FIRST")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    await following.look()
+    before = list(following.told)
+    following.reloads.request()
+    following.reloads.request()
+    await following.look()
+    assert following.told == [*before, "FIRST"]
+
+
+async def test_a_request_logs_the_trouble_of_a_file_again(
+    path: Path, nursery: trio.Nursery, mock_clock: MockClock
+) -> None:
+    following = await follow(path, nursery, mock_clock)
+    path.write_text("bad")
+    assert len(await following.look()) == 1
+    following.reloads.request()
+    assert len(await following.look()) == 1
+    path.write_text("good")
+    await following.look()
+    assert following.told[-1] == "good"
 
 
 def test_a_regular_file_is_read_up_to_its_last_octet(path: Path) -> None:

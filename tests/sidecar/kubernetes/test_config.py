@@ -80,6 +80,35 @@ def test_pod_does_without_the_kubernetes_package(tmp_path: Path) -> None:
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
+MARK = "\ufeff"
+COMMENT = "# Autorit\u00e9 de certification\n"
+
+
+@pytest.mark.parametrize("added", [MARK, COMMENT, MARK + COMMENT], ids=["byte order mark", "comment", "both"])
+def test_text_around_the_certificates_is_no_fault(tmp_path: Path, added: str) -> None:
+    """Bundles have the names of their authorities in comments."""
+    write_service_account(tmp_path, token="secret")
+    (tmp_path / "ca.crt").write_text(added + AUTHORITY, encoding="utf-8")
+    inside = load_cluster(environment={"KUBERNETES_SERVICE_HOST": "192.0.2.1"}, service_account=tmp_path)
+    cluster = {"server": "https://192.0.2.2", "certificate-authority": str(tmp_path / "ca.crt")}
+    by_file = load(write_kubeconfig(tmp_path / "config", clusters=[{"name": "c", "cluster": cluster}]))
+    for one in (inside, by_file):
+        assert len(one.tls.make_context().get_ca_certs()) == 1
+
+
+def test_a_byte_order_mark_is_no_part_of_token_or_namespace(tmp_path: Path) -> None:
+    write_service_account(tmp_path, token=f"{MARK}secret\n")
+    (tmp_path / "namespace").write_text(f"{MARK}edge\n", encoding="utf-8")
+    cluster = load_cluster(environment={"KUBERNETES_SERVICE_HOST": "192.0.2.1"}, service_account=tmp_path)
+    assert (cluster.read_authorization(), cluster.namespace) == ("Bearer secret", "edge")
+
+
+def test_a_kubeconfig_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = write_kubeconfig(tmp_path / "config")
+    path.write_text(MARK + path.read_text(), encoding="utf-8")
+    assert load(path).server == load(write_kubeconfig(tmp_path / "other")).server
+
+
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [

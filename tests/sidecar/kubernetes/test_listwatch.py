@@ -505,6 +505,94 @@ async def test_long_list_lets_other_tasks_run(autojump_clock: MockClock) -> None
     assert len({100, 200, 300, 400} & set(turns)) >= 2
 
 
+async def test_a_version_that_went_back_after_a_lost_connection_is_a_list(autojump_clock: MockClock) -> None:
+    """A restored server accepts the watch from its future, and sends nothing."""
+    lists = [page(thing("a"), thing("b", "95"), version="100"), page(thing("c", "80"), thing("b", "95"), version="90")]
+    api = FaultyApi(lists, [watch(2.0, CUT), watch(SILENCE)], checks=[page(thing("c", "80"), version="90", token="x")])
+    with structlog.testing.capture_logs() as logs:
+        async with following(api) as seen:
+            await seen.until(lambda: seen.syncs == 2)
+            assert seen.names == {"b", "c"}
+            assert seen.status.errors["restored"] == 1
+            # Its version is the same, but it may be another b.
+            assert seen.calls[1] == {"b", "c"}
+            await seen.until(lambda: len(api.watched) == 2)
+    assert [one.params["resourceVersion"] for one in api.watched] == ["100", "90"]
+    assert [dict(one.params) for one in api.checked] == [{"limit": "1"}] * 2
+    assert api.checked[1].time - api.checked[0].time == pytest.approx(30 - 2 - 1, abs=3)
+    restored = [line for line in logs if "restored" in line["event"]]
+    assert [(line["seen"], line["now"], line["log_level"]) for line in restored] == [("100", "90", "warning")]
+
+
+async def test_a_lost_connection_costs_one_small_request_and_no_list(autojump_clock: MockClock) -> None:
+    """And a watch that is well costs none, however often the server ends it in time."""
+    quiet = watch(5.0)
+    api = FaultyApi([page(thing("a"))], [*[quiet] * 3, watch(2.0, CUT), quiet, quiet, watch(SILENCE)])
+    async with following(api, pace=Pace(watch_timeout=5)) as seen:
+        await seen.until(lambda: len(api.watched) == 4)
+        assert api.checked == []
+        await seen.until(lambda: len(api.watched) == 7)
+    assert (len(api.listed), len(api.checked)) == (1, 1)
+
+
+async def test_a_version_that_only_one_look_finds_too_early_changes_nothing(autojump_clock: MockClock) -> None:
+    """A replica that lags, or a proxy that cached."""
+    api = FaultyApi(
+        [page(thing("a"), version="100")],
+        [watch(2.0, CUT), watch(SILENCE)],
+        checks=[page(version="99"), page(version="101")],
+    )
+    async with following(api) as seen:
+        await seen.until(lambda: len(api.watched) == 2)
+        assert seen.syncs == 1
+    assert [one.params["resourceVersion"] for one in api.watched] == ["100", "100"]
+
+
+@pytest.mark.parametrize("current", ["", "w-99", "099"], ids=["none", "opaque", "leading zero"])
+async def test_a_version_that_is_no_decimal_number_is_not_compared(autojump_clock: MockClock, current: str) -> None:
+    api = FaultyApi([page(version="100")], [watch(2.0, CUT), watch(SILENCE)], checks=[page(version=current)])
+    async with following(api) as seen:
+        await seen.until(lambda: len(api.watched) == 2)
+        assert (seen.syncs, len(api.checked)) == (1, 1)
+
+
+async def test_a_check_that_fails_is_made_again_and_keeps_what_is_known(autojump_clock: MockClock) -> None:
+    api = FaultyApi(
+        [page(thing("a"), version="100")],
+        [watch(2.0, CUT), watch(event("ADDED", thing("b", "101")), SILENCE)],
+        checks=[*[failure(503, "ServiceUnavailable")] * 2, page(version="100")],
+    )
+    async with following(api) as seen:
+        await seen.until_names("a", "b")
+        assert seen.taken_out == []
+        assert seen.status.errors["server-trouble"] == 3
+    waits = [later.time - sooner.time for sooner, later in zip(api.checked, api.checked[1:], strict=False)]
+    assert waits == pytest.approx([2, 4], abs=0.01)
+
+
+async def test_a_list_that_went_back_reports_its_objects_again_whatever_caused_it(autojump_clock: MockClock) -> None:
+    """Some servers answer a version of the future with an error."""
+    lists = [page(thing("a", "95"), version="100"), page(thing("a", "95"), version="96")]
+    api = FaultyApi(lists, [TOO_LARGE, watch(SILENCE)])
+    async with following(api) as seen:
+        await seen.until(lambda: seen.syncs == 2)
+        assert seen.calls == [{"a"}, {"a"}]
+
+
+async def test_a_restored_state_is_logged_once_however_often_its_list_fails(autojump_clock: MockClock) -> None:
+    """An API server that has just started often cuts long lists."""
+    cut = [page(thing("c", "80"), version="90", token="x"), failure(503, "ServiceUnavailable")]
+    lists = [page(thing("a"), thing("b", "80"), version="100"), *cut * 3, page(thing("b", "80"), version="90")]
+    api = FaultyApi(lists, [failure(410, "Gone"), watch(SILENCE)])
+    with structlog.testing.capture_logs() as logs:
+        async with following(api) as seen:
+            await seen.until(lambda: seen.syncs == 2)
+            assert seen.names == {"b"}
+            assert {"b"} in seen.calls[1:]
+            assert seen.status.errors["restored"] == 1
+    assert sum("restored" in line["event"] for line in logs) == 1
+
+
 async def test_many_deletions_that_a_list_implies_are_told_in_slices(autojump_clock: MockClock) -> None:
     api = FaultyApi([page(*[thing(f"a{number}") for number in range(25)]), page(), page()], [failure(410, "Gone")])
     async with following(api, pace=Pace(slice_size=10)) as seen:

@@ -80,10 +80,10 @@ async def test_a_continue_token_that_expired_restarts_the_list(autojump_clock: M
 
 
 async def test_a_list_is_asked_for_in_chunks_and_a_few_objects_in_one(autojump_clock: MockClock) -> None:
-    api = FaultyApi([page(thing("a"), token="x"), page(thing("b"))])
+    api = FaultyApi([page(thing("a"), thing("b"), token="x"), page(thing("c"))])
     async with client_in_memory(api) as client:
-        assert list(await list_all(client, THINGS, most=1)) == ["default/a"]
-    assert [asked.params["limit"] for asked in api.asked] == ["1"]
+        assert list(await list_all(client, THINGS, most=2)) == ["default/a", "default/b"]
+    assert [asked.params["limit"] for asked in api.asked] == ["2"]
     _, api = await listed(page(thing("a"), token="x"), page(thing("b")))
     assert api.asked[0].params["limit"] == "500"
     assert int(api.asked[1].params["limit"]) > 500

@@ -141,3 +141,14 @@ def test_what_an_earlier_run_knew_is_missed_too(expected: int, held: int, left: 
     relist = store.relist()
     relist.take([entry(str(number), "1") for number in range(left)])
     assert relist.is_doubtful is doubted
+
+
+def test_an_object_is_new_once_its_version_was_forgotten() -> None:
+    """In a restored cluster, another content may have the version that is known."""
+    store: Store[Thing] = Store()
+    store.apply([entry("a", "1"), entry("b", "2")])
+    store.forget_versions()
+    assert len(store) == 2
+    assert list(store.apply([entry("a", "1")])) == ["a"]
+    assert store.apply([entry("a", "1")]) == {}
+    assert store.apply([Entry("b", "2", None)]) == {"b": None}

@@ -9,9 +9,10 @@ from collections.abc import Callable
 import pytest
 
 from sidecar.sockets import listeners
-from sidecar.sockets.listeners import bound_endpoint, claim_tcp, listen_tcp, listen_udp
+from sidecar.sockets.listeners import bound_endpoint, claim_tcp, listen_both, listen_tcp, listen_udp
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
+from tests.kit.ports import free_port, free_ports
 
 Listen = Callable[..., socket.socket]
 both = pytest.mark.parametrize("listen", [listen_tcp, listen_udp])
@@ -112,3 +113,54 @@ def test_a_claimed_port_is_shared_and_takes_no_connection_itself() -> None:
             one.accept()[0].close()
             with pytest.raises(StartError, match=r"^--route 127\.0\.0\.1:\d+: the address is in use"):
                 listen_tcp(endpoint, flag="--route")
+
+
+class ChosenPorts:
+    """listen_tcp, with the ports that the system chooses for port 0."""
+
+    def __init__(self, *ports: int) -> None:
+        self.ports = list(ports)
+        self.opened: list[socket.socket] = []
+
+    def __call__(self, endpoint: Endpoint, *, flag: str, shared: bool = False) -> socket.socket:
+        port = endpoint.port or self.ports.pop(0)
+        self.opened.append(listen_tcp(Endpoint(endpoint.host, port), flag=flag, shared=shared))
+        return self.opened[-1]
+
+
+def test_another_port_is_tried_if_its_twin_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    free, (first, second) = free_port(), free_ports(2)
+    chosen = ChosenPorts(first, second, free)
+    monkeypatch.setattr(listeners, "listen_tcp", chosen)
+    with listen_udp(Endpoint("127.0.0.1", first), flag="t"), listen_udp(Endpoint("127.0.0.1", second), flag="t"):
+        stream, datagram = listen_both(Endpoint("127.0.0.1", 0), flag="--listen")
+        with stream, datagram:
+            assert bound_endpoint(stream) == bound_endpoint(datagram) == Endpoint("127.0.0.1", free)
+            assert [one.fileno() == -1 for one in chosen.opened] == [True, True, False]
+
+
+def test_the_attempts_for_a_free_pair_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    port = free_port()
+    chosen = ChosenPorts(*[port] * 100)
+    monkeypatch.setattr(listeners, "listen_tcp", chosen)
+    taken = pytest.raises(StartError, match=f"--listen 127.0.0.1:{port}: the address is in use")
+    with listen_udp(Endpoint("127.0.0.1", port), flag="test"), taken:
+        listen_both(Endpoint("127.0.0.1", 0), flag="--listen")
+    assert len(chosen.opened) == 20
+    assert all(one.fileno() == -1 for one in chosen.opened)
+
+
+def test_a_given_port_is_tried_once() -> None:
+    port = free_port()
+    taken = pytest.raises(StartError, match="the address is in use")
+    with listen_udp(Endpoint("127.0.0.1", port), flag="test"), taken:
+        listen_both(Endpoint("127.0.0.1", port), flag="--listen")
+    with listen_tcp(Endpoint("127.0.0.1", port), flag="it was closed"):
+        pass
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_pair_on_port_0_has_one_port(shared: bool) -> None:
+    stream, datagram = listen_both(Endpoint("::", 0), flag="--listen", shared=shared)
+    with stream, datagram:
+        assert bound_endpoint(stream) == bound_endpoint(datagram)

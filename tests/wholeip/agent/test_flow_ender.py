@@ -7,14 +7,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import pairwise
 
+import pytest
 import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from tests.kit.wholeip_objects import READY, WHOLE, ip
+from tests.wholeip.agent.test_update import pair
 from wholeip.agent.flow_ender import RETRY_SECONDS, FlowEnder
 from wholeip.agent.status import AgentStatus
 from wholeip.agent.update import DesiredTable, Update
 from wholeip.mappings.plan import Plan
+from wholeip.ruleset.ended_flows import NewEgress
 from wholeip.ruleset.nft_errors import NftFailed, NotPermitted
 from wholeip.ruleset.ruleset import Ruleset
 
@@ -29,20 +33,22 @@ class Flows:
 
     def __init__(self) -> None:
         self.judged: list[tuple[Ruleset | None, Ruleset]] = []
+        self.egress: list[NewEgress] = []
         self.failures: list[NftFailed] = []
         self.seconds = 0.0
         self.status = AgentStatus()
 
-    async def end(self, before: Ruleset | None, after: Ruleset) -> int:
+    async def end(self, before: Ruleset | None, after: Ruleset, egress: NewEgress) -> int:
         await trio.sleep(self.seconds)
         if self.failures:
             raise self.failures.pop(0)
         self.judged.append((before, after))
+        self.egress.append(egress)
         return 3
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[FlowEnder]:
-        ender = FlowEnder(self.end, self.status)
+    async def running(self, **options: bool) -> AsyncIterator[FlowEnder]:
+        ender = FlowEnder(self.end, self.status, **options)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(ender.run)
             yield ender
@@ -98,3 +104,23 @@ async def test_a_change_that_failed_is_not_forgotten(autojump_clock: MockClock) 
     assert [entry["event"] for entry in logs if entry["log_level"] == "warning"] == [
         "flows that no rule allows may continue"
     ]
+
+
+@pytest.mark.parametrize("connections", [False, True])
+async def test_a_mapping_that_comes_has_the_flows_of_its_pod_judged_against_the_cluster(
+    connections: bool, autojump_clock: MockClock
+) -> None:
+    flows, world = Flows(), pair()
+    world.put_node("n1", "198.51.100.1", "10.0.0.0/24")
+    world.step()
+    world.put_service("new", "192.0.2.9", annotations=WHOLE)
+    world.put_slice("new", ("10.0.0.9", READY))
+    async with flows.running(connections=connections) as ender:
+        ender.note(world.step())
+        await wait_all_tasks_blocked()
+    (egress,) = flows.egress
+    assert egress.addresses == {"10.0.0.9": "192.0.2.9"}
+    assert egress.connections is connections
+    for inside in ("10.0.0.77", "198.51.100.1", "169.254.169.254", "224.0.0.251"):
+        assert egress.inside.find(ip(inside))
+    assert egress.inside.find(ip("203.0.113.1")) is None

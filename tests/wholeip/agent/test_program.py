@@ -17,6 +17,7 @@ from tests.kit.wholeip_kernel import FakeKernel
 from tests.wholeip.agent.test_reconciler import LB, POD, make_api, put_service, put_slice
 from wholeip.agent.document import Document, parse_document
 from wholeip.agent.program import serve
+from wholeip.ruleset.ended_flows import NewEgress
 from wholeip.ruleset.nft_errors import NotPermitted
 from wholeip.ruleset.ruleset import Ruleset, make_ruleset
 from wholeip.settings import ClusterSettings, RunSettings
@@ -29,9 +30,11 @@ class Judged:
 
     def __init__(self) -> None:
         self.changes: list[tuple[Ruleset | None, Ruleset]] = []
+        self.egress: list[NewEgress] = []
         self.judged = trio.Event()
 
-    async def end(self, before: Ruleset | None, after: Ruleset) -> int:
+    async def end(self, before: Ruleset | None, after: Ruleset, egress: NewEgress) -> int:
+        self.egress.append(egress)
         await trio.lowlevel.checkpoint()
         self.changes.append((before, after))
         self.judged.set()
@@ -103,6 +106,16 @@ async def test_flows_are_judged_at_the_start_even_where_the_rules_are_right() ->
         await ready(admin)
         await flows.judged.wait()
     assert flows.changes == [(kernel.ruleset, kernel.ruleset)]
+    assert flows.egress[0].addresses == {POD: LB}, "an earlier run may have ended between rules and flows"
+    assert not flows.egress[0].connections
+
+
+async def test_connections_are_judged_too_if_asked_for() -> None:
+    flows = Judged()
+    async with serving(FakeKernel(), flows=flows, end_connections=True) as admin:
+        await ready(admin)
+        await flows.judged.wait()
+    assert flows.egress[0].connections
 
 
 async def test_flows_are_kept_where_that_was_asked_for() -> None:

@@ -37,6 +37,7 @@ def make_api() -> LiveApi:
     api = LiveApi()
     api.provide("v1", "services", "nodes")
     api.provide("discovery.k8s.io/v1", "endpointslices")
+    api.provide("networking.k8s.io/v1", "servicecidrs")
     api.put("", "nodes", node_manifest("n1", "198.51.100.1", pods=["10.0.0.0/24"]))
     return api
 

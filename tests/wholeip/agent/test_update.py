@@ -170,6 +170,8 @@ def test_those_who_share_an_address_are_planned_again_together(before: Any, chan
 
 def test_networks_of_nodes_come_and_go_by_themselves() -> None:
     world = pair()
+    world.put_node("n1", "198.51.100.1", "10.0.0.0/24")
+    assert world.step().services == {"default/older", "default/younger", "default/apart"}, "the first of the pods"
     world.put_node("n2", "198.51.100.2", "10.1.0.0/16")
     step = world.step()
     assert step.services == set()
@@ -293,3 +295,33 @@ class AnySteps(RuleBasedStateMachine):
 
 TestAnySteps = AnySteps.TestCase
 TestAnySteps.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+
+
+def test_the_pods_that_get_an_address_are_those_whose_flows_may_lack_it() -> None:
+    world = pair()
+    world.put_slice("older", (POD3, READY))
+    moved = world.step()
+    assert moved.new_egress == {POD3: LB}
+    world.put_service("younger", "192.0.2.8", annotations=WHOLE, created=NEW)
+    assert world.step().new_egress == {POD2: "192.0.2.8"}
+    world.put_service("older", LB, ports=(port(80),), created=OLD)
+    assert world.step().new_egress == {}, "only its ports are different"
+
+
+def test_after_a_gap_the_flows_of_all_pods_may_lack_their_address() -> None:
+    world = pair()
+    every = {POD: LB, POD2: LB2, "10.0.0.77": "192.0.2.77"}
+    gap = whole_update(world.ruleset, world.state, world.target.plan.in_use())
+    assert gap.new_egress == every
+    world.put_slice("older", (POD, READY), (POD3, READY))
+    assert gap.then(world.step()).new_egress == every
+    assert world.step().then(gap).new_egress == every
+
+
+def test_a_pod_elsewhere_has_no_flows_here_until_it_comes() -> None:
+    world = pair()
+    world.slices["default/older"] = endpoint_slice("older", (POD, READY), name="older", node="n2")
+    world.state.change_slices({"default/older": world.slices["default/older"]})
+    assert world.step().new_egress == {}
+    world.put_slice("older", (POD, READY))
+    assert world.step().new_egress == {POD: LB}

@@ -25,6 +25,8 @@ from tests.wholeip.scene.cluster import (
 from tests.wholeip.scene.place import Failed
 from wholeip.kernel.conntrack import end_flows
 from wholeip.mappings.mapping import Mapping, OpenPort
+from wholeip.mappings.networks import NetworkSet
+from wholeip.ruleset.ended_flows import NO_EGRESS, NewEgress
 from wholeip.ruleset.nft_errors import NotPermitted
 from wholeip.ruleset.ruleset import Ruleset, changes, format_transaction, make_ruleset
 
@@ -51,9 +53,9 @@ def change(scene: Cluster, after: list[Mapping]) -> int:
     return end(scene, before, desired)
 
 
-def end(scene: Cluster, before: Ruleset | None, after: Ruleset) -> int:
+def end(scene: Cluster, before: Ruleset | None, after: Ruleset, egress: NewEgress = NO_EGRESS) -> int:
     with Network(scene.node.process).entered():
-        return trio.run(end_flows, before, after)
+        return trio.run(end_flows, before, after, egress)
 
 
 def without(*names: str) -> list[Mapping]:
@@ -137,6 +139,60 @@ def answered(scene: Cluster, number: int) -> str:
         return str(scene.client.do("exchange", number=number))
     except Failed:
         return str(scene.client.do("exchange", number=number))
+
+
+def flow_of(scene: Cluster, who: str, number: int, family: int) -> str:
+    """The kernel's identity of a flow, or nothing if it has ended."""
+    source, port = scene.place(who).do("name", number=number)
+    listing = scene.node.run("conntrack", "-L", "-o", "id", "-f", "ipv4" if family == 4 else "ipv6")
+    lines = [line for line in listing.splitlines() if f" src={source} " in line and f" sport={port} " in line]
+    return "".join(word for line in lines for word in line.split() if word.startswith("id="))
+
+
+@pytest.mark.parametrize("connections", [False, True], ids=["connections stay", "connections end"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_flows_of_a_pod_to_the_outside_end_when_it_gets_its_address_and_no_others(
+    scene: Cluster, family: int, connections: bool
+) -> None:
+    before, after = make_ruleset(without("a", "a2"), cluster=CLUSTER), make_ruleset(mappings(), cluster=CLUSTER)
+    scene.node.run("nft", "-f", "-", script=format_transaction(changes(None, before)))
+    flows = [
+        (who, kind, whom, scene.place(who).do("open", kind=kind, address=address(whom, family), port=OPEN_PORT))
+        for who, whom in (("a", "client"), ("a", "c"), ("a", "far"), ("b", "client"), ("c", "client"))
+        for kind in ("udp", "tcp")
+    ]
+    for who, _, _, number in flows:
+        scene.place(who).do("exchange", number=number)
+    assert scene.a.do("exchange", number=flows[0][3]) == address("node", family)
+    known = {(who, number): flow_of(scene, who, number, family) for who, _, _, number in flows}
+    assert all(known.values())
+    scene.node.run("nft", "-f", "-", script=format_transaction(changes(before, after)))
+    egress = NewEgress({address("a", family): balanced("a", family)}, NetworkSet(CLUSTER), connections=connections)
+    end(scene, before, after, egress)
+    ended = [
+        (who, kind, whom)
+        for who, kind, whom, number in flows
+        if flow_of(scene, who, number, family) != known[who, number]
+    ]
+    assert ended == [("a", "udp", "client"), *([("a", "tcp", "client")] if connections else [])]
+    assert scene.a.do("exchange", number=flows[0][3]) == balanced("a", family)
+    if not connections:
+        assert scene.a.do("exchange", number=flows[1][3]) == address("node", family)
+    for who, _, _, number in flows[2:]:
+        scene.place(who).do("exchange", number=number)
+    for who, _, _, number in flows:
+        scene.place(who).do("close", number=number)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_flows_of_a_node_do_not_end_if_a_pod_in_its_network_gets_an_address(scene: Cluster, family: int) -> None:
+    number = scene.node.do("open", kind="udp", address=address("client", family), port=OPEN_PORT)
+    scene.node.do("exchange", number=number)
+    known = flow_of(scene, "node", number, family)
+    ruleset = make_ruleset(mappings(), cluster=CLUSTER)
+    end(scene, ruleset, ruleset, NewEgress({address("node", family): balanced("a2", family)}, NetworkSet()))
+    assert flow_of(scene, "node", number, family) == known
+    scene.node.do("close", number=number)
 
 
 def test_nothing_ends_where_nothing_changed(scene: Cluster) -> None:

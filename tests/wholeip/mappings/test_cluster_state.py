@@ -4,14 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from sidecar.kubernetes.endpoint_slices import EndpointSlice
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
-from tests.kit.wholeip_objects import NEW, NOT_READY, OLD, READY, WHOLE, endpoint_slice, ip, node, port, service
+from tests.kit.wholeip_objects import (
+    NEW,
+    NOT_READY,
+    OLD,
+    READY,
+    WHOLE,
+    api_service,
+    endpoint_slice,
+    ip,
+    node,
+    port,
+    service,
+    service_range,
+)
 from wholeip.mappings.addresses import parse_network
+from wholeip.mappings.api_server import ApiService, ServiceRange
+from wholeip.mappings.cluster_networks import StatedNetworks
 from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.mapping import Mapping
 from wholeip.mappings.nodes import Node
@@ -81,7 +97,7 @@ def test_a_node_keeps_its_address_and_loses_it_when_it_goes() -> None:
 
 
 def test_the_networks_of_the_cluster_are_stated_ones_pods_and_nodes() -> None:
-    state = ClusterState(cluster=(parse_network("10.96.0.0/12"),))
+    state = ClusterState(stated=StatedNetworks((parse_network("10.96.0.0/12"),)))
     state.change_nodes({"n1": node("n1", "192.0.2.9", pods=["10.244.0.0/24"]), "n2": node("n2", "2001:db8::9")})
     assert {str(one) for one in state.networks} == {"10.96.0.0/12", "10.244.0.0/24", "192.0.2.9/32", "2001:db8::9/128"}
     state.change_nodes({"n1": None})
@@ -98,7 +114,44 @@ def test_what_the_cluster_does_not_say_is_asked_of_the_operator() -> None:
     assert len(list(state.advise())) == 1
     state.change_nodes({"n1": node("n1", pods=["10.244.0.0/24"])})
     assert list(state.advise()) == []
-    assert len(list(ClusterState(cluster=(parse_network("10.0.0.0/8"),)).advise())) == 0
+    assert len(list(ClusterState(stated=StatedNetworks((parse_network("10.0.0.0/8"),))).advise())) == 0
+
+
+CLUSTER_CHANGES: list[Any] = [
+    pytest.param("change_nodes", node("n2", pods=["192.0.2.0/28"]), id="pods get a network that has it"),
+    pytest.param("change_nodes", node("n2", pods=["10.9.0.0/16"]), id="pods get a network that its pod is not in"),
+    pytest.param("change_ranges", service_range("192.0.2.0/28"), id="Services get a range that has it"),
+    pytest.param("change_ranges", service_range("10.0.0.0/28"), id="Services get a range that has its pod"),
+    pytest.param("change_api_services", api_service(LB), id="the API server has it as its cluster IP"),
+    pytest.param("change_api_services", api_service("192.0.2.9"), id="it is beside the API server's cluster IP"),
+    pytest.param(
+        "change_api_slices",
+        endpoint_slice("kubernetes", (LB, READY), name="kubernetes"),
+        id="the API server has it as its own",
+    ),
+    pytest.param("change_services", service("other", cluster_ips=(LB,)), id="another Service has it as its cluster IP"),
+]
+
+
+@pytest.mark.parametrize(("change", "appears"), CLUSTER_CHANGES)
+def test_what_the_cluster_shows_takes_a_mapping_and_gives_it_back(change: str, appears: Any) -> None:
+    state = with_vm()
+    state.take_touched()
+    for value, mapped in ((appears, ()), (None, (MAPPING,))):
+        getattr(state, change)({"default/one": value})
+        assert "default/vm" in state.take_touched()
+        assert state.plan_of({"default/vm", "default/one"}, state.plan().in_use()).mappings == mapped
+
+
+def test_what_the_cluster_shows_of_other_networks_touches_no_service() -> None:
+    state = with_vm()
+    state.change_nodes({"n1": node("n1", pods=["10.0.0.0/24"])})
+    state.take_touched()
+    state.change_nodes({"n2": node("n2", "192.0.2.9", pods=["10.0.1.0/24"])})
+    state.change_ranges({"kubernetes": service_range("10.96.0.0/16")})
+    state.change_api_services({"default/kubernetes": api_service("10.96.0.1")})
+    assert state.take_touched() == set()
+    assert state.plan().mappings == (MAPPING,)
 
 
 def test_the_plan_is_for_one_node() -> None:
@@ -106,7 +159,7 @@ def test_the_plan_is_for_one_node() -> None:
 
 
 def test_networks_of_the_operator_are_protected() -> None:
-    assert with_vm(protected=(parse_network("192.0.2.0/24"),)).plan().mappings == ()
+    assert with_vm(stated=StatedNetworks(protected=(parse_network("192.0.2.0/24"),))).plan().mappings == ()
 
 
 class AnyOrder(RuleBasedStateMachine):
@@ -118,6 +171,10 @@ class AnyOrder(RuleBasedStateMachine):
         self.services: dict[str, Service | Unreadable] = {}
         self.slices: dict[str, EndpointSlice | Unreadable] = {}
         self.nodes: dict[str, Node] = {}
+        self.ranges: dict[str, ServiceRange] = {}
+        self.api: dict[str, ApiService] = {}
+        self.plan = Plan()
+        """Kept up to date by the touched Services alone."""
 
     @rule(
         name=st.sampled_from("abc"),
@@ -162,6 +219,24 @@ class AnyOrder(RuleBasedStateMachine):
         self.nodes[name] = node(name, address)
         self.state.change_nodes({name: self.nodes[name]})
 
+    @rule(
+        name=st.sampled_from(["n1", "n2"]),
+        pods=st.lists(st.sampled_from(["10.0.0.0/31", "10.0.0.0/24", "192.0.2.0/30", "2001:db8::/64"]), max_size=2),
+    )
+    def put_network(self, name: str, pods: list[str]) -> None:
+        self.nodes[name] = node(name, pods=pods)
+        self.state.change_nodes({name: self.nodes[name]})
+
+    @rule(ranges=st.lists(st.sampled_from(["192.0.2.0/31", "10.0.0.2/32", "2001:db8::/64"]), max_size=2))
+    def put_range(self, ranges: list[str]) -> None:
+        self.ranges = {"kubernetes": service_range(*ranges)}
+        self.state.change_ranges(self.ranges)
+
+    @rule(cluster_ips=st.lists(st.sampled_from([LB, POD2, "198.51.100.1"]), max_size=2))
+    def put_api_service(self, cluster_ips: list[str]) -> None:
+        self.api = {"default/kubernetes": api_service(*cluster_ips)}
+        self.state.change_api_services(self.api)
+
     @rule(name=st.sampled_from(["n1", "n2"]))
     def delete_node(self, name: str) -> None:
         self.nodes.pop(name, None)
@@ -170,10 +245,17 @@ class AnyOrder(RuleBasedStateMachine):
     @invariant()
     def is_the_plan_of_the_final_state(self) -> None:
         at_once = ClusterState(node="n1")
+        at_once.change_api_services(self.api)
+        at_once.change_ranges(self.ranges)
         at_once.change_nodes(self.nodes)
         at_once.change_slices(dict(reversed(self.slices.items())))
         at_once.change_services(dict(reversed(self.services.items())))
         assert self.state.plan() == at_once.plan()
+        touched = self.state.take_touched()
+        untouched = self.plan.parts.keys() - touched
+        new = at_once.plan()
+        assert {one: self.plan.part(one) for one in untouched} == {one: new.part(one) for one in untouched}
+        self.plan = new
         assert set(self.state.networks) == set(at_once.networks)
 
 

@@ -13,8 +13,9 @@ from tests.kit.wholeip_objects import NEW, NOT_READY, OLD, READY, WHOLE, endpoin
 from wholeip.mappings.addresses import parse_network
 from wholeip.mappings.endpoints import candidates
 from wholeip.mappings.mapping import Mapping
+from wholeip.mappings.networks import NetworkSet
 from wholeip.mappings.plan import NOTHING_IN_USE, InUse, Plan, make_plan
-from wholeip.mappings.refused_addresses import Protected
+from wholeip.mappings.protected import Protected
 from wholeip.mappings.reports import Reason, Report, skipped
 from wholeip.mappings.services import read_service
 from wholeip.ruleset.ruleset import make_ruleset
@@ -179,11 +180,37 @@ def test_two_services_on_one_pod_both_come_in_and_the_older_has_the_egress() -> 
     ],
 )
 def test_addresses_of_others_are_not_taken_from_them(address: str, pod: str, why: str) -> None:
-    protected = Protected(frozenset({ip("192.0.2.100")}), (parse_network("198.51.100.0/24"),))
+    protected = Protected(frozenset({ip("192.0.2.100")}), protected=NetworkSet([parse_network("198.51.100.0/24")]))
     plan = planned((whole("vm", address), slices("vm", pod)), (whole("x", LB2), slices("x", POD2)), protected=protected)
     assert [one.service for one in plan.mappings] == ["default/x"]
     assert reasons(plan) == [("vm", Reason.PROTECTED_ADDRESS)]
     assert why in plan.reports[0].detail
+
+
+@pytest.mark.parametrize(
+    ("address", "pod", "reason"),
+    [
+        pytest.param("10.96.0.10", POD, Reason.CLUSTER_ADDRESS, id="the cluster IP of another Service"),
+        pytest.param("10.96.0.1", POD, Reason.CLUSTER_ADDRESS, id="the API server"),
+        pytest.param(LB, "10.96.0.10", Reason.CLUSTER_ADDRESS, id="an endpoint that is a cluster IP"),
+        pytest.param(LB, "8.8.8.8", Reason.FOREIGN_ENDPOINT, id="an endpoint on the Internet"),
+        pytest.param(LB, "10.1.0.1", Reason.FOREIGN_ENDPOINT, id="an endpoint beside the pods"),
+    ],
+)
+def test_addresses_of_the_cluster_are_not_given_to_a_pod(address: str, pod: str, reason: Reason) -> None:
+    protected = Protected(api_servers=frozenset({ip("10.96.0.1")}), pods=NetworkSet([parse_network("10.0.0.0/24")]))
+    neighbour = whole("dns", LB2, cluster_ips=("10.96.0.10",))
+    plan = planned((whole("vm", address), slices("vm", pod)), (neighbour, slices("dns", POD2)), protected=protected)
+    assert [one.service for one in plan.mappings] == ["default/dns"]
+    assert reasons(plan) == [("vm", reason)]
+
+
+def test_an_endpoint_that_is_no_pod_takes_no_address_from_another_service() -> None:
+    """A slice may list any address, also that of another tenant's load balancer."""
+    protected = Protected(pods=NetworkSet([parse_network("10.0.0.0/24")]))
+    plan = planned((whole("vm", LB), slices("vm", POD)), (whole("x", LB2), slices("x", LB)), protected=protected)
+    assert plan.mappings == (mapping("vm", LB, POD),)
+    assert reasons(plan) == [("x", Reason.FOREIGN_ENDPOINT)]
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.wholeip_objects import ip
-from wholeip.mappings.addresses import parse_network
-from wholeip.mappings.refused_addresses import Protected, parse_mappable
+from wholeip.mappings.refused_addresses import parse_mappable
 
 
 @pytest.mark.parametrize(
@@ -29,6 +28,9 @@ from wholeip.mappings.refused_addresses import Protected, parse_mappable
         pytest.param("127.255.255.254", "a loopback", id="loopback, the last one"),
         pytest.param("::1", "a loopback", id="loopback, IPv6"),
         pytest.param("169.254.169.254", "a link-local", id="the metadata of a cloud"),
+        pytest.param("fd00:ec2::254", "the metadata service", id="the metadata of a cloud, IPv6"),
+        pytest.param("100.100.100.200", "the metadata service", id="the metadata of a cloud, in 100.64.0.0/10"),
+        pytest.param("168.63.129.16", "the metadata service", id="the metadata of a cloud, a public address"),
         pytest.param("fe80::1", "a link-local", id="link-local, IPv6"),
         pytest.param("fe80::1%eth0", "has a scope", id="with a scope"),
         pytest.param("2001:db8::1%eth0", "has a scope", id="with a scope that means nothing"),
@@ -58,23 +60,3 @@ def test_no_text_breaks_the_parser(text: str) -> None:
         return
     assert ip(str(address)) == address
     assert hash(ip(str(address))) == hash(address)
-
-
-@pytest.mark.parametrize(
-    ("address", "why"),
-    [
-        pytest.param("192.0.2.10", "a node's own", id="a node's"),
-        pytest.param("2001:db8::10", "a node's own", id="a node's, IPv6"),
-        pytest.param("198.51.100.7", "198.51.100.0/24 is protected", id="in a network"),
-        pytest.param("2001:db8:1::7", "2001:db8:1::/48 is protected", id="in a network, IPv6"),
-        pytest.param("192.0.2.11", None, id="beside a node"),
-        pytest.param("198.51.101.7", None, id="beside a network"),
-    ],
-)
-def test_nodes_and_networks_of_the_operator_are_kept_out(address: str, why: str | None) -> None:
-    protected = Protected(
-        frozenset({ip("192.0.2.10"), ip("2001:db8::10")}),
-        (parse_network("198.51.100.0/24"), parse_network("2001:db8:1::/48")),
-    )
-    refusal = protected.refusal(ip(address))
-    assert refusal is None if why is None else why in (refusal or "")

@@ -68,6 +68,16 @@ def test_a_flow_is_read_also_where_the_kernel_puts_something_before_it(flow: Flo
     assert replace(read, identity=b"") == flow
 
 
+@pytest.mark.parametrize("before", [b"", attribute(77, b"new")], ids=["at its place", "elsewhere"])
+def test_a_flow_from_a_source_that_is_asked_for_is_read_and_one_to_it_is_not(before: bytes) -> None:
+    """With the node's address as its source, it is a flow of no address of ours."""
+    begun = Flow("10.0.0.1", "198.51.100.9", 17, 53, "198.51.100.9", "198.51.100.1", b"")
+    (read,) = parse_flows(tracked(begun, before=before), frozenset(), frozenset({ip_address("10.0.0.1").packed}))
+    assert replace(read, identity=b"") == begun
+    for other in ("198.51.100.9", "198.51.100.1"):
+        assert list(parse_flows(tracked(begun), frozenset(), frozenset({ip_address(other).packed}))) == []
+
+
 def test_a_protocol_without_ports_has_none() -> None:
     (read,) = parse_flows(tracked(incoming(protocol=47)), OURS)
     assert read.port == 0

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 import pytest
 
 from wholeip.mappings.mapping import Mapping, OpenPort
+from wholeip.mappings.networks import NetworkSet
 from wholeip.ruleset.ctnetlink import Flow
-from wholeip.ruleset.ended_flows import is_ended, relevant_addresses
+from wholeip.ruleset.ended_flows import NO_EGRESS, NewEgress, is_ended, is_older, relevant_addresses
 from wholeip.ruleset.ruleset import Ruleset, make_ruleset
 
 CLIENT, ADDRESS, SECOND, POD, OTHER_POD = "198.51.100.9", "192.0.2.1", "192.0.2.2", "10.0.0.1", "10.0.0.2"
@@ -86,3 +87,37 @@ def test_addresses_of_before_and_after_are_looked_at() -> None:
 
 def test_a_table_of_another_version_has_no_flows_of_ours() -> None:
     assert not is_ended(incoming(), Ruleset("x", {}, frozenset()), Ruleset("x", {}, frozenset()))
+
+
+INSIDE = NetworkSet(ip_network(text) for text in ("10.0.0.0/8", "169.254.0.0/16"))
+NODE = "198.51.100.1"
+
+
+def begun(protocol: int = 17, *, pod: str = POD, to: str = CLIENT, translated: str = "", source: str = NODE) -> Flow:
+    return Flow(pod, to, protocol, 443, translated or to, source, b"")
+
+
+@pytest.mark.parametrize(
+    ("flow", "ends", "with_connections"),
+    [
+        pytest.param(begun(), True, True, id="UDP with the address of the node"),
+        pytest.param(begun(source=POD), True, True, id="UDP with its own address"),
+        pytest.param(begun(1), True, True, id="a ping"),
+        pytest.param(begun(47), True, True, id="a tunnel"),
+        pytest.param(begun(6), False, True, id="TCP"),
+        pytest.param(begun(132), False, True, id="SCTP"),
+        pytest.param(begun(source=ADDRESS), False, False, id="it has the address already"),
+        pytest.param(begun(pod=OTHER_POD), False, False, id="another pod"),
+        pytest.param(begun(to=OTHER_POD), False, False, id="to another pod"),
+        pytest.param(begun(to="10.96.0.10", translated="10.0.0.9"), False, False, id="to a Service of pods"),
+        pytest.param(begun(to="10.96.0.10", translated=CLIENT), True, True, id="to a Service of hosts outside"),
+        pytest.param(begun(to="169.254.169.254"), False, False, id="to its own link"),
+        pytest.param(incoming(source=CLIENT), False, False, id="a flow that others began"),
+    ],
+)
+def test_a_flow_is_older_than_a_mapping_if_it_would_leave_with_another_address(
+    flow: Flow, ends: bool, with_connections: bool
+) -> None:
+    assert is_older(flow, NewEgress({POD: ADDRESS}, INSIDE)) is ends
+    assert is_older(flow, NewEgress({POD: ADDRESS}, INSIDE, connections=True)) is with_connections
+    assert not is_older(flow, NO_EGRESS)

@@ -13,7 +13,7 @@ from dnsproxy.cluster_dns.found import ServiceRef
 from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.doctor.collect import collecting
 from dnsproxy.doctor.collect.collecting import Places, look_outside, read_cluster
-from dnsproxy.doctor.collect.read_own import with_metrics
+from dnsproxy.doctor.collect.read_own import ask_admin, with_metrics
 from dnsproxy.doctor.collect.read_workloads import config_map_of, mode_of, settings_of_words
 from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.facts.file import format_facts
@@ -22,9 +22,11 @@ from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.paths import Paths, find_paths
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.structs.network import Service
+from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
 from tests.kit.faulty_api import cluster_at
 from tests.kit.manifest_api import respond
+from tests.kit.ports import free_port
 
 GATEWAY_API: Final = "/apis/gateway.networking.k8s.io/v1"
 PLACES: Final = Places(ServiceRef(), ObjectRef("switchback", "dnsproxy"))
@@ -292,6 +294,15 @@ async def test_our_own_pods_are_asked_through_the_api_server() -> None:
     assert (page.where, page.ready, page.text, page.ages) == (
         "pod switchback/dnsproxy-0", True, "ready, 3 names", {"Ingress": 900.0}
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "command"), [("dnsproxy", "`dnsproxy serve`"), ("relay", "`proxy`")])
+async def test_an_admin_port_without_a_server_is_reported_with_the_program_that_was_asked(
+    program: str, command: str
+) -> None:
+    page = await ask_admin(Endpoint("127.0.0.1", free_port()), program)
+    assert (page.program, page.ready) == (program, None)
+    assert f"is {command} running" in page.text
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from dnsproxy.doctor.facts.model import Admin, BalancerAddress, Class, Facts, Host, OwnService, Stanza
+from dnsproxy.doctor.facts.model import (
+    Admin,
+    BalancerAddress,
+    Class,
+    Facts,
+    Host,
+    OriginalUpstreams,
+    OwnService,
+    Stanza,
+)
 from dnsproxy.doctor.facts.probes import DnsCheck, Lookup, Outcome
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.findings import Severity
@@ -60,6 +69,12 @@ def relay(seen: Facts, **fields: Any) -> Facts:
 def asked(seen: Facts, **fields: Any) -> Facts:
     """Without a working stanza, names resolve to the load balancer."""
     return replace(seen, lookups=PUBLIC, loaded=NOT_LOADED, **fields)
+
+
+def relay_ready_without(seen: Facts, backend: str) -> Facts:
+    """The relay is ready, and says that it does not reach this backend."""
+    text = f"ready, 1 of 2 routes; backend unreachable (timeout): {backend}: no connection within 2 s"
+    return replace(seen, admin=(Admin("relay", "pod a/b", True, text),))
 
 
 def without_relay_probe(seen: Facts, outcome: Outcome) -> Facts:
@@ -126,6 +141,14 @@ FAULTS: list[Any] = [
         id="an upstream is dead",
     ),
     pytest.param(
+        lambda one: replace(
+            dns(one, upstreams_in="kube-system/coredns", upstreams=(OriginalUpstreams(".", ("192.0.2.53",)),)),
+            answers=(DnsCheck(f"{DNSPROXY}:53", ".", "yes", forwards=(". /etc/resolv.conf",)),),
+        ),
+        {"upstreams-differ"},
+        id="it forwards elsewhere",
+    ),
+    pytest.param(
         lambda one: replace(one, relay=OwnService("switchback/relay", found=False), lookups=PUBLIC),
         {"relay-missing", "not-answered", HINT},
         id="no relay",
@@ -135,6 +158,11 @@ FAULTS: list[Any] = [
         lambda one: replace(one, admin=(Admin("relay", "pod a/b", False, "backend unreachable (dns-nxdomain): x"),)),
         {"relay-backend"},
         id="the relay's backend is wrong",
+    ),
+    pytest.param(
+        lambda one: relay_ready_without(one, "ingress-nginx-controller.ingress-nginx.svc:443"),
+        {"relay-backend"},
+        id="another route works",
     ),
     pytest.param(
         lambda one: relay(one, settings={"PROXY_ROUTE": "8080=other.elsewhere.svc:80"}),
@@ -170,6 +198,24 @@ def test_a_fault_gives_its_finding_and_no_other(with_fault: Callable[[Facts], Fa
     for finding in diagnosis.findings:
         if finding.id in expected - {"upstream-unwell", "dnsproxy-not-ready"}:
             assert finding.steps, f"{finding.id} says nothing of what to do"
+
+
+@pytest.mark.parametrize(
+    ("backend", "severity"),
+    [
+        ("git.example.org:22", Severity.WARNING),
+        ("service:web/git:ssh", Severity.WARNING),
+        ("[2001:db8::1]:22", Severity.WARNING),
+        ("ingress-nginx-controller.ingress-nginx.svc:443", Severity.PROBLEM),
+        ("service:ingress-nginx/ingress-nginx-controller:https", Severity.PROBLEM),
+    ],
+)
+def test_a_failing_route_of_a_ready_relay_is_a_problem_only_if_the_hosts_need_it(
+    backend: str, severity: Severity
+) -> None:
+    (finding,) = (one for one in judge(relay_ready_without(installed(), backend)).findings if one.id == "relay-backend")
+    assert finding.severity is severity
+    assert backend in finding.text
 
 
 def test_a_class_whose_controller_rejects_the_header_must_not_use_the_relay() -> None:
@@ -275,3 +321,21 @@ def test_a_cluster_without_need_gets_that_verdict() -> None:
 def test_an_answer_with_the_controllers_own_address_is_as_good_as_the_relays() -> None:
     seen = replace(installed(), lookups=(Lookup(HOST, "cluster", f"{DNS}:53", (CONTROLLER,)),))
     assert bad(judge(seen)) == set()
+
+
+@pytest.mark.parametrize(
+    ("forwards", "seen"),
+    [
+        pytest.param((". 192.0.2.53",), True, id="the same"),
+        pytest.param((), False, id="an older version"),
+        pytest.param(("..",), False, id="a version to come"),
+    ],
+)
+def test_equal_upstreams_are_no_finding_and_an_unknown_report_is_unseen(
+    forwards: tuple[str, ...],
+    seen: bool,
+) -> None:
+    there = dns(installed(), upstreams_in="kube-system/coredns", upstreams=(OriginalUpstreams(".", ("192.0.2.53",)),))
+    diagnosis = judge(replace(there, answers=(DnsCheck(f"{DNSPROXY}:53", ".", "yes", forwards=forwards),)))
+    assert "upstreams-differ" not in ids(diagnosis)
+    assert ("where dnsproxy forwards all other names" in {one.what for one in diagnosis.unseen}) is not seen

@@ -6,7 +6,7 @@ import yaml
 
 from dnsproxy.cluster_dns.found import Source
 from dnsproxy.cluster_dns.requests import CONFIG_MAP, DEPLOYMENT, INGRESS, SERVICE, Request
-from dnsproxy.install.change.config_map import ConfigMapChange, Entry
+from dnsproxy.install.change.config_map import MADE, OBJECT, ConfigMapChange, Entry
 from dnsproxy.install.report.rights import WATCH_NAME, Grant, format_roles, grants_of, make_roles, watch_grants_of
 from tests.dnsproxy.install.change.test_config_map import ABSENT, source
 
@@ -46,7 +46,7 @@ def test_only_what_is_written_may_be_written() -> None:
             "apiGroups": [""],
             "resources": ["configmaps"],
             "resourceNames": ["coredns-custom"],
-            "verbs": ["get", "patch", "create"],
+            "verbs": ["get", "patch", "create", "delete"],
         }
     ]
 
@@ -55,6 +55,13 @@ def test_what_is_installed_already_may_be_written_all_the_same() -> None:
     """The rights are the same on the first day and on the second."""
     unchanged = rules(ConfigMapChange(source(), (Entry("a", "x", "x"),)))
     assert unchanged == rules(ConfigMapChange(source(), (Entry("a", "x", "y"),)))
+
+
+def test_a_config_map_that_an_install_created_may_be_deleted_and_no_other() -> None:
+    entries = (Entry("a", "x", "y"),)
+    made = rules(ConfigMapChange(source(None, **{MADE: OBJECT}), entries), asked=[])["kube-system"]
+    theirs = rules(ConfigMapChange(source(), entries), asked=[])["kube-system"]
+    assert (made[0]["verbs"], theirs[0]["verbs"]) == (["patch", "delete"], ["patch"])
 
 
 def test_what_goes_may_be_deleted() -> None:

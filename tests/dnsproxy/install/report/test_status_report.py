@@ -6,7 +6,9 @@ import json
 
 import pytest
 
-from dnsproxy.install.report.status_report import format_document, format_rows
+from dnsproxy.cluster_dns.probe_results import Outcome
+from dnsproxy.install.report.status_document import format_document
+from dnsproxy.install.report.status_report import format_rows
 from dnsproxy.install.report.verdict import judge
 from tests.dnsproxy.install.report.test_verdict import DNSPROXY, NO, NOTHING, YES, asked, report, report_of, with_stanza
 from tests.kit.manifest_cluster import NAMES, discover, manifests, pick
@@ -34,7 +36,40 @@ def test_the_table_of_a_cluster_with_the_stanza() -> None:
         "installed | ok | corefile: Corefile in ConfigMap kube-system/coredns, for ., asks 10.96.0.53",
         "loaded | ok | 10.96.0.10 for .: 2 of 2 dnsproxy",
         "dnsproxy | ok | 10.96.0.53 for .: 2 of 2 dnsproxy",
+        "upstreams | ? | whether dnsproxy forwards where the cluster's DNS would: a dnsproxy does not report where it "
+        "forwards: it is older",
     ]
+
+
+@pytest.mark.parametrize(
+    ("forwards", "row"),
+    [
+        pytest.param(
+            ". /etc/resolv.conf",
+            "upstreams | ok | dnsproxy forwards where ConfigMap kube-system/coredns does",
+            id="the same",
+        ),
+        pytest.param(
+            ". 192.0.2.9",
+            "upstreams | no | names of . went to /etc/resolv.conf, and dnsproxy forwards them to 192.0.2.9",
+            id="another",
+        ),
+        pytest.param(
+            "a..b",
+            "upstreams | ? | whether dnsproxy forwards where the cluster's DNS would: dnsproxy reports it in an "
+            "unknown form",
+            id="nonsense",
+        ),
+    ],
+)
+def test_it_compares_where_dnsproxy_forwards_with_the_block_of_the_stanza(forwards: str, row: str) -> None:
+    answers = (asked(Outcome(ours=True, forwards=forwards), endpoint=DNSPROXY),)
+    there = report(with_stanza(), (YES,), answers)
+    assert row in [" | ".join(one) for one in format_rows(there)]
+    verdict = judge(there)
+    assert verdict.status == 0
+    assert ("; but names of . went to" in verdict.text) is (forwards == ". 192.0.2.9")
+    assert format_document(there, verdict)["upstreams"]["config_map"] == "kube-system/coredns"
 
 
 def test_the_table_of_a_cluster_with_imports_and_of_one_with_a_cache() -> None:

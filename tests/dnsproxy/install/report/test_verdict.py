@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from dnsproxy.cluster_dns.method_choice import choose_method
 from dnsproxy.cluster_dns.probe_results import Outcome, ProbeResult
 from dnsproxy.cluster_dns.requests import Denied
 from dnsproxy.cluster_dns.traces import find_traces
+from dnsproxy.install.change.coverage import Coverage
+from dnsproxy.install.change.drift import Drift
 from dnsproxy.install.report.verdict import StatusReport, judge
 from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.cluster_dns.test_traces import custom, marked
@@ -102,3 +105,35 @@ def test_a_corefile_by_sub_path_is_named_as_the_cause() -> None:
     container = pick(objects, "Deployment", "coredns")["spec"]["template"]["spec"]["containers"][0]
     container["volumeMounts"] = [{"name": "config-volume", "mountPath": "/etc/coredns/Corefile", "subPath": "Corefile"}]
     assert "is mounted by subPath: restart" in judge(report(objects, (NO,))).text
+
+
+TARGET = find_traces(discover(with_stanza()))[0].target
+DRIFT = Drift(TARGET, "-old\n+new\n")
+REFUSED = Drift(TARGET, "", "the server block of . has no forward")
+MISSING = Coverage(("a.example.net",), ("example.net",), "the hosts of the cluster's Ingresses")
+
+
+@pytest.mark.parametrize(
+    ("loaded", "drift", "coverage", "status", "words"),
+    [
+        (YES, DRIFT, Coverage(), 1, "installed and loaded, and out of date: Corefile in ConfigMap kube-system/coredns"),
+        (NO, DRIFT, Coverage(), 1, "written, not loaded: Corefile in ConfigMap kube-system/coredns differs"),
+        (NOTHING, DRIFT, Coverage(), 1, "written, and out of date: Corefile in ConfigMap kube-system/coredns differs"),
+        (YES, REFUSED, Coverage(), 1, "an install would be refused now: the server block of . has no forward"),
+        (YES, None, MISSING, 1, "its zones do not contain a.example.net; run `dnsproxy install` again"),
+        (YES, DRIFT, MISSING, 1, "again; its zones do not contain a.example.net"),
+        (YES, None, replace(MISSING, chosen=True), 0, "installed and loaded"),
+        (YES, None, Coverage(unknown="not allowed"), 0, "installed and loaded"),
+        (NOTHING, None, Coverage(unknown="not allowed"), 3, "whether it is loaded is unknown"),
+    ],
+)
+def test_what_is_out_of_date_is_status_1_whether_it_is_loaded_or_not(
+    loaded: ProbeResult, drift: Drift | None, coverage: Coverage, status: int, words: str
+) -> None:
+    verdict = judge(replace(report(with_stanza(), (loaded,)), drift=drift, coverage=coverage))
+    assert (verdict.status, words in verdict.text) == (status, True), verdict.text
+
+
+def test_what_is_out_of_date_never_hides_that_something_could_not_be_read() -> None:
+    found = discover(with_stanza(), denies=lambda one: Denied("no") if one.kind.name == "DaemonSet" else None)
+    assert judge(replace(report_of(found, (YES,)), drift=DRIFT)).status == 3

@@ -120,7 +120,7 @@ async def test_one_write_one_look_after_it_and_none_the_second_time() -> None:
     settled = await install(transport)
     assert (settled.wrote, settled.reverted, transport.writes) == (True, False, 1)
     assert settled.last.wanted is not None
-    assert [str(one) for one in settled.last.wanted.addresses] == ["10.96.0.53:53", "[fd00::53]:53"]
+    assert [str(one) for one in settled.last.wanted.addresses] == ["10.96.0.53:53"]
     assert transport.requests[-1].method == "GET"
     again = await install(transport)
     assert (again.wrote, again.edits.changed, transport.writes) == (False, False, 1)
@@ -128,6 +128,18 @@ async def test_one_write_one_look_after_it_and_none_the_second_time() -> None:
     assert (out.wrote, transport.writes) == (True, 2)
     assert without_versions(transport.api.objects) == without_versions(cluster())
     assert not (await uninstall(transport)).wrote
+
+
+async def test_a_stanza_with_both_addresses_of_the_service_gets_its_primary_address_alone() -> None:
+    transport = Meddling(FakeApi(cluster()))
+    both = (address("10.96.0.53"), address("fd00::53"))
+    named = install_request(addresses=both)
+    await install(transport, named)
+    assert "forward . 10.96.0.53 fd00::53 /etc/resolv.conf" in corefile(transport.api)
+    assert not (await install(transport, named)).wrote
+    assert (await install(transport)).wrote
+    assert "forward . 10.96.0.53 /etc/resolv.conf" in corefile(transport.api)
+    assert not (await install(transport)).wrote
 
 
 @pytest.mark.parametrize("times", [1, 2, ATTEMPTS - 2])

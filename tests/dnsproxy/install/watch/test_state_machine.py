@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.install.watch.backoff import FREE, LONGEST, Backoff
+from dnsproxy.install.watch.backoff import FREE, LONGEST, QUIET, Backoff
 from dnsproxy.install.watch.state_machine import (
     GAP,
     HEARTBEAT,
     HELD_GAP,
+    HELD_HEARTBEAT,
     JITTER,
     Action,
     Cause,
@@ -122,6 +123,46 @@ def test_setbacks_in_a_row_are_answered_more_and_more_slowly(event: Event) -> No
     assert waits[0] < waits[-1] <= LONGEST
     whole, _ = watch_step(state, InPlace("a"), NOW, 0.0)
     assert whole.failures == 0
+
+
+HELD = replace(FOUGHT, backoff=Backoff(FREE + 9), hold_until=NOW + 200, uid="first")
+
+
+@pytest.mark.parametrize(
+    ("state", "uid", "action"),
+    [
+        pytest.param(HELD, "second", Action.WRITE, id="another object"),
+        pytest.param(HELD, "first", None, id="the same object"),
+        pytest.param(HELD, "", None, id="no object"),
+        pytest.param(replace(HELD, uid=""), "second", None, id="the first object that is seen"),
+        pytest.param(replace(HELD, renewed_at=NOW - QUIET + 1), "second", None, id="another object again, too soon"),
+        pytest.param(replace(HELD, renewed_at=NOW - QUIET), "second", Action.WRITE, id="another object, later"),
+    ],
+)
+def test_another_object_of_the_name_ends_the_wait_now_and_then(
+    state: WatchState, uid: str, action: Action | None
+) -> None:
+    after, then = watch_step(state, Drifted("a", uid), NOW, 0.5)
+    assert (then, after.uid) == (action, uid or state.uid)
+    if action is None:
+        assert after.hold_until == state.hold_until
+        assert after.look_at == NOW + HELD_HEARTBEAT
+
+
+@given(st.lists(st.floats(0, 20), min_size=30, max_size=120), st.floats(0, 1, exclude_max=True))
+def test_a_writer_that_creates_the_object_again_each_time_is_not_fought(stands: list[float], draw: float) -> None:
+    state, now, writes, uid = WatchState(), 0.0, [], 0
+    for seconds in stands:
+        now = max(now + seconds, state.look_at if state.look_at > -inf else 0.0)
+        state, action = watch_step(state, Tick(), now, draw)
+        while action is not None:
+            uid += 1
+            event = Written() if action is Action.WRITE else Drifted("a", str(uid))
+            writes += [now] if action is Action.WRITE else []
+            state, action = watch_step(state, event, now, draw)
+    # Twice the writes of one backoff: one ends in the minute, one begins.
+    for first, later in zip(writes, writes[2 * (FREE + 5) :], strict=False):
+        assert later - first >= QUIET - 1
 
 
 Answer = Callable[[float], Event]

@@ -9,6 +9,8 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -16,12 +18,15 @@ import pytest
 import structlog
 import trio.testing
 
-from dnsproxy.install.watch.state_machine import Standing
+from dnsproxy.install.run.survey import InstallRequest
+from dnsproxy.install.watch.state_machine import HELD_HEARTBEAT, Standing
 from dnsproxy.install.watch.watcher import Watcher
 from dnsproxy.install.watch.watcher_status import WatchStatus
+from tests.dnsproxy.corefile.shapes import installed as stanza_with
 from tests.dnsproxy.install.run.test_applying import Meddling, client_of, cluster, corefile, install_request, touch
 from tests.kit.manifest_api import FakeApi, respond
 from tests.kit.manifest_cluster import pick
+from tests.kit.serve_process import serving
 
 FORBIDDEN = json.dumps({"kind": "Status", "code": 403, "reason": "Forbidden", "message": "no rule"}).encode()
 
@@ -67,13 +72,13 @@ HOURS = 50_000
 
 
 @asynccontextmanager
-async def watching(transport: Watched) -> AsyncIterator[WatchStatus]:
+async def watching(transport: Watched, request: InstallRequest | None = None) -> AsyncIterator[WatchStatus]:
     status = WatchStatus(asks=False)
     # The deadline of each test (tests/conftest.py) is a minute of the mock clock, in which no heart beats.
     with trio.fail_after(HOURS) as scope:
         scope.shield = True
         async with client_of(transport) as client, trio.open_nursery() as nursery:
-            nursery.start_soon(Watcher(client, install_request(), status, dns=None, seconds=0).run)
+            nursery.start_soon(Watcher(client, request or install_request(), status, dns=None, seconds=0).run)
             yield status
             nursery.cancel_scope.cancel()
 
@@ -127,6 +132,46 @@ async def test_who_undoes_each_write_is_told_and_not_fought(autojump_clock: Cloc
     assert "StanzaUndone" in transport.reasons
 
 
+async def test_a_watcher_whose_twin_has_put_the_stanza_in_shows_that_it_stands(autojump_clock: Clock) -> None:
+    del autojump_clock  # nobody waits for the heartbeat
+    stock = corefile(FakeApi(cluster()))
+    installed: list[str] = []
+
+    def undo(api: FakeApi, request: httpx2.Request) -> None:
+        if request.method == "PATCH":
+            installed.append(corefile(api))
+            touch(api, Corefile=stock)
+
+    transport = Watched(FakeApi(cluster()), after=undo)
+    async with watching(transport) as status:
+        await until(lambda: status.state.standing is Standing.UNDONE and status.state.held > 60)
+        assert status.loaded is None
+        writes, begun = transport.writes, trio.current_time()
+        transport.after = None
+        touch(transport.api, Corefile=installed[-1])
+        await until(is_standing(status, Standing.INSTALLED))
+    assert trio.current_time() - begun <= HELD_HEARTBEAT + 1
+    assert (transport.writes, status.why_not_ready()) == (writes, "")
+
+
+async def test_a_config_map_that_was_deleted_and_created_anew_is_not_made_to_wait(autojump_clock: Clock) -> None:
+    del autojump_clock  # nobody waits for the heartbeat
+    stock = corefile(FakeApi(cluster()))
+
+    def undo(api: FakeApi, request: httpx2.Request) -> None:
+        if request.method == "PATCH":
+            touch(api, Corefile=stock)
+
+    transport = Watched(FakeApi(cluster()), after=undo)
+    pick(transport.api.objects, "ConfigMap", "coredns")["metadata"]["uid"] = "first"
+    async with watching(transport) as status:
+        await until(lambda: status.state.standing is Standing.UNDONE and status.state.held > 60)
+        begun, transport.after = trio.current_time(), None
+        pick(transport.api.objects, "ConfigMap", "coredns")["metadata"]["uid"] = "second"
+        await until(is_standing(status, Standing.INSTALLED))
+    assert trio.current_time() - begun <= HELD_HEARTBEAT + 1
+
+
 async def test_an_owner_that_would_undo_it_is_a_state_that_says_print_and_no_end(autojump_clock: Clock) -> None:
     del autojump_clock  # nobody waits for the heartbeat
     transport = Watched(FakeApi(cluster()))
@@ -157,6 +202,22 @@ async def test_what_is_not_allowed_is_a_state_that_names_it_until_it_is_allowed(
         transport.api.forbidden_writes = []
         await until(is_standing(status, Standing.INSTALLED))
         assert status.why_not_ready() == ""
+    assert transport.reasons[0] == "InstallFailed"
+    assert transport.events[0]["regarding"]["name"] == "coredns"
+    assert "not allowed to patch configmaps coredns" in transport.events[0]["note"]
+
+
+async def test_a_failure_before_anything_was_read_is_an_event_about_dnsproxys_service(autojump_clock: Clock) -> None:
+    del autojump_clock  # nobody waits for the heartbeat
+    transport = Watched(FakeApi(cluster(), forbidden=["/services/kube-dns"]))
+    async with watching(transport) as status:
+        await until(is_standing(status, Standing.UNKNOWN))
+        # The API server deletes an Event after an hour, so there is a new one while the failure lasts.
+        await until(lambda: len(transport.reasons) >= 3)
+    assert set(transport.reasons) == {"InstallFailed"}
+    regarding = transport.events[0]["regarding"]
+    assert (regarding["kind"], regarding["namespace"], regarding["name"]) == ("Service", "switchback", "dnsproxy")
+    assert "not allowed to get services kube-dns" in transport.events[0]["note"]
 
 
 async def test_an_api_server_that_is_away_changes_nothing(autojump_clock: Clock) -> None:
@@ -183,3 +244,28 @@ async def test_events_that_are_not_allowed_are_told_once_and_cost_nothing_else(a
             await until(lambda: status.state.repairs == 1)
             await until(is_standing(status, Standing.INSTALLED))
     assert len([one for one in logs if one["event"] == "cannot make an Event"]) == 1
+
+
+async def test_hostnames_of_the_running_dnsproxy_outside_the_named_zones_are_on_the_page(
+    tmp_path: Path, autojump_clock: Clock
+) -> None:
+    # The admin port is a real one: the mock clock must not jump while it answers.
+    autojump_clock.autojump_threshold, autojump_clock.rate = inf, 1.0
+    with serving(tmp_path, "--host", "a.example.net=192.0.2.1", "--host", "a.example.org=192.0.2.1") as own:
+        request = install_request(None, "example.org", admin=own.admin_endpoint)
+        async with watching(Watched(FakeApi(cluster())), request) as status:
+            await until(is_standing(status, Standing.INSTALLED))
+            assert (status.zones, status.coverage.hosts) == ("example.org", ("a.example.net",))
+
+
+async def test_a_stanza_with_both_addresses_is_changed_once_and_stays(autojump_clock: Clock) -> None:
+    del autojump_clock  # nobody waits for the heartbeat
+    api = FakeApi(cluster())
+    data = pick(api.objects, "ConfigMap", "coredns")["data"]
+    data["Corefile"] = stanza_with(data["Corefile"], "10.96.0.53", "fd00::53").new
+    transport = Watched(api)
+    async with watching(transport) as status:
+        await until(is_standing(status, Standing.INSTALLED))
+        await trio.sleep(1000)
+        assert (transport.writes, status.state.repairs, status.state.undone) == (1, 0, 0)
+    assert "forward . 10.96.0.53 /etc/resolv.conf" in corefile(api)

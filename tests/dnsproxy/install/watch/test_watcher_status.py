@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
+from dnsproxy.install.change.coverage import Coverage
 from dnsproxy.install.watch.state_machine import Standing, WatchState
 from dnsproxy.install.watch.watcher_status import WatchCollector, WatchStatus, format_page
 
@@ -56,3 +57,17 @@ def test_the_page_escapes_what_comes_from_outside() -> None:
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
     assert "a &amp; b" in page
+
+
+@pytest.mark.parametrize(
+    ("coverage", "words"),
+    [
+        (Coverage(("a.example.net",), ("example.net",), "a table"), "a.example.net; add --zone example.net"),
+        (Coverage(unknown="no answer"), "unknown: no answer"),
+    ],
+)
+def test_the_page_names_the_zones_and_the_hostnames_outside_them(coverage: Coverage, words: str) -> None:
+    page = format_page(status(zones="example.org", coverage=coverage))
+    assert "example.org" in page
+    assert words in page
+    assert "outside the zones" not in format_page(status(zones="example.org"))

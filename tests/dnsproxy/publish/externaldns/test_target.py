@@ -47,9 +47,9 @@ class World:
 
 @asynccontextmanager
 async def world_of(
-    api: ObjectApi, *, kind: Kind = Kind.DNS_ENDPOINT, instance: str = "main", **options: Any
+    api: ObjectApi, *, kind: Kind = Kind.DNS_ENDPOINT, instance: str = "main", publisher: str = "", **options: Any
 ) -> AsyncIterator[World]:
-    style, status = Style(kind, "edge", instance, 60), PublishStatus("", "")
+    style, status = Style(kind, "edge", instance, 60, publisher=publisher), PublishStatus("", "")
     async with client_of(api) as client:
         yield World(ExternalDnsTarget(client, style, status=status, **options), status)
 
@@ -347,3 +347,65 @@ async def test_no_more_requests_are_under_way_than_an_api_server_likes() -> None
         async with world_of(api) as world:
             await world.target.publish(many(40), confirmed=False)
     assert 1 < most <= 8
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        pytest.param({"publisher": "a:8081"}, {"publisher": "b:8081"}, id="two sources"),
+        pytest.param(
+            {"publisher": "a:8081", "zones": ["example.org"]},
+            {"publisher": "a:8081", "zones": ["example.net"]},
+            id="two zones of one source",
+        ),
+    ],
+)
+async def test_two_publishers_of_one_instance_warn_and_leave_each_other_their_objects(
+    kind: Kind, first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    api, tables = ObjectApi(), ("a.example.org 192.0.2.1", "b.example.net 192.0.2.2")
+    for _ in range(2):
+        for options, table in zip((first, second), tables, strict=True):
+            with structlog.testing.capture_logs() as logs:
+                async with world_of(api, kind=kind, **options) as world:
+                    assert await world.publish(table) == ""
+    assert len(names(api, kind.path("edge"))) == 2
+    warnings = [entry for entry in logs if entry["log_level"] == "warning"]
+    (warning,) = [entry for entry in warnings if "1 objects stay as they are" in entry["what"]]
+    assert "--instance" in warning["what"]
+    assert "--take-over" in warning["what"]
+
+
+async def test_an_object_that_two_publishers_want_stays_with_the_first() -> None:
+    api = ObjectApi()
+    async with world_of(api, publisher="a:8081") as world:
+        await world.publish("app.example.org 192.0.2.1")
+    async with world_of(api, publisher="b:8081") as other:
+        await other.publish("app.example.org 192.0.2.2")
+        assert other.status.is_incomplete()
+        assert "leave switchback-app.example.org" in await other.target.preview(
+            publication("app.example.org 192.0.2.2")
+        )
+        assert not await other.target.remove(), "at its exit it removes its own"
+    assert targets(api) == ["192.0.2.1"]
+
+
+async def test_a_publisher_that_takes_over_changes_and_deletes_the_objects_of_the_others() -> None:
+    api = ObjectApi()
+    async with world_of(api, publisher="a:8081", zones=["example.org"]) as world:
+        await world.publish("app.example.org 192.0.2.1", "old.example.org 192.0.2.1")
+    async with world_of(api, publisher="b:8081", zones=["app.example.org"], take_over=True) as other:
+        await other.publish("app.example.org 192.0.2.2")
+    assert names(api) == ["switchback-app.example.org"]
+    assert targets(api) == ["192.0.2.2"]
+
+
+async def test_objects_of_an_earlier_version_have_no_publisher_and_are_taken() -> None:
+    api = ObjectApi()
+    async with world_of(api) as earlier:
+        await earlier.publish("app.example.org 192.0.2.1", "old.example.org 192.0.2.1")
+    async with world_of(api, publisher="a:8081") as world:
+        await world.publish("app.example.org 192.0.2.1")
+    assert names(api) == ["switchback-app.example.org"]
+    assert api.objects[APP]["metadata"]["annotations"]["switchback.dev/publisher"] == "a:8081"

@@ -93,6 +93,12 @@ def test_an_end_marker_without_a_line_end_is_one_all_the_same() -> None:
     assert applied(text, LINES) == applied(b"a\n", LINES)
 
 
+def test_a_byte_order_mark_in_front_of_the_block_stays_and_hides_no_marker() -> None:
+    text = b"\xef\xbb\xbf" + applied(b"", LINES[:1])
+    assert applied(text, LINES) == b"\xef\xbb\xbf" + applied(b"", LINES)
+    assert applied(text, ()) == b"\xef\xbb\xbf"
+
+
 @pytest.mark.parametrize(
     "begin",
     [
@@ -142,6 +148,7 @@ def test_markers_that_enclose_no_one_block_are_refused(
         pytest.param(b"# BEGIN switchbacks\n", id="another word"),
         pytest.param(b"# begin switchback\n", id="other case"),
         pytest.param(b"## BEGIN switchback\n", id="two hashes"),
+        pytest.param(b"a\n\xef\xbb\xbf# BEGIN switchback\n", id="a byte order mark below the first line"),
         pytest.param(b"x\r# BEGIN switchback\n", id="a carriage return is no line end"),
     ],
 )

@@ -141,11 +141,15 @@ def test_a_file_that_is_not_understood_is_status_1(world: World) -> None:
     assert world.hosts.read_text() == "# END switchback\n"
 
 
-def test_a_table_of_nothing_is_looked_at_twice_and_then_believed(world: World) -> None:
+def test_once_a_table_of_nothing_is_believed_only_if_that_is_allowed(world: World) -> None:
     world.has("app.example.org 192.0.2.10")
     world.run("--once", "--from-file", str(world.names))
+    published = world.hosts.read_text()
     world.has()
-    assert world.run("--once", "--from-file", str(world.names))[0] == 0
+    status, _, errors = world.run("--once", "--from-file", str(world.names))
+    assert (status, world.hosts.read_text()) == (1, published)
+    assert "the table has 0 names and 1 are published" in errors
+    assert world.run("--once", "--allow-loss", "--from-file", str(world.names))[0] == 0
     assert world.hosts.read_text() == FOREIGN
 
 

@@ -1,4 +1,4 @@
-"""A hosts file in a folder: replaced atomically, with owner and mode, while other programs write to it."""
+"""A hosts file in a folder: replaced with owner and mode, while other programs write to it."""
 
 from __future__ import annotations
 
@@ -100,24 +100,6 @@ def test_what_others_write_before_us_is_planned_on(file: Path) -> None:
     assert file.read_bytes() == plan_block(b"192.0.2.1 other\n", LINES).new
 
 
-def test_what_others_write_into_the_old_file_after_us_is_not_lost(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who has opened the file before we replace it writes into one that has no name any more."""
-    descriptor = os.open(file, os.O_WRONLY | os.O_APPEND)
-    replace = os.replace
-
-    def replace_late(source: str, target: Path) -> None:
-        replace(source, target)
-        if descriptor in alive:
-            os.write(descriptor, b"192.0.2.1 other\n")
-            os.close(descriptor)
-            alive.clear()
-
-    alive = {descriptor}
-    monkeypatch.setattr(os, "replace", replace_late)
-    apply(file, put)
-    assert file.read_bytes() == plan_block(FOREIGN + b"192.0.2.1 other\n", LINES).new
-
-
 def test_who_replaces_the_file_while_ours_is_made_is_planned_on(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     others = [b"192.0.2.1 other\n"]
     fchmod = os.fchmod
@@ -186,6 +168,30 @@ def test_a_full_disk_leaves_the_file_as_it_was(file: Path, monkeypatch: pytest.M
     assert os.listdir(file.parent) == ["hosts"]
 
 
+@pytest.mark.parametrize("below", [b"", b"192.0.2.9 below\n" * 99], ids=["last", "above lines of others"])
+@pytest.mark.parametrize("room", [0, 7, 300])
+def test_a_disk_that_gets_full_in_place_leaves_the_file_as_it_was(
+    file: Path, monkeypatch: pytest.MonkeyPatch, below: bytes, room: int
+) -> None:
+    file.write_bytes(PUBLISHED + below)
+    file.with_name("second").hardlink_to(file)
+    limit = len(PUBLISHED + below) + room
+    pwrite = os.pwrite
+
+    def write_up_to_limit(descriptor: int, data: memoryview, at: int) -> int:
+        if not data[: limit - at]:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return pwrite(descriptor, data[: limit - at], at)
+
+    many = [f"192.0.2.10 h{number}.example.org" for number in range(200)]
+    with monkeypatch.context() as full:
+        full.setattr(os, "pwrite", write_up_to_limit)
+        with pytest.raises(FileError, match="No space left"):
+            apply(file, lambda text: plan_block(text, many))
+    assert file.read_bytes() == PUBLISHED + below
+    assert apply(file, lambda text: plan_block(text, many)).new == plan_block(FOREIGN, many).new + below
+
+
 @pytest.mark.parametrize(
     ("lines", "foreign_end"),
     [
@@ -239,15 +245,15 @@ def test_who_is_killed_before_the_cut_leaves_blank_lines_and_no_half_ones(
 
 def test_what_somebody_wrote_while_we_wrote_in_place_is_planned_on(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "replace", refuse_busy)
-    ftruncate = os.ftruncate
+    fsync = os.fsync
     others = [b"192.0.2.1 other\n"]
 
-    def truncate_late(descriptor: int, length: int) -> None:
-        ftruncate(descriptor, length)
-        if others:
+    def sync_late(descriptor: int) -> None:
+        fsync(descriptor)
+        if others and os.path.samestat(os.fstat(descriptor), file.stat()):
             file.write_bytes(others.pop())
 
-    monkeypatch.setattr(os, "ftruncate", truncate_late)
+    monkeypatch.setattr(os, "fsync", sync_late)
     apply(file, put)
     assert file.read_bytes() == plan_block(b"192.0.2.1 other\n", LINES).new
 

@@ -163,7 +163,7 @@ async def test_a_file_that_is_replaced_while_it_is_written_is_noticed_at_the_nex
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The state after the write is that of a file that no program reads, and it never changes again."""
-    table, mounts = many(3), iter([Mount(deleted=False)] * 2)
+    table, mounts = many(3), iter([Mount(deleted=False)] * 3)
     monkeypatch.setattr(hosts_file, "find_mount", lambda *_: next(mounts, Mount(deleted=True)))
     await world.target.publish(table, confirmed=False)
     assert len(world.lines) == 3

@@ -147,8 +147,9 @@ def test_an_origin_has_the_object_and_its_age() -> None:
         ([None, {}, {"value": ""}, {"type": "IPAddress"}, {"type": "Hostname"}], ()),
         ([{"value": "lb.example.org"}, {"type": "Hostname", "value": "192.0.2.1"}], ()),
         ([{"type": "example.org/name", "value": "192.0.2.1"}, {"value": "0.0.0.0"}], ()),
+        ([{"value": "fe80::1"}, {"value": "255.255.255.255"}, {"value": "::ffff:192.0.2.1"}], ()),
     ],
-    ids=["null", "empty", "default type", "both types", "twice", "nothing in them", "the other type", "unusable"],
+    ids=["null", "empty", "default", "both types", "twice", "nothing in them", "the other", "unusable", "unreachable"],
 )  # fmt: skip
 def test_status_keeps_addresses_and_hostnames(addresses: Any, expected: tuple[str, ...]) -> None:
     assert read_gateway(status={"addresses": addresses}).status == expected

@@ -1,0 +1,143 @@
+"""Original upstreams: where a cluster's DNS forwards without the stanza, compared with where dnsproxy forwards.
+
+The law: equal upstreams are no difference, and what could not be read or asked is unknown, never equal. A dnsproxy
+reports where it forwards in its answer to a probe; one without that report is unknown too. No content of a cluster
+raises an exception.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import posixpath
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dnsproxy.cluster_dns.found import Found, FoundCorefile, Server, StubDomains
+from dnsproxy.cluster_dns.probe_results import ProbeResult
+from dnsproxy.cluster_dns.traces import ANNOTATION
+from dnsproxy.corefile.forward_directive import Forward, parse_forward
+from dnsproxy.corefile.markers import is_marked, without_region
+from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Import, Scope
+from dnsproxy.corefile.parser import parse_corefile
+from dnsproxy.corefile.placing import find_root_block
+from dnsproxy.corefile.stanza import format_address
+from dnsproxy.corefile.upstream_routes import (
+    NODE,
+    Routes,
+    UpstreamRoute,
+    differences,
+    route_for,
+    routes_of,
+    routes_of_stub_domains,
+)
+from dnsproxy.corefile.zones import ROOT
+
+ACCEPT: Final = "--accept-upstreams"
+_PLACEHOLDER: Final = "__PILLAR__UPSTREAM__SERVERS__"
+"""In the template of node-cache: it stands for upstreamNameservers, else for the node's nameservers."""
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalUpstreams:
+    """Where a cluster's DNS forwards without the stanza."""
+
+    source: str
+    """The ConfigMap, `NAMESPACE/NAME`; empty if none was found."""
+    routes: Routes
+    """Empty if they are unknown."""
+    fault: str = ""
+    """Why they are unknown."""
+
+    def faults(self, zones: Iterable[str]) -> list[str]:
+        """Why dnsproxy cannot forward the names of these zones to their upstreams; empty if it can."""
+        routes = {route: None for zone in zones if (route := route_for(zone, self.routes)) and route.fault}
+        return [f"{self.source}, line {route.line}: {route.fault}" for route in routes]
+
+    @property
+    def remedy(self) -> str:
+        """What makes dnsproxy forward there."""
+        return f"start dnsproxy serve with --upstream-configmap {self.source}, or name them with --upstream"
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamCheck:
+    """The comparison with what dnsproxy does."""
+
+    original: OriginalUpstreams
+    differences: tuple[str, ...] = ()
+    unknown: str = ""
+    """Why there is no comparison; empty if there is one."""
+    asked: bool = False
+    """Whether a dnsproxy answered."""
+
+
+def find_original(found: Found) -> OriginalUpstreams:
+    """Where the server that decides about public names forwards, without the stanza."""
+    server = found.asked_by_pods
+    if server is None:
+        return OriginalUpstreams("", (), "the server of the cluster's DNS is unknown")
+    if server.corefile is None and server.stub_domains is None:
+        return OriginalUpstreams("", (), f"the configuration of {server} is unknown")
+    # node-cache puts addresses into its Corefile itself: what it takes them from can be followed.
+    source = str((server.stub_domains or server.corefile).source)  # type: ignore[union-attr]
+    try:
+        routes = _routes(server)
+    except CorefileError as error:
+        return OriginalUpstreams(source, (), f"ConfigMap {source}, line {error.line}: {error.reason}")
+    known = any(route.zone == ROOT for route in routes)
+    return OriginalUpstreams(source, routes, "" if known else f"the server block of . in {source} has no `forward .`")
+
+
+def check_upstreams(original: OriginalUpstreams, zones: Iterable[str], answers: Sequence[ProbeResult]) -> UpstreamCheck:
+    """Compare the upstreams of some zones with the reports in dnsproxy's answers."""
+    reports = {one.forwards for answer in answers for one in answer.outcomes if one.ours}
+    if not reports:
+        where = ", ".join(dict.fromkeys(format_address(answer.endpoint) for answer in answers)) or "no known address"
+        return UpstreamCheck(original, unknown=f"no dnsproxy answers from here at {where}")
+    if original.fault:
+        return UpstreamCheck(original, unknown=original.fault, asked=True)
+    found: dict[str, None] = {}
+    zones = tuple(zones)
+    for report in sorted(one for one in reports if one is not None):
+        try:
+            found |= dict.fromkeys(differences(zones, original.routes, report))
+        except ValueError:
+            return UpstreamCheck(original, unknown="dnsproxy reports it in an unknown form", asked=True)
+    unknown = "a dnsproxy does not report where it forwards: it is older" if None in reports and not found else ""
+    return UpstreamCheck(original, tuple(found), unknown, asked=True)
+
+
+def _routes(server: Server) -> Routes:
+    stub = server.stub_domains
+    if server.corefile is None:
+        return _stub_routes(stub) if stub is not None else ()
+    if stub is None:
+        return routes_of(_forwards(server.corefile, server.corefile.text))
+    text = server.corefile.text.replace(_PLACEHOLDER, " ".join(stub.upstreams or (NODE,)))
+    return (*_stub_routes(stub)[:-1], *routes_of(_forwards(server.corefile, text)))
+
+
+def _stub_routes(stub: StubDomains) -> tuple[UpstreamRoute, ...]:
+    annotations = (stub.source.object.metadata.annotations if stub.source.object else None) or {}
+    return routes_of_stub_domains(stub.zones, stub.upstreams, ours=annotations.get(ANNOTATION, "").split())
+
+
+def _forwards(corefile: FoundCorefile, text: str) -> Iterator[Forward]:
+    """The forwards of the block of `.`, with those of imported files at the place of the import."""
+    block = find_root_block(without_region(parse_corefile(text)))
+    entries: list[Directive | Import] = sorted([*block.directives, *block.imports], key=lambda one: one.index)
+    for entry in entries:
+        if isinstance(entry, Import):
+            for value in _imported(corefile, entry):
+                yield from (parse_forward(one) for inner in value.blocks[:1] for one in inner.named("forward"))
+        elif entry.name == "forward":
+            yield parse_forward(entry)
+
+
+def _imported(corefile: FoundCorefile, entry: Import) -> Iterator[Corefile]:
+    pattern = posixpath.normpath(posixpath.join(posixpath.dirname(corefile.path), entry.pattern))
+    for file in sorted(corefile.files, key=lambda one: one.path):
+        matches = file.scope is Scope.ROOT_PLUGINS and fnmatch.fnmatchcase(file.path, pattern)
+        if matches and file.value is not None and not is_marked(file.text):
+            yield file.value

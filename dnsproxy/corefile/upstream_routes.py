@@ -1,0 +1,278 @@
+"""Upstream routes: where the names of a server block go without the stanza, in a form that `dnsproxy serve` can follow.
+
+The law: a name goes to the first forward that serves it, in the order of the file, as in CoreDNS; the stanza itself
+does not count. Whatever dnsproxy cannot do as CoreDNS does it is a fault with its line, never another upstream.
+Upstreams have one form, so that equal texts mean equal upstreams.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dnsproxy.corefile.forward_directive import Forward, parse_forward
+from dnsproxy.corefile.markers import without_region
+from dnsproxy.corefile.model import CorefileError, shown
+from dnsproxy.corefile.parser import parse_corefile
+from dnsproxy.corefile.placing import find_root_block
+from dnsproxy.corefile.stanza import format_address
+from dnsproxy.corefile.zones import ROOT, has_environment, is_at_or_below, normalize_zone, reverse_zones
+from dnsproxy.dns.names import is_wildcard, parse_hostname
+from dnsproxy.dns.wire import DNS_PORT
+from sidecar.values.endpoints import Endpoint, parse_endpoint
+
+NODE: Final = "/etc/resolv.conf"
+"""The nameservers of the node: CoreDNS's pod and dnsproxy's pod have the same file, with dnsPolicy Default."""
+TCP: Final = "tcp://"
+TLS: Final = "tls://"
+LONGEST: Final = 180
+"""Octets of routes in one text. A probe's answer has the text, and fits into 512 octets together with its name."""
+
+_TLS_PORT: Final = 853
+_PLAIN: Final = "dns://"
+_DIGEST: Final = "sha256:"
+_BETWEEN: Final = "; "
+_EXCEPT: Final = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamRoute:
+    """The upstreams of one zone."""
+
+    zone: str
+    """In the form of normalize_zone."""
+    upstreams: tuple[str, ...] = ()
+    """In order: `192.0.2.1`, `192.0.2.1:5353`, `tcp://192.0.2.1:53`, `tls://192.0.2.1:853#NAME`, or NODE, also as
+    `tcp://` and NODE."""
+    excepted: tuple[str, ...] = ()
+    """Zones that go to a later route."""
+    rotates: bool = False
+    """Whether each query may begin with another upstream."""
+    fault: str = ""
+    """Why dnsproxy cannot forward to these upstreams; empty if it can."""
+    line: int = 0
+    """Of the forward; 0 if it is not in a Corefile."""
+
+    def serves(self, zone: str) -> bool:
+        """Whether names at and below a zone take this route; the zone in the form of normalize_zone."""
+        return is_at_or_below(zone, self.zone) and not any(is_at_or_below(zone, one) for one in self.excepted)
+
+    def __str__(self) -> str:
+        return " ".join((self.zone, *(_EXCEPT + zone for zone in self.excepted), *self.upstreams))
+
+
+Routes = tuple[UpstreamRoute, ...]
+
+
+def find_upstream_routes(text: str) -> Routes:
+    """The routes of the server block of `.`, without our stanza. Raises CorefileError if there are none."""
+    corefile = without_region(parse_corefile(text))
+    block = find_root_block(corefile)
+    routes = routes_of(parse_forward(directive) for directive in block.named("forward"))
+    if not any(route.zone == ROOT for route in routes):
+        imported = " of its own; an imported file may have one" if block.imports else ""
+        raise CorefileError(block.line, f"the server block of . has no `forward .`{imported}")
+    return routes
+
+
+def routes_of(forwards: Iterable[Forward]) -> Routes:
+    """The routes of some forwards, in order, without those that no query reaches."""
+    found: list[UpstreamRoute] = []
+    for forward in forwards:
+        route = make_route(forward)
+        if route is not None and not any(earlier.serves(route.zone) for earlier in found):
+            found.append(route)
+    return tuple(found)
+
+
+def make_route(forward: Forward) -> UpstreamRoute | None:
+    """The route of one forward; None if an environment variable names its zone."""
+    if forward.zone is None:
+        return None
+    # CoreDNS takes the first of several.
+    line, zone = forward.directive.line, next(reverse_zones(forward.zone))
+    # No query is below a name that is not ASCII: CoreDNS compares zones with escaped names.
+    excepted = tuple(one for name in forward.excepted() if name.isascii() for one in reverse_zones(name))
+    try:
+        _check_ascii(zone)
+        upstreams = tuple(dict.fromkeys(_upstreams(forward)))
+    except ValueError as error:
+        return UpstreamRoute(zone, excepted=excepted, fault=str(error), line=line)
+    # Without `policy`, CoreDNS chooses at random.
+    rotates = not any(option.name == "policy" and option.values == ("sequential",) for option in forward.options)
+    return UpstreamRoute(zone, upstreams, excepted, rotates=rotates and len(upstreams) > 1, line=line)
+
+
+def routes_of_stub_domains(
+    zones: Mapping[str, Sequence[str]], upstreams: Sequence[str], *, ours: Iterable[str] = ()
+) -> Routes:
+    """The routes of kube-dns and node-cache: stub domains, without our own, and the upstreams of all other names."""
+    theirs = {zone: servers for zone, servers in zones.items() if zone not in set(ours)}
+    inner_first = sorted(theirs, key=lambda zone: -len(zone.rstrip(".").split(".")))
+    routes = [_stub_route(zone, theirs[zone]) for zone in inner_first]
+    return (*routes, _stub_route(ROOT, upstreams or (NODE,)))
+
+
+def route_for(zone: str, routes: Iterable[UpstreamRoute]) -> UpstreamRoute | None:
+    """The route of the names at and below a zone; None without any."""
+    normal = normalize_zone(zone)
+    return next((route for route in routes if route.serves(normal)), None)
+
+
+def usable_routes(routes: Iterable[UpstreamRoute]) -> Routes:
+    """What dnsproxy does with routes: those without a fault, and for all other names the node's nameservers."""
+    followed = (replace(route, upstreams=(NODE,), fault="", line=0) if route.fault else route for route in routes)
+    usable = [route for route in followed if _is_queried(route.zone)]
+    return (*usable, *(() if any(route.zone == ROOT for route in usable) else (UpstreamRoute(ROOT, (NODE,)),)))
+
+
+def format_routes(routes: Iterable[UpstreamRoute]) -> str:
+    """The routes as one text of at most LONGEST characters; a longer text is replaced by its SHA-256."""
+    text = _BETWEEN.join(map(str, routes))
+    if len(text.encode()) <= LONGEST:
+        return text
+    return _DIGEST + hashlib.sha256(text.encode()).hexdigest()
+
+
+def parse_routes(text: str) -> Routes | None:
+    """The routes of such a text; None for a digest. Raises ValueError."""
+    if text.startswith(_DIGEST):
+        return None
+    return tuple(_parse_route(part.split()) for part in text.split(_BETWEEN.strip()))
+
+
+def differences(zones: Iterable[str], before: Routes, now: str) -> Iterator[str]:
+    """How the names of some zones are forwarded otherwise than before, one sentence each without its full stop.
+
+    `now` is the text that a dnsproxy reports of its routes. Raises ValueError if it is not one.
+    """
+    routes = parse_routes(now)
+    if routes is None:
+        if now != format_routes(usable_routes(before)) or any(route.fault for route in before):
+            yield "dnsproxy forwards to other upstreams than those before it; it has too many to list here"
+        return
+    for zone in dict.fromkeys(zones):
+        there, here = route_for(zone, before), route_for(zone, routes)
+        if there is None:
+            continue
+        to = " ".join(here.upstreams) if here else "no upstream"
+        if there.fault:
+            yield f"names of {zone}: {_at_line(there)}{there.fault}, and dnsproxy forwards them to {to}"
+        elif here is None or _servers(here) != _servers(there):
+            yield f"names of {zone} went to {' '.join(there.upstreams)}, and dnsproxy forwards them to {to}"
+
+
+def _servers(route: UpstreamRoute) -> list[str]:
+    """Its upstreams, the same over TCP alone as without."""
+    plain = [one.removeprefix(TCP) for one in route.upstreams]
+    return [one if one == NODE or "://" in one else format_address(_endpoint(one)) for one in plain]
+
+
+def _endpoint(text: str) -> Endpoint:
+    return parse_endpoint(text, default_port=DNS_PORT)
+
+
+def _at_line(route: UpstreamRoute) -> str:
+    return f"line {route.line}: " if route.line else ""
+
+
+def _parse_route(words: Sequence[str]) -> UpstreamRoute:
+    if not words:
+        raise ValueError("a route names a zone")
+    excepted = [word.removeprefix(_EXCEPT) for word in words[1:] if word.startswith(_EXCEPT)]
+    upstreams = tuple(word for word in words[1:] if not word.startswith(_EXCEPT))
+    return UpstreamRoute(normalize_zone(words[0]), upstreams, tuple(map(normalize_zone, excepted)))
+
+
+def _is_queried(zone: str) -> bool:
+    """Whether a query can be at or below a zone; that of a faulty stub domain may be any text."""
+    try:
+        return zone.isascii() and normalize_zone(zone) == zone
+    except ValueError:
+        return False
+
+
+def _check_ascii(zone: str) -> None:
+    if not zone.isascii():
+        raise ValueError(f"{shown(zone)} is not ASCII, so that no query matches it; write xn--...")
+
+
+def _stub_route(zone: str, servers: Sequence[str]) -> UpstreamRoute:
+    try:
+        normal = normalize_zone(zone)
+        _check_ascii(normal)
+    except ValueError as error:
+        # The empty text is not the root: no name may take this route.
+        return UpstreamRoute((zone.lower().rstrip(".") or ".") + ".", fault=str(error))
+    try:
+        return UpstreamRoute(normal, tuple(dict.fromkeys(_plain(server) for server in servers)))
+    except ValueError as error:
+        return UpstreamRoute(normal, fault=str(error))
+
+
+def _upstreams(forward: Forward) -> Iterator[str]:
+    """Raises ValueError with the reason if dnsproxy cannot ask one of them as CoreDNS does."""
+    for option in forward.options:
+        if option.name == "source_address":
+            raise ValueError(f"`{option.raw}` sets an address that dnsproxy does not have")
+        if option.name == "tls" and option.values and any(text.startswith(TLS) for text in forward.upstreams):
+            raise ValueError(f"`{option.raw}` names certificates that only CoreDNS's pod has")
+    names = [" ".join(option.values) for option in forward.options if option.name == "tls_servername"]
+    over_tcp = any(option.name == "force_tcp" for option in forward.options)
+    for text in forward.upstreams:
+        if has_environment(text):
+            raise ValueError(f"{shown(text)} comes from a variable of CoreDNS's pod")
+        if text.startswith(TLS):
+            yield _tls(text, names[-1] if names else "")
+        else:
+            plain = _plain(text.removeprefix(_PLAIN))
+            yield _over_tcp(plain) if over_tcp else plain
+
+
+def _plain(text: str) -> str:
+    if text == NODE:
+        return NODE
+    if "://" in text:
+        raise ValueError(f"{shown(text)} is neither plain DNS nor DNS over TLS")
+    try:
+        return format_address(_endpoint(text))
+    except ValueError:
+        what = "a file of CoreDNS's pod" if text.startswith("/") else "no address"
+        raise ValueError(f"{shown(text)} is {what}, and dnsproxy knows addresses and {NODE}") from None
+
+
+def _over_tcp(upstream: str) -> str:
+    return TCP + (upstream if upstream == NODE else str(_endpoint(upstream)))
+
+
+def _tls(text: str, servername: str) -> str:
+    """CoreDNS verifies `tls_servername`, else the name after `%`, else the address (plugin/forward/setup.go)."""
+    host, name = _split_name(text.removeprefix(TLS))
+    try:
+        endpoint = parse_endpoint(host, default_port=_TLS_PORT)
+    except ValueError:
+        raise ValueError(f"{shown(text)} is no address") from None
+    return f"{TLS}{endpoint}#{_checked_name(servername or name or endpoint.host)}"
+
+
+def _split_name(host: str) -> tuple[str, str]:
+    """`192.0.2.1%NAME:853` without the name, and the name."""
+    before, percent, after = host.rpartition("%")
+    if not percent:
+        return host, ""
+    name, colon, port = after.partition(":")
+    name, bracket, rest = name.partition("]")
+    return before + bracket + rest + colon + port, name
+
+
+def _checked_name(name: str) -> str:
+    try:
+        return str(ipaddress.ip_address(name))
+    except ValueError:
+        hostname = parse_hostname(name)
+    if is_wildcard(hostname):
+        raise ValueError(f"{shown(name)} is not one name of a certificate")
+    return hostname

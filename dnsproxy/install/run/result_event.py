@@ -1,0 +1,66 @@
+"""Result event: the result of an install as an Event about dnsproxy's own Service, and the last Event that there is.
+
+The law: that Service outlives a Job, its pods and their logs. Events are best effort: one that cannot be created or
+read never changes a result.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.requests import SERVICE, Request
+from dnsproxy.install.report.last_event import OF_INSTALLERS, LastEvent, SeenEvent, find_last
+from dnsproxy.install.watch.event import GROUP, PLURAL, About, Reason, event_path, make_event
+from sidecar.kubernetes.errors import ApiError
+from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.objects import Collection
+from sidecar.kubernetes.one_shot import get_object, list_all
+from sidecar.kubernetes.structs.metadata import Metadata
+from sidecar.kubernetes.watch_policy import Pace
+
+_SECONDS: Final = 10.0
+"""Seconds for one answer of the API server."""
+
+
+class _Identity(msgspec.Struct, frozen=True):
+    metadata: Metadata
+
+
+async def record_result(client: ApiClient, own: ObjectRef, reason: Reason, note: str) -> str:
+    """Create an Event about dnsproxy's Service. Returns why it could not be created, or ``."""
+    about = About("Service", own.namespace, own.name, await _uid_of(client, own))
+    body = make_event(about, reason, note, suppressed=0, time=datetime.now(UTC), instance=os.uname().nodename)
+    try:
+        await client.change("POST", event_path(about), {}, body, content_type="application/json", seconds=_SECONDS)
+    except ApiError as error:
+        return f"there is no Event in namespace {own.namespace}: {error}"
+    return ""
+
+
+async def read_last_event(client: ApiClient, namespaces: Iterable[str]) -> LastEvent | None:
+    """The last Event of an installer in these namespaces; None if there is none, or if Events may not be read."""
+    seen: list[SeenEvent] = []
+    for namespace in dict.fromkeys(namespaces):
+        path = f"/apis/{GROUP}/v1/namespaces/{namespace}/{PLURAL}"
+        collection = Collection("Event", path, SeenEvent, field_selector=OF_INSTALLERS)
+        try:
+            found = await list_all(client, collection, pace=Pace(list_timeout=_SECONDS))
+        except ApiError:
+            continue
+        seen += [one for one in found.values() if isinstance(one, SeenEvent)]
+    return find_last(seen)
+
+
+async def _uid_of(client: ApiClient, own: ObjectRef) -> str:
+    """The Service's uid, without which `kubectl describe` does not show its Events."""
+    try:
+        found = await get_object(client, Request(SERVICE, own.namespace, own.name).path, _Identity, seconds=_SECONDS)
+    except ApiError:
+        return ""
+    return found.metadata.uid

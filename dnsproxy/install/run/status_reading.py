@@ -1,0 +1,69 @@
+"""Status reading: what `dnsproxy status` reads from a cluster and asks its DNS.
+
+The law: GET requests and DNS queries only. A comparison whose objects may not be read is left out, and the report says
+so; it never hides what is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dnsproxy.cluster_dns.found import Found, ServiceRef
+from dnsproxy.cluster_dns.method_choice import choose_method
+from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.probe_results import places_to_ask, zones_to_ask
+from dnsproxy.cluster_dns.probing import ask_all
+from dnsproxy.cluster_dns.read import discover, load_client, read_own_addresses
+from dnsproxy.cluster_dns.traces import Trace, find_traces
+from dnsproxy.install.change.coverage import Coverage, serves_every_name
+from dnsproxy.install.change.drift import find_drift
+from dnsproxy.install.report.verdict import StatusReport
+from dnsproxy.install.run.live_hostnames import read_coverage
+from dnsproxy.install.run.result_event import read_last_event
+from sidecar.kubernetes.http import ApiClient
+from sidecar.values.endpoints import Endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class StatusRequest:
+    """What a user asks, and where."""
+
+    where: ServiceRef
+    own: ObjectRef
+    """dnsproxy's Service."""
+    dns: Endpoint | None = None
+    """The address for queries to the cluster's DNS; None: that of its Service."""
+    addresses: tuple[Endpoint, ...] = ()
+    """The addresses for queries to dnsproxy; empty: those of the stanza, or else of its Service."""
+    admin: Endpoint | None = None
+    """The admin port of a running dnsproxy, whose table has the live hostnames; None: the Ingresses have them."""
+    zones: tuple[str, ...] = ()
+    """Hostnames outside these zones do not count; empty: all count."""
+    kubeconfig: str | None = None
+    context: str | None = None
+
+
+async def read_status(request: StatusRequest) -> StatusReport:
+    """The report on a cluster. Raises StartError with status 3 if the API server does not answer."""
+    async with await load_client(kubeconfig=request.kubeconfig, context=request.context) as client:
+        found = await discover(client, request.where)
+        traces = find_traces(found)
+        own = await read_own_addresses(client, request.own)
+        coverage = await _read_coverage(client, request, found, traces)
+        event = await read_last_event(client, (request.where.namespace, request.own.namespace))
+    installed = tuple(dict.fromkeys(address for trace in traces for address in trace.addresses))
+    loaded = await ask_all((request.dns,) if request.dns else places_to_ask(found), zones_to_ask(traces))
+    # One zone is enough: dnsproxy answers in all zones alike.
+    answers = await ask_all(request.addresses or installed or own, (".",))
+    drift = find_drift(found, traces, own=own, named=request.addresses) if found.complete else None
+    return StatusReport(found, choose_method(found), traces, loaded, answers, drift, coverage, event)
+
+
+async def _read_coverage(
+    client: ApiClient, request: StatusRequest, found: Found, traces: tuple[Trace, ...]
+) -> Coverage:
+    served = [zone for trace in traces for zone in trace.zones]
+    if not traces or serves_every_name(served):
+        return Coverage()
+    chosen = not any(choose_method(found, trace.method).needs_zones for trace in traces)
+    return await read_coverage(client, request.admin, served, within=request.zones, chosen=chosen)

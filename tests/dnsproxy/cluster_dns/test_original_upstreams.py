@@ -1,0 +1,75 @@
+"""Where the clusters of the corpus forward without the stanza, and the comparison with a dnsproxy's report."""
+
+from __future__ import annotations
+
+import pytest
+
+from dnsproxy.cluster_dns.original_upstreams import check_upstreams, find_original
+from dnsproxy.cluster_dns.probe_results import Outcome, ProbeResult
+from dnsproxy.corefile.upstream_routes import format_routes
+from sidecar.values.endpoints import Endpoint
+from tests.kit.manifest_cluster import NAMES, discover, manifests, pick
+from tests.kit.manifest_edits import where_of
+
+ANSWERS = Endpoint("10.96.0.53", 53)
+
+
+def asked(*forwards: str | None) -> tuple[ProbeResult, ...]:
+    return (ProbeResult(ANSWERS, ".", tuple(Outcome(ours=True, rcode=0, forwards=one) for one in forwards)),)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_upstreams_of_every_cluster_are_known_and_can_be_followed(name: str) -> None:
+    original = find_original(discover(manifests(name), where_of(name)))
+    assert (original.fault, original.faults(["."])) == ("", [])
+    assert original.routes
+    assert original.source
+
+
+def test_an_imported_forward_has_its_place_among_those_of_the_block() -> None:
+    objects = manifests("k3s")
+    corefile = pick(objects, "ConfigMap", "coredns")["data"]
+    corefile["Corefile"] = (
+        corefile["Corefile"]
+        .replace("forward . /etc/resolv.conf", "")
+        .replace(
+            "import /etc/coredns/custom/*.override", "import /etc/coredns/custom/*.override\n  forward . 192.0.2.1"
+        )
+    )
+    custom = {"corp.override": "forward corp.test 10.0.0.5\n"}
+    objects.append(
+        {"kind": "ConfigMap", "metadata": {"name": "coredns-custom", "namespace": "kube-system"}, "data": custom}
+    )
+    original = find_original(discover(objects, where_of("k3s")))
+    assert format_routes(original.routes) == "corp.test. 10.0.0.5; . 192.0.2.1"
+
+
+@pytest.mark.parametrize(
+    ("forwards", "unknown", "differences"),
+    [
+        pytest.param([". /etc/resolv.conf"], "", 0, id="the same"),
+        pytest.param([". 192.0.2.1"], "", 1, id="another"),
+        pytest.param([". /etc/resolv.conf", ". 192.0.2.1"], "", 1, id="one of two replicas"),
+        pytest.param([None], "it is older", 0, id="older"),
+        pytest.param([None, ". 192.0.2.1"], "", 1, id="one is older, one differs"),
+        pytest.param([". /etc/resolv.conf", None], "it is older", 0, id="one is older"),
+        pytest.param(["..;"], "in an unknown form", 0, id="nonsense"),
+        pytest.param([], "no dnsproxy answers from here at 10.96.0.53", 0, id="silent"),
+    ],
+)
+def test_what_was_not_reported_is_unknown_and_never_equal(
+    forwards: list[str | None], unknown: str, differences: int
+) -> None:
+    check = check_upstreams(find_original(discover(manifests("kubeadm"))), ["."], asked(*forwards))
+    assert unknown in check.unknown
+    assert bool(check.unknown) is bool(unknown)
+    assert len(check.differences) == differences
+
+
+def test_an_unreadable_corefile_is_unknown() -> None:
+    objects = manifests("kubeadm")
+    pick(objects, "ConfigMap", "coredns")["data"]["Corefile"] = ". {\n hosts\n}\n"
+    original = find_original(discover(objects))
+    assert "has no `forward .`" in original.fault
+    assert check_upstreams(original, ["."], asked(". /etc/resolv.conf")).unknown == original.fault
+    assert find_original(discover([])).fault == "the server of the cluster's DNS is unknown"

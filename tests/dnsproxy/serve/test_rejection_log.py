@@ -1,0 +1,66 @@
+"""The log of rejections: each once, and of many the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from structlog.testing import capture_logs
+
+from dnsproxy.hostnames.claims import Origin, Rejection
+from dnsproxy.serve.rejection_log import MOST, RejectionLog
+from tests.kit.stepping import finish
+
+
+def of_file(*numbers: int) -> list[Rejection]:
+    return [Rejection(Origin("hosts file", f"/etc/names:{number}"), "no address") for number in numbers]
+
+
+def of_namespace(namespace: str, count: int, *, deliberate: bool = False) -> list[Rejection]:
+    return [Rejection(Origin("Ingress", f"i{n}", namespace), "no hostname", deliberate) for n in range(count)]
+
+
+def logged(log: RejectionLog, rejections: Iterable[Rejection]) -> list[dict[str, Any]]:
+    with capture_logs() as lines:
+        finish(log.write(rejections))
+    return [dict(line) for line in lines]
+
+
+def test_each_is_logged_once_and_again_after_it_was_gone() -> None:
+    log = RejectionLog()
+    (line,) = logged(log, of_file(3))
+    assert line == {
+        "event": "rejected",
+        "log_level": "warning",
+        "origin": "hosts file /etc/names:3",
+        "reason": "no address",
+    }
+    assert logged(log, of_file(3)) == []
+    assert len(logged(log, of_file(3, 4))) == 1
+    assert logged(log, []) == []
+    assert len(logged(log, of_file(3))) == 1
+
+
+def test_of_sixty_thousand_bad_lines_twenty_are_logged_and_the_number_of_the_others() -> None:
+    log = RejectionLog()
+    lines = logged(log, of_file(*range(60_000)))
+    assert len(lines) == MOST + 1
+    assert lines[-1] == {
+        "event": "more are rejected",
+        "log_level": "warning",
+        "kind": "hosts file",
+        "count": 60_000 - MOST,
+    }
+    assert logged(log, of_file(*range(60_000))) == []
+
+
+def test_a_namespace_with_many_hides_no_other() -> None:
+    lines = logged(RejectionLog(), [*of_namespace("noisy", 500), *of_namespace("quiet", 1), *of_file(1)])
+    origins = [line["origin"] for line in lines if "origin" in line]
+    assert {"Ingress quiet/i0", "hosts file /etc/names:1"} <= set(origins)
+    assert [line["namespace"] for line in lines if line["event"] == "more are rejected"] == ["noisy"]
+
+
+def test_deliberate_ones_are_for_debugging_alone() -> None:
+    lines = logged(RejectionLog(), of_namespace("shop", 100, deliberate=True))
+    assert {line["log_level"] for line in lines} <= {"debug"}

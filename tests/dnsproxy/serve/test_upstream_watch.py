@@ -1,0 +1,220 @@
+"""Following the ConfigMap with the upstreams: changes, faults, outages, and the snapshot."""
+# ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.corefile.upstream_routes import UpstreamRoute
+from dnsproxy.forward.settings import ForwardSettings
+from dnsproxy.serve.upstream_watch import UpstreamWatch
+from dnsproxy.snapshot.format import SavedUpstreams
+from sidecar.values.endpoints import Endpoint
+from tests.kit.faulty_api import client_in_memory, failure
+from tests.kit.live_api import LiveApi
+
+REF: Final = ObjectRef("kube-system", "coredns")
+PATH: Final = "/api/v1/namespaces/kube-system/configmaps"
+NODE: Final = ForwardSettings((Endpoint("192.0.2.53", 53),))
+
+
+def put(api: LiveApi, *lines: str) -> None:
+    data = {"Corefile": "\n".join([". {", *lines, "}", ""])}
+    api.put("", "configmaps", {"metadata": {"name": "coredns", "namespace": "kube-system"}, "data": data})
+
+
+def make_api(*lines: str) -> LiveApi:
+    api = LiveApi()
+    api.provide("v1", "configmaps")
+    if lines:
+        put(api, *lines)
+    return api
+
+
+@dataclass
+class Watched:
+    watch: UpstreamWatch
+    used: list[tuple[list[str], str]]
+    syncs: list[int] = field(default_factory=list)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        while not condition():  # noqa: ASYNC110  # the state of a task, which gives no signal; the clock jumps
+            await trio.sleep(0.1)
+
+    async def until_used(self, *upstreams: str) -> None:
+        await self.until(lambda: bool(self.used) and self.used[-1][0] == list(upstreams))
+
+
+@asynccontextmanager
+async def watching(
+    api: LiveApi, saved: SavedUpstreams | None = None, *, listening: tuple[Endpoint, ...] = ()
+) -> AsyncIterator[Watched]:
+    used: list[tuple[list[str], str]] = []
+    syncs: list[int] = []
+
+    def apply(settings: ForwardSettings, forwards: str) -> None:
+        used.append(([str(one) for one in settings.upstreams], forwards))
+
+    watch = UpstreamWatch(REF, node=NODE, apply=apply, on_synced=lambda: syncs.append(1))
+    watch.restore(saved)
+    if listening:
+        watch.set_listening(listening)
+    async with client_in_memory(api) as client, trio.open_nursery() as nursery:
+        nursery.start_soon(watch.run, client)
+        yield Watched(watch, used, syncs)
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_change_is_followed_within_a_second(autojump_clock: MockClock) -> None:
+    api = make_api("forward . 192.0.2.1")
+    async with watching(api) as watched:
+        assert watched.used == [([], ".")], "before the first read, nothing goes anywhere"
+        await watched.until_used("192.0.2.1:53")
+        await watched.until(lambda: bool(watched.syncs))
+        put(api, "forward corp.test 10.0.0.5", "forward . tls://192.0.2.2")
+        with trio.fail_after(1):
+            await watched.until_used("tls://192.0.2.2:853#192.0.2.2")
+        assert watched.used[-1][1] == "corp.test. 10.0.0.5; . tls://192.0.2.2:853#192.0.2.2"
+        put(api, "log", "forward corp.test 10.0.0.5", "forward . tls://192.0.2.2")
+        await trio.sleep(2)
+        assert len(watched.used) == 3, "the same upstreams are not used again"
+        assert watched.watch.notes == []
+
+
+@pytest.mark.parametrize(
+    ("damage", "note"),
+    [
+        pytest.param(lambda api: api.remove("", "configmaps", str(REF)), "there is no such ConfigMap", id="gone"),
+        pytest.param(lambda api: put(api, "hosts"), "has no `forward .`", id="no forward"),
+        pytest.param(lambda api: put(api, "forward ."), "line 2: ", id="not valid"),
+    ],
+)
+async def test_the_last_good_upstreams_stay_and_the_fault_is_noted(
+    autojump_clock: MockClock, damage: Callable[[LiveApi], None], note: str
+) -> None:
+    api = make_api("forward . 192.0.2.1")
+    async with watching(api) as watched:
+        await watched.until_used("192.0.2.1:53")
+        damage(api)
+        await watched.until(lambda: bool(watched.watch.notes))
+        (found,) = watched.watch.notes
+        assert note in found
+        assert found.endswith("; the last good upstreams stay")
+        await trio.sleep(20)
+        assert watched.used[-1][0] == ["192.0.2.1:53"]
+        put(api, "forward . 192.0.2.3")
+        await watched.until_used("192.0.2.3:53")
+        assert watched.watch.notes == []
+
+
+async def test_a_server_that_would_only_ask_itself_asks_the_nodes_nameservers_or_the_last_good_upstreams(
+    autojump_clock: MockClock,
+) -> None:
+    """The stanza without its markers, as a tool for configuration writes it again."""
+    api = make_api("forward . 192.0.2.9")
+    async with watching(api, listening=(Endpoint("192.0.2.9", 53),)) as watched:
+        await watched.until_used("192.0.2.53:53")
+        assert watched.watch.saved is None
+        (note,) = watched.watch.notes
+        assert note.endswith("its upstreams are dnsproxy itself; the node's nameservers are asked")
+        put(api, "forward . 192.0.2.1")
+        await watched.until_used("192.0.2.1:53")
+        put(api, "forward . 192.0.2.9")
+        await watched.until(lambda: bool(watched.watch.notes))
+        (note,) = watched.watch.notes
+        assert note.endswith("its upstreams are dnsproxy itself; the last good upstreams stay")
+        await trio.sleep(2)
+        assert watched.used[-1][0] == ["192.0.2.1:53"]
+
+
+async def test_a_snapshot_that_names_only_this_server_means_the_nodes_nameservers(autojump_clock: MockClock) -> None:
+    saved = SavedUpstreams(str(REF), (UpstreamRoute(".", ("192.0.2.9",)),))
+    async with watching(make_api(), saved, listening=(Endpoint("192.0.2.9", 53),)) as watched:
+        assert watched.used[-1] == (["192.0.2.53:53"], ". /etc/resolv.conf")
+
+
+async def test_a_zone_that_no_query_matches_does_not_end_the_server(autojump_clock: MockClock) -> None:
+    api = make_api("forward b\u00fccher.test 10.0.0.5", "forward . 192.0.2.1")
+    async with watching(api) as watched:
+        await watched.until_used("192.0.2.1:53")
+        (note,) = watched.watch.notes
+        assert "line 2: " in note
+        put(api, "forward . 192.0.2.3")
+        await watched.until_used("192.0.2.3:53")
+        assert watched.watch.notes == []
+
+
+async def test_an_upstream_that_cannot_be_asked_is_the_nodes_and_is_noted(autojump_clock: MockClock) -> None:
+    async with watching(make_api("forward . https://192.0.2.1")) as watched:
+        await watched.until(lambda: bool(watched.watch.notes))
+        assert watched.used[-1] == (["192.0.2.53:53"], ". /etc/resolv.conf")
+        (note,) = watched.watch.notes
+        assert "line 2: 'https://192.0.2.1' is neither plain DNS nor DNS over TLS" in note
+
+
+async def test_other_nameservers_of_the_node_are_followed_where_the_corefile_names_them(
+    autojump_clock: MockClock,
+) -> None:
+    api = make_api("forward . /etc/resolv.conf")
+    async with watching(api) as watched:
+        await watched.until(lambda: bool(watched.syncs))
+        watched.watch.set_node(ForwardSettings((Endpoint("192.0.2.54", 53),)))
+        assert watched.used[-1][0] == ["192.0.2.54:53"]
+        put(api, "forward . 192.0.2.1")
+        await watched.until_used("192.0.2.1:53")
+        watched.watch.set_node(NODE)
+        assert watched.used[-1][0] == ["192.0.2.1:53"]
+
+
+async def test_a_snapshot_gives_the_upstreams_while_the_api_server_is_away(autojump_clock: MockClock) -> None:
+    api = make_api("forward . 192.0.2.1")
+    async with watching(api) as first:
+        await first.until_used("192.0.2.1:53")
+        saved = first.watch.saved
+    api.crash()
+    async with watching(api, saved) as watched:
+        assert watched.used[-1] == (["192.0.2.1:53"], ". 192.0.2.1")
+        await trio.sleep(20)
+        assert watched.used[-1][0] == ["192.0.2.1:53"]
+        assert watched.syncs == []
+        assert watched.watch.notes == []
+        put(api, "forward . 192.0.2.2")
+        api.recover()
+        await watched.until_used("192.0.2.2:53")
+
+
+async def test_a_snapshot_of_another_config_map_is_not_used(autojump_clock: MockClock) -> None:
+    saved = SavedUpstreams("kube-system/other", ())
+    async with watching(make_api(), saved) as watched:
+        assert watched.used[-1] == ([], ".")
+        assert watched.watch.saved is None
+
+
+async def test_an_absent_config_map_means_the_nodes_nameservers_and_keeps_nothing_waiting(
+    autojump_clock: MockClock,
+) -> None:
+    async with watching(make_api()) as watched:
+        await watched.until(lambda: bool(watched.syncs))
+        (note,) = watched.watch.notes
+        assert note == ("ConfigMap kube-system/coredns: there is no such ConfigMap; the node's nameservers are asked")
+
+
+async def test_a_config_map_that_rbac_hides_is_noted_and_keeps_nothing_waiting(autojump_clock: MockClock) -> None:
+    api = make_api("forward . 192.0.2.1")
+    api.faults[PATH] = failure(403, "Forbidden")
+    async with watching(api) as watched:
+        await watched.until(lambda: bool(watched.syncs))
+        (note,) = watched.watch.notes
+        assert "403" in note
+        assert watched.used[-1][1] == ". /etc/resolv.conf"
+        del api.faults[PATH]
+        await watched.until_used("192.0.2.1:53")
+        assert watched.watch.notes == []
