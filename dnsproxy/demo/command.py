@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import click
@@ -33,6 +34,12 @@ def demo(*, keep: bool, output: str) -> None:
 
 
 async def _run(keep: bool, as_json: bool) -> int:  # run_program passes arguments by position
+    from sidecar.cli.signals import run_or_end  # noqa: PLC0415
+
+    return await run_or_end(partial(_play, keep=keep, as_json=as_json))
+
+
+async def _play(*, keep: bool, as_json: bool) -> int:
     import trio  # noqa: PLC0415
 
     from dnsproxy.demo.play import play, set_stage  # noqa: PLC0415

@@ -60,6 +60,29 @@ async def run_until_signal(
     return status
 
 
+async def run_or_end(work: Callable[[], Awaitable[int]]) -> int:
+    """Run `work`, and cancel it at SIGTERM or SIGHUP; returns its exit status, or 128 plus the number of the signal.
+
+    By default these end the process at once, and the child processes of `work` would stay. One that the caller ignored,
+    as nohup does, stays ignored.
+    """
+    status = 0
+
+    async def watch() -> None:
+        nonlocal status
+        status = 128 + await anext(signals)
+        nursery.cancel_scope.cancel()
+
+    fatal = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
+    with trio.open_signal_receiver(*fatal) as received:
+        signals = aiter(received)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(watch)
+            status = await work()
+            nursery.cancel_scope.cancel()
+    return status
+
+
 async def _reload_at(hangups: AsyncIterator[int], reload: Callable[[], None] | None) -> None:
     async for _ in hangups:
         if reload is None:

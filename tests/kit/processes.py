@@ -16,10 +16,10 @@ class StartFailed(AssertionError):
     """A peer did not start; the message has the end of its log."""
 
 
-def is_listening(port: int) -> bool:
+def is_listening(port: int, *, address: str = "127.0.0.1") -> bool:
     with socket.socket() as probe:
         probe.settimeout(1)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        return probe.connect_ex((address, port)) == 0
 
 
 def wait_for(condition: Callable[[], bool], *, process: subprocess.Popen[bytes], log: Path) -> None:

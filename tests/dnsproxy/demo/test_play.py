@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 from dnsproxy.demo.play import Stage, play, set_stage
 from dnsproxy.demo.story import Step, format_step, format_verdict, succeeded
 from sidecar.values.endpoints import Endpoint
+from tests.kit.processes import is_listening
 from tests.kit.programs import program
 
 DEMO = [sys.executable, "-m", "dnsproxy", "demo"]
@@ -43,7 +45,8 @@ def test_a_coredns_on_the_path_stands_in_front() -> None:
     assert "CoreDNS, with kubeadm's Corefile and our stanza" in report["steps"][1]["tried"]
 
 
-def test_keep_leaves_it_running_and_says_what_to_try() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_keep_leaves_it_running_until_a_signal_that_leaves_nothing_behind(number: signal.Signals) -> None:
     with subprocess.Popen([*DEMO, "--keep"], stdout=subprocess.PIPE, text=True, env=without_coredns()) as demo:
         assert demo.stdout is not None
         lines = []
@@ -56,6 +59,24 @@ def test_keep_leaves_it_running_and_says_what_to_try() -> None:
         assert command is not None, text
         assert re.search(r"dig @127\.0\.0\.1 -p \d+ app\.example\.org", text)
         assert demo.poll() is None
+        relay = Endpoint("127.0.0.20", int(command[2]))
+        assert is_listening(relay.port, address=relay.host)
+        demo.send_signal(number)
+        assert demo.wait(timeout=20) == 128 + number
+        assert not is_listening(relay.port, address=relay.host)
+
+
+def test_a_demo_under_nohup_survives_the_end_of_its_terminal() -> None:
+    """And the next Ctrl-C ends it."""
+    command = [shutil.which("nohup") or "nohup", *DEMO, "--keep"]
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env=without_coredns()
+    ) as demo:
+        assert demo.stdout is not None
+        assert any("# with: answered" in line for line in demo.stdout)
+        demo.send_signal(signal.SIGHUP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            demo.wait(timeout=1)
         demo.send_signal(signal.SIGINT)
         assert demo.wait(timeout=20) == 130
 
