@@ -18,10 +18,11 @@ from ipaddress import ip_address
 
 import trio
 
-from wholeip.kernel.netlink_socket import netfilter_socket
+from wholeip.kernel.netlink_socket import netfilter_socket, route_socket
 from wholeip.ruleset.ctnetlink import Flow, format_dump, format_end, parse_answer, parse_flows
 from wholeip.ruleset.ended_flows import NO_EGRESS, NewEgress, is_ended, is_older, relevant_addresses
 from wholeip.ruleset.nft_errors import NftFailed, NotPermitted
+from wholeip.ruleset.rtnetlink import format_route_request, is_local_route
 from wholeip.ruleset.ruleset import Ruleset
 
 _DATAGRAM_SIZE = 65536
@@ -42,8 +43,8 @@ async def end_flows(before: Ruleset | None, after: Ruleset, egress: NewEgress = 
     change. Reads all flows of their address families. Raises ConntrackFailed or NotPermitted.
     """
     try:
-        egress = replace(egress, addresses=_without_local(egress.addresses))
         with trio.fail_after(_TIMEOUT_SECONDS), await netfilter_socket() as kernel:
+            egress = replace(egress, addresses=await _without_local(egress.addresses))
             return await _end_flows(kernel, socket.AF_INET, before, after, egress) + await _end_flows(
                 kernel, socket.AF_INET6, before, after, egress
             )
@@ -83,19 +84,18 @@ async def _flows(
             return flows
 
 
-def _without_local(addresses: Mapping[str, str]) -> dict[str, str]:
+async def _without_local(addresses: Mapping[str, str]) -> dict[str, str]:
     """Without pods in the network of this node: the rules except the node's own traffic."""
-    return {pod: address for pod, address in addresses.items() if not _is_local(pod)}
+    if not addresses:
+        return {}
+    with await route_socket() as kernel:
+        return {pod: address for pod, address in addresses.items() if not await _is_local(kernel, pod)}
 
 
-def _is_local(address: str) -> bool:
-    # Nothing is sent: the kernel binds a socket to an address of its own alone.
-    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind((address, 0))
-        except OSError:
-            return False
-    return True
+async def _is_local(kernel: trio.socket.SocketType, address: str) -> bool:
+    # Not asked of bind(2): it takes any address where net.ipv4.ip_nonlocal_bind is set, as keepalived needs it.
+    await kernel.send(format_route_request(address))
+    return is_local_route(await kernel.recv(_DATAGRAM_SIZE))
 
 
 async def _answer(kernel: trio.socket.SocketType) -> int:

@@ -185,14 +185,26 @@ def test_flows_of_a_pod_to_the_outside_end_when_it_gets_its_address_and_no_other
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_flows_of_a_node_do_not_end_if_a_pod_in_its_network_gets_an_address(scene: Cluster, family: int) -> None:
+@pytest.mark.parametrize("bind_any", [0, 1], ids=["bound here", "bound anywhere"])
+def test_the_flows_of_a_node_do_not_end_if_a_pod_in_its_network_gets_an_address(
+    scene: Cluster, bind_any: int, family: int
+) -> None:
+    """With ip_nonlocal_bind, which keepalived needs, a program may bind addresses of others too."""
+    scene.node.sysctl(**{"ipv4/ip_nonlocal_bind": bind_any, "ipv6/ip_nonlocal_bind": bind_any})
+    pod = scene.a.do("open", kind="udp", address=address("client", family), port=OPEN_PORT)
+    scene.a.do("exchange", number=pod)
+    known_pod = flow_of(scene, "a", pod, family)
     number = scene.node.do("open", kind="udp", address=address("client", family), port=OPEN_PORT)
     scene.node.do("exchange", number=number)
     known = flow_of(scene, "node", number, family)
     ruleset = make_ruleset(mappings(), cluster=CLUSTER)
-    end(scene, ruleset, ruleset, NewEgress({address("node", family): balanced("a2", family)}, NetworkSet()))
+    addresses = {address("node", family): balanced("a2", family), address("a", family): balanced("a2", family)}
+    end(scene, ruleset, ruleset, NewEgress(addresses, NetworkSet()))
     assert flow_of(scene, "node", number, family) == known
+    assert flow_of(scene, "a", pod, family) != known_pod
     scene.node.do("close", number=number)
+    scene.a.do("close", number=pod)
+    scene.node.sysctl(**{"ipv4/ip_nonlocal_bind": 0, "ipv6/ip_nonlocal_bind": 0})
 
 
 def test_nothing_ends_where_nothing_changed(scene: Cluster) -> None:
