@@ -15,9 +15,8 @@ import click
 
 from dnsproxy.cluster_dns.found import Found, ServiceRef
 from dnsproxy.cluster_dns.method_choice import choose_method
-from dnsproxy.cluster_dns.original_upstreams import ACCEPT, check_upstreams, find_original
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult, places_to_ask, zones_to_ask
-from dnsproxy.cluster_dns.probing import Patience, ask_all
+from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.read import discover, load_client
 from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.install.change.config_map import format_diffs
@@ -30,6 +29,7 @@ from dnsproxy.install.run import applying
 from dnsproxy.install.run.applying import Planned, Settled
 from dnsproxy.install.run.result_event import record_result
 from dnsproxy.install.run.survey import InstallRequest
+from dnsproxy.install.run.upstream_comparison import compare_upstreams
 from dnsproxy.install.run.wait_loaded import GONE, LOADED, is_reachable, wait_loaded
 from dnsproxy.install.watch.event import Reason
 from sidecar.kubernetes.http import ApiClient
@@ -38,8 +38,6 @@ from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus
 from sidecar.values.text import escape_controls, escaped_json, one_line
 
-_QUICKLY: Final = Patience(times=2, datagrams=(0.5,), stream=0.5)
-"""In the cluster a ready dnsproxy answers in milliseconds; from elsewhere its ClusterIP may have no route."""
 _COLOURS: Final = {0: "green", 1: "red"}
 _REASONS: Final[dict[int, Reason]] = {ExitStatus.DONE: Reason.INSTALLED, ExitStatus.NO: Reason.NOT_LOADED}
 """Of an install that has written, or found nothing to write."""
@@ -86,7 +84,7 @@ async def uninstall(where: ServiceRef, options: RunOptions) -> int:
 
 async def _install(client: ApiClient, request: InstallRequest, options: RunOptions) -> int:
     planned = await applying.plan(client, request)
-    notes = await applying.try_planned(planned), await _compare_upstreams(planned, request, options)
+    notes = await applying.try_planned(planned), await compare_upstreams(planned, request)
     planned = replace(planned, edits=replace(planned.edits, notes=(*planned.edits.notes, *filter(None, notes))))
     report = _run_report(planned, options)
     _announce(report, options)
@@ -102,23 +100,6 @@ async def _install(client: ApiClient, request: InstallRequest, options: RunOptio
     )
     await _record(client, request, options, _REASONS.get(verdict.status, Reason.FAILED), verdict.text)
     return _finish(replace(report, wrote=settled.wrote, loaded=loaded), verdict, options)
-
-
-async def _compare_upstreams(planned: Planned, request: InstallRequest, options: RunOptions) -> str:
-    """Ask dnsproxy where it forwards, before anything is written. Returns a note or ``. Raises ChangeRefused."""
-    if planned.wanted is None or not options.seconds:
-        return ""
-    original = find_original(planned.found)
-    answers = await ask_all(planned.wanted.addresses, (".",), _QUICKLY)
-    check = check_upstreams(original, planned.edits.zones, answers)
-    if check.unknown:
-        return f"whether dnsproxy forwards all other names where they go now is unknown: {check.unknown}"
-    if not check.differences:
-        return ""
-    text = "; ".join(check.differences)
-    if request.accepts_upstreams:
-        return f"other upstreams than before: {text}"
-    raise ChangeRefused(text, f"{original.remedy}, or accept it with {ACCEPT}")
 
 
 async def _record(client: ApiClient, request: InstallRequest, options: RunOptions, reason: Reason, note: str) -> None:

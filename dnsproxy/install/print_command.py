@@ -17,6 +17,7 @@ from dnsproxy.install.cluster_command import RunOptions
 from dnsproxy.install.report.printing import Printed, print_for
 from dnsproxy.install.run.applying import check_seen
 from dnsproxy.install.run.survey import InstallRequest, Survey, survey
+from dnsproxy.install.run.upstream_comparison import note_on_upstreams
 from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus
 from sidecar.values.text import escape_controls, escaped_json, one_line
@@ -35,6 +36,7 @@ async def print_stanza(request: InstallRequest, options: RunOptions) -> int:
         printed = print_for(seen.found, seen.choice, Wanted(addresses, seen.zones))
     except ChangeRefused as refusal:
         raise StartError(str(refusal), status=ExitStatus.NO) from None
+    notes += filter(None, [await note_on_upstreams(seen.found, seen.zones, addresses)])
     notes += printed.notes
     if options.as_json:
         click.echo(escaped_json(_document(printed, seen, notes), indent=2))

@@ -23,6 +23,7 @@ from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.run.applying import Changed, Planned, plan_survey, try_planned, write
 from dnsproxy.install.run.live_hostnames import read_coverage
 from dnsproxy.install.run.survey import InstallRequest, Survey, survey
+from dnsproxy.install.run.upstream_comparison import compare_upstreams
 from dnsproxy.install.watch.event import About, Reason
 from dnsproxy.install.watch.event_recorder import EventRecorder
 from dnsproxy.install.watch.followers import Followers
@@ -75,6 +76,7 @@ class Watcher:
         self._own = self._about = About("Service", request.own.namespace, request.own.name)
         self._planned: Planned | None = None
         self._tried: list[tuple[str, tuple[Entry, ...]]] = []
+        self._compared = ""
         self._wake = trio.Event()
         self._stands = trio.Event()
 
@@ -116,6 +118,7 @@ class Watcher:
             self._about = _about(seen) or self._own
             planned = plan_survey(seen, self._request)
             await self._try(planned)
+            await self._compare_upstreams(planned)
         except ChangeRefused as refusal:
             return PlanRefused(str(refusal))
         except StartError as error:
@@ -147,6 +150,15 @@ class Watcher:
             self._tried = texts
             if note:
                 log.info("not tried", cause=one_line(note))
+
+    async def _compare_upstreams(self, planned: Planned) -> None:
+        """Before each write, ask dnsproxy where it forwards; a note is logged once. Raises ChangeRefused."""
+        if not planned.edits.changed:
+            return
+        note = await compare_upstreams(planned, self._request)
+        if note and note != self._compared:
+            log.info("note", text=one_line(note))
+        self._compared = note
 
     async def _write(self) -> Event:
         if self._planned is None:

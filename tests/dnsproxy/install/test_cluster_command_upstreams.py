@@ -6,24 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from dnsproxy.answers.decide import Answer, decide
-from dnsproxy.answers.table import HostTable
-from dnsproxy.dns import probe
 from tests.dnsproxy.install.run.test_applying import cluster, corefile
+from tests.dnsproxy.install.run.test_upstream_comparison import reporting
 from tests.dnsproxy.install.test_cluster_command import Run, run
 from tests.kit.faulty_upstream import Script, faulty_upstream, silence
 from tests.kit.manifest_cluster import Manifest, pick
-
-
-def reporting(forwards: str) -> Script:
-    """A dnsproxy that reports where it forwards."""
-
-    def answer(asked: bytes) -> list[bytes]:
-        outcome = decide(asked, HostTable(), stream=False, probe_row=probe.make_row(forwards))
-        assert isinstance(outcome, Answer)
-        return [outcome.message]
-
-    return answer
 
 
 def forwarding_to(*lines: str) -> list[Manifest]:
@@ -99,3 +86,25 @@ async def test_an_unknown_report_is_noted(tmp_path: Path, script: Script, why: s
     assert done.status == 0
     assert "Note: whether dnsproxy forwards all other names where they go now is unknown" in done.errors
     assert why in done.errors
+
+
+@pytest.mark.parametrize("more", [("--timeout", "0"), ("--dry-run",)])
+async def test_they_are_compared_however_long_the_clusters_dns_is_asked(tmp_path: Path, more: tuple[str, ...]) -> None:
+    done = await install(forwarding_to("forward . 192.0.2.1"), reporting(". /etc/resolv.conf"), tmp_path, *more)
+    assert done.status == 1
+    assert "names of . went to 192.0.2.1, and dnsproxy forwards them to /etc/resolv.conf" in done.errors
+    assert "switchback" not in corefile(done.api)
+
+
+@pytest.mark.parametrize(
+    ("line", "script", "note"),
+    [
+        pytest.param("forward . 192.0.2.1", reporting(". 192.0.2.9"), "forwards them to 192.0.2.9", id="others"),
+        pytest.param("forward . https://192.0.2.1", silence, "neither plain DNS nor DNS over TLS", id="impossible"),
+    ],
+)
+async def test_a_printed_text_comes_with_a_note_on_them(tmp_path: Path, line: str, script: Script, note: str) -> None:
+    done = await install(forwarding_to(line), script, tmp_path, "--method", "print")
+    assert done.status == 0
+    (told,) = [one for one in done.errors.splitlines() if "other upstreams than before: " in one]
+    assert note in told

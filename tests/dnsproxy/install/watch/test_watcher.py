@@ -24,6 +24,8 @@ from dnsproxy.install.watch.watcher import Watcher
 from dnsproxy.install.watch.watcher_status import WatchStatus
 from tests.dnsproxy.corefile.shapes import installed as stanza_with
 from tests.dnsproxy.install.run.test_applying import Meddling, client_of, cluster, corefile, install_request, touch
+from tests.dnsproxy.install.run.test_upstream_comparison import reporting
+from tests.kit.faulty_upstream import faulty_upstream, silence
 from tests.kit.manifest_api import FakeApi, respond
 from tests.kit.manifest_cluster import pick
 from tests.kit.serve_process import serving
@@ -269,3 +271,20 @@ async def test_a_stanza_with_both_addresses_is_changed_once_and_stays(autojump_c
         await trio.sleep(1000)
         assert (transport.writes, status.state.repairs, status.state.undone) == (1, 0, 0)
     assert "forward . 10.96.0.53 /etc/resolv.conf" in corefile(api)
+
+
+@pytest.mark.parametrize("accepts", [False, True])
+async def test_upstreams_that_differ_are_refused_before_the_write_unless_accepted(
+    autojump_clock: Clock, accepts: bool
+) -> None:
+    # dnsproxy is a real server: the mock clock must not jump while it answers.
+    autojump_clock.autojump_threshold, autojump_clock.rate = inf, 20.0
+    transport = Watched(FakeApi(cluster()))
+    async with faulty_upstream(reporting(". 192.0.2.9"), silence) as own:
+        request = install_request(addresses=(own.endpoint,), accepts_upstreams=accepts)
+        async with watching(transport, request) as status:
+            await until(is_standing(status, Standing.INSTALLED if accepts else Standing.REFUSED))
+            assert transport.writes == accepts
+            why = "names of . went to /etc/resolv.conf, and dnsproxy forwards them to 192.0.2.9"
+            assert accepts or why in status.why_not_ready()
+    assert transport.reasons == ["StanzaInstalled" if accepts else "StanzaRefused"]
