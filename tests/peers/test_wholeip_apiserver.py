@@ -144,6 +144,28 @@ def test_addresses_of_the_cluster_are_refused_and_a_neighbour_keeps_its_own(worl
     assert "(foreign-endpoint)" in printed.stderr
 
 
+def test_a_node_is_known_by_every_spelling_that_the_server_takes(world: World) -> None:
+    """Its server checks neither the addresses of a Node nor the host bits of its networks."""
+    addresses = [{"type": "InternalIP", "address": one} for one in ("::ffff:192.0.2.7", "192.0.002.08")]
+    spec = {"podCIDR": "10.0.7.1/24", "podCIDRs": ["10.0.7.1/24", "fd00:7::7/64"]}
+    world.put(NODES, {"metadata": {"name": "odd"}, "spec": spec, "status": {"addresses": addresses}})
+    for number, address in enumerate(("192.0.2.7", "192.0.2.8", "10.0.7.9")):
+        world.put_service(f"taken-{number}", address)
+        world.put_slice(f"taken-{number}", (POD, READY))
+    world.put_service("vm", LB)
+    world.put_slice("vm", ("10.0.7.5", READY))
+    world.until_in_step()
+    assert world.wholes() == {LB: "10.0.7.5"}
+    assert status_of(world) == [
+        ("taken-0", "protected-address"),
+        ("taken-1", "protected-address"),
+        ("taken-2", "cluster-address"),
+    ]
+    world.delete(f"{NODES}/odd")
+    world.until_in_step()
+    assert world.wholes().keys() >= {"192.0.2.7", "192.0.2.8", "10.0.7.9"}
+
+
 def test_what_happens_while_no_agent_runs_is_made_up_for_and_nothing_else_is_touched(world: World) -> None:
     for number in (1, 2):
         world.put_service(f"vm{number}", f"192.0.2.{number}")

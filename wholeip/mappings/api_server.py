@@ -13,8 +13,8 @@ import msgspec
 
 from sidecar.kubernetes.endpoint_slices import SERVICE_NAME, EndpointSlice
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
-from wholeip.mappings.addresses import Address, Network, parse_each, parse_network
-from wholeip.mappings.refused_addresses import parse_mappable
+from wholeip.mappings.addresses import Address, Network, parse_each, parse_shown_network
+from wholeip.mappings.refused_addresses import parse_shown
 
 _NAME: Final = "kubernetes"
 """The Service of the API server in the namespace default, and its own label on its slices."""
@@ -62,16 +62,16 @@ SERVICE_RANGES: Final = Collection(
 def cluster_ips_of(service: ApiService | Unreadable) -> frozenset[Address]:
     """The cluster IPs of a Service."""
     spec = (service.spec if isinstance(service, ApiService) else None) or _ServiceSpec()
-    return parse_each(parse_mappable, (spec.cluster_ip, *(spec.cluster_ips or ())))
+    return parse_each(parse_shown, (spec.cluster_ip, *(spec.cluster_ips or ())))
 
 
 def endpoints_of(one: EndpointSlice | Unreadable) -> frozenset[Address]:
     """The addresses of the endpoints of a slice, whatever their conditions."""
     endpoints = (one.endpoints or ()) if isinstance(one, EndpointSlice) else ()
-    return parse_each(parse_mappable, (text for endpoint in endpoints for text in endpoint.addresses or ()))
+    return parse_each(parse_shown, (text for endpoint in endpoints for text in endpoint.addresses or ()))
 
 
 def networks_of(one: ServiceRange | Unreadable) -> frozenset[Network]:
     """The networks of a ServiceCIDR."""
     spec = (one.spec if isinstance(one, ServiceRange) else None) or _RangeSpec()
-    return parse_each(parse_network, spec.cidrs or ())
+    return parse_each(parse_shown_network, spec.cidrs or ())

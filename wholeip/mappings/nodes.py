@@ -12,8 +12,8 @@ from typing import Final
 import msgspec
 
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
-from wholeip.mappings.addresses import Address, Network, parse_each, parse_network
-from wholeip.mappings.refused_addresses import parse_mappable
+from wholeip.mappings.addresses import Address, Network, parse_each, parse_shown_network
+from wholeip.mappings.refused_addresses import parse_shown
 
 
 class _NodeAddress(msgspec.Struct, frozen=True, gc=False):
@@ -43,9 +43,9 @@ NODES: Final = Collection("Node", "/api/v1/nodes", Node, optional=True)
 def addresses_of(node: Node | Unreadable) -> frozenset[Address]:
     """The addresses of the node, which must not be mapped."""
     stated = ((node.status or _Status()).addresses or ()) if isinstance(node, Node) else ()
-    return parse_each(parse_mappable, (one.address for one in stated if one is not None))
+    return parse_each(parse_shown, (one.address for one in stated if one is not None))
 
 
 def pod_networks_of(node: Node | Unreadable) -> frozenset[Network]:
     """The networks of this node's pods, if the control plane assigns them; some network plugins assign them alone."""
-    return parse_each(parse_network, ((node.spec or _Spec()).pod_cidrs or ()) if isinstance(node, Node) else ())
+    return parse_each(parse_shown_network, ((node.spec or _Spec()).pod_cidrs or ()) if isinstance(node, Node) else ())

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, ip_address
 from typing import Final
 
-from wholeip.mappings.addresses import Address, keep
+from wholeip.mappings.addresses import Address, keep, without_leading_zeros
 
 _THIS_NETWORK: Final = IPv4Network("0.0.0.0/8")
 _METADATA: Final = frozenset(
@@ -32,6 +32,16 @@ def parse_mappable(text: str) -> Address:
     if kind := _kind(address):
         raise ValueError(f"it is {kind}")
     return keep(address)
+
+
+def parse_shown(text: str) -> Address:
+    """An address of the cluster as an object may spell it: with leading zeros, or IPv4-mapped. Raises ValueError.
+
+    Kubernetes accepts these spellings, and an address that is not understood is not protected.
+    """
+    address = ip_address(without_leading_zeros(text))
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return parse_mappable(str(mapped or address))
 
 
 def _kind(address: Address) -> str | None:

@@ -16,7 +16,7 @@ from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable, key_o
 from sidecar.values.endpoints import MAXIMUM_PORT
 from wholeip.mappings.addresses import Address, parse_each
 from wholeip.mappings.mapping import OpenPort, Protocol
-from wholeip.mappings.refused_addresses import parse_mappable
+from wholeip.mappings.refused_addresses import parse_mappable, parse_shown
 from wholeip.mappings.reports import Reason, Report
 
 LABEL: Final = "service.kubernetes.io/service-proxy-name"
@@ -123,7 +123,7 @@ def read_service(service: Service | Unreadable) -> ManagedService:
         )
     reports = tuple(Report(key, reason, detail) for reason, detail in dict.fromkeys(problems))
     # A headless Service has the text None instead of an address.
-    cluster_ips = parse_each(parse_mappable, (service.spec or _Spec()).cluster_ips or ())
+    cluster_ips = parse_each(parse_shown, (service.spec or _Spec()).cluster_ips or ())
     return ManagedService(key, created, addresses, opened, icmp, reports, cluster_ips)
 
 

@@ -35,7 +35,9 @@ def test_cluster_ips_endpoints_and_ranges_are_read_and_mistakes_are_ignored() ->
     assert cluster_ips_of(api_service("None", None, "", "10.96.0.1/32")) == frozenset()
     endpoints = endpoint_slice("kubernetes", ("192.0.2.1", READY), ("192.0.2.2", NOT_READY), ("127.0.0.1", READY))
     assert endpoints_of(endpoints) == {ip("192.0.2.1"), ip("192.0.2.2")}
-    ranges = service_range("10.96.0.0/16", "fd00::/112", None, "10.96.0.1/16", "x")
+    spelled = endpoint_slice("kubernetes", ("192.0.2.01", READY), ("::ffff:192.0.2.2", READY))
+    assert endpoints_of(spelled) == {ip("192.0.2.1"), ip("192.0.2.2")}
+    ranges = service_range("10.96.0.0/16", "fd00::/112", None, "10.96.0.1/33", "x")
     assert networks_of(ranges) == {parse_network("10.96.0.0/16"), parse_network("fd00::/112")}
 
 

@@ -20,6 +20,9 @@ from wholeip.mappings.nodes import NODES, Node, addresses_of, pod_networks_of
         pytest.param(["192.0.2.1", "2001:db8::1"], ["192.0.2.1", "2001:db8::1"], id="both families"),
         pytest.param(["node-1", "192.0.2.1", "node-1.example.org"], ["192.0.2.1"], id="names are passed over"),
         pytest.param(["", "192.0.2.1/24", "127.0.0.1"], [], id="nothing of use"),
+        pytest.param(
+            ["::ffff:192.0.2.1", "192.0.002.02", "::ffff:127.0.0.1"], ["192.0.2.1", "192.0.2.2"], id="spellings"
+        ),
     ],
 )
 def test_addresses_of_a_node_are_found_among_its_names(stated: list[str], expected: list[str]) -> None:
@@ -31,7 +34,8 @@ def test_addresses_of_a_node_are_found_among_its_names(stated: list[str], expect
     [
         pytest.param([], [], id="none: a plugin gives them"),
         pytest.param(["10.244.0.0/24", "fd00::/64"], ["10.244.0.0/24", "fd00::/64"], id="both families"),
-        pytest.param([None, "", "10.244.0.1/24", "x"], [], id="nothing of use"),
+        pytest.param(["10.244.0.1/24", "010.244.1.0/24"], ["10.244.0.0/24", "10.244.1.0/24"], id="spellings"),
+        pytest.param([None, "", "10.244.0.1/33", "x"], [], id="nothing of use"),
     ],
 )
 def test_networks_of_pods_are_those_that_the_control_plane_gave(stated: list[Any], expected: list[str]) -> None:
