@@ -82,7 +82,7 @@ def find_original(found: Found) -> OriginalUpstreams:
     # node-cache puts addresses into its Corefile itself: what it takes them from can be followed.
     source = str((server.stub_domains or server.corefile).source)  # type: ignore[union-attr]
     try:
-        routes = _routes(server)
+        routes = routes_without_stanza(server)
     except CorefileError as error:
         return OriginalUpstreams(source, (), f"ConfigMap {source}, line {error.line}: {error.reason}")
     known = any(route.zone == ROOT for route in routes)
@@ -108,7 +108,8 @@ def check_upstreams(original: OriginalUpstreams, zones: Iterable[str], answers: 
     return UpstreamCheck(original, tuple(found), unknown, asked=True)
 
 
-def _routes(server: Server) -> Routes:
+def routes_without_stanza(server: Server) -> Routes:
+    """Where a server forwards without the stanza, imported files included. Raises CorefileError."""
     stub = server.stub_domains
     if server.corefile is None:
         return _stub_routes(stub) if stub is not None else ()

@@ -7,13 +7,13 @@ from before the install. An unsafe change raises CorefileError.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dnsproxy.corefile.edits import insert_before
 from dnsproxy.corefile.forward_directive import parse_forward
 from dnsproxy.corefile.markers import find_region, without_region
-from dnsproxy.corefile.model import Corefile, CorefileError, format_corefile, listed
+from dnsproxy.corefile.model import Corefile, CorefileError, Directive, format_corefile, listed
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import Site, find_layout, find_site, other_keys, root_port
 from dnsproxy.corefile.stanza import SEVERAL_FORWARDS, StanzaForward, Version, format_stanza, make_forward
@@ -85,9 +85,35 @@ def plan_uninstall(text: str) -> Change:
 def _check_upstreams_left(corefile: Corefile, bare: Corefile, line: int) -> None:
     """The original forward may have been removed by hand, because ours has its upstreams too."""
     for before, after in zip(corefile.blocks, bare.blocks, strict=True):
-        if before.named("forward") and not after.named("forward") and not after.imports:
-            reason = "without the stanza this server block has no forward: nothing outside the cluster would resolve"
-            raise CorefileError(line, reason, "put its own `forward . UPSTREAM` back after the END marker first")
+        # An imported file may have the forward.
+        left = None if after.imports else [_zones_served(directive) for directive in after.named("forward")]
+        for zone in map(_zone_of, before.named("forward")):
+            if left is not None and zone is not None and not any(serves(zone) for serves in left):
+                raise no_upstreams_left(zone, line)
+
+
+def no_upstreams_left(zone: str, line: int) -> CorefileError:
+    """The error for a stanza that is the only forward for a zone."""
+    lost = "nothing outside the cluster" if zone == ROOT else f"no name of {zone}"
+    reason = f"without the stanza no forward of this server block serves {zone}, and {lost} would resolve"
+    remedy = f"put its own `forward {zone} UPSTREAM` back into it first"
+    return CorefileError(line, reason, remedy)
+
+
+def _zone_of(directive: Directive) -> str | None:
+    try:
+        return parse_forward(directive).zone
+    except CorefileError:
+        return None
+
+
+def _zones_served(directive: Directive) -> Callable[[str], bool]:
+    """Whether a forward serves a zone; one that cannot be read may serve every zone."""
+    try:
+        forward = parse_forward(directive)
+    except CorefileError:
+        return lambda _zone: True
+    return forward.serves if forward.zone is not None else lambda _zone: True
 
 
 def _address_notes(addresses: Sequence[Endpoint]) -> Iterator[str]:

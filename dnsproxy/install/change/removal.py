@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from dnsproxy.cluster_dns.found import Found, Server, Source
+from dnsproxy.cluster_dns.found import Found, FoundCorefile, Server, Source
 from dnsproxy.cluster_dns.method_choice import ConfigMapKey, Method
+from dnsproxy.cluster_dns.original_upstreams import routes_without_stanza
 from dnsproxy.cluster_dns.traces import Trace, find_traces
 from dnsproxy.corefile.model import CorefileError
-from dnsproxy.corefile.plan import plan_uninstall
+from dnsproxy.corefile.plan import no_upstreams_left, plan_uninstall
+from dnsproxy.corefile.upstream_routes import route_for
 from dnsproxy.install.change.config_map import (
     OBJECT,
     ConfigMapChange,
@@ -46,6 +48,8 @@ def plan_removal(found: Found, *, keep: ConfigMapKey | None = None) -> Edits:
     for trace in traces:
         try:
             removed = _remove(trace, found)
+            if keep is None:
+                _check_upstreams_left(trace, found)
         except ChangeRefused as refusal:
             refusals.append(str(refusal))
         else:
@@ -57,6 +61,28 @@ def plan_removal(found: Found, *, keep: ConfigMapKey | None = None) -> Edits:
     kept = str(keep.source) if keep else ""
     final = tuple(change if str(change.source) == kept else _emptied(change) for change in merged)
     return Edits(None, final, zones, tuple(dict.fromkeys(notes)), tuple(refusals))
+
+
+def _check_upstreams_left(trace: Trace, found: Found) -> None:
+    """Raises ChangeRefused for a zone that only the stanza forwards: its own forward may have been removed by hand."""
+    for server in _servers(found):
+        corefile = server.corefile
+        if corefile is None or trace.method is Method.STUB_DOMAINS or not _reads(corefile, trace.target):
+            continue
+        try:
+            routes = routes_without_stanza(server)
+            lost = next((zone for zone in trace.zones if route_for(zone, routes) is None), None)
+        except ValueError:
+            # What cannot be read is no reason to keep the stanza.
+            continue
+        if lost is not None:
+            error = no_upstreams_left(lost, 1)
+            raise ChangeRefused(error.reason, error.remedy, place=str(trace.target))
+
+
+def _reads(corefile: FoundCorefile, target: ConfigMapKey) -> bool:
+    files = [(corefile.source, corefile.key), *((file.source, file.key) for file in corefile.files)]
+    return any((str(source), key) == (str(target.source), target.key) for source, key in files)
 
 
 def _remove(trace: Trace, found: Found) -> _Removed:

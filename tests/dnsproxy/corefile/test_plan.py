@@ -168,8 +168,36 @@ def test_a_loopback_address_is_noted() -> None:
 
 def test_an_uninstall_that_would_leave_no_upstream_is_refused() -> None:
     text = installed(ROOT_BLOCK).new.replace(f"{END}\n    forward . /etc/resolv.conf", END)
-    with pytest.raises(CorefileError, match="has no forward") as caught:
+    with pytest.raises(CorefileError, match=r"no forward of this server block serves \., and nothing") as caught:
         plan_uninstall(text)
     assert caught.value.line == 3
     with pytest.raises(CorefileError, match="has no forward"):
         installed(text)
+
+
+@pytest.mark.parametrize(
+    ("left", "zones", "lost"),
+    [
+        pytest.param("forward corp.test 10.0.0.5", (".",), "serves ., and nothing outside", id="for another zone"),
+        pytest.param(
+            "forward . 192.0.2.1 {\n except example.org\n }",
+            ("example.org",),
+            "serves example.org., and no name of example.org.",
+            id="except this zone",
+        ),
+    ],
+)
+def test_an_uninstall_that_would_leave_other_forwards_alone_is_refused(
+    left: str, zones: tuple[str, ...], lost: str
+) -> None:
+    own = "\n".join(f"    forward {zone} 192.0.2.7" for zone in zones)
+    text = installed(f".:53 {{\n    errors\n{own}\n}}\n", zones=zones).new
+    changed = text.replace(f"{END}\n{own}\n", f"{END}\n    {left}\n")
+    assert changed != text
+    with pytest.raises(CorefileError, match=lost):
+        plan_uninstall(changed)
+
+
+def test_an_uninstall_does_not_judge_a_forward_that_it_cannot_read() -> None:
+    text = installed(ROOT_BLOCK).new.replace("forward . /etc/resolv.conf\n", "forward . 192.0.2.1 {\n import x\n }\n")
+    assert plan_uninstall(text).changed

@@ -139,3 +139,17 @@ def test_a_cluster_that_nobody_installed_into_is_left_alone() -> None:
     for name in ("k3s", "gke", "openshift", "kops-nodelocal"):
         out = plan_out(manifests(name))
         assert (out.changes, out.refusals, out.zones) == ((), (), ())
+
+
+@pytest.mark.parametrize("method", [Method.COREFILE, Method.IMPORT])
+def test_a_stanza_that_alone_forwards_its_zones_stays_also_beside_imports(method: Method) -> None:
+    before = manifests("k3s-2025")
+    there = play(before, plan(before, method=method))
+    data = pick(there, "ConfigMap", "coredns")["data"]
+    head, own, rest = data["Corefile"].rpartition("forward . /etc/resolv.conf")
+    assert own
+    data["Corefile"] = head + rest
+    edits = plan_out(there)
+    assert not edits.changed
+    assert len(edits.refusals) == 1
+    assert "would resolve; put its own `forward" in edits.refusals[0]
