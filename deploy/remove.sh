@@ -5,7 +5,7 @@
 #   deploy/remove.sh KUSTOMIZATION      the folder or address that you gave to `kubectl apply -k`
 #
 # You may run it any number of times. It deletes no other object while the DNS still asks dnsproxy, or while a node still
-# has rules. It deletes only objects of the kustomization.
+# has rules, or if it cannot find out. It deletes only objects of the kustomization, under the names that deploy/ gives them.
 # KUBECTL          the kubectl command, if it needs arguments (KUBECTL='kubectl --context production')
 # SECONDS_TO_WAIT  seconds to wait for the stanza, and again for the nodes (960)
 set -eu
@@ -13,6 +13,10 @@ set -eu
 kubectl=${KUBECTL:-kubectl}
 seconds=${SECONDS_TO_WAIT:-960}
 [ $# = 1 ] || { sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+
+# The objects that show what there is to remove before all else.
+stanza='(Deployment|DaemonSet) switchback/dnsproxy|CronJob switchback/dnsproxy-uninstall'
+rules='(DaemonSet|CronJob) switchback-wholeip/wholeip(-uninstall)?'
 
 say() { printf 'remove: %s\n' "$*" >&2; }
 give_up() { say "$*; nothing else was deleted"; exit 1; }
@@ -22,8 +26,25 @@ there() { $kubectl --namespace switchback-wholeip "$@"; }
 # The number of non-empty lines.
 count() { printf '%s\n' "$1" | grep -c . || true; }
 
-# Whether the kustomization has an object with this name.
-has() { printf '%s\n' "$objects" | grep -q "^  name: $1\$"; }
+# Manifests as lines with `KIND NAMESPACE/NAME`.
+list() {
+  awk 'function emit() { if (kind) print kind, namespace "/" name; kind = namespace = name = "" }
+    /^---/ { emit() }
+    /^[a-zA-Z]/ { inside = /^metadata:/ }
+    /^kind: / { kind = $2 }
+    inside && /^  namespace: / { namespace = $2 }
+    inside && /^  name: / { name = $2 }
+    END { emit() }'
+}
+
+# Whether the kustomization has an object that matches this.
+has() { printf '%s\n' "$objects" | grep -q -x -E -e "$1"; }
+
+# The names of the ConfigMaps with a stanza or stub domains of ours.
+marked() {
+  maps=$($kubectl --namespace kube-system get configmaps -o 'jsonpath={range .items[*]}{.metadata.name}{" "}{.metadata.annotations.switchback\.dev/stub-domains}{.data}{"\n"}{end}') || return 1
+  printf '%s\n' "$maps" | sed -n -E -e 's/^([^ ]+) ([^{]|.*# *BEGIN switchback( |:)).*/\1/p'
+}
 
 # Repeat a command until it prints something, for at most $seconds; print its output.
 await() {
@@ -45,12 +66,17 @@ stanza_ended() {
 take_out_the_stanza() {
   # No installer may restore the stanza afterwards, so this also waits for running pods to end.
   here delete deployment,job dnsproxy-install --ignore-not-found --cascade=foreground
-  if [ -z "$(here get cronjob dnsproxy-uninstall --ignore-not-found -o name)" ]; then
+  installer=$(here get cronjob dnsproxy-uninstall --ignore-not-found -o name) || give_up 'it is unknown whether an installer is here'
+  if [ -z "$installer" ]; then
+    if has 'CronJob switchback/dnsproxy-uninstall'; then
+      left=$(marked) || give_up 'no installer is here, and it is unknown whether the stanza is still in the DNS'
+      [ -z "$left" ] || give_up "no installer is here, but the stanza is still in: $left. Apply the kustomization again and run this again, or run \`dnsproxy uninstall\`"
+    fi
     say 'no installer here: if you installed the stanza in another way, remove it first (dnsproxy uninstall); it does no harm meanwhile'
     return
   fi
   job=dnsproxy-uninstall-$(date +%s)
-  here create job "$job" --from=cronjob/dnsproxy-uninstall
+  here create job "$job" --from=cronjob/dnsproxy-uninstall || give_up 'the Job that removes the stanza cannot be created'
   outcome=$(await stanza_ended) || give_up "the stanza is not removed after $seconds s"
   here logs "job/$job" || true
   [ "$outcome" = Complete ] || give_up 'the stanza could not be removed'
@@ -71,7 +97,8 @@ all_nodes_ended() {
 
 take_out_the_rules() {
   rules_jobs=app.kubernetes.io/name=wholeip-uninstall
-  if [ -z "$(there get cronjob wholeip-uninstall --ignore-not-found -o name)" ]; then
+  uninstaller=$(there get cronjob wholeip-uninstall --ignore-not-found -o name) || give_up 'it is unknown whether wholeip-uninstall is here'
+  if [ -z "$uninstaller" ]; then
     say 'no wholeip-uninstall here: if wholeip left rules on a node, run `nft delete table inet switchback_wholeip` there'
     return
   fi
@@ -100,7 +127,10 @@ take_out_the_rules() {
 }
 
 # A kustomization that does not render cannot be deleted either: fail before any change.
-objects=$($kubectl kustomize "$1")
-if has dnsproxy; then take_out_the_stanza; fi
-if has wholeip; then take_out_the_rules; fi
+manifests=$($kubectl kustomize "$1")
+objects=$(printf '%s\n' "$manifests" | list)
+renamed=$(printf '%s\n' "$objects" | grep -E -e '^CronJob .*(dnsproxy|wholeip)-uninstall' | grep -v -x -E -e "$stanza|$rules" || true)
+[ -z "$renamed" ] || give_up "this script cannot follow a kustomization that renames objects or moves them to another namespace ($renamed): run \`dnsproxy uninstall\`, and \`wholeip uninstall\` on each node, and then \`kubectl delete -k\`"
+if has "$stanza"; then take_out_the_stanza; fi
+if has "$rules"; then take_out_the_rules; fi
 $kubectl delete -k "$1" --ignore-not-found

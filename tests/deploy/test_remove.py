@@ -16,8 +16,9 @@ from tests.deploy.manifests import DEPLOY
 KUBECTL = """#!/bin/sh
 echo "$*" >> "$CALLS"
 case "$*" in
-  kustomize*) [ "$PARTS" ] || exit 1; for part in $PARTS; do echo "  name: $part"; done ;;
-  *"get cronjob $INSTALLER"*) echo cronjob.batch/here ;;
+  kustomize*) [ -s "$RENDERED" ] || exit 1; cat "$RENDERED" ;;
+  *"get cronjob"*) [ "$INSTALLER" != unknown ] || exit 1; [ "$INSTALLER" = nowhere ] || echo cronjob.batch/here ;;
+  *"get configmaps"*) [ "$MAPS" != unknown ] || exit 1; printf '%b' "$MAPS" ;;
   *"get job dnsproxy"*) echo "$STATUS" ;;
   *"create job wholeip"*) cat "$TEMPLATE" ;;
   *"create job"*) [ "$STATUS" != refused ] || exit 1 ;;
@@ -40,6 +41,16 @@ spec:
     spec:
       nodeName: each.node
 """
+PARTS = {
+    "dnsproxy": ["Deployment switchback/dnsproxy", "CronJob switchback/dnsproxy-uninstall"],
+    "wholeip": ["DaemonSet switchback-wholeip/wholeip", "CronJob switchback-wholeip/wholeip-uninstall"],
+    "printing": ["DaemonSet switchback/dnsproxy", "CronJob switchback/dnsproxy-print"],
+    "neighbours": ["HorizontalPodAutoscaler switchback/dnsproxy", "ServiceMonitor switchback/dnsproxy"],
+    "suffixed": ["Deployment switchback/dnsproxy-a", "CronJob switchback/dnsproxy-uninstall-a"],
+    "moved": ["Deployment dns/dnsproxy", "CronJob dns/dnsproxy-uninstall"],
+    "moved agents": ["DaemonSet dns/wholeip", "CronJob dns/wholeip-uninstall"],
+}
+"""Kustomizations, by the objects in which they differ."""
 DONE = "node-1 SuccessCriteriaMet Complete\\nnode.2 SuccessCriteriaMet Complete\\n"
 
 
@@ -67,9 +78,12 @@ def remove(
     installer: str = "",
     agents: str = "end",
     jobs: str = DONE,
+    maps: str = "",
     wait: str = "4",
 ) -> Removal:
     program, calls, given, template = (folder / name for name in ("kubectl", "calls", "given", "template"))
+    rendered = folder / "rendered"
+    rendered.write_text("---\n".join(manifest(row) for part in parts.split(" + ") for row in PARTS.get(part, ())))
     program.write_text(KUBECTL, encoding="utf-8")
     program.chmod(0o755)
     template.write_text(TEMPLATE, encoding="utf-8")
@@ -81,16 +95,25 @@ def remove(
         "CALLS": str(calls),
         "GIVEN": str(given),
         "TEMPLATE": str(template),
-        "PARTS": parts,
+        "RENDERED": str(rendered),
         "STATUS": status,
         "INSTALLER": installer,
         "AGENTS": agents,
         "JOBS": jobs,
+        "MAPS": maps,
         "SECONDS_TO_WAIT": wait,
     }
     command = ["sh", str(DEPLOY / "remove.sh"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     return Removal(done.returncode, calls.read_text().splitlines(), done.stderr, given.read_text())
+
+
+def manifest(row: str) -> str:
+    """An object as kustomize prints it; its labels and its contents have names too."""
+    kind, _, place = row.partition(" ")
+    namespace, _, name = place.partition("/")
+    metadata = {"labels": {"name": "dnsproxy"}, "name": name, "namespace": namespace}
+    return yaml.safe_dump({"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": {"name": "wholeip"}})
 
 
 def changes(done: Removal) -> list[str]:
@@ -122,7 +145,7 @@ def test_the_stanza_goes_first(tmp_path: Path) -> None:
     ],
 )
 def test_nothing_is_deleted_while_the_stanza_is_there(status: str, wait: str, told: str, tmp_path: Path) -> None:
-    done = remove(tmp_path, "my-cluster", parts="dnsproxy wholeip", status=status, wait=wait)
+    done = remove(tmp_path, "my-cluster", parts="dnsproxy + wholeip", status=status, wait=wait)
     assert done.status == 1
     assert not done.deleted
     assert "daemonset" not in changes(done)
@@ -134,6 +157,54 @@ def test_without_an_installer_the_rest_is_deleted_with_a_message(tmp_path: Path)
     assert done.status == 0
     assert done.deleted
     assert "no installer here" in done.told
+
+
+@pytest.mark.parametrize("part", ["dnsproxy", "wholeip"])
+def test_nothing_is_deleted_if_it_is_unknown_what_is_there(part: str, tmp_path: Path) -> None:
+    # A missing right, or an API server that is away: no answer does not mean that there is no installer.
+    done = remove(tmp_path, "my-cluster", parts=part, installer="unknown")
+    assert done.status == 1
+    assert not done.deleted
+    assert "it is unknown whether" in done.told
+    assert "nothing else was deleted" in done.told
+
+
+@pytest.mark.parametrize(
+    ("maps", "told"),
+    [
+        ('other {"a":"b"}\\ncoredns {"Corefile":".:53 {\\\\n # BEGIN switchback: managed"}\\n', "still in: coredns."),
+        ('kube-dns example.org{"stubDomains":"{}"}\\n', "still in: kube-dns."),
+        ("unknown", "it is unknown whether the stanza is still in the DNS"),
+    ],
+    ids=["stanza", "stub domains", "no answer"],
+)
+def test_nothing_is_deleted_if_the_installer_is_gone_and_the_stanza_is_not(
+    maps: str, told: str, tmp_path: Path
+) -> None:
+    done = remove(tmp_path, "my-cluster", installer="nowhere", maps=maps)
+    assert done.status == 1
+    assert not done.deleted
+    assert told in done.told
+
+
+@pytest.mark.parametrize("part", ["dnsproxy", "printing"])
+def test_what_others_have_in_their_dns_stops_nothing(part: str, tmp_path: Path) -> None:
+    maps = 'coredns {"Corefile":".:53 {\\\\n # switchback road\\\\n}"}\\nempty \\n'
+    done = remove(tmp_path, "my-cluster", parts=part, installer="nowhere", maps=maps)
+    assert (done.status, done.deleted) == (0, True)
+    assert "no installer here" in done.told
+
+
+@pytest.mark.parametrize("parts", ["suffixed", "moved", "moved agents", "dnsproxy + moved agents"])
+def test_renamed_objects_are_refused_before_any_change(parts: str, tmp_path: Path) -> None:
+    done = remove(tmp_path, "my-cluster", parts=parts)
+    assert (done.status, done.calls) == (1, ["kustomize my-cluster"])
+    assert "renames objects or moves them to another namespace (CronJob" in done.told
+
+
+def test_a_kustomization_of_neighbours_leaves_the_dns_as_it_is(tmp_path: Path) -> None:
+    done = remove(tmp_path, "my-cluster", parts="neighbours")
+    assert (done.status, changes(done)) == (0, ["-k"])
 
 
 def test_what_cannot_be_rendered_changes_nothing(tmp_path: Path) -> None:
@@ -150,7 +221,7 @@ def test_it_takes_one_argument(arguments: tuple[str, ...], tmp_path: Path) -> No
 
 
 def test_rules_go_when_no_agent_puts_them_back_and_before_all_else(tmp_path: Path) -> None:
-    done = remove(tmp_path, "my-cluster", parts="dnsproxy wholeip")
+    done = remove(tmp_path, "my-cluster", parts="dnsproxy + wholeip")
     assert done.status == 0
     rules = ["daemonset", "delete jobs", "create -f"]
     assert changes(done) == ["dnsproxy-install", "create job", *rules, "-k"]
