@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final
 
 from dnsproxy.cluster_dns.found import Found, FoundCorefile, ImportedFile, StubDomains
 from dnsproxy.cluster_dns.kube_dns import STUB_DOMAINS
 from dnsproxy.cluster_dns.method_choice import ConfigMapKey, Method
 from dnsproxy.corefile.forward_directive import Forward, parse_forward
-from dnsproxy.corefile.markers import find_region, is_marked, without_region
+from dnsproxy.corefile.markers import count_addresses, find_region, is_marked, without_region
 from dnsproxy.corefile.model import Corefile, CorefileError, Scope, ServerBlock
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.zones import ROOT, normalize_zone
@@ -65,7 +66,8 @@ def _traces_in(corefile: FoundCorefile) -> Iterator[Trace]:
         theirs += _upstreams(without_region(value))
         if region is not None:
             inside = range(region.start.index, region.stop.index)
-            yield _trace(Method.COREFILE, target, _forwards(value, Scope.ROOT_PLUGINS, inside), theirs)
+            forwards = _forwards(value, Scope.ROOT_PLUGINS, inside)
+            yield _trace(Method.COREFILE, target, forwards, theirs, count_addresses(region.begin))
     except CorefileError as error:
         if is_marked(corefile.text):
             yield Trace(Method.COREFILE, target, (), (), f"line {error.line}: {error}")
@@ -78,7 +80,8 @@ def _trace_of_file(file: ImportedFile, theirs: Sequence[Upstreams]) -> Trace:
     target = ConfigMapKey(file.source, file.key)
     try:
         value = parse_corefile(file.text, file.scope)
-        return _trace(Method.IMPORT, target, _forwards(value, file.scope, range(len(value.tokens))), theirs)
+        forwards = _forwards(value, file.scope, range(len(value.tokens)))
+        return _trace(Method.IMPORT, target, forwards, theirs, count_addresses(file.text))
     except CorefileError as error:
         return Trace(Method.IMPORT, target, (), (), f"line {error.line}: {error}")
 
@@ -104,12 +107,13 @@ def _trace(
     target: ConfigMapKey,
     forwards: Iterable[tuple[Forward, tuple[str, ...]]],
     theirs: Sequence[Upstreams],
+    count: int,
 ) -> Trace:
     zones: dict[str, None] = {}
     addresses: dict[Endpoint, None] = {}
     for forward, served in forwards:
         zones |= dict.fromkeys(served)
-        addresses |= dict.fromkeys(_endpoints(_own_upstreams(forward.upstreams, theirs)))
+        addresses |= dict.fromkeys(_endpoints(_own_upstreams(forward.upstreams, theirs, count)))
     fault = "" if addresses else "it has no address of dnsproxy"
     return Trace(method, target, tuple(zones), tuple(addresses), fault)
 
@@ -129,15 +133,15 @@ def _zones_of(forward: Forward, block: ServerBlock, scope: Scope) -> tuple[str, 
     return (forward.zone,) if forward.zone else ()
 
 
-def _own_upstreams(upstreams: Upstreams, theirs: Sequence[Upstreams]) -> Upstreams:
-    """The upstreams of a forward of ours without those of the original forward, which stand last.
+def _own_upstreams(upstreams: Upstreams, theirs: Sequence[Upstreams], count: int) -> Upstreams:
+    """The first upstreams of a forward of ours, as many as its marker says; those of the original forward stand last.
 
-    If no present forward has those, the original was changed since, and only the first one is known to be ours.
+    If no present forward has the others, somebody changed one of the two since, and an upstream of others is not ours.
     """
-    behind = [len(words) for words in theirs if len(words) < len(upstreams) and upstreams[-len(words) :] == words]
-    if behind:
-        return upstreams[: -max(behind)]
-    return upstreams[:1] if not any(upstreams[0] in words for words in theirs) else ()
+    ours = upstreams[:count]
+    if upstreams[count:] in theirs:
+        return ours
+    return tuple(takewhile(lambda one: not any(one in words for words in theirs), ours))
 
 
 def _upstreams(corefile: Corefile | None) -> list[Upstreams]:

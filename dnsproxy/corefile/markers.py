@@ -15,9 +15,12 @@ from dnsproxy.corefile.model import Corefile, CorefileError, ServerBlock, listed
 
 BEGIN = "# BEGIN switchback: managed by dnsproxy, changes in here are lost; `dnsproxy uninstall` takes it out"
 END = "# END switchback"
+_SEVERAL = "# BEGIN switchback ({} addresses):"
+"""With more than one: otherwise an upstream that was removed from the original forward would pass for an address."""
 
 # The words after the name may change between versions; the pattern of a marker may not.
 _MARKER = re.compile(r"#[ \t]*(BEGIN|END) switchback\b(?!-)")
+_COUNT = re.compile(r"#[ \t]*BEGIN switchback \(([0-9]{1,3}) addresses\)")
 _NAME = "switchback"
 _REMEDY = "remove the marker lines and the forward lines that belong to them, then run this again"
 
@@ -29,6 +32,19 @@ class Region:
     start: Place
     stop: Place
     line: int
+    begin: str
+    """The marker that begins it, as the file has it."""
+
+
+def format_begin(addresses: int) -> str:
+    """The marker that begins a stanza with so many addresses of dnsproxy."""
+    return BEGIN if addresses == 1 else BEGIN.replace("# BEGIN switchback:", _SEVERAL.format(addresses))
+
+
+def count_addresses(text: str) -> int:
+    """The number of addresses of dnsproxy that a marker, or the first in a text, says."""
+    found = _COUNT.search(text)
+    return int(found[1]) if found else 1
 
 
 def is_marked(text: str) -> bool:
@@ -48,7 +64,9 @@ def find_region(corefile: Corefile) -> Region | None:
     begin, comment, _ = found[0]
     _check_kinds([kind for _, _, kind in found], [mark.line for _, mark, _ in found])
     end, last, _ = found[1]
-    region = Region(Place(begin, _start_of_cut(corefile.gap(begin), comment)), Place(end, last.end), comment.line)
+    region = Region(
+        Place(begin, _start_of_cut(corefile.gap(begin), comment)), Place(end, last.end), comment.line, comment.text
+    )
     if begin != end and not any(_holds_region(block, begin, end) for block in corefile.blocks):
         reason = f"the markers of lines {comment.line} and {last.line} enclose more or less than whole forward lines"
         raise CorefileError(comment.line, reason, "move all other lines out from between them")

@@ -59,11 +59,12 @@ def plan_install(
         shown = ".".join(map(str, coredns_version))
         reason = f"CoreDNS {shown} takes one forward per server block, and this one has it"
         raise CorefileError(site.originals[0][1].directive.line, reason, "upgrade CoreDNS to 1.9.4 or newer")
+    unique = tuple(dict.fromkeys(addresses))
     forwards = [
-        make_forward(zone, original, addresses=tuple(dict.fromkeys(addresses)), coredns_version=coredns_version)
+        make_forward(zone, original, addresses=unique, coredns_version=coredns_version)
         for zone, original in site.originals
     ]
-    stanza = format_stanza(forwards, find_layout(corefile, site))
+    stanza = format_stanza(forwards, find_layout(corefile, site), addresses=len(unique))
     new = format_corefile(insert_before(corefile, site.index, stanza))
     notes = [*_address_notes(addresses), *_install_notes(corefile, site, forwards, coredns_version)]
     if not imports_known:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dnsproxy.corefile.forward_directive import MAXIMUM_UPSTREAMS, Forward, Option
-from dnsproxy.corefile.markers import BEGIN, END
+from dnsproxy.corefile.markers import END, format_begin
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.dns.wire import DNS_PORT
 from sidecar.values.endpoints import Endpoint
@@ -98,10 +98,10 @@ def make_forward(
     return StanzaForward(zone, upstreams, tuple(options), tuple(notes))
 
 
-def format_stanza(forwards: Sequence[StanzaForward], layout: Layout) -> str:
+def format_stanza(forwards: Sequence[StanzaForward], layout: Layout, *, addresses: int = 1) -> str:
     """The text to insert before a directive: from the first marker to the indentation of that directive."""
     lines = [line for forward in forwards for line in forward.lines(layout)]
-    return layout.newline.join([BEGIN, *lines, layout.indent + END, layout.trailing])
+    return layout.newline.join([format_begin(addresses), *lines, layout.indent + END, layout.trailing])
 
 
 def format_address(endpoint: Endpoint) -> str:

@@ -14,7 +14,7 @@ from typing import Final
 
 from dnsproxy.cluster_dns.found import FoundCorefile, Hook, Server
 from dnsproxy.cluster_dns.method_choice import Choice, ConfigMapKey, Method
-from dnsproxy.corefile.markers import BEGIN, END, is_marked
+from dnsproxy.corefile.markers import END, format_begin, is_marked
 from dnsproxy.corefile.model import CorefileError, Scope
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import labels_of
@@ -73,7 +73,7 @@ def plan_import(server: Server, corefile: FoundCorefile, choice: Choice, wanted:
     routes = find_routes(corefile, target, _path(hook, target))
     written = _plugins(server, routes, wanted) if hook.scope is Scope.ROOT_PLUGINS else _block(server, routes, wanted)
     around = None if old is None else find_surroundings(old, target)
-    new = format_own_file(written.lines, around)
+    new = format_own_file(written.lines, around, addresses=len(wanted.addresses))
     _check(new, hook.scope, target)
     return Edits(Method.IMPORT, (_change(target, old, new),), written.zones, (*written.notes, *choice.what_else))
 
@@ -87,10 +87,10 @@ def find_surroundings(text: str, place: object) -> Surroundings:
     raise ChangeRefused(reason, "remove dnsproxy's lines by hand, then run this again", place=str(place))
 
 
-def format_own_file(lines: Iterable[str], around: Surroundings | None = None) -> str:
+def format_own_file(lines: Iterable[str], around: Surroundings | None = None, *, addresses: int = 1) -> str:
     """The text of the key with these lines between the markers."""
     around = around or Surroundings()
-    return around.before + "".join(f"{line}\n" for line in (BEGIN, *lines, END)) + around.after
+    return around.before + "".join(f"{line}\n" for line in (format_begin(addresses), *lines, END)) + around.after
 
 
 def _change(target: ConfigMapKey, old: str | None, new: str) -> ConfigMapChange:

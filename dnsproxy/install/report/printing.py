@@ -23,7 +23,7 @@ from typing import Any, Final
 from dnsproxy.cluster_dns.found import Found, FoundCorefile, Server
 from dnsproxy.cluster_dns.method_choice import Choice, Method, choose_method
 from dnsproxy.cluster_dns.owner import OUR_MANAGER, Form
-from dnsproxy.corefile.markers import BEGIN, END, without_region
+from dnsproxy.corefile.markers import END, format_begin, without_region
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import find_site
@@ -198,11 +198,12 @@ def _print_openshift(_server: Server, corefile: FoundCorefile, wanted: Wanted) -
 def _print_stanza(server: Server, corefile: FoundCorefile, wanted: Wanted) -> Printed:
     change = _planned(server, corefile, wanted)
     lines = change.new.splitlines(keepends=True)
-    begin = next(at for at, line in enumerate(lines) if BEGIN in line)
+    mark = format_begin(len(wanted.addresses))
+    begin = next(at for at, line in enumerate(lines) if mark in line)
     end = next(at for at, line in enumerate(lines) if END in line)
     text = "".join(lines[begin : end + 1])
     # A directive may stand on the line of its block's brace; then the marker stands there too.
-    text = text[text.index(BEGIN) :] if lines[begin].strip() != BEGIN else text
+    text = text[text.index(mark) :] if lines[begin].strip() != mark else text
     bare = without_region(parse_corefile(corefile.text))
     site = find_site(bare, wanted.zones or (ROOT,))
     line = bare.tokens[site.index].line

@@ -57,7 +57,7 @@ def _plugins(block: ServerBlock, region: Region | None) -> Iterator[dict[str, st
     marked = [entry.index for entry in entries if entry.index in inside]
     for entry in entries:
         if marked and entry.index == marked[0]:
-            yield {"name": BEGIN}
+            yield {"name": region.begin if region else BEGIN}
         yield _plugin(entry)
         if marked and entry.index == marked[-1]:
             yield {"name": END}

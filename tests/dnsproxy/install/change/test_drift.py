@@ -134,6 +134,23 @@ def test_an_old_upstream_is_not_an_address_of_dnsproxy() -> None:
     assert [str(one) for one in trace.addresses] == ["10.96.0.53:53"]
 
 
+@pytest.mark.parametrize("addresses", [("10.96.0.53",), ("10.96.0.53", "10.96.0.54")])
+@pytest.mark.parametrize("name", ["kubeadm", "k3s"])
+def test_an_upstream_that_was_removed_from_the_original_is_drift_and_no_address_of_dnsproxy(
+    name: str, addresses: tuple[str, ...]
+) -> None:
+    before = manifests(name)
+    data = pick(before, "ConfigMap", "coredns")["data"]
+    data["Corefile"] = data["Corefile"].replace("forward . /etc/resolv.conf", "forward . 192.0.2.1 192.0.2.2")
+    zones = () if name == "kubeadm" else ("example.org",)
+    objects = play(before, plan(before, wanted(*zones, addresses=addresses)))
+    assert has_none(objects, own=False)
+    edited(lambda text: "192.0.2.2".join(text.rsplit("192.0.2.1 192.0.2.2", 1)), objects)
+    (trace,) = find_traces(discover(objects))
+    assert [one.host for one in trace.addresses] == list(addresses)
+    assert drift_of(objects, own=False).diff
+
+
 @pytest.mark.parametrize(
     "change",
     [
