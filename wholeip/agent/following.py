@@ -8,9 +8,7 @@ confirmed first.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Final, TypeVar
-from urllib.parse import urlsplit
+from typing import TypeVar
 
 import structlog
 import trio
@@ -22,20 +20,16 @@ from sidecar.kubernetes.listwatch import Changes, follow
 from sidecar.kubernetes.objects import Collection, Resource, Unreadable
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
 from sidecar.values.exit_status import ExitStatus
-from wholeip.mappings.addresses import Address, parse_each
+from wholeip.agent.api_addresses import api_addresses
 from wholeip.mappings.api_server import API_SERVICE, API_SLICES, SERVICE_RANGES
 from wholeip.mappings.cluster_networks import StatedNetworks
 from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.endpoints import slice_collection
 from wholeip.mappings.nodes import NODES
-from wholeip.mappings.refused_addresses import parse_mappable
 from wholeip.mappings.services import service_collection
 from wholeip.settings import ClusterSettings
 
 T = TypeVar("T", bound=Resource)
-
-_RESOLVE_SECONDS: Final = 5.0
-"""For the name of the API server: a mapping must not wait for it."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger("wholeip")
 
@@ -49,18 +43,9 @@ async def open_client(settings: ClusterSettings) -> ApiClient:
 async def new_state(settings: ClusterSettings, client: ApiClient) -> ClusterState:
     """A state without objects, with the networks of the flags and the addresses of the API server."""
     stated = StatedNetworks(
-        settings.networks, settings.protected, settings.allowed, await _addresses_of(client.cluster.server)
+        settings.networks, settings.protected, settings.allowed, await api_addresses(client.cluster.server)
     )
     return ClusterState(node=settings.node_name, stated=stated)
-
-
-async def _addresses_of(server: str) -> frozenset[Address]:
-    """The addresses of the host in a URL; none if its name has none now. Loopback is refused anyway."""
-    host = urlsplit(server).hostname or ""
-    texts = {host}
-    with suppress(OSError, UnicodeError), trio.move_on_after(_RESOLVE_SECONDS):
-        texts |= {str(found[4][0]) for found in await trio.socket.getaddrinfo(host, None)}
-    return parse_each(parse_mappable, texts)
 
 
 class ClusterFollower:

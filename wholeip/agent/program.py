@@ -21,6 +21,7 @@ from sidecar.cli.signals import run_until_signal
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
 from sidecar.values.endpoints import Endpoint
+from wholeip.agent.api_addresses import follow_api_addresses
 from wholeip.agent.document import format_json, show
 from wholeip.agent.flow_ender import EndFlows, FlowEnder
 from wholeip.agent.following import ClusterFollower, new_state, open_client
@@ -30,6 +31,7 @@ from wholeip.agent.reconciler import ReconcilePace, Reconciler
 from wholeip.agent.status import AgentStatus
 from wholeip.kernel.conntrack import end_flows
 from wholeip.kernel.nft import Nft, Table
+from wholeip.mappings.addresses import Address
 from wholeip.ruleset.nft_errors import NftFailed
 from wholeip.settings import RunSettings
 
@@ -62,6 +64,11 @@ async def serve(
     reconciler = Reconciler(
         table, state, status, pace=ReconcilePace(resync=settings.resync), on_applied=ender.note if ender else None
     )
+
+    def take_api_addresses(addresses: frozenset[Address]) -> None:
+        state.add_api_addresses(addresses)
+        reconciler.wake()
+
     with open_admin_port(settings.admin) as port:
         known = await reconciler.begin()
         follower = ClusterFollower(state, cluster.proxy_name, on_change=reconciler.wake, expected=known, pace=pace)
@@ -72,6 +79,7 @@ async def serve(
             if ender:
                 nursery.start_soon(ender.run)
             nursery.start_soon(follower.run, client)
+            nursery.start_soon(follow_api_addresses, client, state.api_addresses, take_api_addresses)
             log.info(
                 "running",
                 proxy_name=cluster.proxy_name,

@@ -7,7 +7,7 @@ the flag that states it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_network
 from typing import Final, TypeVar
 
@@ -73,6 +73,10 @@ class ClusterNetworks:
     def change_api_slices(self, changes: Mapping[str, EndpointSlice | Unreadable | None]) -> bool:
         """The same for its slices."""
         return _change(self.api_slices, changes, endpoints_of)
+
+    def add_api_addresses(self, addresses: frozenset[Address]) -> None:
+        """The agent dials these addresses too."""
+        self.stated = replace(self.stated, api_servers=self.stated.api_servers | addresses)
 
     def protected(self) -> Protected:
         """The addresses and networks that are not mapped."""

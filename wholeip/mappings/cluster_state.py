@@ -92,6 +92,16 @@ class ClusterState:
         if self._cluster.change_api_slices(changes):
             self._read_protected()
 
+    def add_api_addresses(self, addresses: frozenset[Address]) -> None:
+        """The API server has these addresses too."""
+        self._cluster.add_api_addresses(addresses)
+        self._read_protected()
+
+    @property
+    def api_addresses(self) -> frozenset[Address]:
+        """The addresses of the API server that do not come from objects."""
+        return self._cluster.stated.api_servers
+
     @property
     def networks(self) -> frozenset[Network]:
         """The networks of the cluster: of the flags, of pods, and of nodes."""

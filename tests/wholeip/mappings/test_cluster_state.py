@@ -104,6 +104,15 @@ def test_the_networks_of_the_cluster_are_stated_ones_pods_and_nodes() -> None:
     assert {str(one) for one in state.networks} == {"10.96.0.0/12", "2001:db8::9/128"}
 
 
+def test_an_address_that_the_api_server_gets_later_is_taken_from_a_service() -> None:
+    state = with_vm()
+    state.take_touched()
+    state.add_api_addresses(frozenset({ip(LB), ip("192.0.2.99")}))
+    assert state.take_touched() == {"default/vm"}
+    assert [one.reason for one in state.plan().reports] == [Reason.CLUSTER_ADDRESS]
+    assert state.api_addresses == {ip(LB), ip("192.0.2.99")}
+
+
 def test_what_the_cluster_does_not_say_is_asked_of_the_operator() -> None:
     state = ClusterState(node="n1")
     assert [one.partition(":")[0] for one in state.advise()] == [
