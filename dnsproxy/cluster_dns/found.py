@@ -16,6 +16,7 @@ from dnsproxy.corefile.model import Corefile, CorefileError, Scope
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import find_root_block, root_port
 from dnsproxy.corefile.stanza import Version
+from dnsproxy.corefile.upstream_routes import NODE
 from dnsproxy.dns.wire import DNS_PORT
 from sidecar.kubernetes.structs.workload import ConfigMap
 
@@ -181,6 +182,8 @@ class Server:
     """Pods wanted."""
     corefile: FoundCorefile | None
     stub_domains: StubDomains | None
+    nameservers: tuple[str, ...] = (NODE,)
+    """Those in the resolv.conf of its pods, NODE for those of the node; empty if a ConfigMap has that file."""
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"

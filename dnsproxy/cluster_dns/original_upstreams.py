@@ -10,7 +10,7 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from dnsproxy.cluster_dns.found import Found, FoundCorefile, Server, StubDomains
@@ -27,6 +27,7 @@ from dnsproxy.corefile.upstream_routes import (
     Routes,
     UpstreamRoute,
     differences,
+    in_pods,
     route_for,
     routes_of,
     routes_of_stub_domains,
@@ -48,6 +49,8 @@ class OriginalUpstreams:
     """Empty if they are unknown."""
     fault: str = ""
     """Why they are unknown."""
+    own_resolv_conf: str = ""
+    """The server whose pods have another resolv.conf than the node, if a route depends on that; else empty."""
 
     def faults(self, zones: Iterable[str]) -> list[str]:
         """Why dnsproxy cannot forward the names of these zones to their upstreams; empty if it can."""
@@ -57,6 +60,8 @@ class OriginalUpstreams:
     @property
     def remedy(self) -> str:
         """What makes dnsproxy forward there."""
+        if self.own_resolv_conf:
+            return f"the resolv.conf of {self.own_resolv_conf} is not the node's: name its servers with --upstream"
         return f"start dnsproxy serve with --upstream-configmap {self.source}, or name them with --upstream"
 
 
@@ -86,7 +91,9 @@ def find_original(found: Found) -> OriginalUpstreams:
     except CorefileError as error:
         return OriginalUpstreams(source, (), f"ConfigMap {source}, line {error.line}: {error.reason}")
     known = any(route.zone == ROOT for route in routes)
-    return OriginalUpstreams(source, routes, "" if known else f"the server block of . in {source} has no `forward .`")
+    fault = "" if known else f"the server block of . in {source} has no `forward .`"
+    placed = tuple(_in_pods(route, server) for route in routes)
+    return OriginalUpstreams(source, placed, fault, str(server) if placed != routes else "")
 
 
 def check_upstreams(original: OriginalUpstreams, zones: Iterable[str], answers: Sequence[ProbeResult]) -> UpstreamCheck:
@@ -106,6 +113,14 @@ def check_upstreams(original: OriginalUpstreams, zones: Iterable[str], answers: 
             return UpstreamCheck(original, unknown="dnsproxy reports it in an unknown form", asked=True)
     unknown = "a dnsproxy does not report where it forwards: it is older" if None in reports and not found else ""
     return UpstreamCheck(original, tuple(found), unknown, asked=True)
+
+
+def _in_pods(route: UpstreamRoute, server: Server) -> UpstreamRoute:
+    if server.nameservers:
+        return in_pods(route, server.nameservers)
+    if any(upstream.endswith(NODE) for upstream in route.upstreams):
+        return replace(route, upstreams=(), fault=f"{NODE} of {server} is in a ConfigMap")
+    return route
 
 
 def routes_without_stanza(server: Server) -> Routes:

@@ -6,7 +6,7 @@ manifest (arguments, mounts, volumes, keys); a missing step is a fault.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from dnsproxy.cluster_dns.arguments import corefile_path, stub_domains_path, template_path
@@ -20,7 +20,9 @@ from dnsproxy.cluster_dns.requests import CONFIG_MAP, Blame, Fault, Kind, Missin
 from dnsproxy.cluster_dns.volumes import Backing, mount_above
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.parser import parse_corefile
+from dnsproxy.corefile.upstream_routes import NODE
 from sidecar.kubernetes.structs.workload import ConfigMap, Container, PodSpec, Workload
+from sidecar.values.endpoints import is_address
 
 
 def make_server(requests: Requests, kind: Kind[Workload], workload: Workload) -> Server | None:
@@ -48,6 +50,7 @@ def make_server(requests: Requests, kind: Kind[Workload], workload: Workload) ->
         wanted=wanted,
         corefile=None if program is Program.KUBE_DNS else _read_corefile(files, writes, workload),
         stub_domains=_read_stub_domains(files) if writes or program is Program.KUBE_DNS else None,
+        nameservers=tuple(_nameservers(pod, container)),
     )
 
 
@@ -71,6 +74,19 @@ def pods_of(workload: Workload) -> tuple[int, int]:
     scheduled = status.desired_number_scheduled if status else None
     replicas = workload.spec.replicas if workload.spec else None
     return ready, next((number for number in (scheduled, replicas) if number is not None), 1)
+
+
+def _nameservers(pod: PodSpec, container: Container) -> Iterator[str]:
+    """What /etc/resolv.conf has in its pods.
+
+    https://kubernetes.io/docs/concepts/services-networking/dns-pod-service/
+    """
+    mount = mount_above(NODE, pod, container)
+    if mount is not None and mount.backings:
+        return
+    if pod.dns_policy != "None":
+        yield NODE
+    yield from filter(is_address, (pod.dns_config.nameservers if pod.dns_config else None) or ())
 
 
 def _program(container: Container) -> Program | None:

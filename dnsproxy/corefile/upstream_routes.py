@@ -122,6 +122,19 @@ def route_for(zone: str, routes: Iterable[UpstreamRoute]) -> UpstreamRoute | Non
     return next((route for route in routes if route.serves(normal)), None)
 
 
+def in_pods(route: UpstreamRoute, nameservers: Sequence[str]) -> UpstreamRoute:
+    """A route of pods whose resolv.conf has these nameservers; NODE stands for those of the node."""
+    found: dict[str, None] = {}
+    for upstream in route.upstreams:
+        if upstream == NODE:
+            found |= dict.fromkeys(map(_plain, nameservers))
+        elif upstream == TCP + NODE:
+            found |= dict.fromkeys(_over_tcp(_plain(one)) for one in nameservers)
+        else:
+            found[upstream] = None
+    return replace(route, upstreams=tuple(found))
+
+
 def usable_routes(routes: Iterable[UpstreamRoute]) -> Routes:
     """What dnsproxy does with routes: those without a fault, and for all other names the node's nameservers."""
     followed = (replace(route, upstreams=(NODE,), fault="", line=0) if route.fault else route for route in routes)

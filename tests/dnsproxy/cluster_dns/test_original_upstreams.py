@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from dnsproxy.cluster_dns.original_upstreams import check_upstreams, find_original
@@ -73,3 +75,46 @@ def test_an_unreadable_corefile_is_unknown() -> None:
     assert "has no `forward .`" in original.fault
     assert check_upstreams(original, ["."], asked(". /etc/resolv.conf")).unknown == original.fault
     assert find_original(discover([])).fault == "the server of the cluster's DNS is unknown"
+
+
+@pytest.mark.parametrize(
+    ("pods", "expected"),
+    [
+        pytest.param({"dnsPolicy": "Default"}, ". /etc/resolv.conf", id="the node's"),
+        pytest.param(
+            {"dnsPolicy": "None", "dnsConfig": {"nameservers": ["192.0.2.53", "2001:db8::53"]}},
+            ". 192.0.2.53 2001:db8::53",
+            id="of its own",
+        ),
+        pytest.param(
+            {"dnsPolicy": "Default", "dnsConfig": {"nameservers": ["192.0.2.53"]}},
+            ". /etc/resolv.conf 192.0.2.53",
+            id="the node's and one more",
+        ),
+        pytest.param(
+            {"dnsPolicy": "Default", "dnsConfig": {"options": [{"name": "edns0"}]}}, ". /etc/resolv.conf", id="options"
+        ),
+    ],
+)
+def test_a_resolv_conf_means_the_nameservers_of_the_pods_that_read_it(pods: dict[str, Any], expected: str) -> None:
+    objects = manifests("kubeadm")
+    spec = pick(objects, "Deployment", "coredns")["spec"]["template"]["spec"]
+    del spec["dnsPolicy"]
+    spec |= pods
+    original = find_original(discover(objects))
+    assert format_routes(original.routes) == expected
+    check = check_upstreams(original, ["."], asked(". /etc/resolv.conf"))
+    assert bool(check.differences) is (expected != ". /etc/resolv.conf")
+    assert ("is not the node's: name its servers with --upstream" in original.remedy) is bool(check.differences)
+    assert not check_upstreams(original, ["."], asked(expected)).differences
+
+
+def test_a_resolv_conf_in_a_config_map_is_none_that_dnsproxy_has() -> None:
+    objects = manifests("kubeadm")
+    spec = pick(objects, "Deployment", "coredns")["spec"]["template"]["spec"]
+    spec["volumes"].append({"name": "resolv", "configMap": {"name": "resolv"}})
+    mount = {"name": "resolv", "mountPath": "/etc/resolv.conf", "subPath": "resolv.conf"}
+    spec["containers"][0]["volumeMounts"].append(mount)
+    original = find_original(discover(objects))
+    (fault,) = original.faults(["."])
+    assert "/etc/resolv.conf of Deployment kube-system/coredns is in a ConfigMap" in fault
