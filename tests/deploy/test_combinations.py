@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from tests.deploy.laws import LAWS
-from tests.deploy.manifests import BASE, DEPLOY, compose, find, render
+from tests.deploy.manifests import BASE, DEPLOY, compose, find, pod_templates, render, settings_of
 from tests.kit.programs import program
 
 pytestmark = pytest.mark.peer("kubectl")
@@ -60,6 +60,29 @@ def test_an_installer_is_of_one_kind(text: str, installer: frozenset[tuple[str, 
     roles = {one["metadata"]["name"] for one in manifests if one["kind"] in {"Role", "RoleBinding"}}
     assert any("installer-watch" in name for name in roles) is (installer == STAYS)
     assert any("installer-writing" in name for name in roles) is (installer != PRINTS)
+
+
+@pytest.mark.parametrize("overlay", ["kubeadm", "kubespray", "k3s", "gke"])
+def test_an_installer_and_its_uninstaller_have_the_same_settings(overlay: str, tmp_path: Path) -> None:
+    # deploy/README.md: another DNS Service is a setting of the installer. An uninstaller without it looks elsewhere.
+    more = (
+        "configMapGenerator:\n  - name: installer-settings\n    namespace: switchback\n    behavior: merge\n"
+        "    literals: [DNSPROXY_DNS_SERVICE=kube-system/my-dns]\n"
+    )
+    base = DEPLOY / "overlays" / overlay
+    for manifests in (render(base), render(compose(tmp_path, with_components=[], more=more, base=base))):
+        install, uninstall = (
+            next(pod for workload, pod in pod_templates(manifests) if workload["metadata"]["name"] == name)
+            for name in ("dnsproxy-install", "dnsproxy-uninstall")
+        )
+        assert settings_of(manifests, install) == settings_of(manifests, uninstall)
+
+
+@pytest.mark.parametrize("overlay", ["kubeadm", "k3s"])
+def test_an_installer_ends_before_one_with_other_settings_begins(overlay: str) -> None:
+    # Two that want different stanzas undo the writes of each other, for minutes.
+    strategy = find(render(DEPLOY / "overlays" / overlay), "Deployment", "dnsproxy-install")["spec"]["strategy"]
+    assert strategy == {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
 
 
 @pytest.mark.parametrize("text", ["base + hpa + node-local", "kubeadm + hpa + node-local", "base + node-local"])
