@@ -1,8 +1,8 @@
 """Decides which tracked flows (conntrack) the mappings no longer allow, and which are older than a mapping.
 
 The law: a flow ends only if it is known to be ours and wrong: it goes to a pod that no longer has its address, protocol
-and port; it bypasses our rules although its address is ours; it leaves with an address that is not its pod's; or its
-pod began it to the outside before the pod got its address, and its next first packet would leave with that address.
+and port; it bypasses our rules although they would translate or drop it; it leaves with an address that is not its
+pod's; or its pod began it to the outside before the pod got its address, and its next first packet would leave with that address.
 """
 
 from __future__ import annotations
@@ -62,10 +62,16 @@ def is_older(flow: Flow, egress: NewEgress) -> bool:
 
 
 def _comes_in_wrongly(flow: Flow, before: Ruleset | None, after: Ruleset) -> bool:
-    if _is_ours(flow.target, after):
-        return _pod(flow, after) != flow.reply_source
-    # Another program may translate an address that is no longer ours.
-    return before is not None and _is_ours(flow.target, before) and _pod(flow, before) == flow.reply_source
+    ours = _is_ours(flow.target, after)
+    if ours and (pod := _pod(flow, after)) is not None:
+        return pod != flow.reply_source
+    if ours and flow.reply_source == flow.target:
+        return True
+    # Another program may translate an address that is no longer ours, or a port of it that is not: kube-proxy does for
+    # another Service on the same address.
+    if before is not None and _is_ours(flow.target, before):
+        return _pod(flow, before) == flow.reply_source
+    return ours and any(_egress(flow.reply_source, one) for one in (before, after) if one is not None)
 
 
 def _leaves_wrongly(flow: Flow, before: Ruleset | None, after: Ruleset) -> bool:

@@ -133,6 +133,29 @@ def test_a_flow_that_went_past_an_address_before_it_was_ours_is_judged_anew(scen
     scene.client.do("close", number=number)
 
 
+@pytest.mark.parametrize("known", [True, False], ids=["known before", "unknown before"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_another_service_on_the_same_address_keeps_its_flows(scene: Cluster, known: bool, family: int) -> None:
+    """As kube-proxy serves it, on a port that ours does not list."""
+    ip, target = ("ip", address("c", 4)) if family == 4 else ("ip6", f"[{address('c', 6)}]")
+    script = f"""table {ip} kube-proxy {{
+        chain services {{
+            type nat hook prerouting priority dstnat; policy accept;
+            {ip} daddr {balanced("b", family)} tcp dport {CLOSED_PORT} dnat to {target}:{CLOSED_PORT}
+        }}
+    }}"""
+    scene.node.run("nft", "-f", "-", script=script)
+    number = scene.client.do("open", kind="tcp", address=balanced("b", family), port=CLOSED_PORT)
+    scene.client.do("exchange", number=number)
+    flow = flow_of(scene, "client", number, family)
+    ports = frozenset({OpenPort("tcp", OPEN_PORT), OpenPort("udp", OPEN_PORT), OpenPort("udp", 9)})
+    after = make_ruleset([*without("b"), mapping("b", family, opened=ports)], cluster=CLUSTER)
+    end(scene, make_ruleset(mappings(), cluster=CLUSTER) if known else None, after)
+    assert flow_of(scene, "client", number, family) == flow
+    scene.node.run("nft", "delete", "table", ip, "kube-proxy")
+    scene.client.do("close", number=number)
+
+
 def answered(scene: Cluster, number: int) -> str:
     """An ICMP error of the first attempt may still reach the socket."""
     try:

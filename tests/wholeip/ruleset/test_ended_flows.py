@@ -14,6 +14,8 @@ from wholeip.ruleset.ended_flows import NO_EGRESS, NewEgress, is_ended, is_older
 from wholeip.ruleset.ruleset import Ruleset, make_ruleset
 
 CLIENT, ADDRESS, SECOND, POD, OTHER_POD = "198.51.100.9", "192.0.2.1", "192.0.2.2", "10.0.0.1", "10.0.0.2"
+NEIGHBOUR = "10.0.0.77"
+"""The pod of a Service that kube-proxy serves."""
 
 
 def mapping(address: str = ADDRESS, pod: str = POD, *ports: int, **options: Any) -> Mapping:
@@ -47,6 +49,25 @@ MOVED = [mapping(pod=OTHER_POD)]
         pytest.param(incoming(protocol=1, port=0), WHOLE, [mapping(closed=True)], True, id="ping is not allowed"),
         pytest.param(
             incoming(protocol=1, port=0), WHOLE, [mapping(closed=True, icmp=True)], False, id="ping is allowed"
+        ),
+        pytest.param(incoming(port=81), None, [mapping(ADDRESS, POD, 80)], True, id="not listed, before is unknown"),
+        pytest.param(incoming(port=81), [], [mapping(ADDRESS, POD, 80)], True, id="not listed, and now its pod's"),
+        pytest.param(
+            incoming(pod=NEIGHBOUR, port=81), None, [mapping(ADDRESS, POD, 80)], False, id="a neighbour on the address"
+        ),
+        pytest.param(
+            incoming(pod=NEIGHBOUR, port=81), [], [mapping(ADDRESS, POD, 80)], False, id="a neighbour was there before"
+        ),
+        pytest.param(
+            incoming(pod=NEIGHBOUR, port=81),
+            [mapping(ADDRESS, POD, 80, 443)],
+            [mapping(ADDRESS, POD, 80)],
+            False,
+            id="a neighbour while another port closes",
+        ),
+        pytest.param(incoming(pod=NEIGHBOUR), [], WHOLE, True, id="a neighbour on an address that is whole now"),
+        pytest.param(
+            incoming(pod=ADDRESS, port=81), [], [mapping(ADDRESS, POD, 80)], True, id="it goes past a closed port"
         ),
         pytest.param(incoming(), WHOLE, MOVED, True, id="the address moved"),
         pytest.param(incoming(), None, MOVED, True, id="the address moved before we knew"),
