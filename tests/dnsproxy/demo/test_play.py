@@ -9,8 +9,11 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +24,13 @@ from tests.kit.processes import is_listening
 from tests.kit.programs import program
 
 DEMO = [sys.executable, "-m", "dnsproxy", "demo"]
+_MEND = """\
+import os, signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+FROM_A_TERMINAL = [sys.executable, "-c", _MEND, "-m", "dnsproxy", "demo"]
+"""The demo as a terminal starts it, also if these tests run under nohup."""
 
 
 def without_coredns() -> dict[str, str]:
@@ -45,35 +55,39 @@ def test_a_coredns_on_the_path_stands_in_front() -> None:
     assert "CoreDNS, with kubeadm's Corefile and our stanza" in report["steps"][1]["tried"]
 
 
+@contextmanager
+def keeping(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A demo with --keep that has played, and its report; it ends with the block."""
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*command, "--keep"], env=without_coredns(), **pipes) as demo:
+        try:
+            lines = []
+            for line in demo.stdout or ():
+                lines.append(line)
+                if "# with: answered" in line:
+                    break
+            yield demo, "".join(lines)
+        finally:
+            demo.kill()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_keep_leaves_it_running_until_a_signal_that_leaves_nothing_behind(number: signal.Signals) -> None:
-    with subprocess.Popen([*DEMO, "--keep"], stdout=subprocess.PIPE, text=True, env=without_coredns()) as demo:
-        assert demo.stdout is not None
-        lines = []
-        for line in demo.stdout:
-            lines.append(line)
-            if "# with: answered" in line:
-                break
-        text = "".join(lines)
+    with keeping(FROM_A_TERMINAL) as (demo, text):
         command = re.search(r"curl --resolve (\S+):(\d+):127\.0\.0\.20", text)
         assert command is not None, text
         assert re.search(r"dig @127\.0\.0\.1 -p \d+ app\.example\.org", text)
         assert demo.poll() is None
-        relay = Endpoint("127.0.0.20", int(command[2]))
-        assert is_listening(relay.port, address=relay.host)
+        port = int(command[2])
+        assert is_listening(port, address="127.0.0.20")
         demo.send_signal(number)
         assert demo.wait(timeout=20) == 128 + number
-        assert not is_listening(relay.port, address=relay.host)
+        assert not is_listening(port, address="127.0.0.20")
 
 
 def test_a_demo_under_nohup_survives_the_end_of_its_terminal() -> None:
     """And the next Ctrl-C ends it."""
-    command = [shutil.which("nohup") or "nohup", *DEMO, "--keep"]
-    with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env=without_coredns()
-    ) as demo:
-        assert demo.stdout is not None
-        assert any("# with: answered" in line for line in demo.stdout)
+    with keeping([shutil.which("nohup") or "nohup", *DEMO]) as (demo, _):
         demo.send_signal(signal.SIGHUP)
         with pytest.raises(subprocess.TimeoutExpired):
             demo.wait(timeout=1)
