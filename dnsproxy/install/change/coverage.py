@@ -6,7 +6,7 @@ The law: a stanza for every name misses none. Names that dnsproxy never serves d
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dnsproxy.corefile.zones import ROOT, is_at_or_below, normalize_zone
 from dnsproxy.install.change.registrable import registrable_zones
@@ -25,7 +25,8 @@ class Coverage:
     unknown: str = ""
     """Why they could not be compared; empty if they were, or need not be."""
     chosen: bool = False
-    """Whether a user chose the zones: the method could serve every name."""
+    """Whether the hosts are outside by choice: a user chose the zones, because the method could serve every name, or an
+    install would leave their zones out."""
 
 
 def find_coverage(
@@ -35,6 +36,18 @@ def find_coverage(
     counted = [host for host in hostnames if registrable_zones([host]) and (not within or _is_served(host, within))]
     hosts = sorted({host for host in counted if not _is_served(host, served)})
     return Coverage(tuple(hosts), registrable_zones(hosts), source, chosen=chosen)
+
+
+def judge_coverage(coverage: Coverage, planned: Iterable[str]) -> Coverage:
+    """The coverage without the hosts that an install with these zones would leave out too.
+
+    If there are no others, they stay, and are outside by choice.
+    """
+    planned = tuple(planned)
+    addable = tuple(zone for zone in coverage.zones if zone in planned)
+    if not addable:
+        return replace(coverage, chosen=coverage.chosen or bool(coverage.zones))
+    return replace(coverage, hosts=tuple(host for host in coverage.hosts if _is_served(host, addable)), zones=addable)
 
 
 def serves_every_name(served: Iterable[str]) -> bool:

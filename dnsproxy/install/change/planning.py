@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
 from dnsproxy.cluster_dns.found import Found, FoundCorefile, Server
 from dnsproxy.cluster_dns.method_choice import Choice, Method
@@ -25,6 +26,9 @@ from dnsproxy.install.change.routes import Routes, find_routes
 from dnsproxy.install.change.stub_domains import plan_stub_domains
 from dnsproxy.install.change.zones import notes_on_keys
 
+_MOST_LEFT_OUT: Final = 100
+"""Each costs one plan."""
+
 
 def plan_apply(found: Found, choice: Choice, wanted: Wanted) -> Edits:
     """The edits that install by the method of `choice`. Raises ChangeRefused. `found` has to be read completely."""
@@ -37,6 +41,25 @@ def plan_apply(found: Found, choice: Choice, wanted: Wanted) -> Edits:
         changes=merge_changes(edits.changes, others.changes),
         notes=tuple(dict.fromkeys([*edits.notes, *left, *others.refusals])),
     )
+
+
+def plan_found(found: Found, choice: Choice, wanted: Wanted) -> Edits:
+    """The same for the zones of live hostnames, to which anybody with an Ingress may add. Raises ChangeRefused.
+
+    Zones that are refused are left out, with a note, as long as one is left: the others are no less wanted.
+    """
+    left = wanted.zones
+    notes: list[str] = []
+    while True:
+        try:
+            edits = plan_apply(found, choice, replace(wanted, zones=left))
+        except ChangeRefused as refusal:
+            if refusal.zone not in left or len(left) == 1 or len(notes) == _MOST_LEFT_OUT:
+                raise
+            left = tuple(zone for zone in left if zone != refusal.zone)
+            notes.append(f"left out: {refusal}")
+        else:
+            return replace(edits, notes=(*notes, *edits.notes))
 
 
 def check_loop(found: Found, wanted: Wanted) -> None:

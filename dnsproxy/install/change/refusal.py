@@ -18,7 +18,7 @@ from dnsproxy.corefile.model import CorefileError
 class ChangeRefused(ValueError):
     """A change that must not be made."""
 
-    def __init__(self, reason: str, remedy: str = "", *, place: str = "") -> None:
+    def __init__(self, reason: str, remedy: str = "", *, place: str = "", zone: str = "") -> None:
         text = f"{reason}; {remedy}" if remedy else reason
         super().__init__(f"{place}: {text}" if place else text)
         self.reason = reason
@@ -26,6 +26,8 @@ class ChangeRefused(ValueError):
         """What to do about it; empty if the reason contains it."""
         self.place = place
         """Object, key and line; empty if the reason concerns no single place."""
+        self.zone = zone
+        """The zone without which it would not be refused for this reason; empty if there is none."""
 
 
 def refusal_of(error: CorefileError, where: object) -> ChangeRefused:

@@ -113,7 +113,8 @@ def _check_not_theirs(zone: str, stub: StubDomains, ours: tuple[str, ...], targe
         if there not in ours and is_at_or_below(normalize_zone(zone), _normal(there)):
             servers = ", ".join(stub.zones[there])
             reason = f"{zone} belongs to the stub domain {there}, which goes to {servers}"
-            raise ChangeRefused(reason, "choose another --zone, or remove that stub domain first", place=str(target))
+            remedy = "choose another --zone, or remove that stub domain first"
+            raise ChangeRefused(reason, remedy, place=str(target), zone=zone)
 
 
 def _normal(zone: str) -> str:

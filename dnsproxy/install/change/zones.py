@@ -40,14 +40,15 @@ def check_free(zones: Iterable[str], routes: Routes) -> None:
         for served in routes.keys:
             if served.zone == normal:
                 reason = f"{zone} is served by a server block already, and CoreDNS refuses a second one"
-                raise ChangeRefused(
-                    reason, "put the forward into that block, or choose another --zone", place=served.place
-                )
+                raise _served_already(reason, served, zone)
             if not served.is_root_block and is_at_or_below(normal, served.zone):
                 reason = f"{zone} is served by the server block of {served.key.text}"
-                raise ChangeRefused(
-                    reason, "put the forward into that block, or choose another --zone", place=served.place
-                )
+                raise _served_already(reason, served, zone)
+
+
+def _served_already(reason: str, served: ServedKey, zone: str) -> ChangeRefused:
+    remedy = "put the forward into that block, or choose another --zone"
+    return ChangeRefused(reason, remedy, place=served.place, zone=zone)
 
 
 def check_not_clusters(zones: Iterable[str]) -> None:
@@ -66,8 +67,9 @@ def route_of(zone: str, routes: Sequence[Route], named: Sequence[str]) -> Route:
         inner = route.forward.zone
         if inner is None or (is_strictly_below(inner, normal) and inner not in others):
             reason = f"names below {zone} go to {route}, and would no longer"
-            raise ChangeRefused(reason, f"add --zone {route.forward.zone_text}, or name other zones")
-    raise ChangeRefused(f"no forward serves {zone}, so there are no upstreams to fall back on", "choose another --zone")
+            raise ChangeRefused(reason, f"add --zone {route.forward.zone_text}, or name other zones", zone=zone)
+    reason = f"no forward serves {zone}, so there are no upstreams to fall back on"
+    raise ChangeRefused(reason, "choose another --zone", zone=zone)
 
 
 def notes_on_keys(zones: Iterable[str], keys: Iterable[ServedKey]) -> Iterator[str]:
@@ -95,7 +97,7 @@ def _check_not_clusters(zone: str, clusters: Sequence[str]) -> None:
     normal = normalize_zone(zone)
     for cluster in clusters:
         if is_at_or_below(normal, cluster) or is_at_or_below(cluster, normal):
-            raise ChangeRefused(f"{zone} contains the cluster's own names ({cluster})", _OTHER)
+            raise ChangeRefused(f"{zone} contains the cluster's own names ({cluster})", _OTHER, zone=zone)
 
 
 def _cluster_zones(routes: Routes) -> list[str]:

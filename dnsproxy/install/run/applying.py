@@ -23,7 +23,7 @@ from dnsproxy.cluster_dns.read import discover
 from dnsproxy.cluster_dns.requests import Blame, Fault
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.install.change.config_map import ConfigMapChange, Edits, Wanted, make_write
-from dnsproxy.install.change.planning import plan_apply
+from dnsproxy.install.change.planning import plan_apply, plan_found
 from dnsproxy.install.change.refusal import ChangeRefused, check_ready, notes_on_readiness, upstreams_refusal
 from dnsproxy.install.change.removal import plan_removal
 from dnsproxy.install.change.trial_corefile import after, make_trial
@@ -96,7 +96,8 @@ def plan_survey(seen: Survey, request: InstallRequest) -> Planned:
     if seen.choice.method is Method.PRINT:
         raise ChangeRefused(seen.choice.why, "print it for the owner: dnsproxy install --method print")
     wanted = Wanted(addresses, seen.zones)
-    edits = plan_apply(seen.found, seen.choice, wanted)
+    # Zones with a source are those of live hostnames.
+    edits = (plan_found if seen.zones_from else plan_apply)(seen.found, seen.choice, wanted)
     faults = find_original(seen.found).faults(edits.zones)
     if faults and not request.accepts_upstreams:
         raise ChangeRefused(*upstreams_refusal(faults))

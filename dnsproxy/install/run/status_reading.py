@@ -15,8 +15,11 @@ from dnsproxy.cluster_dns.probe_results import places_to_ask, zones_to_ask
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.read import discover, load_client, read_own_addresses
 from dnsproxy.cluster_dns.traces import Trace, find_traces
-from dnsproxy.install.change.coverage import Coverage, serves_every_name
+from dnsproxy.install.change.config_map import Wanted
+from dnsproxy.install.change.coverage import Coverage, judge_coverage, serves_every_name
 from dnsproxy.install.change.drift import find_drift
+from dnsproxy.install.change.planning import plan_found
+from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.report.verdict import StatusReport
 from dnsproxy.install.run.live_hostnames import read_coverage
 from dnsproxy.install.run.result_event import read_last_event
@@ -66,4 +69,17 @@ async def _read_coverage(
     if not traces or serves_every_name(served):
         return Coverage()
     chosen = not any(choose_method(found, trace.method).needs_zones for trace in traces)
-    return await read_coverage(client, request.admin, served, within=request.zones, chosen=chosen)
+    coverage = await read_coverage(client, request.admin, served, within=request.zones, chosen=chosen)
+    return (
+        coverage if chosen or not coverage.zones else judge_coverage(coverage, _zones_planned(found, traces, coverage))
+    )
+
+
+def _zones_planned(found: Found, traces: tuple[Trace, ...], coverage: Coverage) -> tuple[str, ...]:
+    """The zones of an install that takes those of the stanza and those that are missing; all of them if unknown."""
+    trace = max(traces, key=lambda trace: len(trace.zones))
+    wanted = (*(zone.removesuffix(".") for zone in trace.zones), *coverage.zones)
+    try:
+        return plan_found(found, choose_method(found, trace.method), Wanted(trace.addresses, wanted)).zones
+    except ChangeRefused:
+        return wanted

@@ -186,6 +186,13 @@ async def test_hosts_outside_the_zones_of_the_stanza_are_status_1_and_named(tmp_
     assert (coverage["hosts"], coverage["zones"], coverage["chosen"]) == (["new.example.net"], ["example.net"], False)
 
 
+async def test_hosts_in_a_zone_that_an_install_leaves_out_are_a_note(tmp_path: Path) -> None:
+    async with faulty_upstream(dnsproxy) as server:
+        status, output, _ = await ask(import_cluster("a.example.org", "x.10.in-addr.arpa"), server, tmp_path)
+    assert status == 0, output
+    assert "zones       part  10.in-addr.arpa missing, for x.10.in-addr.arpa" in output.splitlines()
+
+
 async def test_hosts_that_may_not_be_read_are_not_compared_and_nothing_else_changes(tmp_path: Path) -> None:
     forbidden = ["/ingresses", "/services/dnsproxy"]
     async with faulty_upstream(dnsproxy) as server:

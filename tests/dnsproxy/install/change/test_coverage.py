@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnsproxy.install.change.coverage import find_coverage, serves_every_name
+from dnsproxy.install.change.coverage import Coverage, find_coverage, judge_coverage, serves_every_name
 
 
 @pytest.mark.parametrize(
@@ -59,3 +61,21 @@ def test_the_root_serves_every_name() -> None:
     assert not serves_every_name(["example.org."])
     assert not serves_every_name([])
     assert find_coverage(["."], ["a.example.net"], "a table").hosts == ()
+
+
+MISSING = Coverage(("a.example.net", "b.example.org"), ("example.net", "example.org"), "a test")
+
+
+@pytest.mark.parametrize(
+    ("planned", "expected"),
+    [
+        pytest.param(MISSING.zones, MISSING, id="all are installed"),
+        pytest.param(
+            ("example.net", "a"), replace(MISSING, hosts=MISSING.hosts[:1], zones=MISSING.zones[:1]), id="one"
+        ),
+        pytest.param(("a",), replace(MISSING, chosen=True), id="none"),
+    ],
+)
+def test_hosts_that_an_install_leaves_out_are_not_missing(planned: tuple[str, ...], expected: Coverage) -> None:
+    assert judge_coverage(MISSING, planned) == expected
+    assert judge_coverage(Coverage(), planned) == Coverage()

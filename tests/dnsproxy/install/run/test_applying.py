@@ -356,6 +356,34 @@ async def test_zones_come_from_the_hosts_of_ingresses() -> None:
     assert settled.first.survey.zones_from == "the hosts of the cluster's Ingresses"
 
 
+def beside_a_block_of_others(*hosts: str) -> FakeApi:
+    """A cluster that serves example.net itself, with an Ingress."""
+    theirs = {"corp.server": "example.net:53 {\n    forward . 198.51.100.53\n}\n"}
+    metadata = {"name": "coredns-custom", "namespace": "kube-system", "resourceVersion": "7"}
+    custom = {"kind": "ConfigMap", "metadata": metadata, "data": theirs}
+    rules = [{"host": host} for host in hosts]
+    ingress = {"kind": "Ingress", "metadata": {"name": "x", "namespace": "web"}, "spec": {"rules": rules}}
+    kept = [one for one in cluster("k3s") if one["metadata"]["name"] != "coredns-custom"]
+    return FakeApi([*kept, custom, ingress])
+
+
+async def test_a_host_in_a_zone_that_is_refused_keeps_no_other_zone_from_being_installed() -> None:
+    hosts = ["www.example.net", "www.example.org", "x.10.in-addr.arpa"]
+    settled = await install(Meddling(beside_a_block_of_others(*hosts)))
+    assert (settled.wrote, settled.last.edits.zones) == (True, ("example.org",))
+    left = [note for note in settled.edits.notes if note.startswith("left out: ")]
+    assert "10.in-addr.arpa contains the cluster's own names" in left[0]
+    assert "example.net is served by a server block already" in left[1]
+
+
+@pytest.mark.parametrize("zones", [(), ("example.net", "example.org")], ids=["the only one", "named by the user"])
+async def test_a_zone_that_is_refused_is_refused_if_it_is_the_only_one_or_named(zones: tuple[str, ...]) -> None:
+    transport = Meddling(beside_a_block_of_others("www.example.net"))
+    with pytest.raises(ChangeRefused, match=r"example\.net is served by a server block already"):
+        await install(transport, install_request(None, *zones))
+    assert transport.writes == 0
+
+
 async def test_zones_that_cannot_be_looked_up_have_to_be_named() -> None:
     transport = Meddling(FakeApi(cluster("k3s"), forbidden=["/ingresses"]))
     with pytest.raises(StartError, match=r"not allowed to list ingresses.*name them with --zone") as error:
