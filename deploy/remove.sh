@@ -7,7 +7,7 @@
 # You may run it any number of times. It deletes no other object while the DNS still asks dnsproxy, or while a node still
 # has rules, or if it cannot find out. It deletes only objects of the kustomization, under the names that deploy/ gives them.
 # KUBECTL          the kubectl command, if it needs arguments (KUBECTL='kubectl --context production')
-# SECONDS_TO_WAIT  seconds to wait for the stanza, and again for the nodes (960)
+# SECONDS_TO_WAIT  seconds to wait for each step: the installer's end, the stanza, the agents' end, the nodes (960)
 set -eu
 
 kubectl=${KUBECTL:-kubectl}
@@ -65,7 +65,10 @@ stanza_ended() {
 
 take_out_the_stanza() {
   # No installer may restore the stanza afterwards, so this also waits for running pods to end.
-  here delete deployment,job dnsproxy-install --ignore-not-found --cascade=foreground
+  here delete deployment,job dnsproxy-install --ignore-not-found --cascade=foreground --timeout="${seconds}s" || {
+    here get pods --selector app.kubernetes.io/name=installer -o wide >&2 || true
+    give_up 'the installer does not end, and would restore the stanza; remove a lost node with `kubectl delete node`'
+  }
   installer=$(here get cronjob dnsproxy-uninstall --ignore-not-found -o name) || give_up 'it is unknown whether an installer is here'
   if [ -z "$installer" ]; then
     if has 'CronJob switchback/dnsproxy-uninstall'; then
@@ -107,7 +110,8 @@ take_out_the_rules() {
     there get pods --selector app.kubernetes.io/name=wholeip -o wide >&2 || true
     give_up 'these agents do not end; remove a lost node with `kubectl delete node`'
   }
-  there delete jobs --selector "$rules_jobs" --ignore-not-found --cascade=foreground
+  there delete jobs --selector "$rules_jobs" --ignore-not-found --cascade=foreground --timeout="${seconds}s" ||
+    give_up 'the Jobs of an earlier removal do not end; remove a lost node with `kubectl delete node`'
   template=$(there create job wholeip-uninstall --from=cronjob/wholeip-uninstall --dry-run=client -o yaml)
   nodes=$($kubectl get nodes --selector kubernetes.io/os=linux -o 'jsonpath={range .items[*]}{.metadata.name}{"\n"}{end}')
   number=0

@@ -22,6 +22,8 @@ case "$*" in
   *"get job dnsproxy"*) echo "$STATUS" ;;
   *"create job wholeip"*) cat "$TEMPLATE" ;;
   *"create job"*) [ "$STATUS" != refused ] || exit 1 ;;
+  *"delete deployment"*) [ "$WATCHER" != stays ] || exit 1 ;;
+  *"delete jobs"*) [ "$EARLIER" != stay ] || exit 1 ;;
   *"delete daemonset"*) [ "$AGENTS" != stay ] || exit 1 ;;
   *"get nodes"*) printf 'node-1\\nnode.2\\n' ;;
   *"create -f -"*) cat > "$GIVEN" ;;
@@ -76,7 +78,9 @@ def remove(
     parts: str = "dnsproxy",
     status: str = "Complete",
     installer: str = "",
+    watcher: str = "ends",
     agents: str = "end",
+    earlier: str = "end",
     jobs: str = DONE,
     maps: str = "",
     wait: str = "4",
@@ -98,7 +102,9 @@ def remove(
         "RENDERED": str(rendered),
         "STATUS": status,
         "INSTALLER": installer,
+        "WATCHER": watcher,
         "AGENTS": agents,
+        "EARLIER": earlier,
         "JOBS": jobs,
         "MAPS": maps,
         "SECONDS_TO_WAIT": wait,
@@ -283,6 +289,24 @@ def test_nothing_is_deleted_while_agents_are_there(tmp_path: Path) -> None:
     assert done.status == 1
     assert changes(done) == ["daemonset"]
     assert "do not end" in done.told
+
+
+def test_every_wait_for_pods_to_end_has_an_end(tmp_path: Path) -> None:
+    # The pod of a lost node never ends.
+    done = remove(tmp_path, "my-cluster", parts="dnsproxy + wholeip")
+    waits = [call for call in done.calls if "--cascade=foreground" in call]
+    assert len(waits) == 3
+    assert [call for call in waits if "--timeout=4s" not in call] == []
+
+
+def test_nothing_is_deleted_while_an_installer_or_an_earlier_removal_is_there(tmp_path: Path) -> None:
+    done = remove(tmp_path, "my-cluster", watcher="stays")
+    assert (done.status, changes(done)) == (1, ["dnsproxy-install"])
+    assert "the installer does not end" in done.told
+    assert "kubectl delete node" in done.told
+    done = remove(tmp_path, "my-cluster", parts="wholeip", earlier="stay")
+    assert (done.status, done.deleted) == (1, False)
+    assert "an earlier removal do not end" in done.told
 
 
 def test_without_the_rules_cronjob_the_rest_is_deleted_with_a_message(tmp_path: Path) -> None:
