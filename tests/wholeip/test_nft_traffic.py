@@ -546,3 +546,20 @@ def test_our_rules_go_before_those_of_a_proxy_for_services(changing: Cluster) ->
     assert asked == balanced("a", 4)
     changing.a.do("close", number=heard)
     changing.node.run("nft", "delete", "table", "ip", "kube-proxy")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_another_service_on_the_same_address_sees_its_clients(changing: Cluster, family: int) -> None:
+    """As kube-proxy serves it with externalTrafficPolicy Local, on a port that ours does not list."""
+    ip, target = ("ip", address("c", 4)) if family == 4 else ("ip6", f"[{address('c', 6)}]")
+    script = f"""table {ip} kube-proxy {{
+        chain services {{
+            type nat hook prerouting priority dstnat; policy accept;
+            {ip} daddr {balanced("b", family)} tcp dport {CLOSED_PORT} dnat to {target}
+        }}
+    }}"""
+    changing.node.run("nft", "-f", "-", script=script)
+    for port in (CLOSED_PORT, OPEN_PORT):
+        seen_as = changing.client.do("ask", kind="tcp", address=balanced("b", family), port=port)
+        assert seen_as == address("client", family)
+    changing.node.run("nft", "delete", "table", ip, "kube-proxy")

@@ -2,7 +2,8 @@
 
 The law: a flow ends only if it is known to be ours and wrong: it goes to a pod that no longer has its address, protocol
 and port; it bypasses our rules although they would translate or drop it; it leaves with an address that is not its
-pod's; or its pod began it to the outside before the pod got its address, and its next first packet would leave with that address.
+pod's; or its pod began it to the outside before the pod got its address, and its next first packet would leave with
+that address.
 """
 
 from __future__ import annotations

@@ -77,6 +77,9 @@ def make_ruleset(mappings: Iterable[Mapping], *, cluster: Iterable[Network] = ()
         if both := elements[f"addresses_{version}"].keys() & pods:
             raise BadMapping(f"{min(both)} is an address of one Service and the pod of another")
     _add_pods_here(elements, (mapping for mapping in known if mapping.here))
+    for mapping in known:
+        if (endpoint := str(mapping.endpoint)) not in elements[f"here_v{mapping.endpoint.version}"]:
+            elements[f"elsewhere_v{mapping.endpoint.version}"][endpoint] = ""
     _add_cluster(elements, (*cluster, *NEVER_OUTSIDE))
     return Ruleset(table, elements)
 

@@ -79,6 +79,7 @@ def _collections() -> Iterator[Collection]:
         yield Collection(f"egress_{version}", address, address)
         yield Collection(f"itself_{version}", f"{address} . {address}", address)
         yield Collection(f"here_{version}", address)
+        yield Collection(f"elsewhere_{version}", address)
         yield Collection(f"cluster_{version}", address, interval=True)
 
 
@@ -106,8 +107,9 @@ def _source() -> Iterator[Rule]:
         # A pod that reaches itself would get a packet from its own address, which hosts drop.
         itself = f"{ip} saddr . {ip} daddr map @itself_{version}"
         yield Rule(f"{ours} snat {ip} to {itself}", "from a pod to an address of its own")
+        # Only to pods of ours: kube-proxy may serve another Service on the address, and its pods see their clients.
         yield Rule(
-            f"{ours} {ip} daddr != @here_{version} {ip} saddr != @cluster_{version} masquerade",
+            f"{ours} {ip} daddr @elsewhere_{version} {ip} saddr != @cluster_{version} masquerade",
             "from outside to a pod on another node: the reply must come back",
         )
         # Traffic of the node itself keeps its address, even if a pod shares it.

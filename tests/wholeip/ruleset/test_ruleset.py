@@ -39,12 +39,12 @@ def mapping(
 
 
 def elements(*some: Mapping, **options: Any) -> dict[str, dict[str, str]]:
-    """Without what is always there."""
+    """Without what is always there, and without the pods of other nodes."""
     ruleset = make_ruleset(some, **options)
     return {
         name: dict(items)
         for name, items in ruleset.elements.items()
-        if items and not (name.startswith("cluster") and "cluster" not in options)
+        if items and not name.startswith("elsewhere") and not (name.startswith("cluster") and "cluster" not in options)
     }
 
 
@@ -130,6 +130,18 @@ def elements(*some: Mapping, **options: Any) -> dict[str, dict[str, str]]:
 )
 def test_mappings_become_elements(some: list[Mapping], expected: dict[str, dict[str, str]]) -> None:
     assert elements(*some) == expected
+
+
+def test_a_pod_is_elsewhere_if_no_mapping_says_that_it_runs_here() -> None:
+    made = make_ruleset(
+        [
+            mapping("192.0.2.1", "10.0.0.1", here=True),
+            mapping("192.0.2.2", "10.0.0.1"),
+            mapping("192.0.2.3", "10.0.0.2"),
+            mapping("2001:db8::1", "fd00::1"),
+        ]
+    ).elements
+    assert [made[f"elsewhere_{version}"] for version in ("v4", "v6")] == [{"10.0.0.2": ""}, {"fd00::1": ""}]
 
 
 @pytest.mark.parametrize(
@@ -254,7 +266,9 @@ def test_deletes_go_before_adds() -> None:
     before, then = (make_ruleset([mapping("192.0.2.1", pod, whole=True)]) for pod in ("10.0.0.1", "10.0.0.2"))
     assert format_transaction(changes(before, then)) == (
         f"delete element inet {TABLE} whole_v4 {{ 192.0.2.1 }}\n"
+        f"delete element inet {TABLE} elsewhere_v4 {{ 10.0.0.1 }}\n"
         f"add element inet {TABLE} whole_v4 {{ 192.0.2.1 : 10.0.0.2 }}\n"
+        f"add element inet {TABLE} elsewhere_v4 {{ 10.0.0.2 }}\n"
     )
 
 
