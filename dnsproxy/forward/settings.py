@@ -34,6 +34,8 @@ class ZoneUpstreams:
     upstreams: tuple[Endpoint, ...]
     excepted: tuple[bytes, ...] = ()
     """Zones below it that are not included."""
+    rotate: bool = False
+    """Start with another upstream for each query."""
 
     def serves(self, name: bytes) -> bool:
         """Whether a name in lower-case wire form is at or below the zone, and not below an excepted one."""
@@ -51,7 +53,7 @@ class ForwardSettings:
     per_client: int = 1_000
     """The same for one client address (CVE-2024-33655: a client must not collect replies for one pulse)."""
     rotate: bool = False
-    """Start with another upstream for each query (`options rotate` of resolv.conf)."""
+    """Start with another upstream for each query outside all zones (`options rotate` of resolv.conf)."""
     attempts: int = 2
     """The most datagrams that one upstream gets for one query; 1 or 2."""
     use_tcp: bool = False

@@ -101,10 +101,12 @@ class Upstreams:
 
     def route(self, name: bytes = b"\0") -> Sequence[Upstream]:
         """The upstreams for a query of this name (in lower-case wire form), in the order to ask them."""
-        used = self._usable
-        if self._in_zones:
-            used = next((found for zone, found in self._in_zones if zone.serves(name)), used)
-        if self._settings.rotate and len(used) > 1:
+        used, rotate = self._usable, self._settings.rotate
+        for zone, found in self._in_zones:
+            if zone.serves(name):
+                used, rotate = found, zone.rotate
+                break
+        if rotate and len(used) > 1:
             self._turn = (self._turn + 1) % len(used)
             used = used[self._turn :] + used[: self._turn]
         for upstream in used:

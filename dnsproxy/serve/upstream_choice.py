@@ -38,7 +38,7 @@ def choose_upstreams(
         )
     settings = replace(settings, upstreams=_without(settings.upstreams, listening))
     zones = [
-        ZoneUpstreams(_wire(route.zone), found, tuple(map(_wire, route.excepted)))
+        ZoneUpstreams(_wire(route.zone), found, tuple(map(_wire, route.excepted)), rotate=route.rotates)
         for route in usable
         if route is not root and (found := _without(_endpoints(route, node), listening))
     ]

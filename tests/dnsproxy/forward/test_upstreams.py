@@ -576,6 +576,17 @@ async def test_names_of_a_zone_go_to_its_own_upstreams_and_all_others_do_not_not
     upstreams.close()
 
 
+@pytest.mark.parametrize("rotates", [False, True])
+async def test_the_order_of_a_zone_is_its_own(poller: Poller, rotates: bool) -> None:
+    servers = tuple(Endpoint(f"192.0.2.{number}", 53) for number in (1, 2))
+    zone = ZoneUpstreams(b"\4corp\4test\0", servers, rotate=rotates)
+    wanted = replace(settings(*servers), zones=(zone,), rotate=not rotates)
+    upstreams = Upstreams(wanted, poller=poller, receiver=Noted())
+    firsts = {name: {upstreams.route(name)[0].endpoint.host for _ in range(4)} for name in (b"\0", b"\4corp\4test\0")}
+    assert [len(found) for found in firsts.values()] == ([2, 1] if not rotates else [1, 2])
+    upstreams.close()
+
+
 @pytest.mark.parametrize("step", [pytest.param(Close(), id="FIN"), pytest.param(Reset(), id="RST")])
 async def test_a_connection_that_fails_is_followed_by_another_if_there_is_no_other_way(
     clock: MockClock, poller: Poller, step: Close | Reset

@@ -60,6 +60,19 @@ def test_zones_have_upstreams_of_their_own() -> None:
     assert list(served.values()) == [True, True, False, False]
 
 
+def test_the_policy_of_a_zone_is_its_own() -> None:
+    both = "192.0.2.1 192.0.2.2:5353"
+    in_order = [f"forward corp.test {both} {{", "policy sequential", "}"]
+    for lines, expected in (
+        ([*in_order, f"forward . {both}"], (True, [False])),
+        ([f"forward corp.test {both}", f"forward . {both} {{", "policy sequential", "}"], (False, [True])),
+        ([*in_order, "forward . /etc/resolv.conf"], (True, [False])),
+    ):
+        settings = choose(*lines)
+        assert settings is not None
+        assert (settings.rotate, [zone.rotate for zone in settings.zones]) == expected
+
+
 @pytest.mark.parametrize("zone", ["b\u00fccher.test", "\u0661"])
 def test_a_zone_that_no_query_matches_does_no_harm(zone: str) -> None:
     settings = choose(f"forward {zone} 192.0.2.1", f"forward . 192.0.2.2:5353 {{\nexcept {zone}\n}}")
