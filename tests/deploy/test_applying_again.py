@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.deploy.kubectl import KINDS, LABEL, kubectl
-from tests.deploy.manifests import DEPLOY, compose, containers, find, pod_templates, render
+from tests.deploy.manifests import DEPLOY, compose, containers, find, name_of, pod_templates, render
 from tests.deploy.putting import path_of
 from tests.kit.apiserver import ApiServer
 
@@ -39,6 +41,24 @@ def test_an_overlay_with_changed_settings_is_applied_over_the_old_one(
         path = path_of(workload)
         assert bare.request("GET", path)["spec"] is not None
         assert {one["image"] for one in containers(template)} == {"localhost/switchback:0.2.0"}
+    kubectl(bare, "delete", KINDS, "-A", "-l", LABEL, "--wait=false")
+
+
+@pytest.mark.parametrize("component", ["installer-job", "installer-print"])
+def test_an_installer_of_another_kind_leaves_nothing_of_the_one_before(
+    component: str, bare: ApiServer, tmp_path: Path
+) -> None:
+    once, changed = DEPLOY / "overlays" / "kubeadm", tmp_path
+    compose(changed, with_components=[DEPLOY / "components" / component], base=once)
+    kubectl(bare, "apply", "-k", str(once))
+    kubectl(bare, "apply", "-k", str(changed))
+    page = (DEPLOY / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```sh\n((?:kubectl -n \S+ delete [^\n]+\n){3})```", page)
+    assert len(blocks) == 2
+    for line in "".join(blocks if component == "installer-print" else blocks[:1]).splitlines():
+        kubectl(bare, *line.split()[1:])
+    found = json.loads(kubectl(bare, "get", KINDS, "-A", "-l", LABEL, "-o", "json"))["items"]
+    assert {name_of(one) for one in found} == {name_of(one) for one in render(changed) if one["kind"] != "Namespace"}
     kubectl(bare, "delete", KINDS, "-A", "-l", LABEL, "--wait=false")
 
 

@@ -93,12 +93,21 @@ def test_a_daemon_set_is_not_scaled(text: str, tmp_path: Path) -> None:
     assert scaled == ({"relay"} if "hpa" in text else set())
 
 
+@pytest.mark.parametrize("text", ["gke", "gke + hpa", "kubeadm + stub-domains + hpa"])
+def test_stub_domains_have_three_replicas_also_if_they_are_scaled(text: str, tmp_path: Path) -> None:
+    manifests = render(combined(text, tmp_path))
+    stated = find(manifests, "Deployment", "dnsproxy")["spec"].get("replicas")
+    scaled = [find(manifests, "HorizontalPodAutoscaler", "dnsproxy")] if "hpa" in text else []
+    assert [stated, *(one["spec"]["minReplicas"] for one in scaled)] == ([None, 3] if scaled else [3])
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("eks + installer-watch", ["installer-watch does not fit here", "there is nothing to restore"]),
         ("rke2 + installer-watch", ["installer-watch does not fit here", "Remove installer-watch"]),
         ("kubeadm + installer-print + installer-watch", ["installer-watch does not fit here"]),
+        ("kubeadm + hpa + stub-domains", ["each apply would undo the autoscaler. List stub-domains before hpa"]),
         ("base + node-local + hpa", ["A DaemonSet is not scaled. List hpa before node-local"]),
         ("base + installer-job", ["components/installer-job", "no matches for Id ServiceAccount", "installer"]),
         ("base + installer-print", ["components/installer-print", "no matches for Id ServiceAccount", "installer"]),
