@@ -1,7 +1,8 @@
 """Ends flows that the rules no longer allow or that are older than a mapping, in a task beside the reconciler.
 
-The law: updates that arrive while flows are read are processed together afterwards, and a failed one is retried. Else
-the flows of a moved address would continue to the previous pod, or to the next owner of that pod's address.
+The law: updates that arrive while flows are read are processed together afterwards, a failed one is retried, and none
+is left undone at the end. Else the flows of a moved address would continue to the previous pod, or to the next owner of
+that pod's address; the next run of the agent does not know an address that the table has no longer.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class FlowEnder:
         self._status = status
         self._pending: Update | None = None
         self._woken = trio.Event()
+        self._logged = ""
+        """The last failure, while it lasts."""
 
     def note(self, update: Update) -> None:
         """The kernel has applied this update."""
@@ -47,29 +50,38 @@ class FlowEnder:
 
     async def run(self) -> NoReturn:
         """End flows until cancelled."""
-        logged = ""
         while True:
             await self._woken.wait()
             self._woken = trio.Event()
-            pending, self._pending = self._pending, None
-            if pending is None:
-                continue
             begun = trio.current_time()
-            try:
-                inside = NetworkSet((*pending.desired.networks, *NEVER_OUTSIDE))
-                egress = NewEgress(pending.new_egress, inside, self._connections)
-                ended = await self._end_flows(*pending.rulesets, egress)
-            except NftFailed as error:
-                self._status.flow_failures += 1
-                if logged != str(error):
-                    log.warning("flows that no rule allows may continue", cause=str(error))
-                logged = str(error)
+            if await self.finish():
+                await trio.sleep(_REST * (trio.current_time() - begun))
+            else:
                 await trio.sleep(RETRY_SECONDS)
-                self._pending = pending.then(self._pending) if self._pending else pending
                 self._woken.set()
-                continue
-            logged = ""
-            self._status.flows_ended += ended
-            if ended:
-                log.info("flows ended that the rules do not allow or that are older than a mapping", flows=ended)
-            await trio.sleep(_REST * (trio.current_time() - begun))
+
+    async def finish(self) -> bool:
+        """End the flows of all updates until now; whether that worked. Cancelled, it has forgotten no update."""
+        pending, self._pending = self._pending, None
+        if pending is None:
+            return True
+        done = False
+        try:
+            inside = NetworkSet((*pending.desired.networks, *NEVER_OUTSIDE))
+            egress = NewEgress(pending.new_egress, inside, self._connections)
+            ended = await self._end_flows(*pending.rulesets, egress)
+            done = True
+        except NftFailed as error:
+            self._status.flow_failures += 1
+            if self._logged != str(error):
+                log.warning("flows that no rule allows may continue", cause=str(error))
+            self._logged = str(error)
+            return False
+        finally:
+            if not done:
+                self._pending = pending.then(self._pending) if self._pending else pending
+        self._logged = ""
+        self._status.flows_ended += ended
+        if ended:
+            log.info("flows ended that the rules do not allow or that are older than a mapping", flows=ended)
+        return True

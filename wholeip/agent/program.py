@@ -37,6 +37,8 @@ from wholeip.settings import RunSettings
 
 GRACE: Final = 5.0
 """Seconds after a signal, for a transaction in progress."""
+_FLOW_SECONDS: Final = 3.0
+"""Of these, for flows that the last updates no longer allow."""
 log: structlog.stdlib.BoundLogger = structlog.get_logger("wholeip")
 
 
@@ -95,6 +97,9 @@ async def serve(
         await _remove(table)
     else:
         log.info("stopped; the rules stay until `wholeip uninstall`", mappings=len(status.plan.mappings))
+    if ender:
+        with trio.move_on_after(_FLOW_SECONDS):
+            await ender.finish()
 
 
 async def _remove(table: Table) -> None:

@@ -106,6 +106,34 @@ async def test_a_change_that_failed_is_not_forgotten(autojump_clock: MockClock) 
     ]
 
 
+async def test_what_is_not_done_yet_at_the_end_is_done_then(autojump_clock: MockClock) -> None:
+    flows = Flows()
+    flows.seconds = 1.0
+    async with flows.running() as ender:
+        ender.note(FIRST)
+        await trio.sleep(2)
+        ender.note(SECOND)  # while it rests
+    assert flows.judged == [(None, A)]
+    assert await ender.finish()
+    assert flows.judged == [(None, A), (A, B)]
+    assert await ender.finish()
+    assert len(flows.judged) == 2, "there is nothing left"
+
+
+async def test_a_change_whose_flows_are_read_at_the_end_is_not_forgotten(autojump_clock: MockClock) -> None:
+    flows = Flows()
+    flows.seconds = 1.0
+    async with flows.running() as ender:
+        ender.note(SECOND)
+        await trio.sleep(0.5)
+        ender.note(THIRD)
+    assert flows.judged == []
+    flows.failures = [NotPermitted("no")]
+    assert not await ender.finish()
+    assert await ender.finish()
+    assert flows.judged == [(A, C)]
+
+
 @pytest.mark.parametrize("connections", [False, True])
 async def test_a_mapping_that_comes_has_the_flows_of_its_pod_judged_against_the_cluster(
     connections: bool, autojump_clock: MockClock

@@ -32,8 +32,13 @@ class Judged:
         self.changes: list[tuple[Ruleset | None, Ruleset]] = []
         self.egress: list[NewEgress] = []
         self.judged = trio.Event()
+        self.slow: trio.Event | None = None
+        """Where given, set by the next look at the flows, which does not end."""
 
     async def end(self, before: Ruleset | None, after: Ruleset, egress: NewEgress) -> int:
+        if self.slow is not None and not self.slow.is_set():
+            self.slow.set()
+            await trio.sleep_forever()
         self.egress.append(egress)
         await trio.lowlevel.checkpoint()
         self.changes.append((before, after))
@@ -108,6 +113,18 @@ async def test_flows_are_judged_at_the_start_even_where_the_rules_are_right() ->
     assert flows.changes == [(kernel.ruleset, kernel.ruleset)]
     assert flows.egress[0].addresses == {POD: LB}, "an earlier run may have ended between rules and flows"
     assert not flows.egress[0].connections
+
+
+async def test_flows_of_the_last_change_are_judged_also_if_the_agent_is_stopped_meanwhile() -> None:
+    """The next run does not know what the table no longer has."""
+    kernel, flows = FakeKernel(), Judged()
+    async with serving(kernel, flows=flows) as admin:
+        await ready(admin)
+        await flows.judged.wait()
+        flows.slow = trio.Event()
+        kernel.change(None)
+        await flows.slow.wait()
+    assert flows.changes[-1] == (None, kernel.ruleset)
 
 
 async def test_connections_are_judged_too_if_asked_for() -> None:
