@@ -28,6 +28,7 @@ from dnsproxy.corefile.upstream_routes import (
     UpstreamRoute,
     differences,
     in_pods,
+    outside_its_pod,
     route_for,
     routes_of,
     routes_of_stub_domains,
@@ -93,7 +94,9 @@ def find_original(found: Found) -> OriginalUpstreams:
     known = any(route.zone == ROOT for route in routes)
     fault = "" if known else f"the server block of . in {source} has no `forward .`"
     placed = tuple(_in_pods(route, server) for route in routes)
-    return OriginalUpstreams(source, placed, fault, str(server) if placed != routes else "")
+    reads = any(upstream.endswith(NODE) for route in routes for upstream in route.upstreams)
+    differs = reads and server.nameservers != (NODE,)
+    return OriginalUpstreams(source, placed, fault, str(server) if differs else "")
 
 
 def check_upstreams(original: OriginalUpstreams, zones: Iterable[str], answers: Sequence[ProbeResult]) -> UpstreamCheck:
@@ -117,7 +120,7 @@ def check_upstreams(original: OriginalUpstreams, zones: Iterable[str], answers: 
 
 def _in_pods(route: UpstreamRoute, server: Server) -> UpstreamRoute:
     if server.nameservers:
-        return in_pods(route, server.nameservers)
+        return outside_its_pod(in_pods(route, server.nameservers))
     if any(upstream.endswith(NODE) for upstream in route.upstreams):
         return replace(route, upstreams=(), fault=f"{NODE} of {server} is in a ConfigMap")
     return route

@@ -122,6 +122,21 @@ def route_for(zone: str, routes: Iterable[UpstreamRoute]) -> UpstreamRoute | Non
     return next((route for route in routes if route.serves(normal)), None)
 
 
+def outside_its_pod(route: UpstreamRoute) -> UpstreamRoute:
+    """A route as seen from another pod: a loopback address, such as that of a sidecar, is none of CoreDNS there."""
+    inside = next((one for one in route.upstreams if _is_local(one)), None)
+    if inside is None:
+        return route
+    return replace(route, upstreams=(), fault=f"{shown(inside)} is an address of CoreDNS's own pod")
+
+
+def _is_local(upstream: str) -> bool:
+    if upstream.endswith(NODE):
+        return False
+    address = ipaddress.ip_address(_endpoint(upstream.rpartition("://")[2].partition("#")[0]).host)
+    return address.is_loopback or address.is_unspecified
+
+
 def in_pods(route: UpstreamRoute, nameservers: Sequence[str]) -> UpstreamRoute:
     """A route of pods whose resolv.conf has these nameservers; NODE stands for those of the node."""
     found: dict[str, None] = {}

@@ -18,7 +18,7 @@ from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.cluster_dns.upstream_config import NoUpstreams, config_map_collection, read_routes
 from dnsproxy.corefile.upstream_routes import Routes
 from dnsproxy.forward.settings import ForwardSettings
-from dnsproxy.serve.upstream_choice import choose_upstreams, describe_routes, describe_upstreams
+from dnsproxy.serve.upstream_choice import choose_upstreams, describe_routes, describe_upstreams, seen_from
 from dnsproxy.snapshot.format import SavedUpstreams
 from sidecar.kubernetes.errors import Forbidden
 from sidecar.kubernetes.follower_status import FollowerStatus
@@ -122,7 +122,7 @@ class UpstreamWatch:
             return
         self._was_read = True
         try:
-            routes = read_routes(self._ref, changes[str(self._ref)])
+            routes = seen_from(self._listening, read_routes(self._ref, changes[str(self._ref)]))
         except NoUpstreams as error:
             self._note_fault(str(error))
             return

@@ -118,3 +118,14 @@ def test_a_resolv_conf_in_a_config_map_is_none_that_dnsproxy_has() -> None:
     original = find_original(discover(objects))
     (fault,) = original.faults(["."])
     assert "/etc/resolv.conf of Deployment kube-system/coredns is in a ConfigMap" in fault
+
+
+@pytest.mark.parametrize("upstream", ["127.0.0.1:5053", "tls://[::1]", "0.0.0.0", "192.0.2.1 127.0.0.53"])
+def test_a_sidecar_of_coredns_is_no_upstream_that_dnsproxy_can_ask(upstream: str) -> None:
+    objects = manifests("kubeadm")
+    data = pick(objects, "ConfigMap", "coredns")["data"]
+    data["Corefile"] = data["Corefile"].replace("forward . /etc/resolv.conf", f"forward . {upstream}")
+    original = find_original(discover(objects))
+    (fault,) = original.faults(["."])
+    assert "is an address of CoreDNS's own pod" in fault
+    assert check_upstreams(original, ["."], asked(f". {upstream}")).differences

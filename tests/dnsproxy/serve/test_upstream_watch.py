@@ -218,3 +218,14 @@ async def test_a_config_map_that_rbac_hides_is_noted_and_keeps_nothing_waiting(a
         del api.faults[PATH]
         await watched.until_used("192.0.2.1:53")
         assert watched.watch.notes == []
+
+
+async def test_a_sidecar_of_coredns_is_not_asked_from_another_pod(autojump_clock: MockClock) -> None:
+    api = make_api("forward . 127.0.0.1:5053")
+    async with watching(api, listening=(Endpoint("0.0.0.0", 1053),)) as watched:
+        await watched.until_used("192.0.2.53:53")
+        (note,) = watched.watch.notes
+        assert "line 2: '127.0.0.1:5053' is an address of CoreDNS's own pod; names of . go to the node's" in note
+    async with watching(api, listening=(Endpoint("127.0.0.1", 1053),)) as beside:
+        await beside.until_used("127.0.0.1:5053")
+        assert beside.watch.notes == []
