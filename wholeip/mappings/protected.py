@@ -81,8 +81,14 @@ class Protected:
         """Why no address is mapped to an endpoint, or None if it may be a pod of the cluster."""
         if found := self._refusal(pod, cluster_ips):
             return Refusal(found.reason, f"its pod has the address {pod}, and {found.text}")
-        if self.pods.find(pod) or self.stated.find(pod):
+        if self.pods.find(pod):
             return None
+        if self.stated.find(pod):
+            if (network := self._exception(pod)) is None:
+                return None
+            # Else a slice that lists another tenant's address would make it a pod's own, and nobody's.
+            text = f"its pod has the address {pod}, and {network} has addresses of load balancers (--allow)"
+            return Refusal(Reason.FOREIGN_ENDPOINT, text)
         if self.knows_pods(pod.version):
             text = f"its pod has the address {pod}, which no network of the cluster has; --cluster-network adds one"
             return Refusal(Reason.FOREIGN_ENDPOINT, text)
@@ -90,6 +96,12 @@ class Protected:
             unknown = f"no IPv{pod.version} network of the cluster's pods is known: set --cluster-network"
             return Refusal(Reason.FOREIGN_ENDPOINT, f"its pod has the public address {pod}, and {unknown}")
         return None
+
+    def _exception(self, address: Address) -> Network | None:
+        """The network of --allow that is an exception from all stated networks with this address."""
+        stated = max(one.prefixlen for one in self.stated.networks if address in one)
+        exceptions = (one for one in self.allowed.networks if address in one and one.prefixlen > stated)
+        return min(exceptions, key=lambda one: one.prefixlen, default=None)
 
     def _refusal(self, address: Address, cluster_ips: AbstractSet[Address]) -> Refusal | None:
         if address in self.nodes:

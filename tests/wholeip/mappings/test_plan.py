@@ -50,6 +50,10 @@ def mapping(name: str, address: str, pod: str, **options: Any) -> Mapping:
     return Mapping(service=f"default/{name}", address=ip(address), endpoint=ip(pod), **given)
 
 
+def networks(*texts: str) -> NetworkSet:
+    return NetworkSet(map(parse_network, texts))
+
+
 def reasons(plan: Plan) -> list[tuple[str, Reason]]:
     return [(one.service.removeprefix("default/"), one.reason) for one in plan.reports]
 
@@ -205,9 +209,18 @@ def test_addresses_of_the_cluster_are_not_given_to_a_pod(address: str, pod: str,
     assert reasons(plan) == [("vm", reason)]
 
 
-def test_an_endpoint_that_is_no_pod_takes_no_address_from_another_service() -> None:
+@pytest.mark.parametrize(
+    "protected",
+    [
+        pytest.param(Protected(pods=networks("10.0.0.0/24")), id="outside the pods"),
+        pytest.param(
+            Protected(stated=networks("10.0.0.0/8", "192.0.0.0/8"), allowed=networks("192.0.2.0/24")),
+            id="in an exception from the networks of the cluster",
+        ),
+    ],
+)
+def test_an_endpoint_that_is_no_pod_takes_no_address_from_another_service(protected: Protected) -> None:
     """A slice may list any address, also that of another tenant's load balancer."""
-    protected = Protected(pods=NetworkSet([parse_network("10.0.0.0/24")]))
     plan = planned((whole("vm", LB), slices("vm", POD)), (whole("x", LB2), slices("x", LB)), protected=protected)
     assert plan.mappings == (mapping("vm", LB, POD),)
     assert reasons(plan) == [("x", Reason.FOREIGN_ENDPOINT)]

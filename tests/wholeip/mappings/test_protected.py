@@ -111,6 +111,24 @@ def test_an_endpoint_outside_the_cluster_is_no_pod(pod: str, reason: Reason | No
 
 
 @pytest.mark.parametrize(
+    ("pod", "reason"),
+    [
+        pytest.param("10.9.0.5", Reason.FOREIGN_ENDPOINT, id="in an exception from a stated network"),
+        pytest.param("10.9.1.5", None, id="beside it"),
+        pytest.param("10.244.0.5", None, id="allowed, and stated more exactly"),
+        pytest.param("172.16.0.5", None, id="allowed, and of a node's pods"),
+    ],
+)
+def test_an_address_that_is_for_load_balancers_is_no_pod(pod: str, reason: Reason | None) -> None:
+    allowing = cluster(
+        stated=networks("10.0.0.0/8", "10.244.0.0/16"),
+        allowed=networks("10.9.0.0/24", "10.240.0.0/12", "172.16.0.0/12"),
+    )
+    refusal = allowing.refusal_of_pod(ip(pod), cluster_ips=frozenset())
+    assert (refusal.reason if refusal else None) == reason
+
+
+@pytest.mark.parametrize(
     ("pod", "refused"),
     [
         pytest.param("10.0.0.1", False, id="private"),
