@@ -107,6 +107,20 @@ class ClusterNetworks:
                 "to --cluster-network, or allow the agent to list and watch servicecidrs (Kubernetes 1.33)"
             )
 
+        for version in self._families_without_range():
+            yield (
+                f"the cluster has IPv{version} networks of pods, and the range of the IPv{version} cluster IPs of its "
+                "Services is not known: add it to --cluster-network"
+            )
+
+    def _families_without_range(self) -> Iterator[int]:
+        """The families of pods in which nothing shows cluster IPs: the API server has one in the first family alone."""
+        shown = {address.version for address in _union(self.api_services)}
+        if any(self.ranges.values()) or not shown:
+            return
+        pods, known = NetworkSet(_union(self.pods)), NetworkSet((*self.stated.cluster, *self.stated.protected))
+        yield from (one for one in (4, 6) if pods.has_family(one) and not known.has_family(one) and one not in shown)
+
     def _without_range(self) -> frozenset[Address]:
         """The cluster IPs of the API server that no known network has."""
         known = NetworkSet((*_union(self.ranges), *self.stated.cluster, *self.stated.protected))

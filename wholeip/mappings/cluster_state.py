@@ -110,7 +110,10 @@ class ClusterState:
     def advise(self) -> Iterator[str]:
         """The flags that an operator must set because the cluster does not tell."""
         if self._node is not None and self._node not in self._cluster.nodes:
-            yield f"the cluster shows no Node {self._node}: set --node-name to the name of this node"
+            yield (
+                f"the cluster shows no Node {self._node}: set --node-name to the name of this node, or allow the agent "
+                "to list and watch nodes"
+            )
         yield from self._cluster.advise()
 
     def plan(self, in_use: InUse = NOTHING_IN_USE) -> Plan:

@@ -94,3 +94,24 @@ def test_a_protected_range_of_services_is_known_too() -> None:
     known.change_api_services({"default/kubernetes": api_service("10.96.0.1")})
     known.change_nodes({"n1": node("n1", pods=["10.0.0.0/24"])})
     assert list(known.advise()) == []
+
+
+@pytest.mark.parametrize(
+    ("networks", "ranges", "advised"),
+    [
+        pytest.param([], [], True, id="nothing shows it"),
+        pytest.param(["10.96.0.0/12"], [], True, id="that of the other family is stated"),
+        pytest.param(["10.96.0.0/12", "fd00:1::/112"], [], False, id="stated"),
+        pytest.param([], ["10.96.0.0/16"], False, id="the cluster shows its ranges, and has none"),
+    ],
+)
+def test_the_second_range_of_services_is_asked_for_in_dual_stack(
+    networks: list[str], ranges: list[str], advised: bool
+) -> None:
+    """The Service kubernetes has one address, in the first family."""
+    known = ClusterNetworks(stated(*networks))
+    known.change_nodes({"n1": node("n1", pods=["10.244.0.0/24", "fd00:244::/64"])})
+    known.change_api_services({"default/kubernetes": api_service("10.96.0.1")})
+    known.change_ranges({f"range-{number}": service_range(one) for number, one in enumerate(ranges)})
+    assert any("IPv6 cluster IPs" in one for one in known.advise()) is advised
+    assert not any("IPv4 cluster IPs" in one for one in known.advise())
