@@ -57,6 +57,12 @@ await() {
   printf '%s\n' "$found"
 }
 
+# Fail if a deleted object is there again: it would put back what was removed. `stay_away here|there KINDS NAME`
+stay_away() {
+  again=$("$1" get "$2" --field-selector "metadata.name=$3" -o name) || give_up "it is unknown whether $3 is there again"
+  [ -z "$again" ] || give_up "another program has created $again again; suspend it (Argo CD, Flux) and run this again"
+}
+
 # The status of the Job that removes the stanza: Complete, Failed, or nothing yet.
 stanza_ended() {
   here get job "$job" -o 'jsonpath={range .status.conditions[?(@.status=="True")]}{.type}{" "}{end}' 2>/dev/null |
@@ -82,6 +88,7 @@ take_out_the_stanza() {
   here create job "$job" --from=cronjob/dnsproxy-uninstall || give_up 'the Job that removes the stanza cannot be created'
   outcome=$(await stanza_ended) || give_up "the stanza is not removed after $seconds s"
   here logs "job/$job" || true
+  stay_away here deployment,job dnsproxy-install
   [ "$outcome" = Complete ] || give_up 'the stanza could not be removed'
 }
 
@@ -128,6 +135,7 @@ take_out_the_rules() {
     printf '%s\n' "$left" >&2
     give_up 'these nodes still have the rules; remove a lost node with `kubectl delete node`'
   }
+  stay_away there daemonset wholeip
 }
 
 # A kustomization that does not render cannot be deleted either: fail before any change.

@@ -18,6 +18,10 @@ echo "$*" >> "$CALLS"
 case "$*" in
   kustomize*) [ -s "$RENDERED" ] || exit 1; cat "$RENDERED" ;;
   *"get cronjob"*) [ "$INSTALLER" != unknown ] || exit 1; [ "$INSTALLER" = nowhere ] || echo cronjob.batch/here ;;
+  *"get deployment,job"*)
+    [ "$AGAIN" != unknown ] || exit 1
+    [ "$AGAIN" != installer ] || echo deployment.apps/dnsproxy-install ;;
+  *"get daemonset"*) [ "$AGAIN" != agents ] || echo daemonset.apps/wholeip ;;
   *"get configmaps"*) [ "$MAPS" != unknown ] || exit 1; printf '%b' "$MAPS" ;;
   *"get job dnsproxy"*) echo "$STATUS" ;;
   *"create job wholeip"*) cat "$TEMPLATE" ;;
@@ -83,6 +87,7 @@ def remove(
     earlier: str = "end",
     jobs: str = DONE,
     maps: str = "",
+    again: str = "",
     wait: str = "4",
 ) -> Removal:
     program, calls, given, template = (folder / name for name in ("kubectl", "calls", "given", "template"))
@@ -107,6 +112,7 @@ def remove(
         "EARLIER": earlier,
         "JOBS": jobs,
         "MAPS": maps,
+        "AGAIN": again,
         "SECONDS_TO_WAIT": wait,
     }
     command = ["sh", str(DEPLOY / "remove.sh"), *arguments]
@@ -307,6 +313,21 @@ def test_nothing_is_deleted_while_an_installer_or_an_earlier_removal_is_there(tm
     done = remove(tmp_path, "my-cluster", parts="wholeip", earlier="stay")
     assert (done.status, done.deleted) == (1, False)
     assert "an earlier removal do not end" in done.told
+
+
+@pytest.mark.parametrize(
+    ("again", "told"),
+    [
+        ("installer", "has created deployment.apps/dnsproxy-install again; suspend it"),
+        ("agents", "has created daemonset.apps/wholeip again; suspend it"),
+        ("unknown", "it is unknown whether dnsproxy-install is there again"),
+    ],
+)
+def test_nothing_is_deleted_if_another_program_brings_a_writer_back(again: str, told: str, tmp_path: Path) -> None:
+    # Argo CD and Flux create what is missing, and the installer would restore the stanza.
+    done = remove(tmp_path, "my-cluster", parts="dnsproxy + wholeip", again=again)
+    assert (done.status, done.deleted) == (1, False)
+    assert told in done.told
 
 
 def test_without_the_rules_cronjob_the_rest_is_deleted_with_a_message(tmp_path: Path) -> None:
