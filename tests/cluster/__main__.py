@@ -76,12 +76,22 @@ def play_steps(stage: Stage, *, last: str) -> int:
             step(stage)
         except (StepFailed, NodeFailed) as error:
             stage.say(f"FAILED after {time.monotonic() - begun:.0f} s: {error}")
-            stage.say(stage.node.kubectl("get", "pods,events", "-A", check=False).stdout[-6000:])
+            show_state(stage)
             return 1
         stage.say(f"({time.monotonic() - begun:.0f} s)")
         if step.__name__ == last:
             break
     return 0
+
+
+def show_state(stage: Stage) -> None:
+    """What a failed step may be explained with: pods, Events, and the last lines of our programs."""
+    stage.say(stage.node.kubectl("get", "pods", "-A", check=False).stdout[-2000:])
+    for namespace in ("kube-system", "switchback"):
+        events = ("get", "events", "-n", namespace, "--sort-by=.metadata.creationTimestamp")
+        stage.say(stage.node.kubectl(*events, check=False).stdout[-2500:])
+    logs = ("logs", "-n", "switchback", "-l", "app.kubernetes.io/part-of=switchback", "--prefix", "--tail=12")
+    stage.say(stage.node.kubectl(*logs, check=False).stdout[-5000:])
 
 
 def load_images(node: Node, images: dict[str, Path]) -> None:

@@ -71,8 +71,10 @@ class FakeApi:
         if any(path.endswith(end) for end in self.forbidden_writes):
             return 403, _failure(403, "Forbidden", "no rule allows it")
         if path.endswith("/events"):
-            name = f"{body['metadata']['generateName']}{len(self.objects)}"
-            self.objects = [*self.objects, {**body, "metadata": {**body["metadata"], "name": name}}]
+            name = body["metadata"]["name"]
+            if any(one["kind"] == "Event" and one["metadata"]["name"] == name for one in self.objects):
+                return 409, _failure(409, "AlreadyExists", f"events {name} already exists")
+            self.objects = [*self.objects, body]
             return 201, body
         namespace, _, name = path.partition("/namespaces/")[2].partition("/configmaps/")
         found = [one for one in self.objects if self._is_in(one, namespace, "ConfigMap", "")]

@@ -1,7 +1,8 @@
 """Kubernetes Events of an installer: their content, and how often one is created.
 
 The law: an Event is in the namespace of the object that it is about. For each reason there is at most one in 5 minutes,
-with the number of those suppressed before it. Text from the cluster is on one line and cut. Pure.
+with the number of those suppressed before it. An Event that is sent twice is created once. Text from the cluster is on
+one line and cut. Pure.
 https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/
 """
 
@@ -15,6 +16,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
+from zlib import crc32
 
 from sidecar.values.text import one_line
 
@@ -85,7 +87,7 @@ def make_event(about: About, reason: Reason, note: str, *, suppressed: int, time
     body = {
         "apiVersion": f"{GROUP}/v1",
         "kind": "Event",
-        "metadata": {"generateName": "dnsproxy-install-", "namespace": about.namespace},
+        "metadata": {"name": _name(reason, time, instance), "namespace": about.namespace},
         "eventTime": time.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         "reportingController": CONTROLLER,
         "reportingInstance": instance[:_LONGEST_INSTANCE] or "unknown",
@@ -96,3 +98,9 @@ def make_event(about: About, reason: Reason, note: str, *, suppressed: int, time
         "type": "Warning" if reason.warns else "Normal",
     }
     return json.dumps(body).encode()
+
+
+def _name(reason: Reason, time: datetime, instance: str) -> str:
+    """The same name for the same Event, so that one that is sent twice is created once (RFC 1123)."""
+    told = crc32(f"{instance} {reason.value}".encode("utf-8", "replace"))
+    return f"dnsproxy-install-{told:08x}-{int(time.timestamp() * 1e6):x}"

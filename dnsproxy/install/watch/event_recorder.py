@@ -1,11 +1,13 @@
 """Creates the Events of a watcher in the background.
 
-The law: the watcher never waits for an Event; if the API server rejects one, that is logged once and it is dropped.
+The law: the watcher never waits for an Event. One that the API server rejects is logged once and dropped; one that it
+cannot take now is sent again, as client-go does (tools/record/event.go), and at the end of the watcher once more.
 """
 
 from __future__ import annotations
 
 import os
+from collections import deque
 from datetime import UTC, datetime
 from typing import Final, NamedTuple, NoReturn
 
@@ -13,12 +15,17 @@ import structlog
 import trio
 
 from dnsproxy.install.watch.event import About, Limit, Reason, admit, event_path, make_event
-from sidecar.kubernetes.errors import ApiError
+from sidecar.kubernetes.errors import ApiError, Conflict, ServerTrouble, TooManyRequests, Unauthorized
 from sidecar.kubernetes.http import ApiClient
 
 _QUEUED: Final = 16
 _SECONDS: Final = 10.0
 """Seconds for one answer of the API server."""
+_TRIES: Final = 12
+_PAUSE: Final = 10.0
+"""Seconds between two tries."""
+_LAST_SECONDS: Final = 1.0
+"""Seconds for the Events that wait at the end."""
 
 log = structlog.get_logger("dnsproxy.install")
 
@@ -38,35 +45,61 @@ class EventRecorder:
         self._client = client
         self._limit = Limit()
         self._failed = ""
-        self._send, self._receive = trio.open_memory_channel[_Queued](_QUEUED)
+        self._queue: deque[_Queued] = deque()
+        self._news = trio.Event()
 
     def record(self, about: About, reason: Reason, note: str) -> None:
         """Queue an Event, unless there was one for this reason shortly before."""
-        self._limit, suppressed = admit(self._limit, reason, trio.current_time())
+        limit, suppressed = admit(self._limit, reason, trio.current_time())
+        if suppressed is not None and len(self._queue) >= _QUEUED:
+            # The API server is away; the log has the reason.
+            return
+        self._limit = limit
         if suppressed is not None:
-            try:
-                self._send.send_nowait(_Queued(about, reason, note, suppressed, datetime.now(UTC)))
-            except trio.WouldBlock:
-                # The API server is away; the log has the reason.
-                return
+            self._queue.append(_Queued(about, reason, note, suppressed, datetime.now(UTC)))
+            self._news.set()
 
     async def run(self) -> NoReturn:
-        """Create Events until cancelled."""
-        while True:
-            await self._make(await self._receive.receive())
-
-    async def _make(self, queued: _Queued) -> None:
-        instance = os.uname().nodename
-        body = make_event(
-            queued.about, queued.reason, queued.note, suppressed=queued.suppressed, time=queued.time, instance=instance
-        )
+        """Create Events until cancelled, and then those that wait."""
         try:
-            await self._client.change(
-                "POST", event_path(queued.about), {}, body, content_type="application/json", seconds=_SECONDS
-            )
+            while True:
+                await self._news.wait()
+                self._news = trio.Event()
+                while self._queue:
+                    await self._make_first()
+        finally:
+            with trio.move_on_after(_LAST_SECONDS, shield=True):
+                while self._queue and await self._try(self._queue[0]):
+                    self._queue.popleft()
+
+    async def _make_first(self) -> None:
+        """Create the first Event of the queue, where it stays until it is created or dropped."""
+        for _ in range(_TRIES):
+            if await self._try(self._queue[0]):
+                break
+            await trio.sleep(_PAUSE)
+        self._queue.popleft()
+
+    async def _try(self, queued: _Queued) -> bool:
+        """Whether an Event is done: created or rejected."""
+        body = make_event(
+            queued.about,
+            queued.reason,
+            queued.note,
+            suppressed=queued.suppressed,
+            time=queued.time,
+            instance=os.uname().nodename,
+        )
+        path = event_path(queued.about)
+        try:
+            await self._client.change("POST", path, {}, body, content_type="application/json", seconds=_SECONDS)
+        except Conflict:
+            # An earlier try created it, and its answer was lost.
+            pass
         except ApiError as error:
             if self._failed != error.cause:
                 self._failed = error.cause
                 log.warning("cannot make an Event", namespace=queued.about.namespace, cause=str(error))
-        else:
-            self._failed = ""
+            return not isinstance(error, ServerTrouble | TooManyRequests | Unauthorized)
+        self._failed = ""
+        return True

@@ -77,7 +77,7 @@ class Meddling(httpx2.AsyncBaseTransport):
 
 
 @asynccontextmanager
-async def client_of(transport: Meddling) -> AsyncIterator[ApiClient]:
+async def client_of(transport: httpx2.AsyncBaseTransport) -> AsyncIterator[ApiClient]:
     # A certificate of one's own to trust: reading the operating system's takes longer than all the rest.
     cluster = replace(cluster_at("http://api.example.org"), tls=Tls(ca=AUTHORITY))
     async with ApiClient(cluster, transport=transport) as client:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 
 from hypothesis import given
@@ -35,11 +36,22 @@ def test_an_event_lies_beside_its_object() -> None:
     assert "uid" not in json.loads(bare)["regarding"]
 
 
+def test_an_event_that_is_sent_twice_has_one_name_and_others_have_others() -> None:
+    def name(reason: Reason = Reason.REPAIRED, *, time: datetime = TIME, instance: str = "pod-1") -> str:
+        body = make_event(ABOUT, reason, "a note", suppressed=0, time=time, instance=instance)
+        return str(json.loads(body)["metadata"]["name"])
+
+    assert name() == name()
+    others = [name(Reason.MOVED), name(time=TIME.replace(microsecond=7)), name(instance="pod-2")]
+    assert len({name(), *others}) == 4
+
+
 @given(st.text(max_size=2000), st.text(max_size=300))
 def test_whatever_the_text_the_api_server_takes_its_length(note: str, instance: str) -> None:
     body = json.loads(make_event(ABOUT, Reason.REFUSED, note, suppressed=0, time=TIME, instance=instance))
     assert len(body["note"].encode()) <= 1024
     assert 1 <= len(body["reportingInstance"]) <= 128
+    assert re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", body["metadata"]["name"])
 
 
 def test_one_of_a_reason_in_some_minutes_and_the_others_are_counted() -> None:
