@@ -59,7 +59,7 @@ async def ask(endpoint: Endpoint, zone: str, patience: Patience | None = None) -
     outcomes: list[Outcome] = []
 
     async def collect(query: bytes) -> None:
-        outcomes.append(await _ask_once(endpoint, query, patience))
+        outcomes.append(await ask_once(endpoint, query, patience))
 
     try:
         queries = [_make_query(zone) for _ in range(patience.times)]
@@ -76,7 +76,8 @@ def _make_query(zone: str) -> bytes:
     return probe.format_query(name, secrets.randbits(16))
 
 
-async def _ask_once(endpoint: Endpoint, query: bytes, patience: Patience) -> Outcome:
+async def ask_once(endpoint: Endpoint, query: bytes, patience: Patience) -> Outcome:
+    """The outcome of one query, which may be for any name; the deadlines of `patience` bound it."""
     fault = "no answer"
     for exchange in (_exchange_datagrams, _exchange_stream):
         try:

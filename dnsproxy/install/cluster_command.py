@@ -84,7 +84,7 @@ async def uninstall(where: ServiceRef, options: RunOptions) -> int:
 
 async def _install(client: ApiClient, request: InstallRequest, options: RunOptions) -> int:
     planned = await applying.plan(client, request)
-    notes = await applying.try_planned(planned), await compare_upstreams(planned, request)
+    notes = await applying.try_planned(planned), await compare_upstreams(planned, request, dns=options.dns)
     planned = replace(planned, edits=replace(planned.edits, notes=(*planned.edits.notes, *filter(None, notes))))
     report = _run_report(planned, options)
     _announce(report, options)

@@ -154,7 +154,8 @@ def _run_options(command: Decorated) -> Decorated:
 @click.option(
     "--accept-upstreams",
     is_flag=True,
-    help="Install also if dnsproxy forwards all other names to other upstreams than the cluster's DNS does now.",
+    help="Install also if dnsproxy forwards all other names to other upstreams than the cluster's DNS does now, "
+    "or does not reach them.",
 )
 @_run_options
 @click.option(

@@ -155,7 +155,7 @@ class Watcher:
         """Before each write, ask dnsproxy where it forwards; a note is logged once. Raises ChangeRefused."""
         if not planned.edits.changed:
             return
-        note = await compare_upstreams(planned, self._request)
+        note = await compare_upstreams(planned, self._request, dns=self._dns)
         if note and note != self._compared:
             log.info("note", text=one_line(note))
         self._compared = note

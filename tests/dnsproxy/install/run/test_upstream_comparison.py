@@ -14,6 +14,7 @@ from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.run.applying import Planned
 from dnsproxy.install.run.upstream_comparison import compare_upstreams
 from tests.dnsproxy.install.run.test_applying import install_request
+from tests.kit import upstream_replies
 from tests.kit.faulty_upstream import FaultyUpstream, Script, faulty_upstream, silence
 from tests.kit.manifest_cluster import discover, manifests
 
@@ -23,6 +24,8 @@ def reporting(*forwards: str, times: int = 2) -> Script:
     reports = [one for one in forwards for _ in range(times)]
 
     def answer(asked: bytes) -> list[bytes]:
+        if probe.LABEL.encode() not in asked:
+            return [upstream_replies.right(asked)]
         row = probe.make_row(reports.pop(0) if len(reports) > 1 else reports[0])
         outcome = decide(asked, HostTable(), stream=False, probe_row=row)
         assert isinstance(outcome, Answer)

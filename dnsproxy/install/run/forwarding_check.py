@@ -1,0 +1,72 @@
+"""Forwarding check: asks, before a stanza is written, whether dnsproxy gets the answers that the cluster's DNS gets.
+
+The law: both are asked the same question about a zone, which nobody has in a table. It counts only if dnsproxy replies
+with a failure, if the cluster's DNS then has an answer, and if this lasts: a network policy or a firewall that keeps
+dnsproxy's pods from the upstreams would take every other name from the cluster, while both forward to the same ones.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from typing import Final
+
+import trio
+
+from dnsproxy.cluster_dns.probe_results import MOST_ZONES, Outcome
+from dnsproxy.cluster_dns.probing import Patience, ask_once
+from dnsproxy.dns import names
+from dnsproxy.dns.wire import Rcode, Type, plain_query
+from sidecar.values.endpoints import Endpoint
+
+_PATIENTLY: Final = Patience(datagrams=(2.5,), stream=2.5)
+"""dnsproxy says SERVFAIL before 2 seconds are over; CoreDNS skips a dead upstream within two seconds."""
+_LOOKS: Final = 3
+_PAUSE_SECONDS: Final = 1.0
+_TIMES: Final = 3
+"""Queries to dnsproxy, whose replicas share one address and may stand in different networks."""
+_NAMES: Final = {Rcode.SERVFAIL.value: "SERVFAIL", Rcode.REFUSED.value: "REFUSED"}
+_FAILURES: Final = _NAMES.keys()
+
+
+async def check_forwarding(zones: Sequence[str], dnsproxy: Sequence[Endpoint], cluster_dns: Sequence[Endpoint]) -> str:
+    """Why names outside the table would get no answer, in one sentence; `` if they would, or if nobody can say."""
+    for look in range(_LOOKS):
+        if look:
+            await trio.sleep(_PAUSE_SECONDS)
+        worse = [text for zone in zones[:MOST_ZONES] if (text := await _compare(zone, dnsproxy, cluster_dns))]
+        if not worse:
+            return ""
+    return worse[0]
+
+
+async def _compare(zone: str, dnsproxy: Sequence[Endpoint], cluster_dns: Sequence[Endpoint]) -> str:
+    for own in dnsproxy:
+        rcodes = [said.rcode for said in await _ask(own, zone, times=_TIMES) if said.rcode in _FAILURES]
+        if not rcodes:
+            continue
+        for other in cluster_dns:
+            (before,) = await _ask(other, zone, times=1)
+            if before.rcode is not None and before.rcode not in _FAILURES:
+                return (
+                    f"dnsproxy at {own} has no answer for {zone} (SOA: {_NAMES[rcodes[0]]}), and the cluster's DNS at "
+                    f"{other} has one: dnsproxy's pods do not reach the upstreams"
+                )
+    return ""
+
+
+async def _ask(endpoint: Endpoint, zone: str, *, times: int) -> list[Outcome]:
+    """The outcomes of as many queries at the same time, each from a socket of its own."""
+    outcomes: list[Outcome] = []
+
+    async def collect(query: bytes) -> None:
+        outcomes.append(await ask_once(endpoint, query, _PATIENTLY))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(times):
+            nursery.start_soon(collect, secrets.token_bytes(2) + _question(zone))
+    return outcomes
+
+
+def _question(zone: str) -> bytes:
+    return plain_query(names.to_wire(zone.removesuffix(".")), Type.SOA).message[2:]
