@@ -11,6 +11,7 @@ import fnmatch
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from ipaddress import ip_address
 from typing import Final
 
 from dnsproxy.cluster_dns.found import Found, FoundCorefile, Server, StubDomains
@@ -34,6 +35,7 @@ from dnsproxy.corefile.upstream_routes import (
     routes_of_stub_domains,
 )
 from dnsproxy.corefile.zones import ROOT
+from sidecar.values.endpoints import Endpoint
 
 ACCEPT: Final = "--accept-upstreams"
 _PLACEHOLDER: Final = "__PILLAR__UPSTREAM__SERVERS__"
@@ -78,8 +80,11 @@ class UpstreamCheck:
     """Whether a dnsproxy answered."""
 
 
-def find_original(found: Found) -> OriginalUpstreams:
-    """Where the server that decides about public names forwards, without the stanza."""
+def find_original(found: Found, dnsproxy: Sequence[Endpoint] = ()) -> OriginalUpstreams:
+    """Where the server that decides about public names forwards, without the stanza.
+
+    `dnsproxy`: where it is asked. If that is on loopback alone, both have one network, and its loopback addresses.
+    """
     server = found.asked_by_pods
     if server is None:
         return OriginalUpstreams("", (), "the server of the cluster's DNS is unknown")
@@ -93,7 +98,8 @@ def find_original(found: Found) -> OriginalUpstreams:
         return OriginalUpstreams(source, (), f"ConfigMap {source}, line {error.line}: {error.reason}")
     known = any(route.zone == ROOT for route in routes)
     fault = "" if known else f"the server block of . in {source} has no `forward .`"
-    placed = tuple(_in_pods(route, server) for route in routes)
+    together = bool(dnsproxy) and all(ip_address(one.host).is_loopback for one in dnsproxy)
+    placed = tuple(_in_pods(route, server, together=together) for route in routes)
     reads = any(upstream.endswith(NODE) for route in routes for upstream in route.upstreams)
     differs = reads and server.nameservers != (NODE,)
     return OriginalUpstreams(source, placed, fault, str(server) if differs else "")
@@ -118,9 +124,10 @@ def check_upstreams(original: OriginalUpstreams, zones: Iterable[str], answers: 
     return UpstreamCheck(original, tuple(found), unknown, asked=True)
 
 
-def _in_pods(route: UpstreamRoute, server: Server) -> UpstreamRoute:
+def _in_pods(route: UpstreamRoute, server: Server, *, together: bool) -> UpstreamRoute:
     if server.nameservers:
-        return outside_its_pod(in_pods(route, server.nameservers))
+        placed = in_pods(route, server.nameservers)
+        return placed if together else outside_its_pod(placed)
     if any(upstream.endswith(NODE) for upstream in route.upstreams):
         return replace(route, upstreams=(), fault=f"{NODE} of {server} is in a ConfigMap")
     return route

@@ -23,6 +23,8 @@ BASE: Final = DEPLOY / "base"
 
 ALONE: Final = frozenset({"node-local", "installer-job", "installer-print"})
 """Components that replace others, so that not all of them can be combined."""
+_FIRST: Final = ("installer", "stub-domains")
+"""Components that others are listed after."""
 _NEEDED: Final = {
     "installer-job": ["installer"],
     "installer-print": ["installer"],
@@ -38,8 +40,9 @@ Manifest = Mapping[str, Any]
 
 
 def components() -> list[Path]:
-    """The folders of all components."""
-    return sorted(path.parent for path in DEPLOY.glob("components/*/kustomization.yaml"))
+    """The folders of all components, in an order in which they go together."""
+    found = [path.parent for path in DEPLOY.glob("components/*/kustomization.yaml")]
+    return sorted(found, key=lambda one: (_FIRST.index(one.name) if one.name in _FIRST else len(_FIRST), one.name))
 
 
 def with_needed(component: Path) -> list[Path]:

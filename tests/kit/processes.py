@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 import time
@@ -14,6 +15,11 @@ START_SECONDS = 60.0
 
 class StartFailed(AssertionError):
     """A peer did not start; the message has the end of its log."""
+
+
+def take_hangups() -> None:
+    """SIGHUP ends a child that starts with this `preexec_fn`, as in a terminal, also if the tests run under nohup."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def is_listening(port: int, *, address: str = "127.0.0.1") -> bool:

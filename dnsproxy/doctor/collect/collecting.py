@@ -125,7 +125,7 @@ async def _read_own_parts(client: ApiClient, reader: Reader, facts: Facts, place
     relay = await read_own_service(reader, str(places.relay or default))
     pages = [] if places.admin else await read_admin(reader, dnsproxy, "dnsproxy", DNSPROXY_ADMIN_PORT)
     pages += [] if places.relay_admin else await read_admin(reader, relay, "relay", RELAY_ADMIN_PORT)
-    return replace(facts, dns=make_dns(found), dnsproxy=dnsproxy, relay=relay, admin=tuple(pages))
+    return replace(facts, dns=make_dns(found, own.stanza_addresses), dnsproxy=dnsproxy, relay=relay, admin=tuple(pages))
 
 
 async def look_outside(facts: Facts, paths: Paths, places: Places, progress: Progress) -> Facts:

@@ -8,6 +8,7 @@ tests/dnsproxy/doctor/collect/test_collecting.py.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -176,10 +177,10 @@ def with_metrics(page: Admin, text: str) -> Admin:
     return msgspec.structs.replace(page, ages=ages, unhealthy_upstreams=tuple(unhealthy), waiting_names=waiting)
 
 
-def make_dns(found: Found) -> ClusterDns:
-    """The cluster's DNS as facts."""
+def make_dns(found: Found, own: Sequence[Endpoint]) -> ClusterDns:
+    """The cluster's DNS as facts; `own` are the addresses of dnsproxy's Service."""
     service, server, cache = found.service, found.server, found.node_local
-    deciding, original = found.asked_by_pods, find_original(found)
+    deciding, original = found.asked_by_pods, find_original(found, own)
     version = format_version(server.version) if server and server.version else ""
     return ClusterDns(
         service=f"{service.namespace}/{service.name}" if service else "",

@@ -47,7 +47,9 @@ class StatusReport:
         """Whether dnsproxy forwards all other names where the cluster's DNS would; through it if not asked directly."""
         zones = dict.fromkeys(zone for trace in self.traces for zone in trace.zones) or (ROOT,)
         direct = any(one.ours for answer in self.answers for one in answer.outcomes)
-        return check_upstreams(find_original(self.found), zones, self.answers if direct else self.loaded)
+        addresses = tuple(address for trace in self.traces for address in trace.addresses)
+        original = find_original(self.found, addresses)
+        return check_upstreams(original, zones, self.answers if direct else self.loaded)
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ def plan_survey(seen: Survey, request: InstallRequest) -> Planned:
     wanted = Wanted(addresses, seen.zones)
     # Zones with a source are those of live hostnames.
     edits = (plan_found if seen.zones_from else plan_apply)(seen.found, seen.choice, wanted)
-    faults = find_original(seen.found).faults(edits.zones)
+    faults = find_original(seen.found, addresses).faults(edits.zones)
     if faults and not request.accepts_upstreams:
         raise ChangeRefused(*upstreams_refusal(faults))
     notes += (f"other upstreams than before: {fault}" for fault in faults)

@@ -61,7 +61,7 @@ async def _check(
     found: Found, zones: Sequence[str], addresses: Sequence[Endpoint]
 ) -> tuple[UpstreamCheck, tuple[ProbeResult, ...]]:
     """The comparison, and the answers that it rests on."""
-    original = find_original(found)
+    original = find_original(found, addresses)
     for look in range(_LOOKS):
         if look:
             await trio.sleep(_PAUSE_SECONDS)

@@ -129,3 +129,22 @@ def test_a_sidecar_of_coredns_is_no_upstream_that_dnsproxy_can_ask(upstream: str
     (fault,) = original.faults(["."])
     assert "is an address of CoreDNS's own pod" in fault
     assert check_upstreams(original, ["."], asked(f". {upstream}")).differences
+
+
+@pytest.mark.parametrize(
+    ("dnsproxy", "together"),
+    [
+        (["127.0.0.1"], True),
+        (["::1", "127.0.0.9"], True),
+        (["10.96.0.53"], False),
+        (["127.0.0.1", "10.96.0.53"], False),
+        ([], False),
+    ],
+)
+def test_a_dnsproxy_that_is_asked_on_loopback_alone_has_coredns_loopback(dnsproxy: list[str], together: bool) -> None:
+    objects = manifests("kubeadm")
+    data = pick(objects, "ConfigMap", "coredns")["data"]
+    data["Corefile"] = data["Corefile"].replace("forward . /etc/resolv.conf", "forward . 127.0.0.1:5053")
+    original = find_original(discover(objects), [Endpoint(host, 53) for host in dnsproxy])
+    assert (original.faults(["."]) == []) is together
+    assert bool(check_upstreams(original, ["."], asked(". 127.0.0.1:5053")).differences) is not together

@@ -20,17 +20,10 @@ import pytest
 from dnsproxy.demo.play import Stage, play, set_stage
 from dnsproxy.demo.story import Step, format_step, format_verdict, succeeded
 from sidecar.values.endpoints import Endpoint
-from tests.kit.processes import is_listening
+from tests.kit.processes import is_listening, take_hangups
 from tests.kit.programs import program
 
 DEMO = [sys.executable, "-m", "dnsproxy", "demo"]
-_MEND = """\
-import os, signal, sys
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
-os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
-"""
-FROM_A_TERMINAL = [sys.executable, "-c", _MEND, "-m", "dnsproxy", "demo"]
-"""The demo as a terminal starts it, also if these tests run under nohup."""
 
 
 def without_coredns() -> dict[str, str]:
@@ -56,10 +49,10 @@ def test_a_coredns_on_the_path_stands_in_front() -> None:
 
 
 @contextmanager
-def keeping(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def keeping(command: list[str], **options: Any) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A demo with --keep that has played, and its report; it ends with the block."""
     pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen([*command, "--keep"], env=without_coredns(), **pipes) as demo:
+    with subprocess.Popen([*command, "--keep"], env=without_coredns(), **pipes, **options) as demo:
         try:
             lines = []
             for line in demo.stdout or ():
@@ -73,7 +66,7 @@ def keeping(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_keep_leaves_it_running_until_a_signal_that_leaves_nothing_behind(number: signal.Signals) -> None:
-    with keeping(FROM_A_TERMINAL) as (demo, text):
+    with keeping(DEMO, preexec_fn=take_hangups) as (demo, text):
         command = re.search(r"curl --resolve (\S+):(\d+):127\.0\.0\.20", text)
         assert command is not None, text
         assert re.search(r"dig @127\.0\.0\.1 -p \d+ app\.example\.org", text)

@@ -6,13 +6,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sidecar.cli.stray_signals import STRAY
 from tests.kit.launched import ROOT
 from tests.kit.ports import free_port
-from tests.kit.processes import end_process, wait_for
+from tests.kit.processes import end_process, take_hangups, wait_for
 
 SECONDS = 30
 BEGIN = "import signal, sys, time; from sidecar.cli.stray_signals import survive_stray_signals as survive\n"
@@ -80,7 +81,8 @@ def test_stray_signals_end_nothing_from_the_start_on(name: str, tmp_path: Path) 
 def test_a_child_does_not_inherit_them(number: signal.Signals) -> None:
     child = f"import os, signal; os.kill(os.getpid(), {number:d}); print('survived')"
     code = f"{BEGIN}survive()\nimport subprocess; print(subprocess.run([sys.executable, '-c', {child!r}]).returncode)"
-    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    pipes: dict[str, Any] = {"capture_output": True, "text": True, "preexec_fn": take_hangups}
+    output = subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, **pipes).stdout
     assert output == f"{-number:d}\n"
 
 
@@ -92,7 +94,8 @@ def test_what_the_caller_ignores_stays_ignored() -> None:
 
 def test_a_command_that_ends_by_itself_still_ends_with_its_terminal() -> None:
     command = [sys.executable, "-m", "dnsproxy", "table", "--admin", "192.0.2.1:8081"]
-    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
+    pipes: dict[str, Any] = {"stderr": subprocess.DEVNULL, "preexec_fn": take_hangups}
+    process = subprocess.Popen(command, cwd=ROOT, **pipes)
     try:
         assert not caught(process)
         process.send_signal(signal.SIGHUP)
