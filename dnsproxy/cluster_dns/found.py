@@ -16,7 +16,7 @@ from dnsproxy.corefile.model import Corefile, CorefileError, Scope
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import find_root_block, root_port
 from dnsproxy.corefile.stanza import Version
-from dnsproxy.corefile.upstream_routes import NODE
+from dnsproxy.corefile.upstream_form import NODE
 from dnsproxy.dns.wire import DNS_PORT
 from sidecar.kubernetes.structs.workload import ConfigMap
 

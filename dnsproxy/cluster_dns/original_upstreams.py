@@ -23,8 +23,8 @@ from dnsproxy.corefile.model import Corefile, CorefileError, Directive, Import, 
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import find_root_block
 from dnsproxy.corefile.stanza import format_address
+from dnsproxy.corefile.upstream_form import NODE
 from dnsproxy.corefile.upstream_routes import (
-    NODE,
     Routes,
     UpstreamRoute,
     differences,

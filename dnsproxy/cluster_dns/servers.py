@@ -20,7 +20,7 @@ from dnsproxy.cluster_dns.requests import CONFIG_MAP, Blame, Fault, Kind, Missin
 from dnsproxy.cluster_dns.volumes import Backing, mount_above
 from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.parser import parse_corefile
-from dnsproxy.corefile.upstream_routes import NODE
+from dnsproxy.corefile.upstream_form import NODE
 from sidecar.kubernetes.structs.workload import ConfigMap, Container, PodSpec, Workload
 from sidecar.values.endpoints import is_address
 

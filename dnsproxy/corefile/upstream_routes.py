@@ -2,13 +2,11 @@
 
 The law: a name goes to the first forward that serves it, in the order of the file, as in CoreDNS; the stanza itself
 does not count. Whatever dnsproxy cannot do as CoreDNS does it is a fault with its line, never another upstream.
-Upstreams have one form, so that equal texts mean equal upstreams.
 """
 
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -19,20 +17,20 @@ from dnsproxy.corefile.model import CorefileError, shown
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.placing import find_root_block
 from dnsproxy.corefile.stanza import format_address
-from dnsproxy.corefile.zones import ROOT, has_environment, is_at_or_below, normalize_zone, reverse_zones
-from dnsproxy.dns.names import is_wildcard, parse_hostname
-from dnsproxy.dns.wire import DNS_PORT
-from sidecar.values.endpoints import Endpoint, parse_endpoint
+from dnsproxy.corefile.upstream_form import (
+    NODE,
+    TCP,
+    endpoint_of,
+    format_over_tcp,
+    format_upstream,
+    is_local,
+    upstreams_of,
+)
+from dnsproxy.corefile.zones import ROOT, is_at_or_below, normalize_zone, reverse_zones
 
-NODE: Final = "/etc/resolv.conf"
-"""The nameservers of the node: CoreDNS's pod and dnsproxy's pod have the same file, with dnsPolicy Default."""
-TCP: Final = "tcp://"
-TLS: Final = "tls://"
 LONGEST: Final = 180
 """Octets of routes in one text. A probe's answer has the text, and fits into 512 octets together with its name."""
 
-_TLS_PORT: Final = 853
-_PLAIN: Final = "dns://"
 _DIGEST: Final = "sha256:"
 _BETWEEN: Final = "; "
 _EXCEPT: Final = "-"
@@ -45,8 +43,7 @@ class UpstreamRoute:
     zone: str
     """In the form of normalize_zone."""
     upstreams: tuple[str, ...] = ()
-    """In order: `192.0.2.1`, `192.0.2.1:5353`, `tcp://192.0.2.1:53`, `tls://192.0.2.1:853#NAME`, or NODE, also as
-    `tcp://` and NODE."""
+    """In order, in the form of upstream_form.py."""
     excepted: tuple[str, ...] = ()
     """Zones that go to a later route."""
     rotates: bool = False
@@ -98,7 +95,7 @@ def make_route(forward: Forward) -> UpstreamRoute | None:
     excepted = tuple(one for name in forward.excepted() if name.isascii() for one in reverse_zones(name))
     try:
         _check_ascii(zone)
-        upstreams = tuple(dict.fromkeys(_upstreams(forward)))
+        upstreams = tuple(dict.fromkeys(upstreams_of(forward)))
     except ValueError as error:
         return UpstreamRoute(zone, excepted=excepted, fault=str(error), line=line)
     # Without `policy`, CoreDNS chooses at random.
@@ -124,17 +121,10 @@ def route_for(zone: str, routes: Iterable[UpstreamRoute]) -> UpstreamRoute | Non
 
 def outside_its_pod(route: UpstreamRoute) -> UpstreamRoute:
     """A route as seen from another pod: a loopback address, such as that of a sidecar, is none of CoreDNS there."""
-    inside = next((one for one in route.upstreams if _is_local(one)), None)
+    inside = next((one for one in route.upstreams if is_local(one)), None)
     if inside is None:
         return route
     return replace(route, upstreams=(), fault=f"{shown(inside)} is an address of CoreDNS's own pod")
-
-
-def _is_local(upstream: str) -> bool:
-    if upstream.endswith(NODE):
-        return False
-    address = ipaddress.ip_address(_endpoint(upstream.rpartition("://")[2].partition("#")[0]).host)
-    return address.is_loopback or address.is_unspecified
 
 
 def in_pods(route: UpstreamRoute, nameservers: Sequence[str]) -> UpstreamRoute:
@@ -142,9 +132,9 @@ def in_pods(route: UpstreamRoute, nameservers: Sequence[str]) -> UpstreamRoute:
     found: dict[str, None] = {}
     for upstream in route.upstreams:
         if upstream == NODE:
-            found |= dict.fromkeys(map(_plain, nameservers))
+            found |= dict.fromkeys(map(format_upstream, nameservers))
         elif upstream == TCP + NODE:
-            found |= dict.fromkeys(_over_tcp(_plain(one)) for one in nameservers)
+            found |= dict.fromkeys(format_over_tcp(format_upstream(one)) for one in nameservers)
         else:
             found[upstream] = None
     return replace(route, upstreams=tuple(found))
@@ -196,11 +186,7 @@ def differences(zones: Iterable[str], before: Routes, now: str) -> Iterator[str]
 def _servers(route: UpstreamRoute) -> list[str]:
     """Its upstreams, the same over TCP alone as without."""
     plain = [one.removeprefix(TCP) for one in route.upstreams]
-    return [one if one == NODE or "://" in one else format_address(_endpoint(one)) for one in plain]
-
-
-def _endpoint(text: str) -> Endpoint:
-    return parse_endpoint(text, default_port=DNS_PORT)
+    return [one if one == NODE or "://" in one else format_address(endpoint_of(one)) for one in plain]
 
 
 def _at_line(route: UpstreamRoute) -> str:
@@ -236,71 +222,6 @@ def _stub_route(zone: str, servers: Sequence[str]) -> UpstreamRoute:
         # The empty text is not the root: no name may take this route.
         return UpstreamRoute((zone.lower().rstrip(".") or ".") + ".", fault=str(error))
     try:
-        return UpstreamRoute(normal, tuple(dict.fromkeys(_plain(server) for server in servers)))
+        return UpstreamRoute(normal, tuple(dict.fromkeys(format_upstream(server) for server in servers)))
     except ValueError as error:
         return UpstreamRoute(normal, fault=str(error))
-
-
-def _upstreams(forward: Forward) -> Iterator[str]:
-    """Raises ValueError with the reason if dnsproxy cannot ask one of them as CoreDNS does."""
-    for option in forward.options:
-        if option.name == "source_address":
-            raise ValueError(f"`{option.raw}` sets an address that dnsproxy does not have")
-        if option.name == "tls" and option.values and any(text.startswith(TLS) for text in forward.upstreams):
-            raise ValueError(f"`{option.raw}` names certificates that only CoreDNS's pod has")
-    names = [" ".join(option.values) for option in forward.options if option.name == "tls_servername"]
-    over_tcp = any(option.name == "force_tcp" for option in forward.options)
-    for text in forward.upstreams:
-        if has_environment(text):
-            raise ValueError(f"{shown(text)} comes from a variable of CoreDNS's pod")
-        if text.startswith(TLS):
-            yield _tls(text, names[-1] if names else "")
-        else:
-            plain = _plain(text.removeprefix(_PLAIN))
-            yield _over_tcp(plain) if over_tcp else plain
-
-
-def _plain(text: str) -> str:
-    if text == NODE:
-        return NODE
-    if "://" in text:
-        raise ValueError(f"{shown(text)} is neither plain DNS nor DNS over TLS")
-    try:
-        return format_address(_endpoint(text))
-    except ValueError:
-        what = "a file of CoreDNS's pod" if text.startswith("/") else "no address"
-        raise ValueError(f"{shown(text)} is {what}, and dnsproxy knows addresses and {NODE}") from None
-
-
-def _over_tcp(upstream: str) -> str:
-    return TCP + (upstream if upstream == NODE else str(_endpoint(upstream)))
-
-
-def _tls(text: str, servername: str) -> str:
-    """CoreDNS verifies `tls_servername`, else the name after `%`, else the address (plugin/forward/setup.go)."""
-    host, name = _split_name(text.removeprefix(TLS))
-    try:
-        endpoint = parse_endpoint(host, default_port=_TLS_PORT)
-    except ValueError:
-        raise ValueError(f"{shown(text)} is no address") from None
-    return f"{TLS}{endpoint}#{_checked_name(servername or name or endpoint.host)}"
-
-
-def _split_name(host: str) -> tuple[str, str]:
-    """`192.0.2.1%NAME:853` without the name, and the name."""
-    before, percent, after = host.rpartition("%")
-    if not percent:
-        return host, ""
-    name, colon, port = after.partition(":")
-    name, bracket, rest = name.partition("]")
-    return before + bracket + rest + colon + port, name
-
-
-def _checked_name(name: str) -> str:
-    try:
-        return str(ipaddress.ip_address(name))
-    except ValueError:
-        hostname = parse_hostname(name)
-    if is_wildcard(hostname):
-        raise ValueError(f"{shown(name)} is not one name of a certificate")
-    return hostname

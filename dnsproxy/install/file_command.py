@@ -18,7 +18,8 @@ from dnsproxy.corefile.model import CorefileError
 from dnsproxy.corefile.parser import parse_corefile
 from dnsproxy.corefile.plan import Change, plan_install, plan_uninstall
 from dnsproxy.corefile.stanza import Version
-from dnsproxy.corefile.upstream_routes import NODE, find_upstream_routes, route_for
+from dnsproxy.corefile.upstream_form import NODE
+from dnsproxy.corefile.upstream_routes import find_upstream_routes, route_for
 from sidecar.cli.usage import BadUsage
 from sidecar.values.diffs import format_diff
 from sidecar.values.endpoints import Endpoint

@@ -12,9 +12,8 @@ from dataclasses import replace
 from typing import Final
 
 from dnsproxy.corefile.stanza import format_address
+from dnsproxy.corefile.upstream_form import NODE, TCP
 from dnsproxy.corefile.upstream_routes import (
-    NODE,
-    TCP,
     Routes,
     UpstreamRoute,
     format_routes,
