@@ -73,10 +73,10 @@ def memory(stage: Stage) -> dict[str, int]:
     return found
 
 
-def kill_one(stage: Stage, name: str) -> int:
-    """SIGKILL one process of a program of ours; the kubelet starts it again. Returns its ID in the node."""
+def kill_one(stage: Stage, command: str) -> int:
+    """SIGKILL one process of a command such as `dnsproxy serve`; the kubelet starts it again. Returns its ID there."""
     listing = stage.node.run("ps", "ax", "-o", "pid=,args=").stdout.splitlines()
-    mine = [int(line.split()[0]) for line in listing if f"/app/bin/{name} " in line and "/app/bin/python" in line]
+    mine = [int(line.split()[0]) for line in listing if f"/app/bin/{command}" in line and "/app/bin/python" in line]
     stage.node.run("kill", "-KILL", str(mine[0]))
     return mine[0]
 

@@ -44,7 +44,7 @@ def outage_is_survived(stage: Stage) -> None:
     relay = stage.relay_address()
     stage.node.kill("kube-apiserver")
     begun = time.monotonic()
-    killed = kill_one(stage, "dnsproxy")
+    killed = kill_one(stage, "dnsproxy serve")
     said: list[tuple[float, list[str]]] = []
     while time.monotonic() - begun < OUTAGE_SECONDS:
         said.append((time.monotonic() - begun, stage.dig(f"o{len(said)}.apps.example.org")))
