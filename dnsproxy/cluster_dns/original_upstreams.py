@@ -11,7 +11,6 @@ import fnmatch
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from ipaddress import ip_address
 from typing import Final
 
 from dnsproxy.cluster_dns.found import Found, FoundCorefile, Server, StubDomains
@@ -29,10 +28,10 @@ from dnsproxy.corefile.upstream_routes import (
     UpstreamRoute,
     differences,
     in_pods,
-    outside_its_pod,
     route_for,
     routes_of,
     routes_of_stub_domains,
+    seen_from,
 )
 from dnsproxy.corefile.zones import ROOT
 from sidecar.values.endpoints import Endpoint
@@ -98,8 +97,7 @@ def find_original(found: Found, dnsproxy: Sequence[Endpoint] = ()) -> OriginalUp
         return OriginalUpstreams(source, (), f"ConfigMap {source}, line {error.line}: {error.reason}")
     known = any(route.zone == ROOT for route in routes)
     fault = "" if known else f"the server block of . in {source} has no `forward .`"
-    together = bool(dnsproxy) and all(ip_address(one.host).is_loopback for one in dnsproxy)
-    placed = tuple(_in_pods(route, server, together=together) for route in routes)
+    placed = seen_from(dnsproxy, (_in_pods(route, server) for route in routes))
     reads = any(upstream.endswith(NODE) for route in routes for upstream in route.upstreams)
     differs = reads and server.nameservers != (NODE,)
     return OriginalUpstreams(source, placed, fault, str(server) if differs else "")
@@ -124,10 +122,9 @@ def check_upstreams(original: OriginalUpstreams, zones: Iterable[str], answers: 
     return UpstreamCheck(original, tuple(found), unknown, asked=True)
 
 
-def _in_pods(route: UpstreamRoute, server: Server, *, together: bool) -> UpstreamRoute:
+def _in_pods(route: UpstreamRoute, server: Server) -> UpstreamRoute:
     if server.nameservers:
-        placed = in_pods(route, server.nameservers)
-        return placed if together else outside_its_pod(placed)
+        return in_pods(route, server.nameservers)
     if any(upstream.endswith(NODE) for upstream in route.upstreams):
         return replace(route, upstreams=(), fault=f"{NODE} of {server} is in a ConfigMap")
     return route

@@ -7,8 +7,9 @@ does not count. Whatever dnsproxy cannot do as CoreDNS does it is a fault with i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from ipaddress import ip_address
 from typing import Final
 
 from dnsproxy.corefile.forward_directive import Forward, parse_forward
@@ -27,6 +28,7 @@ from dnsproxy.corefile.upstream_form import (
     upstreams_of,
 )
 from dnsproxy.corefile.zones import ROOT, is_at_or_below, normalize_zone, reverse_zones
+from sidecar.values.endpoints import Endpoint
 
 LONGEST: Final = 180
 """Octets of routes in one text. A probe's answer has the text, and fits into 512 octets together with its name."""
@@ -119,7 +121,13 @@ def route_for(zone: str, routes: Iterable[UpstreamRoute]) -> UpstreamRoute | Non
     return next((route for route in routes if route.serves(normal)), None)
 
 
-def outside_its_pod(route: UpstreamRoute) -> UpstreamRoute:
+def seen_from(listening: Collection[Endpoint], routes: Iterable[UpstreamRoute]) -> Routes:
+    """The routes of a CoreDNS for a dnsproxy at these addresses, which is in another pod unless all are loopback."""
+    together = bool(listening) and all(ip_address(one.host).is_loopback for one in listening)
+    return tuple(route if together else _outside_its_pod(route) for route in routes)
+
+
+def _outside_its_pod(route: UpstreamRoute) -> UpstreamRoute:
     """A route as seen from another pod: a loopback address, such as that of a sidecar, is none of CoreDNS there."""
     inside = next((one for one in route.upstreams if is_local(one)), None)
     if inside is None:

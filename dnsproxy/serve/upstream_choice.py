@@ -6,7 +6,6 @@ upstream is an address that this server listens on. Pure.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Final
@@ -17,7 +16,6 @@ from dnsproxy.corefile.upstream_routes import (
     Routes,
     UpstreamRoute,
     format_routes,
-    outside_its_pod,
     usable_routes,
 )
 from dnsproxy.corefile.zones import ROOT
@@ -51,13 +49,6 @@ def choose_upstreams(
         if route is not root and (found := _without(_endpoints(route, node), listening))
     ]
     return replace(settings, zones=tuple(zones)) if settings.upstreams else None
-
-
-def seen_from(listening: Collection[Endpoint], routes: Routes) -> Routes:
-    """The routes of a CoreDNS for a server with these addresses, which is in another pod unless all are loopback."""
-    if listening and all(ipaddress.ip_address(one.host).is_loopback for one in listening):
-        return routes
-    return tuple(map(outside_its_pod, routes))
 
 
 def describe_routes(routes: Routes) -> str:

@@ -16,9 +16,9 @@ import trio
 
 from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.cluster_dns.upstream_config import NoUpstreams, config_map_collection, read_routes
-from dnsproxy.corefile.upstream_routes import Routes
+from dnsproxy.corefile.upstream_routes import Routes, seen_from
 from dnsproxy.forward.settings import ForwardSettings
-from dnsproxy.serve.upstream_choice import choose_upstreams, describe_routes, describe_upstreams, seen_from
+from dnsproxy.serve.upstream_choice import choose_upstreams, describe_routes, describe_upstreams
 from dnsproxy.snapshot.format import SavedUpstreams
 from sidecar.kubernetes.errors import Forbidden
 from sidecar.kubernetes.follower_status import FollowerStatus

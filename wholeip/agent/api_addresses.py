@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
 import trio
 
 from sidecar.kubernetes.http import ApiClient
+from sidecar.values.endpoints import is_address
 from wholeip.mappings.addresses import Address, parse_each
 from wholeip.mappings.refused_addresses import parse_shown
 
@@ -43,7 +43,7 @@ async def follow_api_addresses(
     again: float = _AGAIN_SECONDS,
 ) -> None:
     """Report new addresses until cancelled; returns at once if the host is an address. `known` has those of before."""
-    if _is_address(urlsplit(client.cluster.server).hostname or ""):
+    if is_address(urlsplit(client.cluster.server).hostname or ""):
         return
     while True:
         await trio.sleep(again if known else _FAILED_SECONDS)
@@ -51,11 +51,3 @@ async def follow_api_addresses(
         if new := found - known:
             take(new)
             known |= new
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True

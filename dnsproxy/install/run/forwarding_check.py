@@ -17,12 +17,11 @@ from dnsproxy.cluster_dns.probe_results import MOST_ZONES, Outcome
 from dnsproxy.cluster_dns.probing import Patience, ask_once
 from dnsproxy.dns import names
 from dnsproxy.dns.wire import Rcode, Type, plain_query
+from dnsproxy.install.run.lasting import look_until_good
 from sidecar.values.endpoints import Endpoint
 
 _PATIENTLY: Final = Patience(datagrams=(2.5,), stream=2.5)
 """dnsproxy says SERVFAIL before 2 seconds are over; CoreDNS skips a dead upstream within two seconds."""
-_LOOKS: Final = 3
-_PAUSE_SECONDS: Final = 1.0
 _TIMES: Final = 3
 """Queries to dnsproxy, whose replicas share one address and may stand in different networks."""
 _NAMES: Final = {Rcode.SERVFAIL.value: "SERVFAIL", Rcode.REFUSED.value: "REFUSED"}
@@ -31,13 +30,11 @@ _FAILURES: Final = _NAMES.keys()
 
 async def check_forwarding(zones: Sequence[str], dnsproxy: Sequence[Endpoint], cluster_dns: Sequence[Endpoint]) -> str:
     """Why names outside the table would get no answer, in one sentence; `` if they would, or if nobody can say."""
-    for look in range(_LOOKS):
-        if look:
-            await trio.sleep(_PAUSE_SECONDS)
-        worse = [text for zone in zones[:MOST_ZONES] if (text := await _compare(zone, dnsproxy, cluster_dns))]
-        if not worse:
-            return ""
-    return worse[0]
+
+    async def find_worse() -> list[str]:
+        return [text for zone in zones[:MOST_ZONES] if (text := await _compare(zone, dnsproxy, cluster_dns))]
+
+    return next(iter(await look_until_good(find_worse, bool)), "")
 
 
 async def _compare(zone: str, dnsproxy: Sequence[Endpoint], cluster_dns: Sequence[Endpoint]) -> str:

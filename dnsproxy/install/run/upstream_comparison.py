@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import trio
-
 from dnsproxy.cluster_dns.found import Found
 from dnsproxy.cluster_dns.original_upstreams import ACCEPT, UpstreamCheck, check_upstreams, find_original
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult, places_to_ask
@@ -19,14 +17,13 @@ from dnsproxy.corefile.zones import ROOT
 from dnsproxy.install.change.refusal import ChangeRefused
 from dnsproxy.install.run.applying import Planned
 from dnsproxy.install.run.forwarding_check import check_forwarding
+from dnsproxy.install.run.lasting import look_until_good
 from dnsproxy.install.run.survey import InstallRequest
 from sidecar.values.endpoints import Endpoint
 
 _QUICKLY: Final = Patience(times=2, datagrams=(0.5,), stream=0.5)
 """In the cluster a ready dnsproxy answers in milliseconds; from elsewhere its ClusterIP may have no route."""
 _REACH: Final = "see its NetworkPolicy (deploy/README.md: other ports) and firewalls, or name others with --upstream"
-_LOOKS: Final = 3
-_PAUSE_SECONDS: Final = 1.0
 
 
 async def compare_upstreams(planned: Planned, request: InstallRequest, *, dns: Endpoint | None = None) -> str:
@@ -62,14 +59,12 @@ async def _check(
 ) -> tuple[UpstreamCheck, tuple[ProbeResult, ...]]:
     """The comparison, and the answers that it rests on."""
     original = find_original(found, addresses)
-    for look in range(_LOOKS):
-        if look:
-            await trio.sleep(_PAUSE_SECONDS)
+
+    async def compare() -> tuple[UpstreamCheck, tuple[ProbeResult, ...]]:
         asked = await ask_all(addresses, (ROOT,), _QUICKLY)
-        check = check_upstreams(original, zones, asked)
-        if not check.differences:
-            break
-    return check, asked
+        return check_upstreams(original, zones, asked), asked
+
+    return await look_until_good(compare, lambda result: bool(result[0].differences))
 
 
 def _note_on(check: UpstreamCheck) -> str:

@@ -118,6 +118,10 @@ def test_a_resolv_conf_in_a_config_map_is_none_that_dnsproxy_has() -> None:
     original = find_original(discover(objects))
     (fault,) = original.faults(["."])
     assert "/etc/resolv.conf of Deployment kube-system/coredns is in a ConfigMap" in fault
+    data = pick(objects, "ConfigMap", "coredns")["data"]
+    data["Corefile"] = data["Corefile"].replace("forward . /etc/resolv.conf", "forward . 127.0.0.1:5053")
+    (fault,) = find_original(discover(objects)).faults(["."])
+    assert "is an address of CoreDNS's own pod" in fault
 
 
 @pytest.mark.parametrize("upstream", ["127.0.0.1:5053", "tls://[::1]", "0.0.0.0", "192.0.2.1 127.0.0.53"])
