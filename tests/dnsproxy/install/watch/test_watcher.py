@@ -1,14 +1,15 @@
 """The watcher against an API server in memory that allows no watch: regular looks notice all changes.
 
-event_recorder.py is tested here too; followers.py and program.py are tested in tests/peers/test_watch_apiserver.py.
+followers.py and program.py are tested in tests/peers/test_watch_apiserver.py.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,13 @@ import pytest
 import structlog
 import trio.testing
 
+from dnsproxy.cluster_dns.probe_results import ProbeResult
+from dnsproxy.cluster_dns.probing import Patience, ask_all
 from dnsproxy.install.run.survey import InstallRequest
 from dnsproxy.install.watch.state_machine import HELD_HEARTBEAT, Standing
 from dnsproxy.install.watch.watcher import Watcher
 from dnsproxy.install.watch.watcher_status import WatchStatus
+from sidecar.values.endpoints import Endpoint
 from tests.dnsproxy.corefile.shapes import installed as stanza_with
 from tests.dnsproxy.install.run.test_applying import Meddling, client_of, cluster, corefile, install_request, touch
 from tests.dnsproxy.install.run.test_upstream_comparison import reporting
@@ -67,6 +71,21 @@ class Watched(Meddling):
 def no_coredns(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process has no mock clock."""
     monkeypatch.setenv("PATH", "")
+
+
+async def ask_on_loopback(
+    endpoints: Sequence[Endpoint], zones: Sequence[str], patience: Patience | None = None
+) -> tuple[ProbeResult, ...]:
+    """Probes, of which only those to loopback leave; all other servers are silent, and that at once."""
+    here = [one for one in endpoints if ip_address(one.host).is_loopback]
+    there = [ProbeResult(one, zone, ()) for one in endpoints if one not in here for zone in zones]
+    return (*await ask_all(here, zones, patience), *there)
+
+
+@pytest.fixture(autouse=True)
+def no_cluster_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The addresses of the corpus may be routed from here, and the mock clock does not wait for packets."""
+    monkeypatch.setattr("dnsproxy.install.run.upstream_comparison.ask_all", ask_on_loopback)
 
 
 Clock = trio.testing.MockClock
