@@ -50,6 +50,10 @@ class Service(Fact, frozen=True):
     """Only those that identify the program."""
     load_balancer_class: str = ""
     external_ips: tuple[str, ...] = ()
+    external_traffic_policy: str = ""
+    """`Local` or `Cluster`; empty if the Service has none."""
+    source_ranges: tuple[str, ...] = ()
+    """The only networks whose connections its load balancer takes; empty: all."""
     settings: Mapping[str, str] = msgspec.field(default_factory=dict)
     """The controller's settings about the PROXY protocol: `use-proxy-protocol`, `proxy-real-ip-cidr` ..."""
     settings_from: str = ""
@@ -65,6 +69,8 @@ class Host(Fact, frozen=True):
     ingress_class: str = ""
     status: tuple[str, ...] = ()
     """Addresses and hostnames of the load balancer in the object's own status, or in that of its Gateway."""
+    tls: bool = False
+    """Whether the object, or a listener of its Gateway, has TLS for this hostname."""
 
 
 class Class(Fact, frozen=True):
@@ -199,6 +205,8 @@ class Facts(Fact, frozen=True):
     classes: tuple[Class, ...] = ()
     services: tuple[Service, ...] = ()
     components: tuple[Component, ...] = ()
+    pod_networks: tuple[str, ...] = ()
+    """The networks of the pods, as far as the nodes show them."""
     dns: ClusterDns | None = None
     dnsproxy: OwnService | None = None
     relay: OwnService | None = None

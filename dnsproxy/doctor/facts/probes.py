@@ -53,7 +53,9 @@ class Outcome(StrEnum):
     """Connected, but no bytes came."""
     REFUSED = "refused"
     UNREACHABLE = "unreachable"
-    """No connection in time, or no route."""
+    """No connection in time, or an ICMP error on the way."""
+    NO_ROUTE = "no route"
+    """This machine has no address or route of the family, so that a pod's client uses the other family."""
 
 
 class Role(StrEnum):
@@ -65,6 +67,17 @@ class Role(StrEnum):
     """The load balancer's own address, which a pod dials after it resolved the public record."""
     RELAY = "relay"
     """Our relay's Service, as a pod dials it."""
+
+
+class ServiceIdentity(Fact, frozen=True):
+    """The names by which a TLS server identified itself (RFC 9525); whether a client trusts its issuer is unknown."""
+
+    fault: str = ""
+    """Why a client rejects it for the hostname: `hostname mismatch`, `has expired`; empty if none."""
+    names: tuple[str, ...] = ()
+    """The first of its names; empty if they are unknown."""
+    until: str = ""
+    """The end of its validity: RFC 3339, UTC; empty if unknown."""
 
 
 class Probe(Fact, frozen=True):
@@ -81,6 +94,10 @@ class Probe(Fact, frozen=True):
     outcome: Outcome
     detail: str = ""
     """The status line, the TLS alert or the error of the operating system."""
+    status: int = 0
+    """The HTTP status, over TLS too; 0 without a response."""
+    identity: ServiceIdentity | None = None
+    """None without TLS, or if the handshake failed."""
 
 
 class DnsCheck(Fact, frozen=True):

@@ -50,10 +50,11 @@ def test_without_all_probes_the_mode_is_unknown() -> None:
 
 
 def test_every_combination_has_a_mode_and_an_answered_port_is_never_dead() -> None:
+    lost = {O.REFUSED, O.UNREACHABLE, O.NO_ROUTE}
     for outcomes in itertools.product(Outcome, repeat=3):
         found = header_mode_of(controller_probes(outcomes))
         assert (found is HeaderMode.REQUIRES) <= (outcomes[0] not in (O.ANSWERED, O.ALERT))
-        assert (found is HeaderMode.DEAD) == (O.REFUSED in outcomes and set(outcomes) <= {O.REFUSED, O.UNREACHABLE})
+        assert (found is HeaderMode.DEAD) == (O.REFUSED in outcomes and set(outcomes) <= lost)
 
 
 @pytest.mark.parametrize(
