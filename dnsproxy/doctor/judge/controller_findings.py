@@ -12,10 +12,18 @@ from dnsproxy.doctor.facts.model import Facts
 from dnsproxy.doctor.facts.probes import Header, Outcome
 from dnsproxy.doctor.judge.controller import Controller
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity, Unseen
-from dnsproxy.doctor.judge.header_annotations import Sends, SwitchFormat
+from dnsproxy.doctor.judge.header_annotations import Sends
 from dnsproxy.doctor.judge.header_mode import HeaderMode, describe, versions_of
 from dnsproxy.doctor.judge.paths import name_to_ask
-from dnsproxy.doctor.judge.remedies import annotate, install_step, look_from_inside, probe_by_hand, quoted, remedies
+from dnsproxy.doctor.judge.remedies import (
+    annotate,
+    header_on,
+    install_step,
+    look_from_inside,
+    probe_by_hand,
+    quoted,
+    remedies,
+)
 from dnsproxy.doctor.judge.short_circuit import Answer
 
 
@@ -195,17 +203,8 @@ def _missing(controller: Controller, said: str) -> Finding:
         text = f"the controller requires the PROXY header; {controller.provider.note or said}"
         return _of_header(controller, "header-from-outside", Severity.INFO, text)
     text = f"{said}, but the controller requires it: no client from outside is served"
-    switch = controller.provider.switches[0]
-    value = {SwitchFormat.VERSION: "v1", SwitchFormat.PORTS: "*", SwitchFormat.MODE: "send-proxy"}.get(
-        switch.value, "true"
-    )
-    lines = (annotate(controller.path.service, switch.key, value),)
-    on = Remedy("turn it on at the load balancer", lines)
-    if switch.value is SwitchFormat.CONFIG:
-        # The rest of the annotation must stay.
-        on = Remedy(f"turn it on at the load balancer: outbound_proxy_protocol of the backends in {switch.key}")
     steps = (
-        on,
+        header_on(controller.path.service, controller.provider),
         Remedy('or turn it off at the controller; ingress-nginx: `use-proxy-protocol: "false"` in its ConfigMap'),
     )
     return _of_header(controller, "header-missing", Severity.PROBLEM, text, steps)

@@ -43,6 +43,8 @@ class HeaderSwitch:
 
     key: str
     value: SwitchFormat = SwitchFormat.FLAG
+    on: str = "true"
+    """The exact value that turns it on; empty if it is a part of a larger value."""
 
 
 def read_switches(switches: Sequence[HeaderSwitch], annotations: Mapping[str, str]) -> Sends | None:

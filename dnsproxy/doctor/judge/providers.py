@@ -69,8 +69,8 @@ SCALEWAY: Final = Provider(
     marks=(f"{_BETA}scw-loadbalancer-",),
     schemes=("scaleway",),
     switches=(
-        HeaderSwitch(f"{_BETA}scw-loadbalancer-proxy-protocol-v1", SwitchFormat.PORTS),
-        HeaderSwitch(f"{_BETA}scw-loadbalancer-proxy-protocol-v2", SwitchFormat.PORTS),
+        HeaderSwitch(f"{_BETA}scw-loadbalancer-proxy-protocol-v1", SwitchFormat.PORTS, "*"),
+        HeaderSwitch(f"{_BETA}scw-loadbalancer-proxy-protocol-v2", SwitchFormat.PORTS, "*"),
     ),
     ip_mode_key=f"{_BETA}scw-loadbalancer-ip-mode",
     ip_mode_value="Proxy",
@@ -83,7 +83,7 @@ LINODE: Final = Provider(
     "Linode",
     marks=(f"{_BETA}linode-loadbalancer-",),
     schemes=("linode",),
-    switches=(HeaderSwitch(f"{_BETA}linode-loadbalancer-default-proxy-protocol", SwitchFormat.VERSION),),
+    switches=(HeaderSwitch(f"{_BETA}linode-loadbalancer-default-proxy-protocol", SwitchFormat.VERSION, "v1"),),
     hostname_key=f"{_BETA}linode-loadbalancer-hostname-only-ingress",
     hostname_value="true",
     hostname_note="a DNS record of your own is not needed",
@@ -99,14 +99,14 @@ CIVO: Final = Provider(
     "Civo",
     marks=("kubernetes.civo.com/",),
     schemes=("civo",),
-    switches=(HeaderSwitch("kubernetes.civo.com/loadbalancer-enable-proxy-protocol", SwitchFormat.MODE),),
+    switches=(HeaderSwitch("kubernetes.civo.com/loadbalancer-enable-proxy-protocol", SwitchFormat.MODE, "send-proxy"),),
     note="it removes the ip from the status by itself if PROXY is on",
 )
 UPCLOUD: Final = Provider(
     "UpCloud",
     marks=(f"{_BETA}upcloud-load-balancer-",),
     schemes=("upcloud",),
-    switches=(HeaderSwitch(f"{_BETA}upcloud-load-balancer-config", SwitchFormat.CONFIG),),
+    switches=(HeaderSwitch(f"{_BETA}upcloud-load-balancer-config", SwitchFormat.CONFIG, ""),),
     note="its status has a hostname by itself",
 )
 STACKIT: Final = Provider(
@@ -121,7 +121,7 @@ ORACLE: Final = Provider(
     "Oracle",
     marks=(f"{_BETA}oci-load-balancer-", "oci.oraclecloud.com/", "oci-network-load-balancer.oraclecloud.com/"),
     schemes=("oci", "ocid1"),
-    switches=(HeaderSwitch(f"{_BETA}oci-load-balancer-connection-proxy-protocol-version", SwitchFormat.VERSION),),
+    switches=(HeaderSwitch(f"{_BETA}oci-load-balancer-connection-proxy-protocol-version", SwitchFormat.VERSION, "1"),),
     ip_mode_key="oci.oraclecloud.com/ingress-ip-mode",
     ip_mode_value="proxy",
 )
@@ -129,8 +129,8 @@ OVH: Final = Provider(
     "OVH",
     marks=(f"{_BETA}ovh-loadbalancer-", "loadbalancer.ovhcloud.com/"),
     switches=(
-        HeaderSwitch(f"{_BETA}ovh-loadbalancer-proxy-protocol", SwitchFormat.VERSION),
-        HeaderSwitch("loadbalancer.openstack.org/proxy-protocol", SwitchFormat.VERSION),
+        HeaderSwitch(f"{_BETA}ovh-loadbalancer-proxy-protocol", SwitchFormat.VERSION, "v1"),
+        HeaderSwitch("loadbalancer.openstack.org/proxy-protocol", SwitchFormat.VERSION, "v1"),
     ),
     hostname_key="loadbalancer.openstack.org/hostname",
     hostname_note="on load balancers of Octavia; older ones have no hostname",
@@ -139,7 +139,7 @@ OPENSTACK: Final = Provider(
     "OpenStack",
     marks=("loadbalancer.openstack.org/",),
     schemes=("openstack",),
-    switches=(HeaderSwitch("loadbalancer.openstack.org/proxy-protocol", SwitchFormat.VERSION),),
+    switches=(HeaderSwitch("loadbalancer.openstack.org/proxy-protocol", SwitchFormat.VERSION, "v1"),),
     ip_mode_auto="a recent openstack-cloud-controller-manager sets `ipMode: Proxy` itself if PROXY is on and "
     "enable-ingress-hostname is off",
     hostname_key="loadbalancer.openstack.org/hostname",
@@ -156,7 +156,7 @@ ALIBABA: Final = Provider(
     marks=(f"{_BETA}alibaba-cloud-loadbalancer-", f"{_BETA}alicloud-loadbalancer-"),
     classes=("alibabacloud.com/",),
     schemes=("alicloud",),
-    switches=(HeaderSwitch(f"{_BETA}alibaba-cloud-loadbalancer-proxy-protocol"),),
+    switches=(HeaderSwitch(f"{_BETA}alibaba-cloud-loadbalancer-proxy-protocol", on="on"),),
     hostname_key=f"{_BETA}alibaba-cloud-loadbalancer-hostname",
     hostname_note="on CLB; an NLB has a hostname by itself",
 )
@@ -171,7 +171,7 @@ OUTSCALE: Final = Provider(
     "Outscale",
     marks=(f"{_BETA}osc-load-balancer-",),
     schemes=("osc",),
-    switches=(HeaderSwitch(f"{_BETA}osc-load-balancer-proxy-protocol", SwitchFormat.PORTS),),
+    switches=(HeaderSwitch(f"{_BETA}osc-load-balancer-proxy-protocol", SwitchFormat.PORTS, "*"),),
     elsewhere="its documentation",
     hostname_key=f"{_BETA}osc-load-balancer-ingress-address",
     hostname_value="hostname",
@@ -182,8 +182,12 @@ AWS: Final = Provider(
     classes=("service.k8s.aws/", "eks.amazonaws.com/"),
     schemes=("aws",),
     switches=(
-        HeaderSwitch(f"{_BETA}aws-load-balancer-proxy-protocol", SwitchFormat.PORTS),
-        HeaderSwitch(f"{_BETA}aws-load-balancer-target-group-attributes", SwitchFormat.ATTRIBUTE),
+        HeaderSwitch(f"{_BETA}aws-load-balancer-proxy-protocol", SwitchFormat.PORTS, "*"),
+        HeaderSwitch(
+            f"{_BETA}aws-load-balancer-target-group-attributes",
+            SwitchFormat.ATTRIBUTE,
+            "proxy_protocol_v2.enabled=true",
+        ),
     ),
     note="its status has only a hostname, so nothing is short-circuited",
 )

@@ -73,6 +73,15 @@ def _hostname(service: Service, provider: Provider) -> Iterator[Remedy]:
         yield Remedy(text, (annotate(service, provider.hostname_key, provider.hostname_value or LOAD_BALANCER_NAME),))
 
 
+def header_on(service: Service, provider: Provider) -> Remedy:
+    """How to turn the header on at the load balancer; the provider has a switch."""
+    switch = provider.switches[0]
+    if switch.on:
+        return Remedy("turn it on at the load balancer", (annotate(service, switch.key, switch.on),))
+    # The rest of the annotation must stay.
+    return Remedy(f"turn it on at the load balancer: outbound_proxy_protocol of the backends in {switch.key}")
+
+
 def install_step(facts: Facts, provider: Provider) -> Remedy:
     """How to install Switchback."""
     if facts.relay is not None and facts.relay.found and facts.dnsproxy is not None and facts.dnsproxy.found:

@@ -224,3 +224,17 @@ def test_other_attributes_of_a_target_group_stay() -> None:
     annotations = {f"{BETA}aws-load-balancer-type": "nlb", key: "proxy_protocol_v2.enabled=true"}
     line = lines(named(diagnose(service(annotations, points=HOSTNAME)), "nlb-loopback"))[0]
     assert line.endswith(f"{key}=preserve_client_ip.enabled=false,proxy_protocol_v2.enabled=true")
+
+
+@pytest.mark.parametrize(
+    ("annotations", "line"),
+    [
+        ({f"{BETA}oci-load-balancer-shape": "flexible"}, "oci-load-balancer-connection-proxy-protocol-version=1"),
+        ({f"{BETA}alibaba-cloud-loadbalancer-spec": "slb.s1.small"}, "alibaba-cloud-loadbalancer-proxy-protocol=on"),
+        ({"kubernetes.civo.com/loadbalancer-algorithm": "round_robin"}, "enable-proxy-protocol=send-proxy"),
+        ({"loadbalancer.openstack.org/timeout-client-data": "5"}, "loadbalancer.openstack.org/proxy-protocol=v1"),
+    ],
+    ids=["Oracle", "Alibaba", "Civo", "OpenStack"],
+)
+def test_a_missing_header_is_turned_on_with_the_providers_exact_value(annotations: dict[str, str], line: str) -> None:
+    assert lines(named(diagnose(service(annotations)), "header-missing"))[0].endswith(line)
