@@ -1,0 +1,150 @@
+"""The stage: one network namespace with a real API server, real servers and real DNS, on which states are played.
+
+The law: a state begins on an empty stage and leaves nothing behind: its objects are deleted, its rules replaced and its
+DNS ended. The doctor runs as a user would run it, as a program in the pod's place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from dnsproxy.dns.addresses import is_address
+from tests.kit.apiserver import ApiServer, running_apiserver, send
+from tests.kit.coredns import started_coredns
+from tests.kit.doctor_stage.network import apply, build, set_ipv6
+from tests.kit.doctor_stage.objects import BASE, DNS_ADDRESS, PUBLIC_DNS, Object, collection_of, path_of
+from tests.kit.doctor_stage.servers import running_servers
+from tests.kit.doctor_stage.states import Records, State, Verdict
+from tests.kit.launched import ROOT
+from tests.kit.networks import Network, one_network
+from tests.kit.programs import program
+
+PEERS: Final = ("etcd", "kube-apiserver", "coredns", "nginx", "haproxy", "nft", "ip")
+MERGE: Final = "application/merge-patch+json"
+SERVICE_RANGE: Final = "10.96.0.0/16,2001:db8:96::/112"
+SECONDS: Final = 60.0
+_SERVER: Final = """\
+.:53 {{
+    bind {address}
+    file {zone} .
+}}
+"""
+_ZONE: Final = """\
+$ORIGIN .
+$TTL 5
+@ IN SOA ns.invalid. root.invalid. 1 60 60 60 60
+"""
+
+
+@dataclass
+class Stage:
+    """A running stage."""
+
+    folder: Path
+    network: Network
+    api: ApiServer
+    _namespaces: set[str] = field(default_factory=lambda: {"default", "kube-system"})
+
+    def play(self, state: State, *, checkout: Path = ROOT) -> Verdict:
+        """The verdict of the doctor of a checkout."""
+        with self.network.entered(), ExitStack() as stack:
+            apply(state.at)
+            if state.pod_has_ipv6:
+                set_ipv6(self.network, on=True)
+                stack.callback(set_ipv6, self.network, on=False)
+            stack.enter_context(self._objects((*BASE, *state.plane, *state.objects)))
+            stack.enter_context(self._dns(state))
+            return self._doctor(state, checkout)
+
+    @contextmanager
+    def _objects(self, objects: Sequence[Object]) -> Iterator[None]:
+        """Objects for the duration of the block; of two with one path, the later one."""
+        by_path = {path_of(one): one for one in objects}
+        with self.api.connection() as connection, ExitStack() as stack:
+            for path, one in by_path.items():
+                self._create_namespace(one["metadata"].get("namespace"))
+                made = {key: value for key, value in one.items() if key != "status"}
+                send(connection, "POST", collection_of(one), made)
+                stack.callback(send, connection, "DELETE", path)
+                if "status" in one:
+                    send(connection, "PATCH", f"{path}/status", {"status": one["status"]}, content_type=MERGE)
+            yield
+
+    def _create_namespace(self, name: str | None) -> None:
+        """A namespace, which stays: without a controller-manager it cannot be deleted."""
+        if name is not None and name not in self._namespaces:
+            self._namespaces.add(name)
+            self.api.create_namespace(name)
+
+    @contextmanager
+    def _dns(self, state: State) -> Iterator[None]:
+        """The cluster's DNS and public DNS, from their readiness."""
+        cluster = state.corefile or self._server(DNS_ADDRESS, "cluster", state.dns)
+        public = self._server(PUBLIC_DNS, "public", state.dns if state.public is None else state.public)
+        corefile = self.folder / "Corefile"
+        corefile.write_text(cluster + public)
+        with started_coredns([program("coredns"), "-conf", str(corefile)], folder=self.folder):
+            yield
+
+    def _server(self, address: str, name: str, records: Records) -> str:
+        zone = self.folder / f"{name}.zone"
+        zone.write_text(_ZONE + "".join(_records(records)))
+        return _SERVER.format(address=address, zone=zone)
+
+    def _doctor(self, state: State, checkout: Path) -> Verdict:
+        where = ["--kubeconfig", str(self.api.kubeconfig), "--public-dns", PUBLIC_DNS, "--output", "json"]
+        host = [state.host] if state.host else []
+        done = subprocess.run(
+            [sys.executable, "-m", "dnsproxy", "doctor", *host, *where, *state.arguments],
+            cwd=checkout,
+            env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(checkout)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SECONDS,
+        )
+        return Verdict(done.returncode, _document(done.stdout), done.stderr)
+
+
+def _document(text: str) -> dict[str, Any]:
+    with suppress(ValueError):
+        return dict(json.loads(text))
+    return {}
+
+
+def _records(records: Records) -> Iterator[str]:
+    for name, values in records.items():
+        for value in values:
+            if is_address(value):
+                yield f"{name}. IN {'AAAA' if ':' in value else 'A'} {value}\n"
+            else:
+                yield f"{name}. IN CNAME {value}.\n"
+
+
+@contextmanager
+def running_stage(folder: Path) -> Iterator[Stage]:
+    """The stage, from its readiness."""
+    with one_network() as network, ExitStack() as stack:
+        build(network)
+        # Entered only here and in `play`: a thread that began inside, as the one of pytest-timeout, would stay there.
+        with network.entered():
+            stack.enter_context(running_servers(folder))
+            api = stack.enter_context(running_apiserver(folder, service_range=SERVICE_RANGE))
+        yield Stage(folder, network, api)
+
+
+@pytest.fixture(scope="module")
+def stage(root: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:  # noqa: ARG001  # may skip
+    """One stage for the states of a module. Import it where it is used, with `root`."""
+    with running_stage(tmp_path_factory.mktemp("stage")) as one:
+        yield one

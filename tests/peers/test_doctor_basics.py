@@ -1,0 +1,106 @@
+"""The doctor on clusters with one controller and one load balancer: each header mode on each path of the packets."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from tests.kit.doctor_stage.objects import (
+    BALANCER,
+    CONTROLLER,
+    NO_HEADER,
+    ingress,
+    nginx_controller,
+    node,
+    point,
+)
+from tests.kit.doctor_stage.servers import Server
+from tests.kit.doctor_stage.stage import PEERS, Stage, stage
+from tests.kit.doctor_stage.states import HOST, NO_RELAY, RELAY, State, differences, healthy, table, wrong
+from tests.kit.networks import root
+
+pytestmark = pytest.mark.peer(*PEERS)
+
+__all__ = ["root", "stage"]
+
+NAME: Final = "lb.example.org"
+"""A hostname that some load balancers have in their status."""
+HETZNER: Final = {"load-balancer.hetzner.cloud/uses-proxyprotocol": "true"}
+SHORT: Final = (*nginx_controller(point(BALANCER)), ingress(HOST, BALANCER))
+PLAIN: Final = (*nginx_controller(point(BALANCER), settings=NO_HEADER), ingress(HOST, BALANCER))
+PROXY_MODE: Final = (*nginx_controller(point(BALANCER, "Proxy"), annotations=HETZNER), ingress(HOST, BALANCER))
+NAMED: Final = (*nginx_controller(point(NAME), annotations=HETZNER), ingress(HOST, NAME))
+DNS: Final = {HOST: (BALANCER,), NAME: (BALANCER,)}
+
+STATES: Final = (
+    State(
+        name="required, short-circuited",
+        objects=SHORT,
+        at={CONTROLLER: Server.REQUIRES, BALANCER: Server.REQUIRES},
+        dns=DNS,
+        expected=wrong("short-circuited", told=("header-required",), advice=(f"{RELAY}kubeadm", "dnsproxy install")),
+    ),
+    State(
+        name="required, short-circuited at Hetzner",
+        objects=(*nginx_controller(point(BALANCER), annotations=HETZNER), ingress(HOST, BALANCER), node("hcloud://1")),
+        at={CONTROLLER: Server.REQUIRES, BALANCER: Server.REQUIRES},
+        dns=DNS,
+        expected=wrong("short-circuited", advice=("load-balancer.hetzner.cloud/hostname=", f"{RELAY}hetzner")),
+    ),
+    State(
+        name="required by haproxy, short-circuited",
+        objects=SHORT,
+        at={CONTROLLER: Server.HAPROXY, BALANCER: Server.HAPROXY},
+        dns=DNS,
+        expected=wrong("short-circuited", advice=(RELAY,)),
+    ),
+    State(
+        name="rejected, short-circuited",
+        objects=PLAIN,
+        at={CONTROLLER: Server.REJECTS, BALANCER: Server.REJECTS},
+        dns=DNS,
+        expected=healthy(untold=("short-circuited", "header-required"), no_advice=NO_RELAY),
+    ),
+    State(
+        name="accepted, short-circuited",
+        objects=SHORT,
+        at={CONTROLLER: Server.ACCEPTS, BALANCER: Server.ACCEPTS},
+        dns=DNS,
+        expected=healthy("takes-both", untold=("short-circuited", "header-required"), no_advice=NO_RELAY),
+    ),
+    State(
+        name="required, ipMode Proxy",
+        objects=PROXY_MODE,
+        at={CONTROLLER: Server.REQUIRES, BALANCER: Server.BALANCER},
+        dns=DNS,
+        expected=healthy("reached", "header-required", no_advice=NO_RELAY),
+    ),
+    State(
+        name="required in version 2, ipMode Proxy",
+        objects=PROXY_MODE,
+        at={CONTROLLER: Server.REQUIRES, BALANCER: Server.BALANCER_V2},
+        dns=DNS,
+        expected=healthy("reached", no_advice=NO_RELAY),
+    ),
+    State(
+        name="required, a hostname in the status",
+        objects=NAMED,
+        at={CONTROLLER: Server.REQUIRES, BALANCER: Server.BALANCER},
+        dns=DNS,
+        expected=healthy("reached", "header-required", no_advice=NO_RELAY),
+    ),
+    State(
+        name="all hosts, none needs anything",
+        host="",
+        objects=PROXY_MODE,
+        at={CONTROLLER: Server.REQUIRES, BALANCER: Server.BALANCER},
+        dns=DNS,
+        expected=healthy("not-needed", no_advice=NO_RELAY),
+    ),
+)
+
+
+@table(*STATES)
+def test_the_verdict(stage: Stage, state: State) -> None:
+    assert differences(stage.play(state), state.expected) == []
