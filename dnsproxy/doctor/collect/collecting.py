@@ -52,6 +52,9 @@ _LABELS: Final = frozenset(name for names in CONTROLLERS.values() for name in na
 _MOST_ZONES: Final = 3
 _MOST_OUTSIDE: Final = 40
 _TARGET: Final = "service:"
+# What is reported of it if the time was too short, and of which items.
+_LOOKING_UP: Final = ("look up the hostnames", "look-ups")
+_DIALLING: Final = ("dial the ports", "connections")
 
 Progress = Callable[[str], None]
 """Called with a description of the current work, for users who wait."""
@@ -134,7 +137,7 @@ async def look_outside(facts: Facts, paths: Paths, places: Places, progress: Pro
     names = names_to_look_up(facts, paths)[:_MOST_OUTSIDE] if public else ()
     servers = {"public": public} if public else {}
     lookups = await look_up_all(names, servers, lambda done: progress(f"looked up {done} of {len(names)} names"))
-    return replace(facts, lookups=lookups)
+    return replace(facts, lookups=lookups.results, refusals=(*facts.refusals, *lookups.failures(*_LOOKING_UP)))
 
 
 async def look(facts: Facts, paths: Paths, places: Places, progress: Progress) -> Facts:
@@ -145,7 +148,7 @@ async def look(facts: Facts, paths: Paths, places: Places, progress: Progress) -
     names = names_to_look_up(facts, paths)
     count = len(names) * len(servers)
     lookups = await look_up_all(names, servers, lambda done: progress(f"looked up {done} of {count} names"))
-    targets = dial_targets(facts, paths, lookups)
+    targets = dial_targets(facts, paths, lookups.results)
     probes = await dial_all(targets, lambda done: progress(f"dialled {done} of {len(targets)} ports"))
     progress("asking for dnsproxy")
     stanzas = dns.stanzas if dns else ()
@@ -153,11 +156,12 @@ async def look(facts: Facts, paths: Paths, places: Places, progress: Progress) -
     return replace(
         facts,
         probed=True,
-        lookups=lookups,
-        probes=probes,
+        lookups=lookups.results,
+        probes=probes.results,
         admin=(*facts.admin, *await _ask_admin_ports(places)),
         loaded=await _check(cluster, zones),
         answers=await _check(_dnsproxy_endpoints(facts), (".",)),
+        refusals=(*facts.refusals, *lookups.failures(*_LOOKING_UP), *probes.failures(*_DIALLING)),
     )
 
 
