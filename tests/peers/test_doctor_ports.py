@@ -19,7 +19,7 @@ from dnsproxy.doctor.collect.dial_targets import DialTarget
 from dnsproxy.doctor.collect.dialling import dial_all
 from dnsproxy.doctor.facts.file import format_facts, parse_facts
 from dnsproxy.doctor.facts.model import VERSION, BalancerAddress, Component, Facts, Host, Port, Service
-from dnsproxy.doctor.facts.probes import Header, Outcome, Role
+from dnsproxy.doctor.facts.probes import Header, Outcome
 from dnsproxy.doctor.judge.header_mode import HeaderMode, header_mode_of, versions_of
 from sidecar.values.endpoints import Endpoint
 from tests.kit.coredns import answering, running_coredns
@@ -87,7 +87,7 @@ class Controller:
     def targets(self, kind: str, hostname: str = HOST) -> list[DialTarget]:
         endpoint = Endpoint("127.0.0.1", self.ports[kind])
         tls = not kind.startswith("http") or kind.startswith("https")
-        return [DialTarget(Role.CONTROLLER, "web/ingress", endpoint, hostname, tls, header) for header in Header]
+        return [DialTarget(endpoint, hostname, tls, header) for header in Header]
 
 
 @contextmanager
@@ -124,14 +124,14 @@ def controller(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_port_is_known_by_its_answers(controller: Controller, kind: str) -> None:
-    probes = (await dial_all(controller.targets(kind))).results
+    probes = await dial_all(controller.targets(kind))
     wants = kind.endswith("proxy")
     assert header_mode_of(probes) is MODES[wants], [(probe.outcome, probe.detail) for probe in probes]
     assert versions_of(probes) == (("v1", "v2") if wants else ())
 
 
 async def test_a_handshake_that_is_refused_behind_the_header_was_read(controller: Controller) -> None:
-    probes = (await dial_all(controller.targets("strict", "nobody.example.net"))).results
+    probes = await dial_all(controller.targets("strict", "nobody.example.net"))
     assert [probe.outcome for probe in probes if probe.header is not Header.PLAIN] == [Outcome.ALERT] * 2
     assert header_mode_of(probes) is HeaderMode.REQUIRES
 
@@ -160,8 +160,8 @@ def public_dns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("http", "https", "expected"),
     [
-        ("http-proxy", "https-proxy", {"short-circuited"}),
         # No server listens on the load balancer's address here.
+        ("http-proxy", "https-proxy", {"balancer-unserved"}),
         ("http", "https", {"header-unwanted", "balancer-unserved"}),
     ],
     ids=["wants the header", "takes none"],

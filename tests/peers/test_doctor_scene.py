@@ -204,18 +204,18 @@ def test_a_relay_that_is_not_trusted(scene: Scene) -> None:
     assert wrong(document) == {"relay-not-trusted"}
 
 
-def test_what_is_needed_no_longer(scene: Scene) -> None:
+def test_a_status_alone_never_says_that_switchback_is_needed_no_longer(scene: Scene) -> None:
     path = f"{CORE}/ingress-nginx/services/controller/status"
 
     def mode(name: str) -> Any:
         return {"status": {"loadBalancer": {"ingress": [{"ip": BALANCER, "ipMode": name}]}}}
 
     with patched(scene, path, mode("Proxy"), mode("VIP")):
-        # Not probed: the scene has no load balancer that would add the header to the connection.
+        # The scene has no load balancer that would add the header to the connection.
         status, document, _ = scene.doctor("--no-probe")
-    assert wrong(document) == set()
-    assert "no-longer-needed" in {one["id"] for one in document["findings"]}
-    # The doctor did not check whether the stanza is loaded.
+        _, dialled, _ = scene.doctor()
+    assert wrong(document) == wrong(dialled) == set()
+    assert "no-longer-needed" not in {one["id"] for one in (*document["findings"], *dialled["findings"])}
     assert status == 3
 
 

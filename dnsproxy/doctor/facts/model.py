@@ -14,7 +14,7 @@ import msgspec
 
 from dnsproxy.doctor.facts.probes import DnsCheck, Fact, Lookup, Probe
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Version of the file format; a file with another version is refused."""
 
 

@@ -10,6 +10,8 @@ from enum import StrEnum
 
 import msgspec
 
+from sidecar.values.endpoints import Endpoint
+
 
 class Fact(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=False):
     """Base of all facts: frozen, and without default values in JSON."""
@@ -25,9 +27,7 @@ class Lookup(Fact, frozen=True):
     addresses: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     fault: str = ""
-    """Why there is no answer; empty if there are addresses, or if both answers have none."""
-    partial: str = ""
-    """The record type that alone has no answer, and why: `AAAA: no answer`. More addresses may exist."""
+    """Why there is no answer; empty if there is one, even one without addresses."""
 
 
 class Header(StrEnum):
@@ -52,23 +52,12 @@ class Outcome(StrEnum):
     CLOSED = "closed"
     RESET = "reset"
     SILENT = "silent"
-    """Connected, but no bytes came in time, or too few to tell what they are."""
+    """Connected, but no bytes came."""
     REFUSED = "refused"
     UNREACHABLE = "unreachable"
     """No connection in time, or an ICMP error on the way."""
     NO_ROUTE = "no route"
     """This machine has no address or route of the family, so that a pod's client uses the other family."""
-
-
-class Role(StrEnum):
-    """Why an address is probed."""
-
-    CONTROLLER = "controller"
-    """A controller's Service at its ClusterIP: which header does it want?"""
-    BALANCER = "balancer"
-    """The load balancer's own address, which a pod dials after it resolved the public record."""
-    RELAY = "relay"
-    """Our relay's Service, as a pod dials it."""
 
 
 class ServiceIdentity(Fact, frozen=True):
@@ -83,14 +72,12 @@ class ServiceIdentity(Fact, frozen=True):
 
 
 class Probe(Fact, frozen=True):
-    """One connection attempt."""
+    """One connection attempt: what came back, not why the address was dialled."""
 
-    role: Role
-    service: str
-    """`NAMESPACE/NAME` of the Service that has the address."""
-    endpoint: str
+    address: str
     port: int
     hostname: str
+    """In the request's Host and in the handshake's SNI."""
     tls: bool
     header: Header
     outcome: Outcome
@@ -100,6 +87,11 @@ class Probe(Fact, frozen=True):
     """The HTTP status, over TLS too; 0 without a response."""
     identity: ServiceIdentity | None = None
     """None without TLS, or if the handshake failed."""
+
+    @property
+    def endpoint(self) -> str:
+        """`192.0.2.1:80` or `[2001:db8::1]:80`, for display."""
+        return str(Endpoint(self.address, self.port))
 
 
 class DnsCheck(Fact, frozen=True):

@@ -1,8 +1,7 @@
-"""A controller: one Service with everything that is known about it, and whether pods fail there.
+"""A controller: one Service with everything that is known about it.
 
-The law: a connection that was tried overrides what was derived from settings. A pod fails if its connection is
-short-circuited and the controller requires the PROXY header; if one of the two is unknown, the result is unknown.
-Tested in tests/dnsproxy/doctor/judge/test_controller_findings.py.
+The law: a connection that was tried overrides what was derived from settings. What follows from settings alone can show
+that pods fail, never that they are served. Tested in tests/dnsproxy/doctor/judge/test_controller_findings.py.
 """
 
 from __future__ import annotations
@@ -11,21 +10,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from dnsproxy.doctor.facts.model import Facts
-from dnsproxy.doctor.facts.probes import Outcome, Probe, Role
+from dnsproxy.doctor.facts.probes import Header, Probe
 from dnsproxy.doctor.judge.header_annotations import Sends
-from dnsproxy.doctor.judge.header_mode import (
-    HeaderMode,
-    declared,
-    header_mode_of,
-    is_understood,
-    overall,
-    usable_probes,
-)
-from dnsproxy.doctor.judge.paths import Path
+from dnsproxy.doctor.judge.header_mode import HeaderMode, declared, header_mode_of, overall, usable_probes
+from dnsproxy.doctor.judge.paths import Path, entries_of, normalize_address
 from dnsproxy.doctor.judge.providers import AWS, Provider, provider_of, sends
+from dnsproxy.doctor.judge.reach import by_port, statuses
 from dnsproxy.doctor.judge.short_circuit import Answer, DataPlane, ShortCircuit, data_plane, short_circuit
+from dnsproxy.doctor.judge.web_ports import WebPort
 
-_BROKEN: Final = frozenset([Outcome.CLOSED, Outcome.RESET, Outcome.BAD_REQUEST, Outcome.SILENT, Outcome.GARBAGE])
 _BETA: Final = "service.beta.kubernetes.io/aws-load-balancer-"
 
 
@@ -41,53 +34,57 @@ class Controller:
     header_mode: HeaderMode
     declared: bool
     """Whether `header_mode` comes from the controller's settings, because probes did not show it."""
-    controller_probes: tuple[Probe, ...]
-    balancer_probes: tuple[Probe, ...]
+    probes: tuple[Probe, ...]
+    """Those of its ClusterIPs."""
+
+    @property
+    def key(self) -> str:
+        """`NAMESPACE/NAME` of its Service."""
+        return self.path.service.key
 
     @property
     def about(self) -> str:
         """The object, for display."""
-        return f"Service {self.path.service.key}"
+        return f"Service {self.key}"
 
     @property
-    def needs_header(self) -> Answer:
-        """Whether the controller requires the PROXY header."""
-        if self.header_mode is HeaderMode.REQUIRES:
-            return Answer.YES
-        if self.header_mode in (HeaderMode.ACCEPTS, HeaderMode.REJECTS):
+    def balancer(self) -> frozenset[str]:
+        """The addresses and hostnames of its load balancer, and its external IPs."""
+        return frozenset(map(normalize_address, entries_of(self.path.service)))
+
+    @property
+    def inner(self) -> frozenset[str]:
+        """Its ClusterIPs."""
+        return frozenset(map(normalize_address, self.path.service.cluster_ips))
+
+    @property
+    def is_down(self) -> bool:
+        """Whether it serves nobody, with or without the header."""
+        return self.header_mode in (HeaderMode.DEAD, HeaderMode.SILENT)
+
+    @property
+    def takes_bare(self) -> bool:
+        """Whether a pod is served at its ClusterIP without the PROXY header."""
+        return self.header_mode in (HeaderMode.ACCEPTS, HeaderMode.REJECTS)
+
+    @property
+    def fails_by_settings(self) -> Answer:
+        """Whether pods that dial the load balancer's address fail, by statuses, settings and the header mode."""
+        if self.short.state is Answer.NO or self.takes_bare:
             return Answer.NO
-        # With a load balancer that sends no header, a controller that requires one would serve no client at all.
-        return Answer.NO if self.sends is Sends.NO and not self.provider.never_sends else Answer.UNKNOWN
-
-    @property
-    def reached(self) -> Answer:
-        """Whether a bare connection to the load balancer's address was answered."""
-        if not self.balancer_probes:
-            return Answer.UNKNOWN
-        return Answer.YES if all(map(is_understood, self.balancer_probes)) else Answer.NO
-
-    @property
-    def broken(self) -> bool:
-        """Whether a bare connection to it was opened and then not answered, as without a required header."""
-        return any(probe.outcome in _BROKEN for probe in self.balancer_probes)
-
-    @property
-    def affected(self) -> Answer:
-        """Whether pods that dial the load balancer's address fail."""
-        if self.reached is Answer.YES or self.short.state is Answer.NO:
-            return Answer.NO
-        if self.needs_header is Answer.NO:
-            return Answer.NO
-        if self.broken and self.needs_header is Answer.YES:
-            return Answer.YES
-        if self.short.state is Answer.YES and self.needs_header is Answer.YES:
-            return Answer.YES
-        return Answer.UNKNOWN
+        required = self.header_mode is HeaderMode.REQUIRES
+        return Answer.YES if self.short.state is Answer.YES and required else Answer.UNKNOWN
 
     @property
     def loops_back(self) -> bool:
         """Whether it is an AWS NLB that may return a connection to the node that it came from."""
         return self.provider is AWS and _is_nlb(self) and _keeps_client(self)
+
+    def statuses(self, hostname: str) -> dict[WebPort, int]:
+        """The HTTP status of each port for a hostname, with the header if the port requires it."""
+        asked = [probe for probe in self.probes if probe.hostname == hostname]
+        headed = statuses(probe for probe in asked if probe.header is not Header.PLAIN)
+        return {**headed, **statuses(probe for probe in asked if probe.header is Header.PLAIN)}
 
 
 def make_controller(path: Path, facts: Facts) -> Controller:
@@ -95,9 +92,14 @@ def make_controller(path: Path, facts: Facts) -> Controller:
     service = path.service
     plane = data_plane(facts)
     provider = provider_of(service, facts.provider)
-    probes = tuple(probe for probe in usable_probes(facts.probes) if probe.service == service.key)
-    controller = tuple(probe for probe in probes if probe.role is Role.CONTROLLER)
-    header_mode = overall([header_mode_of(of_port) for of_port in _by_port(controller)])
+    inner = frozenset(map(normalize_address, service.cluster_ips))
+    ports = frozenset(port.port for port in service.ports)
+    probes = tuple(
+        probe
+        for probe in usable_probes(facts.probes)
+        if normalize_address(probe.address) in inner and probe.port in ports
+    )
+    header_mode = overall([header_mode_of(of_port) for of_port in by_port(probes).values()])
     said = declared(service)
     use_declared = header_mode is HeaderMode.UNKNOWN and said is not HeaderMode.UNKNOWN
     return Controller(
@@ -108,16 +110,8 @@ def make_controller(path: Path, facts: Facts) -> Controller:
         sends(provider, service.annotations),
         said if use_declared else header_mode,
         use_declared,
-        controller,
-        tuple(probe for probe in probes if probe.role is Role.BALANCER),
+        probes,
     )
-
-
-def _by_port(probes: tuple[Probe, ...]) -> list[list[Probe]]:
-    ports: dict[tuple[str, bool], list[Probe]] = {}
-    for probe in probes:
-        ports.setdefault((probe.endpoint, probe.tls), []).append(probe)
-    return list(ports.values())
 
 
 def _is_nlb(controller: Controller) -> bool:

@@ -1,7 +1,7 @@
 """The header mode of a port: whether it requires, accepts or rejects the PROXY header, from three probes.
 
 The law: a port that answers the bare request, but not the one with a header, rejects the header; the other way round,
-it requires the header. A port that answers neither shows nothing. nginx with `proxy_protocol` closes a bare connection;
+it requires the header. A port that answers neither is silent. nginx with `proxy_protocol` closes a bare connection;
 nginx without it answers 400 to a header.
 """
 
@@ -19,6 +19,8 @@ _SPOKEN: Final = frozenset([Outcome.ANSWERED, Outcome.ALERT])
 _CONNECTED: Final = frozenset(
     [*_SPOKEN, Outcome.BAD_REQUEST, Outcome.GARBAGE, Outcome.CLOSED, Outcome.RESET, Outcome.SILENT]
 )
+_MUTE: Final = frozenset([Outcome.CLOSED, Outcome.RESET, Outcome.SILENT])
+_NOWHERE: Final = frozenset([Outcome.UNREACHABLE, Outcome.NO_ROUTE])
 
 
 class HeaderMode(Enum):
@@ -28,6 +30,7 @@ class HeaderMode(Enum):
     ACCEPTS = "accepts connections with and without the PROXY header"
     REJECTS = "rejects the PROXY header"
     DEAD = "accepts no connection"
+    SILENT = "accepts connections and answers none"
     UNKNOWN = "does not show whether it requires the PROXY header"
 
 
@@ -46,22 +49,26 @@ def header_mode_of(probes: Iterable[Probe]) -> HeaderMode:
         return HeaderMode.ACCEPTS
     if plain:
         return HeaderMode.REJECTS if {Header.V1, Header.V2} & outcomes.keys() else HeaderMode.UNKNOWN
-    return HeaderMode.REQUIRES if any(headed) and Header.PLAIN in outcomes else HeaderMode.UNKNOWN
+    if any(headed):
+        return HeaderMode.REQUIRES if Header.PLAIN in outcomes else HeaderMode.UNKNOWN
+    mute = outcomes.keys() == set(Header) and set(outcomes.values()) <= _MUTE
+    return HeaderMode.SILENT if mute else HeaderMode.UNKNOWN
 
 
 def versions_of(probes: Iterable[Probe]) -> tuple[str, ...]:
-    """The versions of the header that the port understood."""
-    return tuple(
-        probe.header.value for probe in probes if probe.header is not Header.PLAIN and probe.outcome in _SPOKEN
-    )
+    """The versions of the header that the ports understood, each once."""
+    found = {probe.header.value for probe in probes if probe.header is not Header.PLAIN and probe.outcome in _SPOKEN}
+    return tuple(sorted(found))
 
 
 def overall(modes: Sequence[HeaderMode]) -> HeaderMode:
-    """The mode of a controller: the mode of the port that makes pods fail; a dead port does not count."""
+    """The mode of a controller: the mode of the port that makes pods fail; a dead or silent port does not count."""
     for wanted in (HeaderMode.REQUIRES, HeaderMode.REJECTS, HeaderMode.ACCEPTS):
         if wanted in modes:
             return wanted
-    return HeaderMode.DEAD if modes and all(one is HeaderMode.DEAD for one in modes) else HeaderMode.UNKNOWN
+    if modes and set(modes) <= {HeaderMode.DEAD, HeaderMode.SILENT}:
+        return HeaderMode.SILENT if HeaderMode.SILENT in modes else HeaderMode.DEAD
+    return HeaderMode.UNKNOWN
 
 
 def declared(service: Service) -> HeaderMode:
@@ -81,7 +88,7 @@ def is_understood(probe: Probe) -> bool:
 
 def usable_probes(probes: Sequence[Probe]) -> tuple[Probe, ...]:
     """The probes; empty if none reached an address, because then this machine is blocked."""
-    return tuple(probes) if any(probe.outcome is not Outcome.UNREACHABLE for probe in probes) else ()
+    return tuple(probes) if any(probe.outcome not in _NOWHERE for probe in probes) else ()
 
 
 def describe(probes: Sequence[Probe]) -> tuple[str, ...]:

@@ -11,19 +11,22 @@ from typing import Final
 
 from dnsproxy.doctor.facts.model import Facts, Host, Service
 from dnsproxy.doctor.facts.probes import Lookup
+from dnsproxy.doctor.judge.header_mode import describe, is_understood
 from dnsproxy.doctor.judge.paths import Path, Paths, normalize_address
 from dnsproxy.doctor.judge.providers import UNKNOWN, provider_of
+from dnsproxy.doctor.judge.served_ways import NOT_CHECKED
+from dnsproxy.doctor.judge.ways import Ways
 
 _MOST: Final = 5
 
 
-def report_path(facts: Facts, paths: Paths) -> tuple[str, ...]:
+def report_path(facts: Facts, paths: Paths, every: Sequence[Ways] = ()) -> tuple[str, ...]:
     """The lines; none for a diagnosis of all hosts."""
     if not facts.hostname:
         return ()
     lines = [line for path in paths.paths for line in _of_path(path, facts)]
     lines += [f"{_object(host, facts)}, but no Service of the cluster matches it" for host in paths.unmatched[:_MOST]]
-    return (*lines, *_of_names(facts, paths))
+    return (*lines, *_of_names(facts, paths), *_of_connections(every))
 
 
 def _of_path(path: Path, facts: Facts) -> Iterator[str]:
@@ -63,6 +66,14 @@ def _of_names(facts: Facts, paths: Paths) -> Iterator[str]:
         yield f"pods ask {dns.node_local} first, which {does} the cluster's DNS"
     elif dns is not None and dns.service:
         yield f"pods ask Service {dns.service} at {', '.join(dns.addresses) or 'no address'}, with no cache in between"
+
+
+def _of_connections(every: Sequence[Ways]) -> Iterator[str]:
+    """What a pod gets at each address that the cluster's DNS answers."""
+    dialled = [probe for ways in every for one in ways.answers for probe in one.bare]
+    yield from describe(dialled)
+    if any(map(is_understood, dialled)):
+        yield NOT_CHECKED
 
 
 def _answer(lookup: Lookup, owners: dict[str, str]) -> str:

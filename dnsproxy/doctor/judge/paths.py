@@ -1,19 +1,21 @@
-"""Paths: the Service through which a hostname's connections enter: object, class, load balancer, Service.
+"""Paths: the Services through which a hostname's connections enter: object, class, load balancer, Service.
 
-The law: an object's status is compared with the status of the Services. If no Service matches, the Service of the
-class's controller is used, provided that there is exactly one. A host without a Service is reported, never guessed.
+The law: an object's status is compared with the status of the Services. Several Services can share an address: those of
+the class's controller are meant, or else all with a web port. If no Service matches, the Service of the class's
+controller is used, provided that there is exactly one. A host without a Service is reported, never guessed.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from typing import Final
 
 from dnsproxy.dns.names import is_wildcard
 from dnsproxy.doctor.facts.model import Facts, Host, Service
+from dnsproxy.doctor.judge.web_ports import web_ports
 
 _NEAR: Final = 3
 _CUTOFF: Final = 0.6
@@ -75,12 +77,18 @@ def name_to_ask(hostname: str) -> str:
     return f"{_LABEL}{hostname[1:]}" if is_wildcard(hostname) else hostname
 
 
-def covers(pattern: str, hostname: str) -> bool:
-    """Whether an object's hostname or wildcard covers the hostname that the user asked about."""
+def covers(pattern: str, hostname: str, *, one_label: bool) -> bool:
+    """Whether an object's hostname or wildcard covers a hostname.
+
+    `one_label`: the wildcard of an Ingress covers one label (networking/v1 IngressRule.host), that of the Gateway API
+    one or more (Gateway API, Listener.hostname).
+    """
     if pattern == hostname:
         return True
-    # An Ingress's wildcard covers one label only. More labels match here, so that the user sees the nearest object.
-    return is_wildcard(pattern) and hostname.endswith(pattern[1:]) and len(hostname) > len(pattern) - 1
+    labels = hostname.removesuffix(pattern[1:])
+    if not is_wildcard(pattern) or labels == hostname or not labels:
+        return False
+    return "." not in labels or not one_label
 
 
 def hosts_meant(facts: Facts) -> tuple[Host, ...]:
@@ -88,7 +96,11 @@ def hosts_meant(facts: Facts) -> tuple[Host, ...]:
     if not facts.hostname:
         return facts.hosts
     exact = tuple(host for host in facts.hosts if host.hostname == facts.hostname)
-    return exact or tuple(host for host in facts.hosts if covers(host.hostname, facts.hostname))
+    return exact or tuple(host for host in facts.hosts if _serves(host, facts.hostname))
+
+
+def _serves(host: Host, hostname: str) -> bool:
+    return covers(host.hostname, hostname, one_label=host.origin.startswith("Ingress "))
 
 
 def near_names(facts: Facts) -> tuple[str, ...]:
@@ -99,17 +111,17 @@ def near_names(facts: Facts) -> tuple[str, ...]:
 
 def find_paths(facts: Facts) -> Paths:
     """The Services through which the connections of the hosts enter."""
-    by_address = _by_address(facts.services)
+    by_address = services_by_address(facts.services)
+    by_class = {one.name: _of_controller(facts, one.controller) for one in facts.classes}
     found: dict[str, list[Host]] = {}
     guessed: set[str] = set()
     unmatched = []
     for host in hosts_meant(facts):
-        addresses = map(normalize_address, host.status)
-        services = {by_address[address].key: None for address in addresses if address in by_address}
+        labelled = by_class.get(host.ingress_class, ())
+        services = _by_status(host, by_address, labelled)
         if not services:
-            guess = _by_class(facts, host)
-            services = {guess.key: None} if guess else {}
-            guessed |= services.keys()
+            services = _only(labelled)
+            guessed |= set(services)
         for key in services:
             found.setdefault(key, []).append(host)
         if not services:
@@ -119,16 +131,36 @@ def find_paths(facts: Facts) -> Paths:
     return Paths(tuple(paths), tuple(unmatched))
 
 
-def _by_address(services: Iterable[Service]) -> dict[str, Service]:
-    """The Services by the addresses in their status; by ClusterIP too, for a controller may publish its ClusterIP."""
-    found: dict[str, Service] = {}
+def _by_status(host: Host, by_address: Mapping[str, Sequence[Service]], labelled: Sequence[Service]) -> tuple[str, ...]:
+    """The keys of the Services with an address of the host's status: each address has its own."""
+    keys = {one.key for one in labelled}
+    found: dict[str, None] = {}
+    for address in map(normalize_address, host.status):
+        shared = by_address.get(address, ())
+        meant = [one for one in shared if one.key in keys] or [one for one in shared if web_ports(one.ports)] or shared
+        found |= dict.fromkeys(one.key for one in meant)
+    return tuple(found)
+
+
+def services_by_address(services: Iterable[Service]) -> dict[str, tuple[Service, ...]]:
+    """The Services by the addresses in their status and their external IPs; an address can have several.
+
+    An address that no status has is looked up among the ClusterIPs, for a controller may publish its ClusterIP.
+    """
+    entries: dict[str, dict[str, Service]] = {}
+    inner: dict[str, dict[str, Service]] = {}
     for service in services:
-        for text in (*service.cluster_ips, *service.external_ips):
-            found.setdefault(normalize_address(text), service)
-    for service in services:
-        for point in service.points:
-            found |= {normalize_address(text): service for text in (point.ip, point.hostname) if text}
-    return found
+        for text in entries_of(service):
+            entries.setdefault(normalize_address(text), {})[service.key] = service
+        for text in service.cluster_ips:
+            inner.setdefault(normalize_address(text), {})[service.key] = service
+    return {address: tuple(found.values()) for address, found in (inner | entries).items()}
+
+
+def entries_of(service: Service) -> tuple[str, ...]:
+    """The addresses and hostnames of a Service's load balancer, and its external IPs."""
+    texts = (text for point in service.points for text in (point.ip, point.hostname) if text)
+    return (*texts, *service.external_ips)
 
 
 def normalize_address(text: str) -> str:
@@ -139,13 +171,19 @@ def normalize_address(text: str) -> str:
         return text.lower().removesuffix(".")
 
 
-def _by_class(facts: Facts, host: Host) -> Service | None:
-    """The only Service of the host's controller, by its labels; None if there are none or several."""
-    controllers = {one.name: one.controller for one in facts.classes}
-    controller = controllers.get(host.ingress_class, "")
+def _of_controller(facts: Facts, controller: str) -> tuple[Service, ...]:
+    """The Services of a class's controller, by their labels; without those of its webhooks and metrics."""
     names = next((names for start, names in CONTROLLERS.items() if controller.startswith(start)), ())
-    fitting = [service for service in facts.services if is_controller(service, names)]
-    return fitting[0] if len(fitting) == 1 else None
+    return tuple(one for one in facts.services if is_controller(one, names) and web_ports(one.ports))
+
+
+def _only(services: Sequence[Service]) -> tuple[str, ...]:
+    """The key of the only Service that clients from outside reach best; none if there are none or several."""
+    for kind in ("LoadBalancer", "NodePort", "ClusterIP"):
+        found = [one.key for one in services if one.type == kind]
+        if found:
+            return tuple(found) if len(found) == 1 else ()
+    return ()
 
 
 def is_controller(service: Service, names: Iterable[str]) -> bool:

@@ -12,10 +12,11 @@ from ipaddress import ip_address, ip_network
 from typing import Final
 
 from dnsproxy.doctor.facts.model import Facts, OwnService, Service
-from dnsproxy.doctor.facts.probes import Outcome, Probe, Role
+from dnsproxy.doctor.facts.probes import Header, Outcome, Probe
 from dnsproxy.doctor.judge.controller import Controller
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
 from dnsproxy.doctor.judge.header_mode import HeaderMode, describe, is_understood, usable_probes
+from dnsproxy.doctor.judge.paths import normalize_address
 from dnsproxy.doctor.judge.remedies import deploy_line, quoted
 
 TRUST_KEYS: Final = ("proxy-real-ip-cidr", "proxy-protocol", "trusted-ips")
@@ -36,7 +37,9 @@ def judge_relay(facts: Facts, controllers: Sequence[Controller], *, used: bool) 
         return
     routed = [controller for controller in controllers if routes_to(part, controller.path.service)]
     requiring = [controller for controller in controllers if controller.header_mode is HeaderMode.REQUIRES]
-    probes = tuple(probe for probe in usable_probes(facts.probes) if probe.role is Role.RELAY)
+    own = frozenset(map(normalize_address, part.addresses))
+    dialled = (probe for probe in usable_probes(facts.probes) if normalize_address(probe.address) in own)
+    probes = tuple(probe for probe in dialled if probe.header is Header.PLAIN)
     namespace, name = quoted(part.key)
     if part.ready == 0:
         text = f"no pod of Service {part.key} is ready, so connections to it are refused"

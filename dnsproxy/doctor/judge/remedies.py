@@ -1,8 +1,8 @@
 """Remedies for a short-circuited load balancer, as lines to type, the best first.
 
 The law: the provider's own remedy goes before Switchback; a side effect is named with its line. If the provider has no
-remedy, only Switchback is left. Nothing here runs a command. Tested in tests/dnsproxy/doctor/judge/test_providers.py
-and test_controller_findings.py.
+remedy, only Switchback is left (cures.py). Nothing here runs a command. Tested in
+tests/dnsproxy/doctor/judge/test_providers.py and test_controller_findings.py.
 """
 
 from __future__ import annotations
@@ -44,9 +44,13 @@ def quoted(key: str) -> tuple[str, str]:
     return quote(namespace), quote(name)
 
 
-def remedies(service: Service, provider: Provider, plane: DataPlane, facts: Facts) -> tuple[Remedy, ...]:
-    """The remedies, the best first."""
-    return (*_ip_mode(service, provider, plane, facts), *_hostname(service, provider), install_step(facts, provider))
+def provider_remedies(
+    service: Service, provider: Provider, plane: DataPlane, facts: Facts, *, ignored: bool = False
+) -> tuple[Remedy, ...]:
+    """The remedies at the load balancer, the best first; `ignored`: ipMode is Proxy already, and has no effect."""
+    first = (Remedy(plane.remedy),) if ignored and plane.remedy else ()
+    ip_mode = first if ignored else tuple(_ip_mode(service, provider, plane, facts))
+    return (*ip_mode, *_hostname(service, provider))
 
 
 def _ip_mode(service: Service, provider: Provider, plane: DataPlane, facts: Facts) -> Iterator[Remedy]:
@@ -82,11 +86,11 @@ def header_on(service: Service, provider: Provider) -> Remedy:
     return Remedy(f"turn it on at the load balancer: outbound_proxy_protocol of the backends in {switch.key}")
 
 
-def install_step(facts: Facts, provider: Provider) -> Remedy:
-    """How to install Switchback."""
+def install_step(facts: Facts, provider: Provider, *, condition: str = "") -> Remedy:
+    """How to install Switchback with its relay; `condition` comes before the text."""
     if facts.relay is not None and facts.relay.found and facts.dnsproxy is not None and facts.dnsproxy.found:
         return Remedy("Switchback is deployed; let the cluster's DNS ask it", ("dnsproxy install", "dnsproxy status"))
-    text = "answer the name with a relay that adds the header, which needs no support from the provider"
+    text = f"{condition}answer the name with a relay that adds the header, which needs no support from the provider"
     return Remedy(text, (deploy_line(facts, provider), "dnsproxy install"))
 
 

@@ -19,7 +19,7 @@ from dnsproxy.doctor.facts.model import (
     Service,
     Stanza,
 )
-from dnsproxy.doctor.facts.probes import DnsCheck, Header, Lookup, Outcome, Probe, Role
+from dnsproxy.doctor.facts.probes import DnsCheck, Header, Lookup, Outcome, Probe
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.findings import Diagnosis, Finding, Severity
 
@@ -38,6 +38,8 @@ HOSTNAME = (BalancerAddress(hostname="lb.example.org"),)
 BOTH = (BalancerAddress(ip=BALANCER, hostname="lb.example.org"),)
 KUBE_PROXY = Component("kube-proxy", "DaemonSet kube-system/kube-proxy", "v1.34.4", {"mode": "iptables"})
 
+UNSEEN: dict[str, Any] = {"probed": False, "lookups": (), "probes": ()}
+"""A look from outside the cluster."""
 REQUIRES = (Outcome.CLOSED, Outcome.ANSWERED, Outcome.ANSWERED)
 REJECTS = (Outcome.ANSWERED, Outcome.BAD_REQUEST, Outcome.BAD_REQUEST)
 ACCEPTS = (Outcome.ANSWERED, Outcome.ANSWERED, Outcome.ANSWERED)
@@ -50,19 +52,30 @@ def service(
     return replace(base, **fields)
 
 
+def probes_at(
+    address: str, outcomes: Iterable[Outcome], *, port: int = 80, tls: bool = False, hostname: str = HOST
+) -> tuple[Probe, ...]:
+    """A bare probe, and those with a header of each version, as far as outcomes are given."""
+    pairs = zip((Header.PLAIN, Header.V1, Header.V2), outcomes, strict=False)
+    return tuple(Probe(address, port, hostname, tls, header, outcome) for header, outcome in pairs)
+
+
 def controller_probes(outcomes: Iterable[Outcome], *, port: int = 80, tls: bool = False) -> tuple[Probe, ...]:
-    return tuple(
-        Probe(Role.CONTROLLER, KEY, f"{CONTROLLER}:{port}", port, HOST, tls, header, outcome)
-        for header, outcome in zip((Header.PLAIN, Header.V1, Header.V2), outcomes, strict=True)
-    )
+    return probes_at(CONTROLLER, outcomes, port=port, tls=tls)
 
 
-def balancer_probe(outcome: Outcome, *, address: str = BALANCER) -> Probe:
-    return Probe(Role.BALANCER, KEY, f"{address}:80", 80, HOST, False, Header.PLAIN, outcome)
+def balancer_probes(*outcomes: Outcome, address: str = BALANCER) -> tuple[Probe, ...]:
+    return probes_at(address, outcomes)
 
 
 def relay_probe(outcome: Outcome) -> Probe:
-    return Probe(Role.RELAY, "switchback/relay", f"{RELAY}:80", 80, HOST, False, Header.PLAIN, outcome)
+    (one,) = probes_at(RELAY, [outcome])
+    return one
+
+
+def answering(*addresses: str, hostname: str = HOST, server: str = "cluster") -> Lookup:
+    """What a DNS server answers for the host."""
+    return Lookup(hostname, server, f"{DNS}:53", addresses)
 
 
 def facts(one: Service | None = None, **fields: Any) -> Facts:
@@ -79,7 +92,8 @@ def facts(one: Service | None = None, **fields: Any) -> Facts:
         dnsproxy=OwnService("switchback/dnsproxy", found=False),
         relay=OwnService("switchback/relay", found=False),
         probed=True,
-        probes=controller_probes(REQUIRES),
+        lookups=(answering(BALANCER),),
+        probes=(*controller_probes(REQUIRES), *balancer_probes(*REQUIRES)),
     )
     return replace(base, **fields)
 
@@ -101,7 +115,7 @@ def installed(one: Service | None = None, **fields: Any) -> Facts:
         ),
         loaded=(DnsCheck(f"{DNS}:53", ".", "yes", "8 of 8 dnsproxy"),),
         answers=(DnsCheck(f"{DNSPROXY}:53", ".", "yes", "8 of 8 dnsproxy"),),
-        lookups=(Lookup(HOST, "cluster", f"{DNS}:53", (RELAY,)),),
+        lookups=(answering(RELAY),),
         probes=(*base.probes, relay_probe(Outcome.ANSWERED)),
     )  # fmt: skip
     return replace(base, **fields)

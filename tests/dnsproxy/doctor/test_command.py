@@ -14,8 +14,9 @@ from dnsproxy.cli import main
 from dnsproxy.doctor.collect import collecting
 from dnsproxy.doctor.facts.file import format_facts, parse_facts
 from dnsproxy.doctor.facts.model import VERSION, Facts, Host
+from dnsproxy.doctor.facts.probes import Outcome
 from dnsproxy.doctor.judge import diagnose, paths
-from tests.dnsproxy.doctor.making import BALANCER, HOST, HOSTNAME, facts, installed, service
+from tests.dnsproxy.doctor.making import BALANCER, HOST, HOSTNAME, balancer_probes, facts, installed, service
 
 
 def doctor(*arguments: str, given: bytes = b"", **environment: str) -> Result:
@@ -34,7 +35,7 @@ def file(tmp_path: Path) -> Path:
     [
         (facts(), 1),
         (installed(), 0),
-        (facts(service(points=HOSTNAME)), 0),
+        (facts(service(points=HOSTNAME), probes=balancer_probes(Outcome.ANSWERED)), 0),
         (facts(probes=(), probed=False), 3),
         (facts(hosts=()), 0),
     ],

@@ -2,68 +2,123 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
-from dnsproxy.doctor.collect.dial_targets import MOST_LOOKUPS, DialTarget, dial_targets, is_tls, names_to_look_up
-from dnsproxy.doctor.facts.model import Facts, Host, Port
-from dnsproxy.doctor.facts.probes import Header, Lookup, Role
+from dnsproxy.doctor.collect.dial_targets import (
+    MOST_GROUPS,
+    MOST_LOOKUPS,
+    DialTarget,
+    dial_targets,
+    header_targets,
+    names_to_look_up,
+)
+from dnsproxy.doctor.facts.model import BalancerAddress, Facts, Host, Port
+from dnsproxy.doctor.facts.probes import Lookup, Outcome
+from dnsproxy.doctor.judge.host_groups import find_groups
 from dnsproxy.doctor.judge.paths import find_paths, name_to_ask
-from tests.dnsproxy.doctor.making import BALANCER, CONTROLLER, HOST, HOSTNAME, RELAY, facts, installed, service
+from tests.dnsproxy.doctor.making import (
+    BALANCER,
+    CONTROLLER,
+    HOST,
+    HOSTNAME,
+    RELAY,
+    answering,
+    balancer_probes,
+    controller_probes,
+    facts,
+    installed,
+    service,
+)
 
 
 def targets_of(seen: Facts, lookups: tuple[Lookup, ...] = ()) -> tuple[DialTarget, ...]:
-    return dial_targets(seen, find_paths(seen), lookups)
+    return dial_targets(seen, find_groups(seen, find_paths(seen), lookups), lookups)
 
 
-@pytest.mark.parametrize(
-    ("port", "tls"),
-    [
-        (Port(443), True),
-        (Port(8443), True),
-        (Port(9000, "https"), True),
-        (Port(9000, "websecure"), True),
-        (Port(9000, "x", "kubernetes.io/wss-https"), True),
-        (Port(80), False),
-        (Port(8080, "http-alt"), False),
-        (Port(22, "ssh"), None),
-        (Port(5432, "postgres"), None),
-        (Port(9100), None),
-    ],
-)
-def test_only_web_ports_are_probed(port: Port, tls: bool | None) -> None:
-    assert is_tls(port) is tls
+def at(address: str, targets: Iterable[DialTarget]) -> list[tuple[int, str]]:
+    """The port and the header of each connection to an address."""
+    return [(one.endpoint.port, one.header.value) for one in targets if one.endpoint.host == address]
 
 
-def test_a_controller_is_dialled_three_times_and_its_load_balancer_once() -> None:
+THREE = [(80, "plain"), (80, "v1"), (80, "v2"), (443, "plain"), (443, "v1"), (443, "v2")]
+BARE = [(80, "plain"), (443, "plain")]
+
+
+def test_a_controller_is_dialled_three_times_and_its_load_balancer_bare() -> None:
     targets = targets_of(facts())
-    controller = [target for target in targets if target.role is Role.CONTROLLER]
-    assert [str(target.endpoint) for target in controller] == [f"{CONTROLLER}:80"] * 3 + [f"{CONTROLLER}:443"] * 3
-    assert [target.header for target in controller[:3]] == [Header.PLAIN, Header.V1, Header.V2]
-    balancer = [target for target in targets if target.role is Role.BALANCER]
-    assert [str(target.endpoint) for target in balancer] == [f"{BALANCER}:80", f"{BALANCER}:443"]
-    assert {target.header for target in balancer} == {Header.PLAIN}
-    assert not [target for target in targets if target.role is Role.RELAY]
+    assert at(CONTROLLER, targets) == THREE
+    assert at(BALANCER, targets) == BARE
+    assert len(targets) == 8
 
 
 def test_the_relay_is_dialled_if_it_exists() -> None:
-    relay = [target for target in targets_of(installed()) if target.role is Role.RELAY]
-    assert [str(target.endpoint) for target in relay] == [f"{RELAY}:80", f"{RELAY}:443"]
+    assert at(RELAY, targets_of(installed())) == BARE
+
+
+def test_every_answer_of_the_clusters_dns_is_dialled() -> None:
+    answers = ("192.0.2.7", "192.0.2.8", "192.0.2.9", "2001:db8::9")
+    targets = targets_of(facts(), (answering(*answers),))
+    for address in (*answers, BALANCER):
+        assert at(address, targets) == BARE
+
+
+def test_an_answer_is_dialled_on_the_ports_of_the_service_that_has_it() -> None:
+    other = service(key="x/y", ports=(Port(8080, "web"),), points=(BalancerAddress(ip="192.0.2.7"),), cluster_ips=())
+    seen = facts(services=(service(), other))
+    assert at("192.0.2.7", targets_of(seen, (answering("192.0.2.7"),))) == [(8080, "plain")]
+
+
+def test_hosts_without_a_service_are_dialled_where_dns_leads() -> None:
+    seen = facts(services=())
+    assert at("192.0.2.7", targets_of(seen, (answering("192.0.2.7"),))) == BARE
+    assert at(BALANCER, targets_of(seen)) == BARE
+
+
+def test_hosts_with_other_answers_are_dialled_under_their_own_name() -> None:
+    hosts = tuple(Host(name, "Ingress a/b", "nginx", (BALANCER,)) for name in ("a.example.org", "b.example.org"))
+    lookups = (answering(BALANCER, hostname="a.example.org"), answering("192.0.2.7", hostname="b.example.org"))
+    targets = targets_of(facts(hosts=hosts), lookups)
+    assert {one.hostname for one in targets if one.endpoint.host == "192.0.2.7"} == {"b.example.org"}
 
 
 def test_a_hostname_in_the_status_is_dialled_by_its_public_addresses() -> None:
     lookups = (
-        Lookup("lb.example.org", "cluster", "x", ("10.1.1.1",)),
-        Lookup("lb.example.org", "public", "x", (BALANCER,)),
+        answering("10.1.1.1", hostname="lb.example.org"),
+        answering(BALANCER, hostname="lb.example.org", server="public"),
     )
     targets = targets_of(facts(service(points=HOSTNAME)), lookups)
-    assert {target.endpoint.host for target in targets if target.role is Role.BALANCER} == {BALANCER}
+    assert at(BALANCER, targets) == BARE
+    assert at("10.1.1.1", targets) == []
 
 
 @pytest.mark.parametrize("address", ["example.org", "10.0.0.1/8", "", "::g"])
 def test_an_invalid_address_is_not_dialled(address: str) -> None:
-    lookups = (Lookup("lb.example.org", "public", "x", (address,)),)
+    lookups = (answering(address, hostname="lb.example.org", server="public"), answering(address))
     targets = targets_of(facts(service(points=HOSTNAME)), lookups)
-    assert not [target for target in targets if target.role is Role.BALANCER]
+    assert {one.endpoint.host for one in targets} == {CONTROLLER}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "again"),
+    [
+        (Outcome.CLOSED, True),
+        (Outcome.RESET, True),
+        (Outcome.SILENT, True),
+        (Outcome.BAD_REQUEST, True),
+        (Outcome.GARBAGE, True),
+        (Outcome.ANSWERED, False),
+        (Outcome.ALERT, False),
+        (Outcome.REFUSED, False),
+        (Outcome.UNREACHABLE, False),
+        (Outcome.NO_ROUTE, False),
+    ],
+)
+def test_the_header_is_tried_where_a_connection_was_opened_and_not_answered(outcome: Outcome, again: bool) -> None:
+    found = header_targets(balancer_probes(outcome))
+    assert at(BALANCER, found) == ([(80, "v1"), (80, "v2")] if again else [])
+    assert header_targets(controller_probes((outcome,) * 3)) == ()
 
 
 def wide(count: int) -> Facts:
@@ -75,6 +130,8 @@ def test_the_look_is_bounded_for_any_number_of_hosts() -> None:
     seen = wide(5000)
     assert len(names_to_look_up(seen, find_paths(seen))) == MOST_LOOKUPS
     assert len(targets_of(seen)) == 8
+    lookups = tuple(answering(f"192.0.2.{number}", hostname=seen.hosts[number].hostname) for number in range(200))
+    assert len(targets_of(seen, lookups)) == MOST_GROUPS * 10
 
 
 def test_the_requested_host_comes_first_and_is_dialled() -> None:

@@ -19,6 +19,7 @@ from dnsproxy.doctor.facts.model import VERSION, Facts, OwnService, Service
 from dnsproxy.doctor.facts.probes import DnsCheck, Outcome
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.findings import MEANINGS, Diagnosis, Severity, format_document
+from dnsproxy.doctor.judge.host_groups import find_groups
 from dnsproxy.doctor.judge.paths import find_paths
 from dnsproxy.doctor.printing import format_diagnosis
 from tests.dnsproxy.doctor.making import HOST, HOSTNAME, STANZA, facts, installed, service
@@ -81,7 +82,7 @@ def nearly_real(draw: st.DrawFn) -> Facts:
     """A consistent cluster except for a few fields: random facts seldom reach the inner judgements."""
     base = draw(st.sampled_from([facts(), installed(), facts(probes=(), probed=False), installed(hostname=HOST)]))
     one = replace(base.services[0], **some_fields(draw, Service))
-    probes = tuple(replace(probe, outcome=draw(st.sampled_from(Outcome)), service=one.key) for probe in base.probes)
+    probes = tuple(replace(probe, outcome=draw(st.sampled_from(Outcome))) for probe in base.probes)
     return replace(base, **{"services": (one,), "probes": probes, **some_fields(draw, Facts)})
 
 
@@ -103,7 +104,7 @@ def test_any_facts_are_judged_printed_and_the_same_after_a_file(seen: Facts) -> 
     assert "\x1b" not in text
     json.dumps(format_document(diagnosis))
     assert len(names_to_look_up(seen, paths)) <= 300
-    dial_targets(seen, paths, seen.lookups)
+    dial_targets(seen, find_groups(seen, paths), seen.lookups)
 
 
 def unquoted(line: str) -> set[str]:
@@ -167,16 +168,16 @@ def test_a_file_comes_back_as_it_was(seen: Facts) -> None:
         b"{}",
         b'"facts"',
         b"\xff\xfe",
-        b'{"version": 2}',
+        b'{"version": 1}',
         b'{"version": 0}',
         b'{"version": "1"}',
-        b'{"version": 1, "hosts": 5}',
-        b'{"version": 1, "hosts": [{}]}',
-        b'{"version": 1, "hosts": [{"hostname": "a"}]}',
-        b'{"version": 1, "probed": "yes"}',
-        b'{"version": 1, "probes": [{"role": "spy"}]}',
-        b'{"version": 1, "services": [{"key": "a/b", "ports": [{"port": "http"}]}]}',
-        b'{"version": 1, "dns": []}',
+        b'{"version": 2, "hosts": 5}',
+        b'{"version": 2, "hosts": [{}]}',
+        b'{"version": 2, "hosts": [{"hostname": "a"}]}',
+        b'{"version": 2, "probed": "yes"}',
+        b'{"version": 2, "probes": [{"role": "spy"}]}',
+        b'{"version": 2, "services": [{"key": "a/b", "ports": [{"port": "http"}]}]}',
+        b'{"version": 2, "dns": []}',
         b"[" * 100_000,
     ],
 )
@@ -192,7 +193,7 @@ def test_a_file_that_is_too_large_is_refused() -> None:
 
 
 def test_fields_of_a_later_version_are_ignored() -> None:
-    octets = format_facts(facts()).replace(b'"version": 1,', b'"version": 1, "later": [1],', 1)
+    octets = format_facts(facts()).replace(b'"version": 2,', b'"version": 2, "later": [1],', 1)
     assert parse_facts(octets) == facts()
 
 

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from dnsproxy.doctor.facts.model import Class, Facts
+from dnsproxy.doctor.facts.model import Class, Facts, Service
 from dnsproxy.doctor.facts.probes import Outcome
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.findings import Severity
 from sidecar.values.exit_status import ExitStatus
 from tests.dnsproxy.doctor.making import (
     ACCEPTS,
+    BALANCER,
     HOSTNAME,
+    KEY,
+    OLD_IP,
     PROXY_MODE,
     REJECTS,
     REQUIRES,
+    UNSEEN,
+    answering,
     bad,
-    balancer_probe,
+    balancer_probes,
     controller_probes,
     diagnose,
     facts,
@@ -36,6 +41,7 @@ HETZNER_ON = {"load-balancer.hetzner.cloud/uses-proxyprotocol": "true"}
 HETZNER_OFF = {"load-balancer.hetzner.cloud/uses-proxyprotocol": "false"}
 LIKELY = "short-circuit-likely"
 DEAD = (Outcome.REFUSED,) * 3
+SILENT = (Outcome.SILENT,) * 3
 METALLB = {"metallb.universe.tf/address-pool": "public"}
 DECLARED: dict[str, Any] = {
     "settings": {"use-proxy-protocol": "true"},
@@ -43,34 +49,60 @@ DECLARED: dict[str, Any] = {
 }
 
 
+SERVED = (Outcome.ANSWERED,)
+
+
+def seen_at(
+    one: Service, controller: Iterable[Outcome], *balancer: Outcome, address: str = BALANCER, **fields: Any
+) -> Facts:
+    """A controller, and what its load balancer's address gives."""
+    probes = (*controller_probes(controller), *balancer_probes(*balancer, address=address))
+    return facts(one, probes=probes, **fields)
+
+
 @pytest.mark.parametrize(
     ("seen", "wrong", "status"),
     [
         (facts(service(HETZNER_ON)), {"short-circuited"}, ExitStatus.NO),
-        (facts(service(HETZNER_ON, points=PROXY_MODE)), set(), ExitStatus.DONE),
-        (facts(service(HETZNER_ON, points=HOSTNAME)), set(), ExitStatus.DONE),
-        (facts(service(HETZNER_OFF), probes=controller_probes(REJECTS)), set(), ExitStatus.DONE),
-        (facts(service(HETZNER_ON), probes=controller_probes(ACCEPTS)), set(), ExitStatus.DONE),
-        (facts(service(HETZNER_ON), probes=controller_probes(REJECTS)), {"header-unwanted"}, ExitStatus.NO),
+        (seen_at(service(HETZNER_ON, points=PROXY_MODE), REQUIRES, *SERVED), set(), ExitStatus.DONE),
+        (seen_at(service(HETZNER_ON, points=PROXY_MODE), REQUIRES, *REQUIRES), {"header-lost"}, ExitStatus.NO),
+        (seen_at(service(HETZNER_ON, points=HOSTNAME), REQUIRES, *SERVED), set(), ExitStatus.DONE),
+        (seen_at(service(HETZNER_OFF), REJECTS, *SERVED), set(), ExitStatus.DONE),
+        (seen_at(service(HETZNER_ON), ACCEPTS, *SERVED), set(), ExitStatus.DONE),
+        (seen_at(service(HETZNER_ON), REJECTS, *SERVED), {"header-unwanted"}, ExitStatus.NO),
+        (seen_at(service(HETZNER_ON, points=PROXY_MODE), REJECTS, *SERVED), set(), ExitStatus.DONE),
+        (
+            seen_at(service(HETZNER_ON), REJECTS, Outcome.BAD_REQUEST, Outcome.BAD_REQUEST, Outcome.BAD_REQUEST),
+            {"header-unwanted", "balancer-unserved"},
+            ExitStatus.NO,
+        ),
         (facts(service(HETZNER_OFF)), {"header-missing", "short-circuited"}, ExitStatus.NO),
-        (facts(service(HETZNER_OFF, points=HOSTNAME)), {"header-missing"}, ExitStatus.NO),
+        (
+            seen_at(service(HETZNER_OFF, points=HOSTNAME), REQUIRES, *REQUIRES),
+            {"header-missing", "header-lost"},
+            ExitStatus.NO,
+        ),
+        (seen_at(service(HETZNER_OFF, points=HOSTNAME), REQUIRES, *SERVED), set(), ExitStatus.DONE),
         (facts(service(METALLB)), {"short-circuited"}, ExitStatus.NO),
-        (facts(service(HETZNER_ON), probes=controller_probes(DEAD)), {"controller-dead", LIKELY}, ExitStatus.NO),
-        (facts(service(HETZNER_ON), probes=(), probed=False), {LIKELY}, ExitStatus.NO),
-        (facts(service(), probes=(), probed=False), set(), ExitStatus.UNKNOWN),
-        (facts(service(points=HOSTNAME), probes=(), probed=False), set(), ExitStatus.DONE),
-        (facts(service(points=PROXY_MODE), probes=(), probed=False), set(), ExitStatus.DONE),
-        (facts(service(HETZNER_ON, **DECLARED), probes=(), probed=False), {"short-circuited"}, ExitStatus.NO),
-        (facts(service(HETZNER_OFF), probes=(), probed=False), set(), ExitStatus.DONE),
-        (facts(service(METALLB), probes=(), probed=False), set(), ExitStatus.UNKNOWN),
-        (facts(service(points=PROXY_MODE), components=(), probes=(), probed=False), set(), ExitStatus.UNKNOWN),
-        (facts(service(points=()), probes=(), probed=False), {"no-road"}, ExitStatus.NO),
+        (seen_at(service(HETZNER_ON), DEAD, Outcome.REFUSED), {"controller-dead"}, ExitStatus.NO),
+        (seen_at(service(HETZNER_ON), SILENT, *SILENT), {"controller-silent"}, ExitStatus.NO),
+        (facts(service(HETZNER_ON), **UNSEEN), {LIKELY}, ExitStatus.NO),
+        (facts(service(), **UNSEEN), set(), ExitStatus.UNKNOWN),
+        (facts(service(points=HOSTNAME), **UNSEEN), set(), ExitStatus.UNKNOWN),
+        (facts(service(points=PROXY_MODE), **UNSEEN), set(), ExitStatus.UNKNOWN),
+        (facts(service(HETZNER_ON, **DECLARED), **UNSEEN), {"short-circuited"}, ExitStatus.NO),
+        (facts(service(HETZNER_OFF), **UNSEEN), set(), ExitStatus.UNKNOWN),
+        (facts(service(METALLB), **UNSEEN), set(), ExitStatus.UNKNOWN),
+        (facts(service(points=PROXY_MODE), components=(), **UNSEEN), set(), ExitStatus.UNKNOWN),
+        (facts(service(points=()), **UNSEEN), {"no-road"}, ExitStatus.NO),
     ],
-    ids=["the fault", "ipMode Proxy", "hostname", "no PROXY at all", "takes both", "sent and refused",
-         "wanted, not sent", "wanted and not sent, a hostname", "MetalLB", "dead controller",
-         "from outside, switched on", "from outside", "from outside, a hostname", "from outside, ipMode Proxy",
-         "from outside, as its settings say", "from outside, switched off", "from outside, MetalLB",
-         "unknown data plane", "no status"],
+    ids=["the fault", "ipMode Proxy", "ipMode Proxy, and yet", "hostname", "no PROXY at all", "takes both",
+         "sent and refused past the load balancer", "sent by settings, refused, and served",
+         "sent and refused", "wanted, not sent",
+         "wanted and not sent, a hostname", "a switch that says off and a header that comes", "MetalLB",
+         "dead controller", "silent controller", "from outside, switched on", "from outside",
+         "from outside, a hostname", "from outside, ipMode Proxy", "from outside, as its settings say",
+         "from outside, switched off", "from outside, MetalLB", "unknown data plane", "no status"],
 )  # fmt: skip
 def test_a_state_has_its_findings_and_its_status(seen: Facts, wrong: set[str], status: int) -> None:
     diagnosis = judge(seen)
@@ -79,34 +111,35 @@ def test_a_state_has_its_findings_and_its_status(seen: Facts, wrong: set[str], s
 
 
 def test_an_answered_connection_overrides_what_was_derived() -> None:
-    probes = (*controller_probes(REQUIRES), balancer_probe(Outcome.ANSWERED))
-    diagnosis = diagnose(service(HETZNER_ON), probes=probes)
-    assert "reached" in ids(diagnosis)
+    diagnosis = judge(seen_at(service(HETZNER_ON, **DECLARED), REQUIRES, *SERVED))
+    assert "short-circuit-harmless" in ids(diagnosis)
     assert diagnosis.status == ExitStatus.DONE
 
 
 @pytest.mark.parametrize("outcome", [Outcome.CLOSED, Outcome.RESET, Outcome.SILENT, Outcome.BAD_REQUEST])
-def test_a_failed_connection_is_evidence_of_the_short_circuit(outcome: Outcome) -> None:
-    probes = (*controller_probes(REQUIRES), balancer_probe(outcome))
-    finding = named(diagnose(service(HETZNER_ON), probes=probes), "short-circuited")
-    assert f"203.0.113.10:80 (HTTP): plain {outcome.value}" in finding.evidence
+def test_a_connection_that_needs_the_header_is_evidence_of_the_short_circuit(outcome: Outcome) -> None:
+    seen = seen_at(service(HETZNER_ON), REQUIRES, outcome, Outcome.ANSWERED, Outcome.ANSWERED)
+    finding = named(judge(seen), "short-circuited")
+    said = f"203.0.113.10:80 (HTTP): plain {outcome.value}, v1 answered, v2 answered"
+    assert said in finding.evidence
 
 
-def test_a_load_balancer_that_fails_without_a_short_circuit_is_another_finding() -> None:
-    probes = (*controller_probes(REQUIRES), balancer_probe(Outcome.UNREACHABLE))
-    diagnosis = diagnose(service(HETZNER_ON, points=PROXY_MODE), probes=probes)
-    assert bad(diagnosis) == {"balancer-unserved"}
+@pytest.mark.parametrize("outcomes", [(Outcome.UNREACHABLE,), (Outcome.CLOSED,) * 3, (Outcome.SILENT,) * 3])
+def test_a_load_balancer_that_fails_with_the_header_too_is_another_finding(outcomes: tuple[Outcome, ...]) -> None:
+    for points in (PROXY_MODE, OLD_IP):
+        diagnosis = judge(seen_at(service(HETZNER_ON, points=points), REQUIRES, *outcomes))
+        assert bad(diagnosis) == {"balancer-unserved"}
 
 
 def test_if_nothing_can_be_reached_this_machine_is_blocked() -> None:
     unreachable = (Outcome.UNREACHABLE,) * 3
-    probes = (*controller_probes(unreachable), balancer_probe(Outcome.UNREACHABLE))
-    diagnosis = diagnose(service(), probes=probes)
+    diagnosis = judge(seen_at(service(), unreachable, Outcome.UNREACHABLE))
     assert bad(diagnosis) == set()
     assert diagnosis.status == ExitStatus.UNKNOWN
     assert "the ports of the cluster" in {unseen.what for unseen in diagnosis.unseen}
     well = judge(installed(probes=(relay_probe(Outcome.UNREACHABLE),)))
     assert bad(well) == set()
+    assert well.status == ExitStatus.UNKNOWN
 
 
 def test_a_controller_that_accepts_both_needs_no_relay() -> None:
@@ -125,43 +158,75 @@ def test_the_overlay_fits_the_distribution_before_the_provider(version: str, ove
     assert (Path("deploy/overlays") / overlay).is_dir()
 
 
-def test_one_load_balancer_address_of_two_that_fails_is_enough() -> None:
+def test_one_load_balancer_address_of_three_that_fails_is_enough() -> None:
+    answers = (BALANCER, "198.51.100.7", "2001:db8::1")
     probes = (
         *controller_probes(REQUIRES),
-        balancer_probe(Outcome.ANSWERED),
-        balancer_probe(Outcome.CLOSED, address="::1"),
+        *balancer_probes(Outcome.ANSWERED),
+        *balancer_probes(Outcome.ANSWERED, address="198.51.100.7"),
+        *balancer_probes(*REQUIRES, address="2001:db8::1"),
     )
-    assert bad(diagnose(service(HETZNER_ON), probes=probes)) == {"short-circuited"}
+    seen = facts(service(HETZNER_ON), probes=probes, lookups=(answering(*answers),))
+    finding = named(judge(seen), "header-lost")
+    assert "2001:db8::1" in finding.text
+    assert "3 addresses" in finding.text
+    assert BALANCER not in finding.text
+
+
+PUBLIC = "198.51.100.7"
+"""The public address of a router in front of bare metal."""
+
+
+def bare_metal(controller: Iterable[Outcome], *public: Outcome, address: str = PUBLIC) -> Facts:
+    one = service(points=(), type="NodePort", labels={"app.kubernetes.io/name": "ingress-nginx"})
+    nginx = (Class("nginx", "k8s.io/ingress-nginx"),)
+    return seen_at(one, controller, *public, address=address, classes=nginx, lookups=(answering(PUBLIC),))
 
 
 @pytest.mark.parametrize(
-    ("outcome", "ident"),
+    ("outcomes", "ident"),
     [
-        (Outcome.UNREACHABLE, "no-loopback"),
-        (Outcome.REFUSED, "no-loopback"),
-        (Outcome.CLOSED, "header-lost"),
-        (Outcome.BAD_REQUEST, "header-lost"),
+        ((Outcome.UNREACHABLE,), "no-loopback"),
+        ((Outcome.REFUSED,), "no-loopback"),
+        (REQUIRES, "header-lost"),
+        ((Outcome.BAD_REQUEST, Outcome.ANSWERED, Outcome.CLOSED), "header-lost"),
+        ((Outcome.CLOSED,) * 3, "answer-unserved"),
     ],
 )
-def test_bare_metal_without_a_load_balancer_is_judged_by_its_public_address(outcome: Outcome, ident: str) -> None:
-    base = facts(service(points=(), type="NodePort", labels={"app.kubernetes.io/name": "ingress-nginx"}))
-    seen = _with_class(base, (*controller_probes(REQUIRES), balancer_probe(outcome)))
+def test_bare_metal_without_a_load_balancer_is_judged_by_its_public_address(
+    outcomes: tuple[Outcome, ...], ident: str
+) -> None:
+    seen = bare_metal(REQUIRES, *outcomes)
     assert bad(judge(seen)) == {ident}
     assert lines(named(judge(seen), ident))[-1] == "dnsproxy install"
 
 
-def _with_class(base: Facts, probes: object) -> Facts:
-    return replace(base, classes=(Class("nginx", "k8s.io/ingress-nginx"),), probes=probes)
-
-
 def test_bare_metal_that_is_reached_is_healthy() -> None:
-    base = facts(service(points=(), type="NodePort", labels={"app.kubernetes.io/name": "ingress-nginx"}))
-    seen = _with_class(base, (*controller_probes(REQUIRES), balancer_probe(Outcome.ANSWERED)))
-    assert judge(seen).status == ExitStatus.DONE
+    assert judge(bare_metal(REQUIRES, Outcome.ANSWERED)).status == ExitStatus.DONE
+
+
+@pytest.mark.parametrize("controller", [REJECTS, ACCEPTS], ids=["rejects it", "takes both"])
+@pytest.mark.parametrize("outcomes", [(Outcome.UNREACHABLE,), (Outcome.CLOSED,) * 3], ids=["dead", "silent"])
+def test_no_relay_is_recommended_where_the_controller_takes_bare_connections(
+    controller: tuple[Outcome, ...], outcomes: tuple[Outcome, ...]
+) -> None:
+    for seen in (bare_metal(controller, *outcomes), seen_at(service(), controller, *outcomes)):
+        (finding,) = (one for one in judge(seen).findings if one.severity is Severity.PROBLEM)
+        assert f"DNSPROXY_TARGET_FOR=nginx=service:{KEY}" in lines(finding)
+        assert not any("a relay that adds" in step.text for step in finding.steps)
+
+
+@pytest.mark.parametrize("controller", [DEAD, SILENT], ids=["dead", "silent"])
+def test_a_controller_that_serves_nobody_needs_no_switchback(controller: tuple[Outcome, ...]) -> None:
+    for balancer in ((Outcome.REFUSED,), SILENT):
+        diagnosis = judge(seen_at(service(HETZNER_ON), controller, *balancer))
+        told = [line for one in diagnosis.findings for line in lines(one)]
+        assert told
+        assert not any("install" in line or "apply" in line for line in told)
 
 
 def test_outside_the_cluster_the_lines_to_look_from_inside_are_given() -> None:
-    diagnosis = diagnose(service(), probes=(), probed=False, hostname="app.example.org")
+    diagnosis = diagnose(service(), hostname="app.example.org", **UNSEEN)
     (unseen,) = diagnosis.unseen
     told = [line for step in unseen.steps for line in step.lines]
     assert told[0] == "dnsproxy doctor app.example.org --save facts.json"

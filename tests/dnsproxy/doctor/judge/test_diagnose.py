@@ -23,6 +23,7 @@ from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.findings import Severity
 from sidecar.values.exit_status import ExitStatus
 from tests.dnsproxy.doctor.making import (
+    ACCEPTS,
     BALANCER,
     CONTROLLER,
     DNS,
@@ -33,8 +34,11 @@ from tests.dnsproxy.doctor.making import (
     PROXY_MODE,
     REJECTS,
     RELAY,
+    REQUIRES,
     STANZA,
+    answering,
     bad,
+    balancer_probes,
     controller_probes,
     facts,
     ids,
@@ -82,7 +86,7 @@ def without_relay_probe(seen: Facts, outcome: Outcome) -> Facts:
 
 
 def controller_probes_of(seen: Facts) -> tuple[Any, ...]:
-    return tuple(probe for probe in seen.probes if probe.role.value == "controller")
+    return tuple(probe for probe in seen.probes if probe.address == CONTROLLER)
 
 
 NODE_LOCAL = {"node_local": "DaemonSet kube-system/node-local-dns", "node_local_addresses": ("169.254.20.10",)}
@@ -221,7 +225,7 @@ def test_a_failing_route_of_a_ready_relay_is_a_problem_only_if_the_hosts_need_it
 def test_a_class_whose_controller_rejects_the_header_must_not_use_the_relay() -> None:
     plain = service(key="traefik/traefik", points=(BalancerAddress(ip="203.0.113.20"),), cluster_ips=("10.96.0.81",))
     host = Host("plain.example.org", "Ingress web/plain", "traefik", ("203.0.113.20",))
-    probes = tuple(replace(probe, service=plain.key, endpoint="10.96.0.81:80") for probe in controller_probes(REJECTS))
+    probes = tuple(replace(probe, address="10.96.0.81") for probe in controller_probes(REJECTS))
     seen = installed()
     seen = replace(
         seen,
@@ -292,7 +296,11 @@ def test_outside_the_cluster_a_complete_installation_is_neither_healthy_nor_faul
     ("points", "told"), [(PROXY_MODE, True), (HOSTNAME, True), (OLD_IP, False)], ids=["ipMode", "hostname", "needed"]
 )
 def test_an_installation_that_is_no_longer_needed_is_a_finding(points: tuple[BalancerAddress, ...], told: bool) -> None:
-    diagnosis = judge(installed(service(points=points)))
+    reached = balancer_probes(*(ACCEPTS if told else REQUIRES))
+    own = (*controller_probes(REQUIRES), relay_probe(Outcome.ANSWERED), *reached)
+    public = (answering(BALANCER, server="public"), answering(BALANCER, hostname="lb.example.org"))
+    seen = installed(service(points=points), probes=own, lookups=(answering(RELAY), *public))
+    diagnosis = judge(seen)
     assert ("no-longer-needed" in ids(diagnosis)) is told
     if told:
         finding = named(diagnosis, "no-longer-needed")
@@ -302,9 +310,11 @@ def test_an_installation_that_is_no_longer_needed_is_a_finding(points: tuple[Bal
 
 
 def test_an_installation_counts_as_needed_while_something_is_unknown() -> None:
-    seen = installed(service(points=PROXY_MODE))
+    own = (*controller_probes(REQUIRES), relay_probe(Outcome.ANSWERED), *balancer_probes(Outcome.ANSWERED))
+    seen = installed(service(points=PROXY_MODE), probes=own)
+    assert "no-longer-needed" in ids(judge(seen))
     assert "no-longer-needed" not in ids(judge(replace(seen, hostname=HOST)))
-    assert "no-longer-needed" not in ids(judge(replace(seen, components=())))
+    assert "no-longer-needed" not in ids(judge(replace(seen, probes=own[:-1])))
     lost = Host("lost.example.org", "Ingress web/lost", "other")
     assert "no-longer-needed" not in ids(judge(replace(seen, hosts=(*seen.hosts, lost))))
     aws = replace(
@@ -314,13 +324,15 @@ def test_an_installation_counts_as_needed_while_something_is_unknown() -> None:
 
 
 def test_a_cluster_without_need_gets_that_verdict() -> None:
-    diagnosis = judge(facts(service(points=HOSTNAME)))
+    diagnosis = judge(facts(service(points=HOSTNAME), probes=balancer_probes(Outcome.ANSWERED)))
+    assert diagnosis.status == ExitStatus.DONE
     assert diagnosis.verdict == "this cluster: no host of this cluster needs Switchback"
 
 
 def test_an_answer_with_the_controllers_own_address_is_as_good_as_the_relays() -> None:
-    seen = replace(installed(), lookups=(Lookup(HOST, "cluster", f"{DNS}:53", (CONTROLLER,)),))
-    assert bad(judge(seen)) == set()
+    seen = replace(installed(), lookups=(answering(CONTROLLER),))
+    assert bad(judge(replace(seen, probes=controller_probes(ACCEPTS)))) == set()
+    assert bad(judge(replace(seen, probes=controller_probes(REQUIRES)))) == {"header-lost"}
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import dnsproxy.doctor
+from dnsproxy.doctor.judge.failing_ways import TEXTS
 from dnsproxy.doctor.judge.findings import MEANINGS
 
 FOLDER = Path(dnsproxy.doctor.__file__).parent
@@ -25,5 +26,5 @@ def written() -> Iterator[str]:
 
 
 def test_the_meanings_are_those_of_the_judges_and_no_others() -> None:
-    assert set(written()) == MEANINGS.keys()
+    assert {*written(), *TEXTS} == MEANINGS.keys()
     assert all(meaning and not meaning.endswith(".") for meaning in MEANINGS.values())

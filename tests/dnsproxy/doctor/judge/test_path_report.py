@@ -8,6 +8,7 @@ from dnsproxy.doctor.facts.model import Class, Host
 from dnsproxy.doctor.facts.probes import Lookup
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.findings import format_document
+from dnsproxy.doctor.judge.served_ways import NOT_CHECKED
 from tests.dnsproxy.doctor.making import BALANCER, HOST, IP, installed, service
 
 HETZNER = {"load-balancer.hetzner.cloud/location": "fsn1"}
@@ -24,8 +25,10 @@ def test_the_path_goes_from_object_to_address() -> None:
         "the cluster's DNS at 10.96.0.10:53: 10.96.0.90 (the relay)",
         "public DNS at 192.0.2.53:53: 203.0.113.10 (the load balancer)",
         "pods ask Service kube-system/kube-dns at 10.96.0.10, with no cache in between",
+        "10.96.0.90:80 (HTTP): plain answered",
+        NOT_CHECKED,
     )
-    assert len(format_document(judge(seen))["road"]) == 5
+    assert len(format_document(judge(seen))["road"]) == 7
 
 
 def test_what_is_missing_is_reported() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dnsproxy.doctor.facts.model import BalancerAddress, Class, Facts, Host, ReadFailure
+from dnsproxy.doctor.facts.model import BalancerAddress, Class, Facts, Host, Port, ReadFailure, Service
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.paths import find_paths, near_names
 from sidecar.values.exit_status import ExitStatus
@@ -71,7 +71,7 @@ def asked(name: str, *hosts: str) -> Facts:
         ("a.example.org", ["a.example.org", "b.example.org"], {"a.example.org"}),
         ("a.example.org", ["*.example.org"], {"*.example.org"}),
         ("a.example.org", ["*.example.org", "a.example.org"], {"a.example.org"}),
-        ("x.y.example.org", ["*.example.org"], {"*.example.org"}),
+        ("x.y.example.org", ["*.example.org"], set()),
         ("example.org", ["*.example.org"], set()),
         ("notexample.org", ["*.example.org"], set()),
         ("c.example.org", ["a.example.org"], set()),
@@ -81,6 +81,47 @@ def asked(name: str, *hosts: str) -> Facts:
 def test_the_requested_host_is_looked_for_in_every_object(name: str, hosts: list[str], found: set[str]) -> None:
     paths = find_paths(asked(name, *hosts)).paths
     assert {hostname for path in paths for hostname in path.hostnames} == found
+
+
+def test_the_wildcard_of_a_gateway_covers_more_than_one_label() -> None:
+    route = Host("*.example.org", "HTTPRoute web/shop", "cilium", (BALANCER,))
+    assert find_paths(facts(hosts=(route,), hostname="x.y.example.org")).paths[0].hosts == (route,)
+
+
+SHARED = "192.0.2.7"
+REGISTRY = service(key="registry/registry", ports=(Port(5000, "registry"),), points=(BalancerAddress(ip=SHARED),))
+TRAEFIK = service(key="kube-system/traefik", points=(BalancerAddress(ip=SHARED),), labels={"app": "traefik"})
+ANOTHER = service(key="web/another", points=(BalancerAddress(ip=SHARED),))
+ADMISSION = service(
+    key="ingress-nginx/controller-admission", type="ClusterIP", points=(), labels=LABELS,
+    ports=(Port(443, "https-webhook"),),
+)  # fmt: skip
+NODE_PORT = service(type="NodePort", points=(), labels=LABELS)
+INTERNAL = service(key="ingress-nginx/internal", type="ClusterIP", points=(), labels=LABELS)
+
+
+@pytest.mark.parametrize(
+    ("ingress_class", "status", "services", "paths"),
+    [
+        ("traefik", (SHARED,), (TRAEFIK, REGISTRY), ["kube-system/traefik"]),
+        ("none", (SHARED,), (TRAEFIK, REGISTRY), ["kube-system/traefik"]),
+        ("none", (SHARED,), (TRAEFIK, ANOTHER, REGISTRY), ["kube-system/traefik", "web/another"]),
+        ("traefik", (SHARED,), (TRAEFIK, ANOTHER, REGISTRY), ["kube-system/traefik"]),
+        ("none", (SHARED,), (REGISTRY,), ["registry/registry"]),
+        ("nginx", (), (NODE_PORT, ADMISSION), [KEY]),
+        ("nginx", ("192.0.2.99",), (NODE_PORT, ADMISSION), [KEY]),
+        ("nginx", (), (NODE_PORT, ADMISSION, INTERNAL), [KEY]),
+        ("nginx", (), (ADMISSION,), []),
+    ],
+    ids=["the class decides", "the ports decide", "two are judged", "the class before the ports", "no web port",
+         "its admission has its labels", "a stale status", "what clients outside reach", "its admission alone"],
+)  # fmt: skip
+def test_of_several_services_those_are_meant_that_serve_the_hosts(
+    ingress_class: str, status: tuple[str, ...], services: tuple[Service, ...], paths: list[str]
+) -> None:
+    classes = (NGINX, Class("traefik", "traefik.io/ingress-controller"))
+    seen = facts(hosts=(host("a", *status, ingress_class=ingress_class),), services=services, classes=classes)
+    assert [path.service.key for path in find_paths(seen).paths] == paths
 
 
 def test_an_unknown_host_is_reported_with_similar_names() -> None:

@@ -1,0 +1,85 @@
+"""The findings about answers: which server a name leads to, compared with what Switchback and public DNS should say.
+
+The law: an answer is judged by its owner; whether it serves pods is a finding of way_findings. Tested in
+tests/dnsproxy/doctor/judge/test_answer_findings.py and test_diagnose.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from shlex import quote
+from typing import Final
+
+from dnsproxy.doctor.facts.model import Facts
+from dnsproxy.doctor.judge.controller import Controller
+from dnsproxy.doctor.judge.cures import target_line
+from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
+from dnsproxy.doctor.judge.header_mode import HeaderMode
+from dnsproxy.doctor.judge.host_groups import HostGroup
+from dnsproxy.doctor.judge.paths import normalize_address
+from dnsproxy.doctor.judge.reach import FAILING
+from dnsproxy.doctor.judge.relay_findings import routes_to
+from dnsproxy.doctor.judge.ways import Ways
+
+_SHOWN: Final = 5
+
+
+def judge_answers(every: Sequence[Ways], facts: Facts) -> Iterator[Finding]:
+    """The findings about the answers of all groups."""
+    for ways in every:
+        for controller in ways.controllers:
+            yield from _judge_class(controller, ways.group, facts)
+        yield from _judge_loaded(ways, facts)
+        yield from _judge_public(ways, facts)
+
+
+def _judge_class(controller: Controller, group: HostGroup, facts: Facts) -> Iterator[Finding]:
+    relay = facts.relay
+    if relay is None or set(map(normalize_address, relay.addresses)).isdisjoint(map(normalize_address, group.answers)):
+        return
+    other = bool(relay.settings.get("PROXY_ROUTE", "")) and not routes_to(relay, controller.path.service)
+    rejects = controller.header_mode is HeaderMode.REJECTS
+    if rejects or (other and controller.header_mode is not HeaderMode.REQUIRES):
+        yield _wrong_class(controller, group, rejects=rejects)
+
+
+def _wrong_class(controller: Controller, group: HostGroup, *, rejects: bool) -> Finding:
+    why = "their controller rejects the PROXY header" if rejects else "the relay routes to another controller"
+    text = f"the cluster's DNS answers with the relay for hosts of class {group.ingress_class}, but {why}"
+    evidence = (f"{controller.about}: the controller {controller.header_mode.value}",)
+    step = Remedy("answer this class with its own controller", (target_line(group.ingress_class, controller.key),))
+    return Finding("wrong-class", Severity.PROBLEM, text, controller.about, evidence, (step,), group.hostnames)
+
+
+def _judge_loaded(ways: Ways, facts: Facts) -> Iterator[Finding]:
+    """A cluster DNS that asks dnsproxy, and still leads pods to an address that fails them."""
+    loaded = bool(facts.loaded) and {asked.state for asked in facts.loaded} == {"yes"}
+    astray = [one for one in ways.answers if one.reach in FAILING and one.address not in ways.ours]
+    if not loaded or not astray or not ways.group.hosts:
+        return
+    hostnames = ways.group.hostnames
+    text = "the cluster's DNS asks dnsproxy, but answers with an address that is not dnsproxy's for these hosts"
+    evidence = (f"{ways.group.sample}: {', '.join(ways.group.answers)}",)
+    step = Remedy("see why", (f"kubectl -n switchback exec deploy/dnsproxy -- dnsproxy explain {quote(hostnames[0])}",))
+    about = ", ".join(one.about for one in ways.controllers)
+    yield Finding("not-answered", Severity.PROBLEM, text, about, evidence, (step,), hostnames)
+
+
+def _judge_public(ways: Ways, facts: Facts) -> Iterator[Finding]:
+    """Public DNS compared with the status: another address belongs to a CDN, or the name to another owner."""
+    group = ways.group
+    hosts = {host.hostname for host in group.hosts} | ({facts.hostname} if facts.hostname else set())
+    lookups = [one for one in facts.lookups if one.server == "public" and one.hostname in hosts and not one.fault]
+    points = {entry for one in ways.controllers for entry in one.balancer}
+    about = ", ".join(one.about for one in ways.controllers)
+    bare = tuple(sorted(one.hostname for one in lookups if not one.addresses and not one.aliases))
+    elsewhere = [one for one in lookups if one.addresses and points.isdisjoint((*one.addresses, *one.aliases))]
+    if bare:
+        text = "public DNS has no record of these hosts: no client outside reaches them"
+        yield Finding("no-public-record", Severity.INFO, text, about, hosts=bare)
+    # The addresses of a hostname in the status are not compared: they change.
+    if elsewhere and any(point.ip for one in ways.controllers for point in one.path.service.points):
+        text = "public DNS resolves these hosts to other addresses than the load balancer's: a CDN, or a foreign name"
+        evidence = tuple(f"{one.hostname}: {', '.join(one.addresses)}" for one in elsewhere[:_SHOWN])
+        found = tuple(sorted({one.hostname for one in elsewhere}))
+        yield Finding("public-elsewhere", Severity.INFO, text, about, evidence, hosts=found)

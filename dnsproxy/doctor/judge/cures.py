@@ -1,0 +1,94 @@
+"""Cures: what makes the hosts of a failing group reachable, by what their controller was seen to take.
+
+The law: a relay is recommended only for a controller that requires the PROXY header. A controller that takes bare
+connections is answered with its own Service; one that serves nobody needs mending, and neither. Tested in
+tests/dnsproxy/doctor/judge/test_cures.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from dnsproxy.doctor.facts.model import Facts
+from dnsproxy.doctor.facts.probes import Header
+from dnsproxy.doctor.judge.controller import Controller
+from dnsproxy.doctor.judge.findings import Remedy
+from dnsproxy.doctor.judge.header_mode import HeaderMode
+from dnsproxy.doctor.judge.host_groups import HostGroup
+from dnsproxy.doctor.judge.remedies import (
+    deploy_line,
+    install_step,
+    probe_by_hand,
+    provider_remedies,
+    quoted,
+)
+
+_NO_CLASS: Final = "CLASS"
+
+
+def cures(
+    group: HostGroup, controllers: tuple[Controller, ...], facts: Facts, *, short: bool = False
+) -> tuple[Remedy, ...]:
+    """The remedies, the best first; `short`: whether the failing address is a short-circuited load balancer's."""
+    if not controllers:
+        return (_name_controller(),)
+    one = controllers[0]
+    at_balancer: tuple[Remedy, ...] = ()
+    if short:
+        service = one.path.service
+        at_balancer = provider_remedies(service, one.provider, one.plane, facts, ignored=one.short.ignored)
+    return (*at_balancer, *past_the_balancer(group, one, facts))
+
+
+def past_the_balancer(group: HostGroup, controller: Controller, facts: Facts) -> Iterator[Remedy]:
+    """How the names can lead past the load balancer."""
+    if controller.is_down:
+        yield mend(controller)
+    elif controller.takes_bare:
+        yield lead_to_service(group, controller, facts)
+    elif controller.header_mode is HeaderMode.REQUIRES:
+        yield install_step(facts, controller.provider)
+    else:
+        yield find_out(group, controller)
+        yield install_step(facts, controller.provider, condition="if it requires the header, ")
+
+
+def mend(controller: Controller) -> Remedy:
+    """A look at the pods of a controller that serves nobody."""
+    namespace, _ = quoted(controller.key)
+    line = f"kubectl -n {namespace} get endpointslices,pods"
+    return Remedy("see whether the controller's pods are ready: no address can replace a living controller", (line,))
+
+
+def lead_to_service(group: HostGroup, controller: Controller, facts: Facts) -> Remedy:
+    """Dnsproxy without a relay: the answer is the controller's own Service."""
+    text = (
+        "answer the names with the controller's own Service, which takes connections without the PROXY header: no "
+        "relay is needed"
+    )
+    lines: tuple[str, ...] = (target_line(group.ingress_class, controller.key),)
+    if facts.dnsproxy is None or not facts.dnsproxy.found:
+        lines = (deploy_line(facts, controller.provider), *lines)
+    asked = bool(facts.loaded) and {one.state for one in facts.loaded} == {"yes"}
+    return Remedy(text, lines if asked else (*lines, "dnsproxy install"))
+
+
+def target_line(ingress_class: str, key: str) -> str:
+    """The setting that answers the hosts of a class with a Service; of dnsproxy-settings, deploy/README.md."""
+    if ingress_class == _NO_CLASS:
+        return f"DNSPROXY_TARGET=service:{key}"
+    return f"DNSPROXY_TARGET_FOR={ingress_class}=service:{key}"
+
+
+def find_out(group: HostGroup, controller: Controller) -> Remedy:
+    """How to see by hand whether the controller requires the header."""
+    lines = tuple(probe_by_hand(controller.path.service, group.sample, header) for header in (Header.PLAIN, Header.V1))
+    return Remedy("ask by hand, once without and once with the header; 000 means no answer", lines)
+
+
+def _name_controller() -> Remedy:
+    return Remedy(
+        "no Service of the cluster was found for these hosts: find that of their controller, to answer with it",
+        ("kubectl get ingressclasses,gatewayclasses", "kubectl get services --all-namespaces"),
+    )

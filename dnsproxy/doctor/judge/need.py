@@ -1,0 +1,40 @@
+"""The need for Switchback: whether pods are served without it.
+
+The law: only a connection that was answered without Switchback shows that it is not needed, and only for all hosts
+together; one unknown group keeps the question open. Tested in tests/dnsproxy/doctor/judge/test_need.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dnsproxy.doctor.facts.model import Facts
+from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
+from dnsproxy.doctor.judge.paths import Paths
+from dnsproxy.doctor.judge.reach import Reach, overall_reach
+from dnsproxy.doctor.judge.ways import Ways
+
+
+def is_needed(ways: Ways) -> bool:
+    """Whether pods fail without Switchback, or nothing shows that they do not."""
+    return not works_without(ways) and any(not one.is_down for one in ways.controllers)
+
+
+def works_without(ways: Ways) -> bool:
+    """Whether pods were seen to be served at the addresses that they get without Switchback."""
+    return overall_reach(ways.without) is Reach.SERVED and not ways.loops_back
+
+
+def judge_need(every: Sequence[Ways], paths: Paths, facts: Facts) -> Iterator[Finding]:
+    """Whether Switchback is needed, if everything is known."""
+    written = facts.dns is not None and bool(facts.dns.stanzas)
+    known = bool(every) and not paths.unmatched and not facts.refusals and not facts.hostname
+    if not known or not all(map(works_without, every)):
+        return
+    if written:
+        text = "Switchback is installed, but no host of this cluster needs it any more"
+        lines = ("dnsproxy uninstall", "kubectl delete namespace switchback")
+        steps = (Remedy("uninstall it, the stanza first; deploy/README.md has the rest", lines),)
+        yield Finding("no-longer-needed", Severity.INFO, text, "Switchback", steps=steps)
+    elif all(ways.is_served for ways in every):
+        yield Finding("not-needed", Severity.OK, "no host of this cluster needs Switchback", "Switchback")

@@ -1,0 +1,136 @@
+"""Served ways: pods were seen to be served at every address that the cluster's DNS answers.
+
+The law: only after an answered connection. What was not checked is said; a server's own error, a certificate that does
+not fit and an answer of another server are findings beside it. Tested in
+tests/dnsproxy/doctor/judge/test_served_ways.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from typing import Final
+
+from dnsproxy.doctor.facts.model import Facts
+from dnsproxy.doctor.facts.probes import Probe
+from dnsproxy.doctor.judge.failing_ways import evidence_of
+from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
+from dnsproxy.doctor.judge.loopback import loopback
+from dnsproxy.doctor.judge.paths import normalize_address, services_by_address
+from dnsproxy.doctor.judge.reach import FAILING, statuses
+from dnsproxy.doctor.judge.remedies import quoted
+from dnsproxy.doctor.judge.short_circuit import Answer
+from dnsproxy.doctor.judge.ways import Ways
+from dnsproxy.doctor.judge.web_ports import WebPort
+
+NOT_CHECKED: Final = "not checked: the issuer of certificates, and every path but /"
+
+
+def judge_served(ways: Ways, facts: Facts) -> Iterator[Finding]:
+    """The finding about a group that is served, then those about how."""
+    yield _past(ways, facts) if ways.is_past else _straight(ways)
+    yield from _judge_errors(ways, facts)
+    yield from _judge_identity(ways, facts)
+    yield from _judge_server(ways, facts)
+
+
+def _past(ways: Ways, facts: Facts) -> Finding:
+    """The answers are our relay's or the controller's own."""
+    named = ", ".join(one.address for one in ways.answers)
+    if ways.loops_back:
+        return loopback(ways, facts, answered=True)
+    fails = any(one.reach in FAILING for one in ways.others)
+    fails = fails or any(one.fails_by_settings is Answer.YES for one in ways.controllers)
+    if fails:
+        text = f"pods do not get through by the load balancer; the cluster's DNS gives them {named}, which serves them"
+        return _finding(ways, "short-circuit-answered", text)
+    text = f"a pod that dials {named}, which the cluster's DNS answers past the load balancer, is served"
+    empty = bool(ways.controllers) and all(one.short.empty for one in ways.controllers)
+    return _finding(ways, "no-load-balancer" if empty else "reached", text)
+
+
+def _straight(ways: Ways) -> Finding:
+    named = ", ".join(one.address for one in ways.counted)
+    taken = {address for one in ways.controllers for address in map(normalize_address, one.short.addresses)}
+    short = any(one.short.state is Answer.YES for one in ways.controllers)
+    if short and taken.intersection(one.address for one in ways.counted):
+        text = f"pods are short-circuited past the load balancer {named}, but the controller serves them"
+        return _finding(ways, "short-circuit-harmless", text)
+    known = {address for one in ways.controllers for address in one.balancer}
+    named_only = any(one.path.service.points for one in ways.controllers)
+    foreign = [one.address for one in ways.counted if one.address not in known]
+    by = "" if not foreign or not named_only else f"; {', '.join(foreign)} is in the status of none of its Services"
+    return _finding(ways, "reached", f"a pod that dials {named}, which the cluster's DNS answers, is served{by}")
+
+
+def _finding(ways: Ways, ident: str, text: str) -> Finding:
+    about = ", ".join(one.about for one in ways.controllers)
+    return Finding(ident, Severity.OK, text, about, (*evidence_of(ways), NOT_CHECKED), (), ways.group.hostnames)
+
+
+def _grade(facts: Facts) -> Severity:
+    """A fault of one host's server is a warning for who asks about it, and information about a whole cluster."""
+    return Severity.WARNING if facts.hostname else Severity.INFO
+
+
+def _judge_errors(ways: Ways, facts: Facts) -> Iterator[Finding]:
+    bad = [one for one in _bare(ways) if one.status >= HTTPStatus.INTERNAL_SERVER_ERROR]
+    if bad:
+        host = ways.group.sample
+        text = f"{host} answers with an error of the server: {bad[0].detail}; its controller or its backend is unwell"
+        namespaces = dict.fromkeys(quoted(one.origin.partition(" ")[2])[0] for one in ways.group.hosts[:1])
+        lines = tuple(f"kubectl -n {namespace} get endpointslices,pods" for namespace in namespaces)
+        step = Remedy("see whether the pods behind its Ingress or route are ready", lines)
+        yield Finding("server-error", _grade(facts), text, "", _lines(bad), (step,), (host,))
+
+
+def _judge_identity(ways: Ways, facts: Facts) -> Iterator[Finding]:
+    bad = [one for one in _bare(ways) if one.identity is not None and one.identity.fault]
+    if bad and bad[0].identity is not None:
+        host, shown = ways.group.sample, bad[0].identity
+        names = f"; it names {', '.join(shown.names)}" if shown.names else ""
+        text = f"a client of {host} rejects the certificate: {shown.fault}{names}"
+        severity = _grade(facts) if ways.group.tls else Severity.INFO
+        yield Finding("certificate-unfit", severity, text, "", _lines(bad), (), (host,))
+
+
+def _judge_server(ways: Ways, facts: Facts) -> Iterator[Finding]:
+    """An address of another Service whose server answers otherwise than the controller of the host."""
+    if not ways.controllers:
+        return
+    owners = services_by_address(facts.services)
+    own = {one.key for one in ways.controllers}
+    for one in ways.counted:
+        keys = {service.key for service in owners.get(one.address, ())}
+        if not keys or keys & own or normalize_address(one.address) in _relay(facts):
+            continue
+        here = [controller.statuses(ways.group.sample) for controller in ways.controllers]
+        if any(_differ(statuses(one.bare), at_controller) for at_controller in here):
+            yield _wrong_server(one.address, sorted(keys), ways)
+
+
+def _relay(facts: Facts) -> frozenset[str]:
+    return frozenset(map(normalize_address, facts.relay.addresses if facts.relay else ()))
+
+
+def _differ(there: Mapping[WebPort, int], here: Mapping[WebPort, int]) -> bool:
+    return any(there[port] != here[port] for port in there.keys() & here.keys())
+
+
+def _wrong_server(address: str, keys: list[str], ways: Ways) -> Finding:
+    text = (
+        f"the cluster's DNS leads to {address}, which belongs to Service {', '.join(keys)} and answers otherwise than "
+        "the controller of these hosts"
+    )
+    entries = ", ".join(sorted({text for one in ways.controllers for text in one.balancer})) or "none in its status"
+    step = Remedy(f"correct the record; the load balancer of the hosts' controller is at {entries}")
+    about = ", ".join(one.about for one in ways.controllers)
+    return Finding("wrong-server", Severity.WARNING, text, about, evidence_of(ways), (step,), ways.group.hostnames)
+
+
+def _bare(ways: Ways) -> list[Probe]:
+    return [probe for one in ways.counted for probe in one.bare]
+
+
+def _lines(probes: list[Probe]) -> tuple[str, ...]:
+    return tuple(f"{one.endpoint} ({'TLS' if one.tls else 'HTTP'}): {one.detail}" for one in probes)

@@ -1,0 +1,64 @@
+"""The findings about what pods get, one group of hosts at a time.
+
+The law: what was dialled decides. "Served" needs an answered connection to every address that the cluster's DNS
+answers; without one it is unknown, never healthy. Tested in tests/dnsproxy/doctor/judge/test_way_findings.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dnsproxy.doctor.facts.model import Facts
+from dnsproxy.doctor.judge.cures import cures
+from dnsproxy.doctor.judge.failing_ways import controller_evidence, judge_failing
+from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity, Unseen
+from dnsproxy.doctor.judge.loopback import loopback
+from dnsproxy.doctor.judge.reach import Reach
+from dnsproxy.doctor.judge.served_ways import judge_served
+from dnsproxy.doctor.judge.unseen_ways import judge_unseen
+from dnsproxy.doctor.judge.ways import Ways
+
+
+def judge_ways(ways: Ways, facts: Facts) -> Iterator[Finding | Unseen]:
+    """The findings about one group."""
+    group = ways.group
+    if not group.hosts:
+        return
+    if group.asked and not group.fault and not group.answers:
+        yield _no_record(ways, facts)
+        return
+    if ways.loops_back and not ways.is_past and (ways.failing or ways.is_served):
+        yield loopback(ways, facts, answered=False)
+    if ways.failing:
+        yield from judge_failing(ways, facts)
+    elif ways.is_served:
+        yield from judge_served(ways, facts)
+    else:
+        yield from judge_unseen(ways, facts, assumed=seems_installed(facts))
+
+
+def is_unknown(ways: Ways) -> bool:
+    """Whether nothing shows what pods get."""
+    return ways.reach is Reach.UNKNOWN and not (ways.group.asked and not ways.group.fault and not ways.group.answers)
+
+
+def seems_installed(facts: Facts) -> bool:
+    """Whether the stanza is written and our parts are ready, for a look from outside the cluster."""
+    written = facts.dns is not None and any(not stanza.fault for stanza in facts.dns.stanzas)
+    own = (facts.dnsproxy, facts.relay)
+    return not facts.probed and written and all(part is not None and bool(part.ready) for part in own)
+
+
+def _no_record(ways: Ways, facts: Facts) -> Finding:
+    group = ways.group
+    about = ", ".join(one.about for one in ways.controllers)
+    evidence = tuple(line for one in ways.controllers for line in controller_evidence(one))
+    if group.is_wild:
+        text = f"the cluster's DNS has no address for {group.sample}; whether the names in use have one is unknown"
+        return Finding("no-record", Severity.INFO, text, about, evidence, (), group.hostnames)
+    text = "the cluster's DNS has no address for these hosts, so no pod reaches them"
+    if group.public:
+        text = f"{text}; public DNS answers {', '.join(group.public)}"
+    step = Remedy("create the record in the DNS that the cluster asks")
+    steps = (step, *cures(group, ways.controllers, facts)) if ways.controllers else (step,)
+    return Finding("no-record", Severity.PROBLEM, text, about, evidence, steps, group.hostnames)

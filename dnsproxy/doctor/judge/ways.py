@@ -1,0 +1,122 @@
+"""Ways: what a pod gets for the hosts of one group, by the addresses that the cluster's DNS answers and by the others.
+
+The law: an address that the cluster's DNS answers is a pod's way; an address of a status or of public DNS is what its
+way would be without Switchback, or what other clients use. Each address has the owner that the facts show. Tested in
+tests/dnsproxy/doctor/judge/test_ways.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from dnsproxy.dns.addresses import is_address
+from dnsproxy.doctor.facts.model import Facts, Service
+from dnsproxy.doctor.facts.probes import Lookup
+from dnsproxy.doctor.judge.controller import Controller
+from dnsproxy.doctor.judge.header_mode import usable_probes
+from dnsproxy.doctor.judge.host_groups import PUBLIC, HostGroup
+from dnsproxy.doctor.judge.paths import entries_of, normalize_address
+from dnsproxy.doctor.judge.reach import FAILING, AddressReach, ProbeIndex, Reach, overall_reach, routed
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """One group with what its pods get."""
+
+    group: HostGroup
+    controllers: tuple[Controller, ...]
+    """Those of its Services; empty if no Service matches."""
+    answers: tuple[AddressReach, ...]
+    """The addresses that the cluster's DNS answers."""
+    others: tuple[AddressReach, ...]
+    """The addresses of load balancers and of public DNS that it does not answer."""
+    ours: frozenset[str]
+    """The addresses that are right with Switchback: the relay's and the controllers' ClusterIPs."""
+
+    @property
+    def counted(self) -> tuple[AddressReach, ...]:
+        """The answers of a family that pods have a route for."""
+        return routed(self.answers)
+
+    @property
+    def reach(self) -> Reach:
+        """What pods get."""
+        return overall_reach(self.answers)
+
+    @property
+    def failing(self) -> tuple[AddressReach, ...]:
+        """The answers at which pods are not served."""
+        return tuple(one for one in self.counted if one.reach in FAILING)
+
+    @property
+    def is_past(self) -> bool:
+        """Whether all answers lead past the load balancer, as those of dnsproxy do."""
+        return bool(self.answers) and all(normalize_address(one.address) in self.ours for one in self.answers)
+
+    @property
+    def is_served(self) -> bool:
+        """Whether pods were seen to be served at all answers."""
+        return self.reach is Reach.SERVED
+
+    @property
+    def without(self) -> tuple[AddressReach, ...]:
+        """Where pods would go without Switchback: the answers that are not its own, or else the other addresses."""
+        own = tuple(one for one in self.answers if normalize_address(one.address) not in self.ours)
+        return own or self.others
+
+    @property
+    def loops_back(self) -> bool:
+        """Whether one of its load balancers may return a connection to the node that it came from."""
+        return any(one.loops_back for one in self.controllers)
+
+
+def make_all_ways(groups: Iterable[HostGroup], controllers: Iterable[Controller], facts: Facts) -> tuple[Ways, ...]:
+    """The ways of all groups."""
+    index = ProbeIndex(usable_probes(facts.probes))
+    by_key = {one.key: one for one in controllers}
+    ours = [*(facts.relay.addresses if facts.relay else ()), *(ip for one in facts.services for ip in one.cluster_ips)]
+    inner = frozenset(map(normalize_address, ours))
+    resolved = resolve(facts.lookups)
+    return tuple(_make_ways(group, by_key, index, inner, resolved) for group in groups)
+
+
+def _make_ways(
+    group: HostGroup,
+    controllers: Mapping[str, Controller],
+    index: ProbeIndex,
+    inner: frozenset[str],
+    resolved: Mapping[str, tuple[str, ...]],
+) -> Ways:
+    own = tuple(controllers[key] for key in group.services if key in controllers)
+    answers = _unique(group.answers)
+    entries = balancer_addresses(group, (one.path.service for one in own), resolved)
+    others = [one for one in _unique(entries) if one not in answers and one not in inner]
+
+    def reach(address: str) -> AddressReach:
+        return index.reach(address, group.sample, tls=group.tls)
+
+    return Ways(group, own, tuple(map(reach, answers)), tuple(map(reach, others)), inner)
+
+
+def balancer_addresses(
+    group: HostGroup, services: Iterable[Service], resolved: Mapping[str, tuple[str, ...]]
+) -> tuple[str, ...]:
+    """The addresses of the load balancers of a group: in statuses, by the hostnames in them, and in public DNS."""
+    entries = dict.fromkeys(text for one in services for text in entries_of(one))
+    entries |= dict.fromkeys(text for host in group.hosts for text in host.status)
+    found = (one for text in entries for one in ((text,) if is_address(text) else resolved.get(text, ())))
+    return (*found, *group.public)
+
+
+def resolve(lookups: Iterable[Lookup]) -> dict[str, tuple[str, ...]]:
+    """The addresses of each hostname: those of public DNS before those of the cluster's."""
+    found: dict[str, tuple[str, ...]] = {}
+    for lookup in sorted(lookups, key=lambda one: one.server != PUBLIC):
+        if lookup.addresses:
+            found.setdefault(lookup.hostname, lookup.addresses)
+    return found
+
+
+def _unique(addresses: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(map(normalize_address, addresses)))
