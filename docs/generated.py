@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +19,9 @@ from dnsproxy.cli import main as dnsproxy
 from dnsproxy.doctor.facts.file import parse_facts
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.findings import MEANINGS
-from dnsproxy.doctor.judge.providers import PROVIDERS, Provider
+from dnsproxy.doctor.judge.header_annotations import HeaderSwitch
+from dnsproxy.doctor.judge.provider import Provider, StatusSetting
+from dnsproxy.doctor.judge.providers import PROVIDERS
 from dnsproxy.doctor.printing import Style, format_diagnosis
 from docs.metrics import format_metrics
 from proxy.cli import main as proxy
@@ -96,26 +98,48 @@ def _text(text: str) -> str:
 
 def _providers(_: str) -> str:
     head = ["| provider | enables the header | removes the address from the status |", "| --- | --- | --- |"]
-    return "\n".join([*head, *(_provider(one) for one in sorted(PROVIDERS, key=lambda one: one.name.lower()))])
+    return "\n".join([*head, *map(_provider, _by_name(PROVIDERS))])
+
+
+def _by_name(providers: Iterable[Provider]) -> list[Provider]:
+    return sorted(providers, key=lambda one: one.name.lower())
 
 
 def _provider(one: Provider) -> str:
-    switches = [f"`{switch.key}`" for switch in one.switches]
+    switches = [_switch(switch) for switch in one.switches if switch.on or switch.part]
     on = " or ".join([*switches, *([one.elsewhere] if one.elsewhere else [])])
     if one.never_sends:
-        on = "not possible: it never sends the header"
-    ways = []
-    if one.ip_mode_auto:
-        ways.append(one.ip_mode_auto)
-    if one.ip_mode_key:
-        ways.append(f"`{one.ip_mode_key}: {one.ip_mode_value}`")
-    if one.hostname_key:
-        value = one.hostname_value or "NAME"
-        note = f" ({one.hostname_note})" if one.hostname_note else ""
-        ways.append(f'`{one.hostname_key}: "{value}"`{note}')
-    if one.note:
-        ways.append(one.note)
-    return f"| {one.name} | {_cell(on) or 'unknown'} | {_cell('; '.join(ways)) or 'unknown'} |"
+        on = "; ".join(["not possible: it never sends the header", *([f"except {on}"] if on else [])])
+    settings = [_status_setting(setting) for setting in (one.ip_mode, one.hostname) if setting is not None]
+    ways = "; ".join(text for text in (one.ip_mode_auto, *settings, one.note) if text)
+    return f"| {one.name} | {_cell(on) or 'unknown'} | {_cell(ways) or 'unknown'} |"
+
+
+def _switch(switch: HeaderSwitch) -> str:
+    kinds = f"on {' and '.join(switch.kinds)}" if switch.kinds else ""
+    needs = f"needs {switch.needs}" if switch.needs else ""
+    return _setting(switch.key.replace("{port}", "PORT"), switch.on, kinds, switch.part, needs)
+
+
+def _status_setting(setting: StatusSetting) -> str:
+    return _setting(
+        setting.key, setting.value or "NAME", f"{setting.since} or newer" if setting.since else "", setting.note
+    )
+
+
+def _setting(key: str, value: str, *details: str) -> str:
+    said = "; ".join(filter(None, details))
+    return f"`{key}" + (f': "{value}"`' if value else "`") + (f" ({said})" if said else "")
+
+
+def _provider_sources(_: str) -> str:
+    rows = (f"| {one.name} | {_read_in(one)} | {_cell(one.unverified)} |" for one in _by_name(PROVIDERS))
+    return "\n".join(["| provider | read in | not verified |", "| --- | --- | --- |", *rows])
+
+
+def _read_in(one: Provider) -> str:
+    links = [f"[{'/'.join(source.file.split('/')[-2:])}]({source.url}) {source.version}" for source in one.sources]
+    return f"{', '.join(links)} ({max(source.read for source in one.sources)})"
 
 
 def _deploy(heading: str) -> str:
@@ -156,6 +180,7 @@ def _metrics(_: str) -> str:
 _PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "flags": _flags,
     "providers": _providers,
+    "provider-sources": _provider_sources,
     "deploy": _deploy,
     "alerts": _alerts,
     "metrics": _metrics,

@@ -63,8 +63,19 @@ def test_every_provider_is_a_row() -> None:
     assert len(page.splitlines()) == len(PROVIDERS) + 2
     for provider in PROVIDERS:
         assert f"| {provider.name} |" in page
-        for key in (provider.ip_mode_key, provider.hostname_key, *(switch.key for switch in provider.switches)):
-            assert key in page
+        for setting in (provider.ip_mode, provider.hostname):
+            assert setting is None or setting.key in page
+        for switch in provider.switches:
+            assert not switch.on or f'`{switch.key}: "{switch.on}"`' in page
+
+
+def test_every_provider_has_its_sources_in_the_guide() -> None:
+    page = fill_in("<!-- generated: provider-sources -->")
+    assert len(page.splitlines()) == len(PROVIDERS) + 2
+    for provider in PROVIDERS:
+        row = next(line for line in page.splitlines() if line.startswith(f"| {provider.name} |"))
+        assert all(f"]({source.url}) {source.version}" in row for source in provider.sources)
+        assert provider.unverified in row
 
 
 def test_a_part_of_the_manifests_readme_has_no_link_that_would_lead_nowhere() -> None:

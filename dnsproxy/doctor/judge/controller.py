@@ -107,7 +107,7 @@ def make_controller(path: Path, facts: Facts) -> Controller:
         provider,
         plane,
         short_circuit(service, plane),
-        sends(provider, service.annotations),
+        sends(provider, service),
         said if use_declared else header_mode,
         use_declared,
         probes,

@@ -1,20 +1,21 @@
 """The annotations that turn the PROXY header on at a load balancer, and the meaning of their values.
 
-The law: a value is read as its provider's controller reads it, and a value that the controller rejects means off.
-Tested in tests/dnsproxy/doctor/judge/test_providers.py.
+The law: a value is read as its provider's controller reads it, for each port of the Service, and a value that the
+controller refuses means off. Tested in tests/dnsproxy/doctor/judge/test_header_annotations.py.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-_TRUE: Final = frozenset(["true", "1", "yes", "on", "enabled"])
-_VERSIONS: Final = frozenset(["v1", "v2", "1", "2", *_TRUE])
-_UPCLOUD_ON: Final = re.compile(r'"outbound_proxy_protocol"\s*:\s*"?v?[12]')
+from dnsproxy.doctor.facts.model import Port, Service
+from dnsproxy.doctor.judge.annotation_values import Reader, Reading, go_true
+
+_WEB: Final = (Port(80, "http"), Port(443, "https"))
+_PORT: Final = "{port}"
 
 
 class Sends(Enum):
@@ -26,15 +27,7 @@ class Sends(Enum):
     UNKNOWN = "does not show whether it sends the PROXY header"
 
 
-class SwitchFormat(Enum):
-    """The format of an annotation's value."""
-
-    FLAG = "true or false"
-    VERSION = "v1 or v2, or true"
-    PORTS = "true, * or ports"
-    ATTRIBUTE = "proxy_protocol_v2.enabled=true among others"
-    CONFIG = "JSON with outbound_proxy_protocol"
-    MODE = "the name of a mode, such as send-proxy"
+_SENDS: Final = {Reading.ON: Sends.YES, Reading.OFF: Sends.NO, Reading.UNKNOWN: Sends.UNKNOWN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,35 +35,37 @@ class HeaderSwitch:
     """An annotation that turns the PROXY header on."""
 
     key: str
-    value: SwitchFormat = SwitchFormat.FLAG
+    """`{port}` stands for the number of a port: such an annotation is about this port alone."""
+    read: Reader = go_true
     on: str = "true"
-    """The exact value that turns it on; empty if it is a part of a larger value."""
+    """The exact value that turns it on; empty if there is none, or if another switch is better."""
+    kinds: tuple[str, ...] = ()
+    """The kinds of load balancer that have it; empty: all."""
+    needs: str = ""
+    """What it needs besides, such as a version or a permission."""
+    part: str = ""
+    """What to set in its value, if that says more than this."""
+
+    def key_of(self, port: Port) -> str:
+        """The annotation that says something about a port."""
+        return self.key.replace(_PORT, str(port.port))
 
 
-def read_switches(switches: Sequence[HeaderSwitch], annotations: Mapping[str, str]) -> Sends | None:
-    """What the present annotations say; None if none is present."""
-    states = [_state(switch, annotations[switch.key]) for switch in switches if switch.key in annotations]
-    for state in (Sends.YES, Sends.SOME):
-        if state in states:
-            return state
-    return Sends.NO if states else None
+def read_switches(switches: Sequence[HeaderSwitch], service: Service) -> Sends | None:
+    """What the present annotations say; None if none is present. Of several, the first that speaks of a port counts."""
+    ports = service.ports or _WEB
+    if not any(switch.key_of(port) in service.annotations for switch in switches for port in ports):
+        return None
+    states = {_of_port(switches, service.annotations, port) for port in ports}
+    if len(states) == 1 and Reading.ELSEWHERE not in states:
+        return _SENDS[states.pop()]
+    return Sends.SOME if states & {Reading.ON, Reading.ELSEWHERE} else Sends.UNKNOWN
 
 
-def _state(switch: HeaderSwitch, value: str) -> Sends:
-    text = value.strip().lower()
-    match switch.value:
-        case SwitchFormat.FLAG:
-            on = text in _TRUE
-        case SwitchFormat.VERSION:
-            on = text in _VERSIONS
-        case SwitchFormat.ATTRIBUTE:
-            on = "proxy_protocol_v2.enabled=true" in text.replace(" ", "")
-        case SwitchFormat.CONFIG:
-            on = _UPCLOUD_ON.search(text) is not None
-        case SwitchFormat.MODE:
-            on = text not in ("", "false", "none", "off")
-        case SwitchFormat.PORTS:
-            if text not in ("", "false", "*", *_TRUE):
-                return Sends.SOME
-            on = text == "*" or text in _TRUE
-    return Sends.YES if on else Sends.NO
+def _of_port(switches: Sequence[HeaderSwitch], annotations: Mapping[str, str], port: Port) -> Reading:
+    for switch in switches:
+        value = annotations.get(switch.key_of(port))
+        reading = switch.read(value, port) if value is not None else Reading.SILENT
+        if reading is not Reading.SILENT:
+            return reading
+    return Reading.OFF

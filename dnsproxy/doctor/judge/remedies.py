@@ -2,7 +2,7 @@
 
 The law: the provider's own remedy goes before Switchback; a side effect is named with its line. If the provider has no
 remedy, only Switchback is left (cures.py). Nothing here runs a command. Tested in
-tests/dnsproxy/doctor/judge/test_providers.py and test_controller_findings.py.
+tests/dnsproxy/doctor/judge/test_remedies.py, test_providers.py and test_provider_rows.py.
 """
 
 from __future__ import annotations
@@ -11,17 +11,20 @@ from collections.abc import Iterator
 from shlex import quote
 from typing import Final
 
+from msgspec.structs import replace
+
 from dnsproxy.doctor.facts.model import Facts, Service
 from dnsproxy.doctor.facts.probes import Header
 from dnsproxy.doctor.judge.findings import Remedy
-from dnsproxy.doctor.judge.providers import AWS, DIGITAL_OCEAN, HETZNER, UNKNOWN, Provider
+from dnsproxy.doctor.judge.header_annotations import HeaderSwitch, Sends, read_switches
+from dnsproxy.doctor.judge.overlays import overlay
+from dnsproxy.doctor.judge.provider import Provider, StatusSetting
+from dnsproxy.doctor.judge.providers import UNKNOWN
 from dnsproxy.doctor.judge.short_circuit import IP_MODE_SINCE, Answer, DataPlane, parse_version
 
 LOAD_BALANCER_NAME: Final = "lb.example.org"
 """A placeholder for a name that resolves to the load balancer."""
 IMAGE: Final = "localhost/switchback:0.1.0"
-_OVERLAYS: Final = {HETZNER.name: "hetzner", DIGITAL_OCEAN.name: "digitalocean", AWS.name: "eks"}
-_DISTRIBUTIONS: Final = {"+k3s": "k3s", "+rke2": "rke2", "-eks": "eks", "-gke": "gke"}
 _ANY_NAME: Final = (
     f" One name that resolves to the load balancer ({LOAD_BALANCER_NAME} here) is enough for all hosts; it need "
     "not be one of them."
@@ -62,28 +65,59 @@ def _ip_mode(service: Service, provider: Provider, plane: DataPlane, facts: Fact
         before.append(plane.remedy)
     first = f"; first {' and '.join(before)}" if before else ""
     unknown = "" if plane.honours_ip_mode is not Answer.UNKNOWN else f"; whether {plane.name} honours ipMode is unknown"
-    if provider.ip_mode_key:
+    setting = provider.ip_mode
+    if setting is not None:
         text = f"{provider.name} can set `ipMode: Proxy`, which ends the short circuit without side effects"
-        yield Remedy(text + first + unknown, (annotate(service, provider.ip_mode_key, provider.ip_mode_value),))
+        line = annotate(service, setting.key, setting.value)
+        yield Remedy(text + _since(setting) + first + unknown, (line,))
     elif provider.ip_mode_auto:
         yield Remedy(f"{provider.ip_mode_auto}, which ends the short circuit without side effects{first}{unknown}")
 
 
 def _hostname(service: Service, provider: Provider) -> Iterator[Remedy]:
-    if provider.hostname_key:
-        which = "" if provider.hostname_value else _ANY_NAME
-        note = f" Note: {provider.hostname_note}." if provider.hostname_note else ""
-        text = f"let {provider.name} put a hostname instead of the ip into the status.{which}{note}{_SIDE_EFFECTS}"
-        yield Remedy(text, (annotate(service, provider.hostname_key, provider.hostname_value or LOAD_BALANCER_NAME),))
+    setting = provider.hostname_of(service)
+    if setting is not None:
+        which = "" if setting.value else _ANY_NAME
+        note = f" Note: {setting.note}." if setting.note else ""
+        text = f"let {provider.name} put a hostname instead of the ip into the status{_since(setting)}."
+        line = annotate(service, setting.key, setting.value or LOAD_BALANCER_NAME)
+        yield Remedy(text + which + note + _SIDE_EFFECTS, (line,))
+
+
+def _since(setting: StatusSetting) -> str:
+    return f"; needs {setting.since} or newer" if setting.since else ""
 
 
 def header_on(service: Service, provider: Provider) -> Remedy:
     """How to turn the header on at the load balancer; the provider has a switch."""
-    switch = provider.switches[0]
-    if switch.on:
-        return Remedy("turn it on at the load balancer", (annotate(service, switch.key, switch.on),))
-    # The rest of the annotation must stay.
-    return Remedy(f"turn it on at the load balancer: outbound_proxy_protocol of the backends in {switch.key}")
+    switches = provider.switches_of(service)
+    present = [switch for switch in switches if switch.key in service.annotations]
+    usable = [switch for switch in (*present, *switches) if switch.on]
+    text = "turn it on at the load balancer"
+    if not usable:
+        # The rest of the value must stay, so no line can be given.
+        return Remedy("; ".join([text, *(f"{one.part} in the annotation {one.key}" for one in switches if one.part)]))
+    switch = usable[0]
+    value = _with_others(switch, service.annotations.get(switch.key, ""))
+    after = replace(service, annotations={**service.annotations, switch.key: value})
+    hindered = [] if read_switches(switches, after) is Sends.YES else [_hindrance(switches, switch, service)]
+    needs = [f"needs {switch.needs}"] if switch.needs else []
+    which = [provider.note] if provider.kinds and not provider.kind_of(service) else []
+    return Remedy("; ".join([text, *needs, *which, *hindered]), (annotate(service, switch.key, value),))
+
+
+def _hindrance(switches: tuple[HeaderSwitch, ...], chosen: HeaderSwitch, service: Service) -> str:
+    """Why the line alone does not turn the header on."""
+    keys = {switch.key_of(port) for switch in switches for port in service.ports} - {chosen.key}
+    others = ", ".join(sorted(keys & service.annotations.keys()))
+    return f"also correct {others}" if others else "the controller refuses the other settings in this annotation"
+
+
+def _with_others(switch: HeaderSwitch, old: str) -> str:
+    """The value that turns a switch on; of a list of settings, the others stay."""
+    name, equals, _ = switch.on.partition("=")
+    others = [part.strip() for part in old.split(",") if equals and part.strip()]
+    return ",".join([*(part for part in others if part.partition("=")[0] != name), switch.on])
 
 
 def install_step(facts: Facts, provider: Provider, *, condition: str = "") -> Remedy:
@@ -97,14 +131,6 @@ def install_step(facts: Facts, provider: Provider, *, condition: str = "") -> Re
 def deploy_line(facts: Facts, provider: Provider = UNKNOWN) -> str:
     """The command that deploys our parts."""
     return f"kubectl apply -k deploy/overlays/{overlay(facts, provider)}"
-
-
-def overlay(facts: Facts, provider: Provider) -> str:
-    """The matching folder under deploy/overlays: by the distribution, then by the provider."""
-    for mark, name in _DISTRIBUTIONS.items():
-        if mark in facts.server_version:
-            return name
-    return _OVERLAYS.get(provider.name, "kubeadm")
 
 
 def look_from_inside(facts: Facts) -> Remedy:
@@ -123,8 +149,9 @@ def look_from_inside(facts: Facts) -> Remedy:
 def probe_by_hand(service: Service, hostname: str, header: Header) -> str:
     """One probe with curl from a pod, to check by hand."""
     address = service.cluster_ips[0] if service.cluster_ips else service.key
+    bare = f"[{address}]" if ":" in address else address
     proxy = " --haproxy-protocol" if header is Header.V1 else ""
     return (
         "kubectl run switchback-look --rm -i --restart=Never --image=docker.io/curlimages/curl -- "
-        f"-sS -o /dev/null -w '%{{http_code}}\\n' --max-time 5{proxy} --connect-to {quote(f'::{address}:')} {quote(f'http://{hostname}/')}"
+        f"-sS -o /dev/null -w '%{{http_code}}\\n' --max-time 5{proxy} --connect-to {quote(f'::{bare}:')} {quote(f'http://{hostname}/')}"
     )

@@ -1,0 +1,1 @@
+"""The table of providers, read from the sources of their controllers."""
