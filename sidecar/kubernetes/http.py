@@ -106,7 +106,7 @@ class ApiClient:
 
     @asynccontextmanager
     async def _open_stream(self, call: _Call, *, seconds: float) -> AsyncIterator[AsyncIterator[bytes]]:
-        with _translated(), trio.fail_after(seconds):
+        with _translated(seconds), trio.fail_after(seconds):
             response = await self._send_authorized(call)
             try:
                 async with body_of(response) as chunks:
@@ -185,11 +185,15 @@ class ApiClient:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
-    """Turn exceptions of the HTTP client and of the deadline into ApiErrors."""
+def _translated(seconds: float) -> Iterator[None]:
+    """Turn exceptions of the HTTP client and of the deadline, after `seconds`, into ApiErrors."""
     try:
         yield
-    except (trio.TooSlowError, httpx2.TimeoutException) as error:
+    except trio.TooSlowError as error:
+        raise TimedOut(f"no answer within {seconds:g} s") from error
+    except httpx2.ConnectTimeout as error:
+        raise TimedOut(f"no connection within {_TIMEOUTS.connect:g} s") from error
+    except httpx2.TimeoutException as error:
         raise TimedOut(f"no answer in time ({type(error).__name__})") from error
     except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, zlib.error) as error:
         raise ServerTrouble(_reason(error)) from error

@@ -99,7 +99,7 @@ async def say_garbage(stream: trio.SocketStream) -> None:
 async def test_silence_without_fin_is_noticed(silence: Callable[[trio.SocketStream], Awaitable[None]]) -> None:
     """The deadline of the request is enough; nobody has to close anything."""
     async with listening(silence) as url, ApiClient(cluster_at(url)) as client:
-        with pytest.raises(TimedOut):
+        with pytest.raises(TimedOut, match=r"no answer within 0\.2 s"):
             await client.get(PATH, seconds=0.2)
 
 
