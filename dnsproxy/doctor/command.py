@@ -30,7 +30,8 @@ from sidecar.values.text import one_line
 
 if TYPE_CHECKING:
     from dnsproxy.cluster_dns.own_service import ObjectRef
-    from dnsproxy.doctor.collect.collecting import Places, Progress
+    from dnsproxy.doctor.collect.collecting import Places
+    from dnsproxy.doctor.collect.reader import Progress
     from dnsproxy.doctor.facts.model import Facts
     from dnsproxy.doctor.judge.findings import Diagnosis
     from dnsproxy.doctor.judge.paths import Paths

@@ -125,6 +125,18 @@ def _hosts_of(ingress: Ingress, *, tls_only: bool) -> Iterator[str]:
             yield from (host for host in tls.hosts or () if host)
 
 
+def hosts_with_tls(ingress: Ingress, hostnames: Iterable[str]) -> frozenset[str]:
+    """Those of an Ingress's hostnames, in normal form, that its TLS sections cover.
+
+    A section without hosts stands for all of them, and a wildcard covers one label.
+    """
+    sections = [tls for tls in ((ingress.spec or _Spec()).tls or ()) if tls is not None]
+    if any(not tls.hosts for tls in sections):
+        return frozenset(hostnames)
+    named = {host.lower().removesuffix(".") for tls in sections for host in tls.hosts or () if host}
+    return frozenset(name for name in hostnames if name in named or f"*.{name.partition('.')[2]}" in named)
+
+
 class _ClassAnnotations(msgspec.Struct, frozen=True, gc=False):
     is_default: str | None = msgspec.field(default=None, name="ingressclass.kubernetes.io/is-default-class")
 

@@ -7,7 +7,7 @@ ReadFailure. The paths are computed once, in the first look.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -15,8 +15,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from dnsproxy.cluster_dns.found import ServiceRef
-from dnsproxy.cluster_dns.own_service import ObjectRef
+from dnsproxy.cluster_dns.found import Found, ServiceRef
+from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef
 from dnsproxy.cluster_dns.probe_results import ProbeResult
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.read import discover, read_own
@@ -24,13 +24,8 @@ from dnsproxy.dns.wire import DNS_PORT
 from dnsproxy.doctor.collect.dial_targets import dial_targets, header_targets, names_to_look_up
 from dnsproxy.doctor.collect.dialling import dial_all
 from dnsproxy.doctor.collect.lookups import look_up_all, public_server
-from dnsproxy.doctor.collect.read_hosts import (
-    make_service,
-    may_be_balanced,
-    read_classes,
-    read_hosts,
-    read_services,
-)
+from dnsproxy.doctor.collect.read_hosts import read_hosts, read_services
+from dnsproxy.doctor.collect.read_nodes import find_pod_networks, read_nodes
 from dnsproxy.doctor.collect.read_own import (
     DNSPROXY_ADMIN_PORT,
     RELAY_ADMIN_PORT,
@@ -38,24 +33,24 @@ from dnsproxy.doctor.collect.read_own import (
     make_dns,
     read_admin,
     read_own_service,
+    with_found,
 )
-from dnsproxy.doctor.collect.read_workloads import read_components, read_provider, read_settings
-from dnsproxy.doctor.collect.reader import Reader
-from dnsproxy.doctor.facts.model import VERSION, Admin, Facts, Service
+from dnsproxy.doctor.collect.read_settings import read_settings, with_component_settings
+from dnsproxy.doctor.collect.read_workloads import read_components, read_daemon_sets
+from dnsproxy.doctor.collect.reader import Progress, Reader
+from dnsproxy.doctor.collect.side_by_side import side_by_side
+from dnsproxy.doctor.facts.model import VERSION, Admin, ClusterDns, Component, Facts, OwnService, Service
 from dnsproxy.doctor.facts.probes import DnsCheck, Lookup, Probe
 from dnsproxy.doctor.judge.host_groups import find_groups
-from dnsproxy.doctor.judge.paths import CONTROLLERS, Paths, find_paths
+from dnsproxy.doctor.judge.paths import Paths, find_paths
 from sidecar.kubernetes.http import ApiClient
+from sidecar.kubernetes.structs.workload import Workload
 from sidecar.values.endpoints import Endpoint, parse_endpoint
 from sidecar.values.errors import StartError
 
-_LABELS: Final = frozenset(name for names in CONTROLLERS.values() for name in names)
 _MOST_ZONES: Final = 3
 _MOST_OUTSIDE: Final = 40
 _TARGET: Final = "service:"
-
-Progress = Callable[[str], None]
-"""Called with a description of the current work, for users who wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,37 +70,54 @@ class Places:
 
 async def read_cluster(client: ApiClient, hostname: str, places: Places, progress: Progress) -> tuple[Facts, Paths]:
     """What the API server returns. Raises StartError with status 3 if it does not answer."""
-    reader = Reader(client)
+    reader = Reader(client, progress)
     server_version = await reader.check()
-    progress("reading hosts and Services")
-    hosts, rejected = await read_hosts(reader)
-    classes = await read_classes(reader, hosts)
-    raw = {f"{one.metadata.namespace}/{one.metadata.name}": one for one in await read_services(reader)}
-    services = [service for service in map(make_service, raw.values()) if may_be_balanced(service, _LABELS)]
     facts = Facts(
         VERSION,
         program=version("switchback"),
         taken=datetime.now(UTC).isoformat(timespec="seconds"),
         hostname=hostname,
         server_version=server_version,
-        hosts=hosts,
-        rejected=rejected,
-        classes=classes,
-        services=tuple(sorted(services, key=lambda service: service.key)),
     )
-    progress("reading controllers and the data plane")
-    paths = find_paths(facts)
-    meant = {path.service.key for path in paths.paths}
-    changed = await read_settings(reader, (one for one in facts.services if one.key in meant), raw)
+    async with side_by_side() as start:
+        hosts = start(_read_hosts_and_controllers, reader, facts)
+        own = start(_read_own_parts, client, reader, places)
+    facts, paths = hosts.value
+    dns, dnsproxy, relay, admin = own.value
+    facts = replace(facts, dns=dns, dnsproxy=dnsproxy, relay=relay, admin=admin, refusals=reader.failures)
+    return facts, paths
+
+
+async def _read_hosts_and_controllers(reader: Reader, facts: Facts) -> tuple[Facts, Paths]:
+    async with side_by_side() as start:
+        hosts = start(read_hosts, reader)
+        found = start(read_services, reader)
+        nodes = start(read_nodes, reader)
+        data_plane = start(_read_data_plane, reader)
+    services, selectors = found.value
+    daemon_sets, components = data_plane.value
+    names = None if daemon_sets is None else [one.metadata.name for one in daemon_sets]
     facts = replace(
         facts,
-        services=_merged(facts.services, changed),
-        components=await read_components(reader),
-        provider=await read_provider(reader),
+        hosts=hosts.value.hosts,
+        rejected=hosts.value.rejected,
+        classes=hosts.value.classes,
+        services=services,
+        components=components,
+        provider=nodes.value.provider,
+        pod_networks=find_pod_networks(nodes.value.pod_networks, components, names),
+        node_addresses=nodes.value.addresses,
     )
-    progress("reading the cluster's DNS and our own parts")
-    facts = await _read_own_parts(client, reader, facts, places)
-    return replace(facts, refusals=reader.failures + facts.refusals), paths.with_services(facts.services)
+    paths = find_paths(facts)
+    controllers = {one.name: one.controller for one in facts.classes}
+    changed = await read_settings(reader, paths.paths, selectors, daemon_sets or (), controllers)
+    facts = replace(facts, services=_merged(facts.services, with_component_settings(changed, components)))
+    return facts, paths.with_services(facts.services)
+
+
+async def _read_data_plane(reader: Reader) -> tuple[list[Workload] | None, tuple[Component, ...]]:
+    daemon_sets = await read_daemon_sets(reader)
+    return daemon_sets, await read_components(reader, daemon_sets or ())
 
 
 def _merged(services: Iterable[Service], changed: Iterable[Service]) -> tuple[Service, ...]:
@@ -113,20 +125,46 @@ def _merged(services: Iterable[Service], changed: Iterable[Service]) -> tuple[Se
     return tuple(by_key.get(service.key, service) for service in services)
 
 
-async def _read_own_parts(client: ApiClient, reader: Reader, facts: Facts, places: Places) -> Facts:
+_OwnParts = tuple[ClusterDns | None, OwnService, OwnService, tuple[Admin, ...]]
+
+
+async def _read_own_parts(client: ApiClient, reader: Reader, places: Places) -> _OwnParts:
+    async with side_by_side() as start:
+        found = start(_discover, client, reader, places)
+        parts = start(_read_own_services, reader, places)
+    dnsproxy, relay, pages = parts.value
+    if found.value is None:
+        return None, dnsproxy, relay, pages
+    dns, own = found.value
+    return make_dns(dns, own.stanza_addresses), with_found(dnsproxy, own), relay, pages
+
+
+async def _discover(client: ApiClient, reader: Reader, places: Places) -> tuple[Found, FoundOwn] | None:
+    what = "the cluster's DNS"
     try:
-        found = await discover(client, places.dns_service)
-        own = await read_own(client, places.service, found.addresses)
+        async with reader.turn(what):
+            found = await discover(client, places.dns_service)
+            return found, await read_own(client, places.service, found.addresses)
     except StartError as error:
-        reader.note_failure("the cluster's DNS", str(error))
-        return facts
-    dnsproxy = await read_own_service(reader, str(places.service), own)
+        reader.note_failure(what, str(error))
+        return None
+
+
+async def _read_own_services(reader: Reader, places: Places) -> tuple[OwnService, OwnService, tuple[Admin, ...]]:
+    dnsproxy = await read_own_service(reader, str(places.service))
     target = dnsproxy.settings.get("DNSPROXY_TARGET", "")
     default = target.removeprefix(_TARGET) if target.startswith(_TARGET) else f"{places.service.namespace}/relay"
     relay = await read_own_service(reader, str(places.relay or default))
-    pages = [] if places.admin else await read_admin(reader, dnsproxy, "dnsproxy", DNSPROXY_ADMIN_PORT)
-    pages += [] if places.relay_admin else await read_admin(reader, relay, "relay", RELAY_ADMIN_PORT)
-    return replace(facts, dns=make_dns(found, own.stanza_addresses), dnsproxy=dnsproxy, relay=relay, admin=tuple(pages))
+    async with side_by_side() as start:
+        asked = [
+            start(read_admin, reader, part, program, port)
+            for place, part, program, port in (
+                (places.admin, dnsproxy, "dnsproxy", DNSPROXY_ADMIN_PORT),
+                (places.relay_admin, relay, "relay", RELAY_ADMIN_PORT),
+            )
+            if place is None
+        ]
+    return dnsproxy, relay, tuple(page for pages in asked for page in pages.value)
 
 
 async def look_outside(facts: Facts, paths: Paths, places: Places, progress: Progress) -> Facts:

@@ -1,98 +1,109 @@
 """Reads hosts: the hostnames of the cluster with their objects, classes and load balancers.
 
 The law: the sources of `dnsproxy serve` make the claims, so that the doctor and the server know the same names. Tested
-in tests/dnsproxy/doctor/collect/test_collecting.py.
+in tests/dnsproxy/doctor/collect/test_read_hosts.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
 
+from dnsproxy.doctor.collect.read_gateways import Objects, TlsClaims, read_gateways, read_objects
 from dnsproxy.doctor.collect.reader import Reader
+from dnsproxy.doctor.collect.side_by_side import side_by_side
 from dnsproxy.doctor.collect.structs import ControlledClass
 from dnsproxy.doctor.facts.model import BalancerAddress, Class, Host, Port, Service
-from dnsproxy.doctor.judge.paths import GATEWAY_LABELS, NAME_LABELS
+from dnsproxy.doctor.judge.paths import CONTROLLERS, GATEWAY_LABELS, NAME_LABELS
 from dnsproxy.doctor.judge.providers import ANNOTATION_MARKS
 from dnsproxy.hostnames.claim_store import ClaimStore
-from dnsproxy.sources.gateway.kinds import GROUP
-from dnsproxy.sources.gateway.source import GatewaySource
-from dnsproxy.sources.gateway.structs import Namespace
-from dnsproxy.sources.gateway.versions import GROUP_VERSIONS, NAMESPACES, choose_collections, parse_resources
-from dnsproxy.sources.ingress import INGRESS_CLASSES, INGRESSES
-from dnsproxy.sources.ingress_source import IngressSource
-from dnsproxy.sources.settings import GatewayOptions, IngressOptions
-from sidecar.kubernetes.errors import ApiError
-from sidecar.kubernetes.objects import Collection, Resource, key_of
+from dnsproxy.hostnames.claims import Claim
+from dnsproxy.sources.ingress import INGRESS_CLASSES, INGRESSES, hosts_with_tls
+from dnsproxy.sources.ingress_source import SOURCE, IngressSource
+from dnsproxy.sources.settings import IngressOptions
+from sidecar.kubernetes.objects import Collection
 from sidecar.kubernetes.structs.network import Service as RawService
 
 _MOST_REJECTED: Final = 200
-_SETTLE: Final = 1000
 _TCP: Final = (None, "TCP")
+_CLASSES: Final = Collection("IngressClass", INGRESS_CLASSES.path, ControlledClass)
+_SOURCE_RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
+"""The predecessor of spec.loadBalancerSourceRanges, which counts if that is empty.
+https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/api/v1/service/util.go GetLoadBalancerSourceRanges"""
+
+_LABELS: Final = frozenset(name for names in CONTROLLERS.values() for name in names)
+
+Selectors = Mapping[str, Mapping[str, str]]
+"""The selectors of Services by `NAMESPACE/NAME`; empty for a Service without one."""
 
 
-async def read_hosts(reader: Reader) -> tuple[tuple[Host, ...], tuple[str, ...]]:
-    """The hosts, and the hostnames that cannot be served, with the reason."""
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """The hostnames of the cluster."""
+
+    hosts: tuple[Host, ...]
+    """Sorted."""
+    rejected: tuple[str, ...]
+    """The hostnames that cannot be served, with the reason."""
+    classes: tuple[Class, ...]
+    """IngressClasses and GatewayClasses with their controllers."""
+
+
+async def read_hosts(reader: Reader) -> Hosts:
+    """The hosts of all Ingresses and Gateways, and their classes."""
     store = ClaimStore()
-    ingress = IngressSource(store, options=IngressOptions())
-    ingress.change_classes(await _objects(reader, INGRESS_CLASSES))
-    ingress.change_ingresses(await _objects(reader, INGRESSES))
-    await _read_gateways(reader, store)
-    hosts = (
-        Host(claim.hostname, str(claim.origin), claim.ingress_class or "", claim.status)
-        for claim in store.claims()
-        if not claim.addresses
-    )
+    async with side_by_side() as start:
+        classes = start(read_objects, reader, _CLASSES)
+        ingresses = start(read_objects, reader, INGRESSES)
+        gateways = start(read_gateways, reader, store)
+    source = IngressSource(store, options=IngressOptions())
+    source.change_classes(classes.value)
+    source.change_ingresses(ingresses.value)
+    with_tls, gateway_classes = gateways.value
+    with_tls |= _ingress_tls(store, ingresses.value)
+    hosts = (_make_host(claim, with_tls) for claim in store.claims() if not claim.addresses)
     rejected = (f"{rejection.origin}: {rejection.reason}" for rejection in store.rejections())
-    return (
+    return Hosts(
         tuple(sorted(set(hosts), key=lambda host: (host.hostname, host.origin))),
         tuple(sorted(rejected)[:_MOST_REJECTED]),
+        tuple(map(_make_class, (*classes.value.values(), *gateway_classes.values()))),
     )
 
 
-async def _read_gateways(reader: Reader, store: ClaimStore) -> None:
-    served: dict[str, frozenset[str]] = {}
-    for group_version in GROUP_VERSIONS:
-        try:
-            served[group_version] = parse_resources((await reader.text(f"/apis/{group_version}")).encode())
-        except ApiError:
-            # The server does not have it, or RBAC hides it: a list of it would fail too.
-            continue
-    collections = choose_collections(served)
-    if not collections:
-        return
-    source = GatewaySource(store, options=GatewayOptions())
-    namespaces: dict[str, Namespace | None] = dict(await _objects(reader, NAMESPACES))
-    source.change_namespaces(namespaces)
-    for kind, collection in collections.items():
-        source.change(kind, await _objects(reader, collection))
-    while not source.is_settled:
-        source.settle(_SETTLE)
-
-
-async def _objects(reader: Reader, collection: Collection[Any]) -> dict[str, Any]:
-    found: list[Resource] = await reader.list(collection.path, collection.type, _what(collection)) or []
-    return {key_of(one.metadata): one for one in found}
-
-
-def _what(collection: Collection[Any]) -> str:
-    return f"list {collection.path.rpartition('/')[2]}"
-
-
-async def read_classes(reader: Reader, hosts: Iterable[Host]) -> tuple[Class, ...]:
-    """IngressClasses, and GatewayClasses if a host comes from a Gateway, with their controllers."""
-    found = await reader.list(INGRESS_CLASSES.path, ControlledClass, _what(INGRESS_CLASSES)) or []
-    if any(not host.origin.startswith("Ingress ") for host in hosts):
-        found += await reader.list(f"/apis/{GROUP}/v1/gatewayclasses", ControlledClass, "list gatewayclasses") or []
-    return tuple(
-        Class(one.metadata.name, (one.spec.controller or one.spec.controller_name or "") if one.spec else "")
-        for one in found
+def _ingress_tls(store: ClaimStore, ingresses: Objects) -> TlsClaims:
+    hostnames: dict[str, list[str]] = {}
+    for claim in store.claims():
+        if claim.origin.kind == SOURCE:
+            hostnames.setdefault(f"{claim.origin.namespace}/{claim.origin.name}", []).append(claim.hostname)
+    return frozenset(
+        (f"{SOURCE} {key}", hostname)
+        for key, names in hostnames.items()
+        for hostname in hosts_with_tls(ingresses[key], names)
     )
 
 
-async def read_services(reader: Reader) -> list[RawService]:
-    """Every Service of the cluster."""
-    return await reader.list("/api/v1/services", RawService, "list services") or []
+def _make_host(claim: Claim, with_tls: TlsClaims) -> Host:
+    origin = str(claim.origin)
+    tls = (origin, claim.hostname) in with_tls
+    return Host(claim.hostname, origin, claim.ingress_class or "", claim.status, tls)
+
+
+def _make_class(one: ControlledClass) -> Class:
+    return Class(one.metadata.name, (one.spec.controller or one.spec.controller_name or "") if one.spec else "")
+
+
+async def read_services(reader: Reader) -> tuple[tuple[Service, ...], Selectors]:
+    """The Services through which connections of hosts may enter, sorted, and their selectors."""
+    found = await reader.list("/api/v1/services", RawService, "list services") or []
+    made = ((make_service(raw), _selector(raw)) for raw in found)
+    # Few of a cluster's Services: the others are freed here.
+    kept = sorted((one for one in made if may_be_balanced(one[0], _LABELS)), key=lambda one: one[0].key)
+    return tuple(service for service, _ in kept), {service.key: selector for service, selector in kept}
+
+
+def _selector(raw: RawService) -> Mapping[str, str]:
+    return (raw.spec.selector or {}) if raw.spec is not None else {}
 
 
 def make_service(raw: RawService) -> Service:
@@ -114,7 +125,13 @@ def make_service(raw: RawService) -> Service:
         labels={key: labels[key] for key in (*NAME_LABELS, *GATEWAY_LABELS) if key in labels},
         load_balancer_class=(spec.load_balancer_class if spec else "") or "",
         external_ips=(spec.external_ips if spec else ()) or (),
+        external_traffic_policy=(spec.external_traffic_policy if spec else "") or "",
+        source_ranges=(spec.load_balancer_source_ranges if spec else ()) or _listed(annotations.get(_SOURCE_RANGES)),
     )
+
+
+def _listed(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 
 def _ports(raw: RawService) -> Iterator[Port]:

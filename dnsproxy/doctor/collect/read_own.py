@@ -24,6 +24,7 @@ from dnsproxy.cluster_dns.traces import find_traces
 from dnsproxy.corefile.upstream_routes import UpstreamRoute
 from dnsproxy.doctor.collect.read_hosts import make_service
 from dnsproxy.doctor.collect.reader import Reader
+from dnsproxy.doctor.collect.side_by_side import read_each, side_by_side
 from dnsproxy.doctor.collect.structs import PodSlice
 from dnsproxy.doctor.facts.model import Admin, ClusterDns, OriginalUpstreams, OwnService, Port, Stanza
 from sidecar.admin.asking import NoAnswer, get
@@ -46,38 +47,45 @@ _PROXY_FAILED: Final = "error trying to reach"
 _COMMANDS: Final = {"dnsproxy": "dnsproxy serve", "relay": "proxy"}
 
 
-async def read_own_service(reader: Reader, key: str, own: FoundOwn | None = None) -> OwnService:
-    """One of our own Services; `own` is what cluster_dns knows about it."""
+async def read_own_service(reader: Reader, key: str) -> OwnService:
+    """One of our own Services."""
     namespace, _, name = key.partition("/")
     where = f"in namespace {namespace}"
-    before = len(reader.failures)
-    raw = await reader.get(
-        f"/api/v1/namespaces/{namespace}/services/{name}", RawService, f"get services {name} {where}"
-    )
+    what = f"get services {name} {where}"
+    raw = await reader.get(f"/api/v1/namespaces/{namespace}/services/{name}", RawService, what)
     if raw is None:
-        return OwnService(key, found=None if len(reader.failures) > before else False)
+        failed = any(failure.what == what for failure in reader.failures)
+        return OwnService(key, found=None if failed else False)
     service = make_service(raw)
-    slices = await reader.list(
-        f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices",
-        PodSlice,
-        f"list endpointslices {where}",
-        selector=f"{SERVICE_NAME}={name}",
-    )
-    pods = _pods(slices or [])
-    ready = None if slices is None else sum(pods.values())
+    path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
+    async with side_by_side() as start:
+        settings = start(_read_settings, reader, namespace, raw)
+        slices = start(_read_slices, reader, path, f"list endpointslices {where}", f"{SERVICE_NAME}={name}")
+    pods = _pods(slices.value or [])
+    ready = None if slices.value is None else sum(pods.values())
     return OwnService(
         key,
         found=True,
         addresses=service.cluster_ips,
         ports=tuple(Port(port.port, port.name) for port in service.ports),
-        ask_at=tuple(map(str, own.endpoints)) if own is not None else (),
         ready=ready,
         pods=tuple(address for address, _ in pods),
         pod_names=tuple(pod for _, pod in pods),
-        settings=await _read_settings(reader, namespace, raw),
-        loop=own.loop if own is not None else "",
-        faults=tuple(map(str, own.faults)) if own is not None else (),
+        settings=settings.value,
     )
+
+
+def with_found(part: OwnService, own: FoundOwn) -> OwnService:
+    """Dnsproxy's Service with what cluster_dns knows about it; as it is if it was not found."""
+    if not part.found:
+        return part
+    return msgspec.structs.replace(
+        part, ask_at=tuple(map(str, own.endpoints)), loop=own.loop, faults=tuple(map(str, own.faults))
+    )
+
+
+async def _read_slices(reader: Reader, path: str, what: str, selector: str) -> list[PodSlice] | None:
+    return await reader.list(path, PodSlice, what, selector=selector)
 
 
 def _pods(slices: list[PodSlice]) -> dict[tuple[str, str], bool]:
@@ -103,7 +111,7 @@ async def _read_settings(reader: Reader, namespace: str, raw: RawService) -> dic
             reference = source.get("configMapRef")
             name = reference.get("name") if isinstance(reference, dict) else None
             if isinstance(name, str):
-                settings |= await reader.config_map(namespace, name)
+                settings |= await reader.config_map(namespace, name) or {}
         settings |= {variable.name: variable.value for variable in container.env or () if variable.value is not None}
         settings |= _flags((*(container.command or ()), *(container.args or ())))
     return {key: value for key, value in settings.items() if key in KEPT}
@@ -123,23 +131,23 @@ def _flags(words: tuple[str, ...]) -> dict[str, str]:
 
 async def read_admin(reader: Reader, part: OwnService, program: str, port: int) -> list[Admin]:
     """The answers of the admin ports of its pods, through the API server."""
-    namespace = part.key.partition("/")[0]
-    pages = []
-    for pod in tuple(filter(None, part.pod_names))[:_MOST_PODS]:
-        base = f"/api/v1/namespaces/{namespace}/pods/{pod}:{port}/proxy"
-        where = f"pod {namespace}/{pod}"
-        try:
-            text = await reader.text(f"{base}/readyz")
-        except ApiError as error:
-            ready = False if str(error).startswith(f"{_NOT_READY}: ") and _PROXY_FAILED not in str(error) else None
-            pages.append(Admin(program, where, ready, str(error).removeprefix(f"{_NOT_READY}: ")))
-            continue
-        page = Admin(program, where, True, text.strip())
-        try:
-            pages.append(with_metrics(page, await reader.text(f"{base}/metrics")))
-        except ApiError:
-            pages.append(page)
-    return pages
+    pods = tuple(filter(None, part.pod_names))[:_MOST_PODS]
+    return await read_each(lambda pod: _read_page(reader, part.key.partition("/")[0], pod, program, port), pods)
+
+
+async def _read_page(reader: Reader, namespace: str, pod: str, program: str, port: int) -> Admin:
+    base = f"/api/v1/namespaces/{namespace}/pods/{pod}:{port}/proxy"
+    where, what = f"pod {namespace}/{pod}", f"get pods/proxy {pod} in namespace {namespace}"
+    try:
+        text = await reader.text(f"{base}/readyz", what)
+    except ApiError as error:
+        ready = False if str(error).startswith(f"{_NOT_READY}: ") and _PROXY_FAILED not in str(error) else None
+        return Admin(program, where, ready, str(error).removeprefix(f"{_NOT_READY}: "))
+    page = Admin(program, where, True, text.strip())
+    try:
+        return with_metrics(page, await reader.text(f"{base}/metrics", what))
+    except ApiError:
+        return page
 
 
 async def ask_admin(endpoint: Endpoint, program: str) -> Admin:

@@ -1,19 +1,21 @@
 """The reader: GET requests to one API server, whose failures are facts.
 
-The law: only get and list, each request within its deadline. A request that RBAC denies, an absent object and an
-unreadable one are noted, and the reading continues; it ends only if the API server cannot be used at all. Tested in
-tests/dnsproxy/doctor/collect/test_collecting.py.
+The law: only get and list, each request within its deadline, a few at a time. A failed read is a ReadFailure under the
+name of its request, never an absence; only 404 is an absence. The reading continues, and ends only if the API server
+cannot be used at all. Tested in tests/dnsproxy/doctor/collect/test_reader.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, Final, TypeVar
 
 import msgspec
+import trio
 
 from dnsproxy.doctor.facts.model import ReadFailure
-from sidecar.kubernetes.errors import ApiError, Forbidden, Garbled, NotFound, Unauthorized
+from sidecar.kubernetes.errors import ApiError, Forbidden, Garbled, NotFound, TimedOut, Unauthorized
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection, Resource, Unreadable
 from sidecar.kubernetes.one_shot import get_object, list_all
@@ -26,31 +28,64 @@ T = TypeVar("T")
 R = TypeVar("R", bound=Resource)
 
 REQUEST_SECONDS: Final = 15.0
+"""For one response of the API server."""
+MOST_AT_ONCE: Final = 8
+"""Requests under way: enough that a slow server costs a few rounds, and few beside the server's own limit of 400."""
+_SHOWN: Final = 3
 _PACE: Final = Pace(list_timeout=REQUEST_SECONDS)
 _FAULTS: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
 
+Progress = Callable[[str], None]
+"""Called with a description of the current work, for users who wait."""
+
 
 class Reader:
-    """Reads objects; `failures` holds what could not be read."""
+    """Reads objects; `failures` holds what could not be read. Any number of tasks may use it at the same time."""
 
-    def __init__(self, client: ApiClient) -> None:
+    def __init__(self, client: ApiClient, progress: Progress = lambda _: None) -> None:
         self._client = client
-        self._failures: dict[ReadFailure, None] = {}
+        self._progress = progress
+        self._limiter = trio.CapacityLimiter(MOST_AT_ONCE)
+        self._failures: set[ReadFailure] = set()
+        self._under_way: list[str] = []
+        self._done = 0
+        self._known = 0
 
     @property
     def failures(self) -> tuple[ReadFailure, ...]:
-        """In the order in which they occurred."""
-        return tuple(self._failures)
+        """Sorted, because the order in which they occurred depends on the server."""
+        return tuple(sorted(self._failures, key=lambda failure: (failure.what, failure.why)))
 
-    async def get(self, path: str, kind: type[T], what: str, *, quiet: bool = False) -> T | None:
-        """One object; None if it is absent or could not be read. `quiet`: only an unreadable object is noted."""
-        try:
-            return await get_object(self._client, path, kind, seconds=REQUEST_SECONDS)
-        except NotFound:
-            return None
-        except ApiError as error:
-            self._note(error, what, quiet=quiet and not isinstance(error, Garbled))
-            return None
+    @asynccontextmanager
+    async def turn(self, what: str) -> AsyncIterator[None]:
+        """A turn for one read, which is shown as the current work."""
+        self._known += 1
+        async with self._limiter:
+            self._under_way.append(what)
+            self._show()
+            try:
+                yield
+            finally:
+                self._under_way.remove(what)
+                self._done += 1
+                self._show()
+
+    def _show(self) -> None:
+        if self._under_way:
+            names = ", ".join(self._under_way[:_SHOWN])
+            more = len(self._under_way) - _SHOWN
+            self._progress(f"reading: {names}{f' and {more} more' if more > 0 else ''} ({self._done} of {self._known})")
+
+    async def get(self, path: str, kind: type[T], what: str) -> T | None:
+        """One object; None if it is absent or could not be read."""
+        async with self.turn(what):
+            try:
+                return await get_object(self._client, path, kind, seconds=REQUEST_SECONDS)
+            except NotFound:
+                return None
+            except ApiError as error:
+                self.note(error, what, path)
+                return None
 
     async def list(self, path: str, kind: type[R], what: str, *, selector: str = "", most: int = 0) -> list[R] | None:
         """All objects of a collection, or the first few; an unreadable object is noted and skipped.
@@ -59,41 +94,46 @@ class Reader:
         """
         collection = Collection(what, path, kind, label_selector=selector)
         one = f"one of {what}"
-        try:
-            found = await list_all(
-                self._client, collection, pace=_PACE, most=most, on_garbled=lambda error: self._note(error, one)
-            )
-        except NotFound:
-            return []
-        except ApiError as error:
-            self._note(error, what)
-            return None
+        async with self.turn(what):
+            try:
+                found = await list_all(
+                    self._client,
+                    collection,
+                    pace=_PACE,
+                    most=most,
+                    on_garbled=lambda error: self.note(error, one, path),
+                )
+            except NotFound:
+                return []
+            except ApiError as error:
+                self.note(error, what, path)
+                return None
         for unreadable in found.values():
             if isinstance(unreadable, Unreadable):
                 self.note_failure(one, f"unreadable: {unreadable.reason}")
         return [value for value in found.values() if not isinstance(value, Unreadable)]
 
-    async def config_map(self, namespace: str, name: str) -> Mapping[str, str]:
-        """The data of a ConfigMap; empty if it is absent or could not be read."""
+    async def config_map(self, namespace: str, name: str) -> Mapping[str, str] | None:
+        """The data of a ConfigMap; None if it is absent or could not be read."""
         path = f"/api/v1/namespaces/{namespace}/configmaps/{name}"
         found = await self.get(path, ConfigMap, f"get configmaps {name} in namespace {namespace}")
-        return (found.data or {}) if found else {}
+        return (found.data or {}) if found else None
 
-    async def text(self, path: str) -> str:
+    async def text(self, path: str, what: str) -> str:
         """A body as text. Raises ApiError."""
-        return (await self._client.get(path, seconds=REQUEST_SECONDS)).decode(errors="replace")
+        async with self.turn(what):
+            return (await self._client.get(path, seconds=REQUEST_SECONDS)).decode(errors="replace")
 
     def note_failure(self, what: str, why: str) -> None:
         """Add a failure."""
-        self._failures[ReadFailure(what, why)] = None
+        self._failures.add(ReadFailure(what, why))
 
-    def _note(self, error: ApiError, what: str, *, quiet: bool = False) -> None:
+    def note(self, error: ApiError, what: str, path: str) -> None:
         """Note why a request failed. Raises StartError if the API server rejects our credentials."""
         if isinstance(error, Unauthorized):
             raise self._cannot_ask(error) from None
-        if not quiet:
-            kinds = {Forbidden: "forbidden: ", Garbled: "unreadable: "}
-            self.note_failure(what, f"{kinds.get(type(error), '')}{error}")
+        kinds = {Forbidden: "forbidden: ", Garbled: "unreadable: ", TimedOut: f"GET {path}: "}
+        self.note_failure(what, f"{kinds.get(type(error), '')}{error}")
 
     async def check(self) -> str:
         """The version of the server. Raises StartError with status 3 if it does not answer."""

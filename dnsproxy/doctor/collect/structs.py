@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from dnsproxy.sources.ingress import IngressClass
 from sidecar.kubernetes.endpoint_slices import EndpointSlice, SliceEndpoint
 from sidecar.kubernetes.objects import ObjectMeta
 
@@ -21,17 +22,31 @@ class ClassSpec(msgspec.Struct, frozen=True, rename="camel"):
     controller_name: str | None = None
 
 
-class ControlledClass(msgspec.Struct, frozen=True):
+class ControlledClass(IngressClass, frozen=True, gc=False):
     """networking.k8s.io/v1 IngressClass, gateway.networking.k8s.io GatewayClass."""
 
-    metadata: ObjectMeta
     spec: ClassSpec | None = None
 
 
 class NodeSpec(msgspec.Struct, frozen=True):
-    """The origin of a node."""
+    """The origin of a node, and the networks of its pods."""
 
     provider_id: str | None = msgspec.field(default=None, name="providerID")
+    pod_cidr: str | None = msgspec.field(default=None, name="podCIDR")
+    pod_cidrs: tuple[str, ...] | None = msgspec.field(default=None, name="podCIDRs")
+
+
+class NodeAddress(msgspec.Struct, frozen=True):
+    """One address of a node."""
+
+    type: str | None = None
+    address: str | None = None
+
+
+class NodeStatus(msgspec.Struct, frozen=True):
+    """The addresses of a node."""
+
+    addresses: tuple[NodeAddress, ...] | None = None
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -39,6 +54,7 @@ class Node(msgspec.Struct, frozen=True):
 
     metadata: ObjectMeta
     spec: NodeSpec | None = None
+    status: NodeStatus | None = None
 
 
 class TargetRef(msgspec.Struct, frozen=True):

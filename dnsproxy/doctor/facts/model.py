@@ -54,10 +54,13 @@ class Service(Fact, frozen=True):
     """`Local` or `Cluster`; empty if the Service has none."""
     source_ranges: tuple[str, ...] = ()
     """The only networks whose connections its load balancer takes; empty: all."""
+    program: str = ""
+    """The controller's program: `ingress-nginx`, `traefik` ...; empty if unknown."""
     settings: Mapping[str, str] = msgspec.field(default_factory=dict)
     """The controller's settings about the PROXY protocol: `use-proxy-protocol`, `proxy-real-ip-cidr` ..."""
     settings_from: str = ""
-    """Source of the settings: `ConfigMap ingress-nginx/ingress-nginx-controller`."""
+    """Source of the settings: `ConfigMap ingress-nginx/ingress-nginx-controller`; if there is one and the program is
+    known, an absent key has the program's default."""
 
 
 class Host(Fact, frozen=True):
@@ -206,7 +209,9 @@ class Facts(Fact, frozen=True):
     services: tuple[Service, ...] = ()
     components: tuple[Component, ...] = ()
     pod_networks: tuple[str, ...] = ()
-    """The networks of the pods, as far as the nodes show them."""
+    """The networks of the pods, as far as the nodes and the settings of the data plane show them; empty if unknown."""
+    node_addresses: tuple[str, ...] = ()
+    """The internal addresses of the first nodes: a short-circuited connection may come from its node's address."""
     dns: ClusterDns | None = None
     dnsproxy: OwnService | None = None
     relay: OwnService | None = None

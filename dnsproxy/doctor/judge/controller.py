@@ -11,8 +11,9 @@ from typing import Final
 
 from dnsproxy.doctor.facts.model import Facts
 from dnsproxy.doctor.facts.probes import Header, Probe
+from dnsproxy.doctor.judge.declared_header import declared
 from dnsproxy.doctor.judge.header_annotations import Sends
-from dnsproxy.doctor.judge.header_mode import HeaderMode, declared, header_mode_of, overall, usable_probes
+from dnsproxy.doctor.judge.header_mode import HeaderMode, header_mode_of, overall, usable_probes
 from dnsproxy.doctor.judge.paths import Path, entries_of, normalize_address
 from dnsproxy.doctor.judge.providers import AWS, Provider, provider_of, sends
 from dnsproxy.doctor.judge.reach import by_port, statuses
@@ -100,7 +101,7 @@ def make_controller(path: Path, facts: Facts) -> Controller:
         if normalize_address(probe.address) in inner and probe.port in ports
     )
     header_mode = overall([header_mode_of(of_port) for of_port in by_port(probes).values()])
-    said = declared(service)
+    said = declared(service, facts)
     use_declared = header_mode is HeaderMode.UNKNOWN and said is not HeaderMode.UNKNOWN
     return Controller(
         path,

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Final
 
-from dnsproxy.doctor.facts.model import Service
 from dnsproxy.doctor.facts.probes import Header, Outcome, Probe
 
 _SPOKEN: Final = frozenset([Outcome.ANSWERED, Outcome.ALERT])
@@ -68,16 +67,6 @@ def overall(modes: Sequence[HeaderMode]) -> HeaderMode:
             return wanted
     if modes and set(modes) <= {HeaderMode.DEAD, HeaderMode.SILENT}:
         return HeaderMode.SILENT if HeaderMode.SILENT in modes else HeaderMode.DEAD
-    return HeaderMode.UNKNOWN
-
-
-def declared(service: Service) -> HeaderMode:
-    """The mode by the controller's own settings, for a controller that could not be dialled."""
-    flag = service.settings.get("use-proxy-protocol", "").lower()
-    if flag in ("true", "false"):
-        return HeaderMode.REQUIRES if flag == "true" else HeaderMode.REJECTS
-    if service.settings.get("proxy-protocol"):
-        return HeaderMode.ACCEPTS
     return HeaderMode.UNKNOWN
 
 

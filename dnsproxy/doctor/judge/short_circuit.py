@@ -57,6 +57,12 @@ class Answer(Enum):
     UNKNOWN = "unknown"
 
 
+_DECIDING: Final = frozenset(
+    ["mode", "kube-proxy-replacement", "bpf-lb-sock", "proxyLoadBalancerIPs", "bpfEnabled", "service-proxy"]
+)
+"""The settings that decide about connections; others are about networks and headers."""
+
+
 @dataclass(frozen=True, slots=True)
 class DataPlane:
     """The program that carries connections from pods to Services."""
@@ -152,7 +158,7 @@ def _since(version: Version, first: Version) -> Answer:
 
 
 def _read_from(component: Component) -> str:
-    settings = ", ".join(f"{key}: {value}" for key, value in sorted(component.settings.items()))
+    settings = ", ".join(f"{key}: {value}" for key, value in sorted(component.settings.items()) if key in _DECIDING)
     return f"{component.workload or component.name}{f' ({settings})' if settings else ''}"
 
 

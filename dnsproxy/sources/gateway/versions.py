@@ -57,6 +57,9 @@ GROUP_VERSIONS: Final = tuple(
 )
 """What to query at `/apis/GROUP/VERSION`; 404 means that the API server does not have it."""
 
+RESOURCES: Final = frozenset(served.resource for served in _KINDS.values())
+"""The resources of all kinds."""
+
 NAMESPACES: Final = Collection("Namespace", "/api/v1/namespaces", structs.Namespace, optional=True)
 """For listeners that admit by label: if RBAC hides Namespaces, those admit no route."""
 

@@ -31,6 +31,8 @@ class ServiceSpec(msgspec.Struct, frozen=True, rename="camel"):
     cluster_ips: tuple[str, ...] | None = msgspec.field(default=None, name="clusterIPs")
     external_ips: tuple[str, ...] | None = msgspec.field(default=None, name="externalIPs")
     load_balancer_class: str | None = None
+    load_balancer_source_ranges: tuple[str, ...] | None = None
+    external_traffic_policy: str | None = None
     selector: dict[str, str] | None = None
     ports: tuple[ServicePort, ...] | None = None
 

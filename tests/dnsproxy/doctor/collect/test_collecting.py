@@ -13,8 +13,9 @@ from dnsproxy.cluster_dns.found import ServiceRef
 from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.doctor.collect import collecting
 from dnsproxy.doctor.collect.collecting import Places, look_outside, read_cluster
+from dnsproxy.doctor.collect.controller_settings import config_map_of
 from dnsproxy.doctor.collect.read_own import ask_admin, with_metrics
-from dnsproxy.doctor.collect.read_workloads import config_map_of, mode_of, settings_of_words
+from dnsproxy.doctor.collect.read_workloads import mode_of
 from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.facts.file import format_facts
 from dnsproxy.doctor.facts.model import Admin, Facts, Host
@@ -338,21 +339,6 @@ def test_the_mode_of_kube_proxy_is_its_flag_or_its_file(
 )
 def test_the_config_map_of_a_controller_is_named_by_its_arguments(words: list[str], expected: Any) -> None:
     assert config_map_of(words, "web") == expected
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["--entryPoints.web.proxyProtocol.trustedIPs=10.0.0.0/8"], {"trusted-ips": "10.0.0.0/8"}),
-        (["--entrypoints.websecure.proxyprotocol.insecure"], {"trusted-ips": "0.0.0.0/0,::/0"}),
-        (["--entrypoints.websecure.proxyprotocol.insecure=true"], {"trusted-ips": "0.0.0.0/0,::/0"}),
-        (["--entrypoints.websecure.proxyprotocol.insecure=false"], {}),
-        (["--entrypoints.web.address=:80"], {}),
-        ([], {}),
-    ],
-)
-def test_the_networks_that_traefik_trusts_are_in_its_arguments(words: list[str], expected: dict[str, str]) -> None:
-    assert settings_of_words(words) == expected
 
 
 @pytest.mark.parametrize("text", ["", "garbage {", "<html>", 'a{source="x"} not-a-number\n', "\x00"])

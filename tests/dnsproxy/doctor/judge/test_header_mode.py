@@ -1,4 +1,4 @@
-"""The header mode of a port, from probes and from settings."""
+"""The header mode of a port, from probes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from dnsproxy.doctor.facts.probes import Header, Outcome
-from dnsproxy.doctor.judge.header_mode import HeaderMode, declared, describe, header_mode_of, overall, versions_of
-from tests.dnsproxy.doctor.making import ACCEPTS, REJECTS, REQUIRES, controller_probes, service
+from dnsproxy.doctor.judge.header_mode import HeaderMode, describe, header_mode_of, overall, versions_of
+from tests.dnsproxy.doctor.making import ACCEPTS, REJECTS, REQUIRES, controller_probes
 
 O = Outcome  # noqa: E741  # a table is read across
 
@@ -70,23 +70,6 @@ def test_every_combination_has_a_mode_and_an_answered_port_is_never_dead() -> No
 )
 def test_the_port_that_makes_pods_fail_decides(modes: list[HeaderMode], expected: HeaderMode) -> None:
     assert overall(modes) is expected
-
-
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        ({"use-proxy-protocol": "true"}, HeaderMode.REQUIRES),
-        ({"use-proxy-protocol": "True"}, HeaderMode.REQUIRES),
-        ({"use-proxy-protocol": "false"}, HeaderMode.REJECTS),
-        ({"proxy-protocol": "10.0.0.0/8"}, HeaderMode.ACCEPTS),
-        ({"use-proxy-protocol": "maybe"}, HeaderMode.UNKNOWN),
-        ({"use-proxy-protocol": ""}, HeaderMode.UNKNOWN),
-        ({"proxy-protocol": ""}, HeaderMode.UNKNOWN),
-        ({}, HeaderMode.UNKNOWN),
-    ],
-)
-def test_settings_give_the_mode_if_nothing_was_dialled(settings: dict[str, str], expected: HeaderMode) -> None:
-    assert declared(service(settings=settings)) is expected
 
 
 def test_the_outcomes_of_a_port_are_one_line() -> None:
