@@ -9,6 +9,8 @@ verdict that the doctor must give. To add one:
   controller's own server; a living load balancer is Server.BALANCER. A new behaviour is a new row in servers.py.
 - `expected` is `healthy(...)`, `wrong(ids, ...)` or `not_known(...)`. Where the relay helps, `advice` names its line;
   where it does not, `no_advice=NO_RELAY`.
+- `denied` takes rights from the doctor's account; `saved` lets it judge a file; `gateways.py` has the Gateway API, and
+  `installed.py` a Switchback that is installed, with `dnsproxy` to run it.
 - The address of a dead load balancer is Fate.UNREACHABLE or Fate.REFUSED, because Fate.DROPPED and Server.SILENT make
   the doctor wait for seconds. An address that a state does not mention behaves like DROPPED.
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from dnsproxy.dns.addresses import is_address
 from sidecar.values.endpoints import Endpoint, parse_endpoint
-from tests.kit.doctor_stage.objects import DNS_ADDRESS, PUBLIC_DNS
+from tests.kit.doctor_stage.objects import DNS_ADDRESS, DNSPROXY, PUBLIC_DNS
 from tests.kit.doctor_stage.servers import Fate, Server
 from tests.kit.networks import POD_ADDRESS, Network
 from tests.kit.programs import program
@@ -22,6 +22,7 @@ POD_IPV6: Final = "2001:db8:244::2"
 _DEVICE: Final = "pod"
 _PEER: Final = "nowhere"
 _WEB: Final = (80, 443)
+_TLS: Final = (443, 8443)
 _EVERY_PORT: Final = 0
 _TABLE: Final = """\
 table inet stage
@@ -46,7 +47,7 @@ def build(network: Network) -> None:
     for device in (_DEVICE, _PEER):
         network.ip("link", "set", device, "up")
     network.ip("route", "add", "default", "dev", _DEVICE)
-    for address in (DNS_ADDRESS, PUBLIC_DNS, *(server.ipv4 for server in Server)):
+    for address in (DNS_ADDRESS, DNSPROXY, PUBLIC_DNS, *(server.ipv4 for server in Server)):
         network.ip("addr", "add", f"{address}/32", "dev", "lo")
     for server in Server:
         network.ip("addr", "add", f"{server.ipv6}/128", "dev", "lo")
@@ -98,9 +99,9 @@ def _closed(host: str, places: Mapping[Endpoint, Server | Fate]) -> Iterator[str
 
 
 def _led(place: Endpoint, server: Server) -> Iterator[str]:
-    """DNAT to the server: ports 80 and 443, or one port to the server's port 80."""
+    """DNAT to the server: ports 80 and 443, or one port to the server's port 443 for TLS, otherwise to port 80."""
     family = _family(place.host)
     to = f"[{server.ipv6}]" if family == "ip6" else server.ipv4
     for port in (place.port,) if place.port else _WEB:
-        of_server = 443 if port == 443 else 80
+        of_server = 443 if port in _TLS else 80
         yield f"{family} daddr {place.host} tcp dport {port} dnat {family} to {to}:{of_server}"

@@ -9,12 +9,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tests.kit.apiserver import ingress as ingress_manifest
+from tests.kit.gateway_api import GROUP
 from tests.kit.manifest_cluster import manifests, pick
 
 Object = dict[str, Any]
 
 DNS_ADDRESS: Final = "10.96.0.10"
 PUBLIC_DNS: Final = "192.0.2.53"
+DNSPROXY: Final = "10.96.0.53"
+"""The ClusterIP of an installed dnsproxy."""
 CONTROLLER: Final = "10.96.0.80"
 """The ClusterIP of the controller in most states."""
 BALANCER: Final = "203.0.113.10"
@@ -36,9 +39,12 @@ _GROUPS: Final = {
     "EndpointSlice": "/apis/discovery.k8s.io/v1",
     "Ingress": "/apis/networking.k8s.io/v1",
     "IngressClass": "/apis/networking.k8s.io/v1",
+    "Gateway": f"/apis/{GROUP}/v1",
+    "GatewayClass": f"/apis/{GROUP}/v1",
+    "HTTPRoute": f"/apis/{GROUP}/v1",
 }
-_PLURALS: Final = {"Ingress": "ingresses", "IngressClass": "ingressclasses"}
-_CLUSTER_WIDE: Final = frozenset(["IngressClass", "Node"])
+_PLURALS: Final = {"Ingress": "ingresses", "IngressClass": "ingressclasses", "GatewayClass": "gatewayclasses"}
+_CLUSTER_WIDE: Final = frozenset(["GatewayClass", "IngressClass", "Node"])
 
 
 def collection_of(one: Object) -> str:
@@ -105,11 +111,13 @@ def workload(
     image: str = "registry.k8s.io/ingress-nginx/controller:v1.13.3",
     labels: Mapping[str, str] | None = None,
     replicas: int = 1,
+    variables: Mapping[str, str] | None = None,
 ) -> Object:
     """A Deployment or DaemonSet of one container, whose labels are those of `service` of the same namespace."""
     namespace, _, name = key.partition("/")
     app = dict(labels or {"app.kubernetes.io/name": namespace, "app.kubernetes.io/component": "controller"})
-    pod = {"containers": [{"name": name, "image": image, "args": list(arguments)}]}
+    env = [{"name": variable, "value": value} for variable, value in (variables or {}).items()]
+    pod = {"containers": [{"name": name, "image": image, "args": list(arguments), "env": env}]}
     spec: dict[str, Any] = {
         "selector": {"matchLabels": app},
         "template": {"metadata": {"labels": app}, "spec": pod},

@@ -6,6 +6,7 @@ DNS ended. The doctor runs as a user would run it, as a program in the pod's pla
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import subprocess
@@ -13,6 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,17 +24,24 @@ from dnsproxy.dns.addresses import is_address
 from tests.kit.apiserver import ApiServer, running_apiserver, send
 from tests.kit.coredns import started_coredns
 from tests.kit.doctor_stage.network import apply, build, set_ipv6
-from tests.kit.doctor_stage.objects import BASE, DNS_ADDRESS, PUBLIC_DNS, Object, collection_of, path_of
+from tests.kit.doctor_stage.objects import BASE, DNS_ADDRESS, DNSPROXY, PUBLIC_DNS, Object, collection_of, path_of
+from tests.kit.doctor_stage.rights import kubeconfig_without
 from tests.kit.doctor_stage.servers import running_servers
 from tests.kit.doctor_stage.states import Records, State, Verdict
+from tests.kit.gateway_api import GROUP as GATEWAY_GROUP
+from tests.kit.gateway_api import RESOURCES, install_crds
 from tests.kit.launched import ROOT
 from tests.kit.networks import Network, one_network
+from tests.kit.processes import wait_for
 from tests.kit.programs import program
+from tests.kit.scraping import status_of
+from tests.kit.serve_process import serving
 
 PEERS: Final = ("etcd", "kube-apiserver", "coredns", "nginx", "haproxy", "nft", "ip")
 MERGE: Final = "application/merge-patch+json"
 SERVICE_RANGE: Final = "10.96.0.0/16,2001:db8:96::/112"
 SECONDS: Final = 60.0
+_JSON: Final = ("--output", "json")
 _SERVER: Final = """\
 .:53 {{
     bind {address}
@@ -57,20 +66,55 @@ class Stage:
 
     def play(self, state: State, *, checkout: Path = ROOT) -> Verdict:
         """The verdict of the doctor of a checkout."""
+        host = (state.host,) if state.host else ()
+        with self.staged(state):
+            if state.saved is not None:
+                saved = str(self.folder / "facts.json")
+                self.ask_doctor(*state.saved, "--save", saved, kubeconfig=self._kubeconfig(state), checkout=checkout)
+                return self.ask_doctor(*host, *state.arguments, "--from", saved, kubeconfig=None, checkout=checkout)
+            return self.ask_doctor(*host, *state.arguments, kubeconfig=self._kubeconfig(state), checkout=checkout)
+
+    @contextmanager
+    def staged(self, state: State) -> Iterator[None]:
+        """The cluster of a state for the duration of the block, in its network."""
         with self.network.entered(), ExitStack() as stack:
             apply(state.at)
             if state.pod_has_ipv6:
                 set_ipv6(self.network, on=True)
                 stack.callback(set_ipv6, self.network, on=False)
             stack.enter_context(self._objects((*BASE, *state.plane, *state.objects)))
+            if state.dnsproxy:
+                stack.enter_context(self._dnsproxy(state))
             stack.enter_context(self._dns(state))
-            return self._doctor(state, checkout)
+            yield
+
+    def ask_doctor(self, *arguments: str, kubeconfig: Path | None, checkout: Path = ROOT) -> Verdict:
+        """The verdict with these arguments, inside `staged`; without a kubeconfig, no API server is asked."""
+        where = ["--kubeconfig", str(kubeconfig)] if kubeconfig else []
+        done = subprocess.run(
+            [sys.executable, "-m", "dnsproxy", "doctor", *arguments, *where, "--public-dns", PUBLIC_DNS, *_JSON],
+            cwd=checkout,
+            env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(checkout)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SECONDS,
+        )
+        return Verdict(done.returncode, _document(done.stdout), done.stderr)
+
+    def _kubeconfig(self, state: State) -> Path:
+        """That of an administrator, or of an account with all rights in `deploy/components/doctor` but the denied."""
+        if not state.denied:
+            return self.api.kubeconfig
+        return kubeconfig_without(self.api, state.denied, self.folder)
 
     @contextmanager
     def _objects(self, objects: Sequence[Object]) -> Iterator[None]:
         """Objects for the duration of the block; of two with one path, the later one."""
         by_path = {path_of(one): one for one in objects}
         with self.api.connection() as connection, ExitStack() as stack:
+            if any(GATEWAY_GROUP in path for path in by_path):
+                install_crds(self.api, ("gatewayclasses", *RESOURCES))
             for path, one in by_path.items():
                 self._create_namespace(one["metadata"].get("namespace"))
                 made = {key: value for key, value in one.items() if key != "status"}
@@ -78,6 +122,14 @@ class Stage:
                 stack.callback(send, connection, "DELETE", path)
                 if "status" in one:
                     send(connection, "PATCH", f"{path}/status", {"status": one["status"]}, content_type=MERGE)
+            yield
+
+    @contextmanager
+    def _dnsproxy(self, state: State) -> Iterator[None]:
+        """Dnsproxy at the address of its Service, from the moment at which its sources are read."""
+        where = ["--listen", f"{DNSPROXY}:53", "--upstream", PUBLIC_DNS, "--kubeconfig", str(self.api.kubeconfig)]
+        with serving(self.folder, *where, "--source", "ingress", "--ttl", "1", *state.dnsproxy) as one:
+            wait_for(partial(_is_ready, one.admin), process=one.process, log=one.log)
             yield
 
     def _create_namespace(self, name: str | None) -> None:
@@ -101,19 +153,11 @@ class Stage:
         zone.write_text(_ZONE + "".join(_records(records)))
         return _SERVER.format(address=address, zone=zone)
 
-    def _doctor(self, state: State, checkout: Path) -> Verdict:
-        where = ["--kubeconfig", str(self.api.kubeconfig), "--public-dns", PUBLIC_DNS, "--output", "json"]
-        host = [state.host] if state.host else []
-        done = subprocess.run(
-            [sys.executable, "-m", "dnsproxy", "doctor", *host, *where, *state.arguments],
-            cwd=checkout,
-            env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(checkout)},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=SECONDS,
-        )
-        return Verdict(done.returncode, _document(done.stdout), done.stderr)
+
+def _is_ready(admin: str) -> bool:
+    with suppress(OSError):
+        return status_of(admin, "/readyz") == http.client.OK
+    return False
 
 
 def _document(text: str) -> dict[str, Any]:

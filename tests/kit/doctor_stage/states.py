@@ -44,6 +44,10 @@ class Expected:
     """Parts of what the doctor reports as not seen."""
     evidence: tuple[str, ...] = ()
     """Parts of the evidence of the findings that are problems or warnings."""
+    said: tuple[str, ...] = ()
+    """Parts of the texts of findings, or their hosts; each must be in some finding."""
+    unsaid: tuple[str, ...] = ()
+    """Parts that no text of a finding may hold."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +74,12 @@ class State:
     """Whether the pod has an address and a route of IPv6."""
     corefile: str = ""
     """The Corefile of the cluster's DNS instead of one for `dns`."""
+    dnsproxy: tuple[str, ...] = ()
+    """Flags of a dnsproxy that runs at the address of its Service; empty: none runs."""
+    denied: tuple[str, ...] = ()
+    """The resources that the doctor's account may not read; empty: an administrator asks."""
+    saved: tuple[str, ...] | None = None
+    """Arguments of an earlier doctor that saved its facts; the one that judges has only their file. None: no file."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +110,12 @@ class Verdict:
         """All lines to type."""
         sources = [*self.document.get("findings", ()), *self.document.get("unseen", ())]
         return tuple(line for one in sources for step in one.get("steps", ()) for line in step.get("lines", ()))
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts of all findings, each with its hosts."""
+        found = self.document.get("findings", ())
+        return tuple(" ".join((one["text"], *one.get("hosts", ()))) for one in found)
 
     @property
     def evidence(self) -> tuple[str, ...]:
@@ -137,6 +153,8 @@ def differences(verdict: Verdict, expected: Expected) -> list[str]:
     found += _missing("advice line", expected.advice, verdict.advice)
     found += _missing("unseen", expected.unseen, verdict.unseen)
     found += _missing("evidence", expected.evidence, verdict.evidence)
+    found += _missing("text", expected.said, verdict.texts)
+    found += [f"text: {line}" for one in expected.unsaid for line in verdict.texts if one in line]
     found += [f"advice: {line}" for one in expected.no_advice for line in verdict.advice if one in line]
     return found
 

@@ -118,6 +118,13 @@ def test_one_port_of_an_address_has_a_server_of_its_own(stage: Stage) -> None:
             ask(443, b"")
 
 
+def test_another_port_of_tls_leads_to_the_port_of_tls(stage: Stage) -> None:
+    with stage.network.entered():
+        apply({f"{ADDRESS}:8443": Server.REJECTS})
+        with socket.create_connection((ADDRESS, 8443), timeout=SECONDS) as one:
+            assert _names(one) == "example.org"
+
+
 @pytest.mark.parametrize(
     ("fate", "error"), [(Fate.REFUSED, ConnectionRefusedError), (Fate.UNREACHABLE, OSError), (Fate.DROPPED, None)]
 )

@@ -1,0 +1,59 @@
+"""An installed Switchback as objects of a state: the Services of dnsproxy and the relay, and the stanza.
+
+The law: what is written in the cluster and what runs are two things, and a state sets both: `corefile_object` is the
+ConfigMap, `loaded_corefile` the configuration of the DNS that answers; State.dnsproxy runs the real dnsproxy, and a
+server at RELAY stands for the relay.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dnsproxy.corefile.plan import plan_install
+from sidecar.values.endpoints import Endpoint
+from tests.kit.doctor_stage.objects import (
+    BASE,
+    DNS_ADDRESS,
+    DNSPROXY,
+    KEY,
+    PUBLIC_DNS,
+    Object,
+    endpoint_slice,
+    service,
+    workload,
+)
+
+RELAY: Final = "10.96.0.90"
+"""The ClusterIP of the relay."""
+TO_RELAY: Final = "service:switchback/relay"
+_OWN: Final = [Endpoint(DNSPROXY, 53)]
+_STOCK: Final = f".:53 {{\n    bind {DNS_ADDRESS}\n    forward . {PUBLIC_DNS}\n}}\n"
+
+
+def switchback(backend: str = KEY, *, target: str = TO_RELAY, target_for: str = "") -> tuple[Object, ...]:
+    """Dnsproxy and the relay, whose backend is a Service; `target` and `target_for` are dnsproxy's settings."""
+    namespace, _, name = backend.partition("/")
+    routes = " ".join(f"{own}={name}.{namespace}.svc:{port}" for own, port in ((8080, 80), (8443, 443)))
+    settings = {"DNSPROXY_TARGET": target} | ({"DNSPROXY_TARGET_FOR": target_for} if target_for else {})
+    own, relay = {"app": "dnsproxy"}, {"app": "relay"}
+    dns: dict[str, Any] = {"kind": "ClusterIP", "ports": {"dns": 53}, "protocol": "UDP"}
+    return (
+        service("switchback/dnsproxy", DNSPROXY, labels=own, selector=own, **dns),
+        endpoint_slice("switchback/dnsproxy", "10.244.0.5"),
+        workload("switchback/dnsproxy", "dnsproxy", "serve", "--upstream", PUBLIC_DNS, labels=own, variables=settings),
+        service("switchback/relay", RELAY, kind="ClusterIP", labels=relay, selector=relay),
+        endpoint_slice("switchback/relay", "10.244.0.6"),
+        workload("switchback/relay", "proxy", labels=relay, variables={"PROXY_ROUTE": routes}),
+    )
+
+
+def corefile_object() -> Object:
+    """The ConfigMap of the cluster's DNS with the stanza."""
+    (stock,) = (one for one in BASE if one["kind"] == "ConfigMap")
+    written = plan_install(stock["data"]["Corefile"], addresses=_OWN).new
+    return {**stock, "data": {**stock["data"], "Corefile": written}}
+
+
+def loaded_corefile() -> str:
+    """The configuration of a cluster's DNS that asks dnsproxy."""
+    return plan_install(_STOCK, addresses=_OWN).new
