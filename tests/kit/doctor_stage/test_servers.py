@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from tests.kit.doctor_stage.network import apply
+from tests.kit.doctor_stage.network import apply, set_ipv6
 from tests.kit.doctor_stage.servers import Fate, Server
 from tests.kit.doctor_stage.stage import PEERS, Stage, stage
 from tests.kit.doctor_stage.states import HOST
@@ -21,6 +21,7 @@ __all__ = ["root", "stage"]
 ADDRESS: Final = "203.0.113.77"
 HEADERS: Final = {"plain": b"", "v1": b"PROXY UNKNOWN\r\n", "v2": b"\r\n\r\n\0\r\nQUIT\n\x20\0\0\0"}
 REQUEST: Final = f"GET / HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n".encode()
+ADDRESS_6: Final = "2001:db8:203::77"
 SECONDS: Final = 10.0
 SOON: Final = 0.5
 """Seconds after which a server counts as silent: one that answers does so in milliseconds."""
@@ -29,10 +30,10 @@ NO_ANSWER: Final = "no answer"
 CLOSED, SERVED, BAD = NO_ANSWER, "308", "400"
 
 
-def ask(server_port: int, header: bytes, *, timeout: float = SECONDS) -> str:
+def ask(server_port: int, header: bytes, *, timeout: float = SECONDS, address: str = ADDRESS) -> str:
     """The HTTP status; the common name of a handshake's outcome on port 443."""
     try:
-        with socket.create_connection((ADDRESS, server_port), timeout=timeout) as one:
+        with socket.create_connection((address, server_port), timeout=timeout) as one:
             one.sendall(header)
             if server_port == 443:
                 return _names(one)
@@ -136,3 +137,15 @@ def test_an_address_without_a_server(stage: Stage, fate: Fate, error: type[OSErr
             return
         with pytest.raises(error):
             ask(80, b"")
+
+
+def test_a_pod_reaches_ipv6_only_if_it_has_a_route(stage: Stage) -> None:
+    with stage.network.entered():
+        apply({ADDRESS_6: Server.REJECTS})
+        with pytest.raises(OSError, match="unreachable"):
+            ask(80, b"", address=ADDRESS_6)
+        set_ipv6(stage.network, on=True)
+        try:
+            assert ask(80, b"", address=ADDRESS_6) == SERVED
+        finally:
+            set_ipv6(stage.network, on=False)
