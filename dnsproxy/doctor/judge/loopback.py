@@ -36,8 +36,9 @@ def loopback(ways: Ways, facts: Facts, *, answered: bool) -> Finding:
 
 
 def _at_the_balancer(controller: Controller) -> Remedy:
-    old = controller.path.service.annotations.get(_KEY, "")
+    service = controller.path.service
+    old, needs = service.annotations.get(_KEY, ""), controller.provider.needs_of(_KEY, service)
     others = [part.strip() for part in old.split(",") if part.strip() and not part.strip().startswith(_PRESERVE)]
-    line = annotate(controller.path.service, _KEY, ",".join([f"{_PRESERVE}.enabled=false", *others]))
+    line = annotate(service, _KEY, ",".join([f"{_PRESERVE}.enabled=false", *others]))
     text = "turn client address preservation off at the NLB; with PROXY v2 the controller still learns the address"
-    return Remedy(text, (line,))
+    return Remedy(f"{text}; needs {needs}" if needs else text, (line,))

@@ -108,6 +108,10 @@ class Provider:
         """The switches that a Service's load balancer has."""
         return tuple(switch for switch in self.switches if self._has(switch, service))
 
+    def needs_of(self, key: str, service: Service) -> str:
+        """What an annotation about the header needs besides, on a Service's load balancer."""
+        return next((switch.needs for switch in self.switches_of(service) if switch.key == key), "")
+
     def hostname_of(self, service: Service) -> StatusSetting | None:
         """The setting for a hostname, if a Service's load balancer has it."""
         return self.hostname if self.hostname is not None and self._has(self.hostname, service) else None

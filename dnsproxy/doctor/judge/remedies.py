@@ -66,22 +66,40 @@ def _ip_mode(service: Service, provider: Provider, plane: DataPlane, facts: Fact
     first = f"; first {' and '.join(before)}" if before else ""
     unknown = "" if plane.honours_ip_mode is not Answer.UNKNOWN else f"; whether {plane.name} honours ipMode is unknown"
     setting = provider.ip_mode
-    if setting is not None:
+    if setting is not None and _is_set(setting, service):
+        yield _without_effect(setting, service, first + unknown)
+    elif setting is not None:
         text = f"{provider.name} can set `ipMode: Proxy`, which ends the short circuit without side effects"
         line = annotate(service, setting.key, setting.value)
         yield Remedy(text + _since(setting) + first + unknown, (line,))
     elif provider.ip_mode_auto:
-        yield Remedy(f"{provider.ip_mode_auto}, which ends the short circuit without side effects{first}{unknown}")
+        text = f"upgrade the controller if it is older: {provider.ip_mode_auto}, which ends the short circuit"
+        yield Remedy(f"{text} without side effects{first}{unknown}")
 
 
 def _hostname(service: Service, provider: Provider) -> Iterator[Remedy]:
     setting = provider.hostname_of(service)
-    if setting is not None:
+    if setting is not None and _is_set(setting, service):
+        yield _without_effect(setting, service)
+    elif setting is not None:
         which = "" if setting.value else _ANY_NAME
         note = f" Note: {setting.note}." if setting.note else ""
         text = f"let {provider.name} put a hostname instead of the ip into the status{_since(setting)}."
         line = annotate(service, setting.key, setting.value or LOAD_BALANCER_NAME)
         yield Remedy(text + which + note + _SIDE_EFFECTS, (line,))
+
+
+def _is_set(setting: StatusSetting, service: Service) -> bool:
+    said = service.annotations.get(setting.key, "")
+    return said == setting.value if setting.value else bool(said)
+
+
+def _without_effect(setting: StatusSetting, service: Service, first: str = "") -> Remedy:
+    namespace, name = quoted(service.key)
+    text = (
+        f"{setting.key} is set, but the status does not show it: see what the controller says{_since(setting)}{first}"
+    )
+    return Remedy(text, (f"kubectl -n {namespace} describe service {name}",))
 
 
 def _since(setting: StatusSetting) -> str:

@@ -9,7 +9,7 @@ import pytest
 from dnsproxy.doctor.facts.model import BalancerAddress, Service
 from dnsproxy.doctor.judge.findings import Severity
 from dnsproxy.doctor.judge.header_annotations import Sends
-from dnsproxy.doctor.judge.providers import PROVIDERS, UNKNOWN, provider_of, sends
+from dnsproxy.doctor.judge.providers import ANNOTATION_MARKS, PROVIDERS, UNKNOWN, provider_of, sends
 from tests.dnsproxy.doctor.making import (
     BOTH,
     HOSTNAME,
@@ -185,7 +185,10 @@ def test_the_loopback_of_an_nlb_is_a_finding_of_its_own(
     assert ("nlb-loopback" in ids(diagnosis)) is loops
     assert "short-circuited" not in ids(diagnosis)
     if loops:
-        assert "preserve_client_ip.enabled=false" in lines(named(diagnosis, "nlb-loopback"))[0]
+        step = named(diagnosis, "nlb-loopback").steps[0]
+        assert "preserve_client_ip.enabled=false" in step.lines[0]
+        in_tree = not load_balancer_class and annotations[f"{BETA}aws-load-balancer-type"] == "nlb"
+        assert ("elasticloadbalancing:ModifyTargetGroupAttributes" in step.text) is in_tree
 
 
 def test_other_attributes_of_a_target_group_stay() -> None:
@@ -193,3 +196,12 @@ def test_other_attributes_of_a_target_group_stay() -> None:
     annotations = {f"{BETA}aws-load-balancer-type": "nlb", key: "proxy_protocol_v2.enabled=true"}
     line = lines(named(diagnose(service(annotations, points=HOSTNAME)), "nlb-loopback"))[0]
     assert line.endswith(f"{key}=preserve_client_ip.enabled=false,proxy_protocol_v2.enabled=true")
+
+
+def test_every_annotation_of_a_row_enters_the_facts() -> None:
+    keys = [
+        *(switch.key for one in PROVIDERS for switch in one.switches),
+        *(kind.key for one in PROVIDERS for kind in one.kinds if kind.key),
+        *(setting.key for one in PROVIDERS for setting in (one.ip_mode, one.hostname) if setting is not None),
+    ]
+    assert [key for key in keys if not key.startswith(ANNOTATION_MARKS)] == []

@@ -63,3 +63,44 @@ def test_a_hostname_that_the_load_balancer_does_not_take_is_not_offered(
 ) -> None:
     finding = named(diagnose(service(annotations, load_balancer_class=load_balancer_class)), "short-circuited")
     assert [step for step in finding.steps if "hostname" in step.text] == []
+
+
+@pytest.mark.parametrize(
+    ("annotations", "words"),
+    [
+        (
+            {f"{BETA}scw-loadbalancer-proxy-protocol-v1": "*", f"{BETA}scw-loadbalancer-ip-mode": "Proxy"},
+            "scw-loadbalancer-ip-mode is set, but the status does not show it: see what the controller says; needs "
+            "scaleway-cloud-controller-manager v0.33.0 or newer",
+        ),
+        (
+            {
+                f"{BETA}do-loadbalancer-enable-proxy-protocol": "true",
+                f"{BETA}do-loadbalancer-hostname": "a.example.org",
+            },
+            "do-loadbalancer-hostname is set, but the status does not show it",
+        ),
+    ],
+    ids=["ipMode", "hostname"],
+)
+def test_a_remedy_that_was_taken_and_had_no_effect_is_not_offered_again(
+    annotations: dict[str, str], words: str
+) -> None:
+    step = named(diagnose(service(annotations)), "short-circuited").steps[0]
+    assert words in step.text
+    assert step.lines == ("kubectl -n ingress-nginx describe service ingress-nginx-controller",)
+
+
+@pytest.mark.parametrize(
+    "annotations",
+    [
+        {f"{BETA}scw-loadbalancer-ip-mode": "VIP"},
+        {f"{BETA}scw-loadbalancer-ip-mode": ""},
+        {f"{BETA}scw-loadbalancer-proxy-protocol-v1": "*"},
+    ],
+    ids=["another value", "empty", "unset"],
+)
+def test_a_remedy_that_was_not_taken_is_offered(annotations: dict[str, str]) -> None:
+    annotations |= {f"{BETA}scw-loadbalancer-proxy-protocol-v1": "*"}
+    step = named(diagnose(service(annotations)), "short-circuited").steps[0]
+    assert step.lines[0].endswith("scw-loadbalancer-ip-mode=Proxy")
