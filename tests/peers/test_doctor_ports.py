@@ -124,14 +124,14 @@ def controller(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_port_is_known_by_its_answers(controller: Controller, kind: str) -> None:
-    probes = await dial_all(controller.targets(kind))
+    probes = (await dial_all(controller.targets(kind))).results
     wants = kind.endswith("proxy")
     assert header_mode_of(probes) is MODES[wants], [(probe.outcome, probe.detail) for probe in probes]
     assert versions_of(probes) == (("v1", "v2") if wants else ())
 
 
 async def test_a_handshake_that_is_refused_behind_the_header_was_read(controller: Controller) -> None:
-    probes = await dial_all(controller.targets("strict", "nobody.example.net"))
+    probes = (await dial_all(controller.targets("strict", "nobody.example.net"))).results
     assert [probe.outcome for probe in probes if probe.header is not Header.PLAIN] == [Outcome.ALERT] * 2
     assert header_mode_of(probes) is HeaderMode.REQUIRES
 

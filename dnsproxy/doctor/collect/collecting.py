@@ -7,7 +7,7 @@ ReadFailure. The paths are computed once, in the first look.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -21,8 +21,8 @@ from dnsproxy.cluster_dns.probe_results import ProbeResult
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.cluster_dns.read import discover, read_own
 from dnsproxy.dns.wire import DNS_PORT
-from dnsproxy.doctor.collect.dial_targets import dial_targets, header_targets, names_to_look_up
-from dnsproxy.doctor.collect.dialling import dial_all
+from dnsproxy.doctor.collect.dial_targets import dial_targets, names_to_look_up
+from dnsproxy.doctor.collect.dialling import dial_with_headers
 from dnsproxy.doctor.collect.lookups import look_up_all, public_server
 from dnsproxy.doctor.collect.read_hosts import read_hosts, read_services
 from dnsproxy.doctor.collect.read_nodes import find_pod_networks, read_nodes
@@ -40,7 +40,7 @@ from dnsproxy.doctor.collect.read_workloads import read_components, read_daemon_
 from dnsproxy.doctor.collect.reader import Progress, Reader
 from dnsproxy.doctor.collect.side_by_side import side_by_side
 from dnsproxy.doctor.facts.model import VERSION, Admin, ClusterDns, Component, Facts, OwnService, Service
-from dnsproxy.doctor.facts.probes import DnsCheck, Lookup, Probe
+from dnsproxy.doctor.facts.probes import DnsCheck
 from dnsproxy.doctor.judge.host_groups import find_groups
 from dnsproxy.doctor.judge.paths import Paths, find_paths
 from sidecar.kubernetes.http import ApiClient
@@ -51,6 +51,9 @@ from sidecar.values.errors import StartError
 _MOST_ZONES: Final = 3
 _MOST_OUTSIDE: Final = 40
 _TARGET: Final = "service:"
+# What is reported of it if the time was too short, and of which items.
+_LOOKING_UP: Final = ("look up the hostnames", "look-ups")
+_DIALLING: Final = ("dial the ports", "connections")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +176,7 @@ async def look_outside(facts: Facts, paths: Paths, places: Places, progress: Pro
     names = names_to_look_up(facts, paths)[:_MOST_OUTSIDE] if public else ()
     servers = {"public": public} if public else {}
     lookups = await look_up_all(names, servers, lambda done: progress(f"looked up {done} of {len(names)} names"))
-    return replace(facts, lookups=lookups)
+    return replace(facts, lookups=lookups.results, refusals=(*facts.refusals, *lookups.failures(*_LOOKING_UP)))
 
 
 async def look(facts: Facts, paths: Paths, places: Places, progress: Progress) -> Facts:
@@ -184,28 +187,21 @@ async def look(facts: Facts, paths: Paths, places: Places, progress: Progress) -
     names = names_to_look_up(facts, paths)
     count = len(names) * len(servers)
     lookups = await look_up_all(names, servers, lambda done: progress(f"looked up {done} of {count} names"))
-    probes = await _dial(facts, paths, lookups, progress)
+    targets = dial_targets(facts, find_groups(facts, paths, lookups.results), lookups.results)
+    probes = await dial_with_headers(targets, progress)
     progress("asking for dnsproxy")
     stanzas = dns.stanzas if dns else ()
     zones = tuple(dict.fromkeys(zone for stanza in stanzas for zone in stanza.zones))[:_MOST_ZONES] or (".",)
     return replace(
         facts,
         probed=True,
-        lookups=lookups,
-        probes=probes,
+        lookups=lookups.results,
+        probes=probes.results,
         admin=(*facts.admin, *await _ask_admin_ports(places)),
         loaded=await _check(cluster, zones),
         answers=await _check(_dnsproxy_endpoints(facts), (".",)),
+        refusals=(*facts.refusals, *lookups.failures(*_LOOKING_UP), *probes.failures(*_DIALLING)),
     )
-
-
-async def _dial(facts: Facts, paths: Paths, lookups: Sequence[Lookup], progress: Progress) -> tuple[Probe, ...]:
-    """The bare connections, then those with a header where a bare one failed."""
-    targets = dial_targets(facts, find_groups(facts, paths, lookups), lookups)
-    first = await dial_all(targets, lambda done: progress(f"dialled {done} of {len(targets)} ports"))
-    again = header_targets(first)
-    second = await dial_all(again, lambda done: progress(f"dialled {done} of {len(again)} ports with a header"))
-    return (*first, *second)
 
 
 def _servers(facts: Facts, cluster: tuple[Endpoint, ...], public: Endpoint | None) -> dict[str, Endpoint]:

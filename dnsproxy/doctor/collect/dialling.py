@@ -10,154 +10,111 @@ from __future__ import annotations
 import errno
 import os
 import socket
-import ssl
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 import trio
 
-from dnsproxy.doctor.collect.dial_targets import DialTarget
+from dnsproxy.doctor.collect.bounded_work import Finished, run_all
+from dnsproxy.doctor.collect.dial_targets import DialTarget, header_targets
+from dnsproxy.doctor.collect.http_exchange import exchange
+from dnsproxy.doctor.collect.reaction import Reaction
+from dnsproxy.doctor.collect.tls_exchange import exchange_over_tls
 from dnsproxy.doctor.facts.probes import Header, Outcome, Probe
+from dnsproxy.doctor.judge.paths import name_to_ask
 from sidecar.sockets.socket_address import family_of, socket_address
+from sidecar.values.endpoints import Endpoint
 from sidecar.values.text import one_line
 
 CONNECT_SECONDS: Final = 3.0
 ANSWER_SECONDS: Final = 4.0
-_TOGETHER: Final = 16
-_CHUNK: Final = 4096
+"""Seconds for a handshake, and as many for a response."""
+ALL_SECONDS: Final = 60.0
+"""Seconds for all connections: dead addresses must not delay the user once for each of them."""
 _SHOWN: Final = 80
-_BAD_REQUEST: Final = "400"
 # The PROXY protocol, sections 2.1 and 2.2; tests compare these with what the relay sends of its own.
 HEADERS: Final = {
     Header.PLAIN: b"",
     Header.V1: b"PROXY UNKNOWN\r\n",
     Header.V2: b"\r\n\r\n\0\r\nQUIT\n\x20\x00\x00\x00",
 }
-# Errors of OpenSSL for a peer that does not speak TLS, or that did not recognise our handshake.
-_NO_TLS: Final = (
-    "WRONG_VERSION_NUMBER",
-    "UNEXPECTED_MESSAGE",
-    "DECODE_ERROR",
-    "RECORD",
-    "HTTP_REQUEST",
-    "PACKET",
-    "PROTOCOL_VERSION",
-)
+# This machine lacks a route or an address of the family, or the family itself. EHOSTUNREACH, EACCES and EINVAL are of
+# routes that say unreachable, prohibit and blackhole: there, an address exists for clients to try.
+_NO_ROUTE: Final = frozenset([errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT])
+_OUTCOMES: Final = {
+    errno.ECONNREFUSED: Outcome.REFUSED,
+    # A server that resets at once can be faster than the end of connect().
+    errno.ECONNRESET: Outcome.RESET,
+} | dict.fromkeys(_NO_ROUTE, Outcome.NO_ROUTE)
 
 
-async def dial_all(targets: Sequence[DialTarget], on_done: Callable[[int], None] = lambda _: None) -> tuple[Probe, ...]:
-    """The outcomes, in the order of the targets; `on_done` is called with the number of finished connections."""
-    found: dict[DialTarget, Probe] = {}
-    turns = trio.CapacityLimiter(_TOGETHER)
+async def dial_with_headers(
+    targets: Sequence[DialTarget], progress: Callable[[str], None], *, seconds: float = ALL_SECONDS
+) -> Finished[Probe]:
+    """The outcomes, then those with a header where a bare connection was opened and not answered, all in one time."""
+    deadline = trio.current_time() + seconds
+    first = await dial_all(targets, lambda done: progress(f"dialled {done} of {len(targets)} ports"), seconds=seconds)
+    again = header_targets(first.results)
+    second = await dial_all(
+        again,
+        lambda done: progress(f"dialled {done} of {len(again)} ports with a header"),
+        seconds=max(0, deadline - trio.current_time()),
+    )
+    return Finished((*first.results, *second.results), first.count + second.count, seconds)
 
-    async def one(target: DialTarget) -> None:
-        async with turns:
-            found[target] = await dial(target)
-            on_done(len(found))
 
-    async with trio.open_nursery() as nursery:
-        for target in targets:
-            nursery.start_soon(one, target)
-    return tuple(found[target] for target in targets)
+async def dial_all(
+    targets: Sequence[DialTarget], on_done: Callable[[int], None] = lambda _: None, *, seconds: float = ALL_SECONDS
+) -> Finished[Probe]:
+    """The outcomes in the order of the targets; `on_done` is called with the number of finished connections."""
+    return await run_all(dial, targets, on_done, seconds=seconds)
 
 
-async def dial(target: DialTarget) -> Probe:
+async def dial(
+    target: DialTarget, *, connect_seconds: float = CONNECT_SECONDS, answer_seconds: float = ANSWER_SECONDS
+) -> Probe:
     """Try one connection."""
-    outcome, detail = await _dial(target)
+    reaction = await _react(target, connect_seconds, answer_seconds)
     return Probe(
         target.endpoint.host,
         target.endpoint.port,
         target.hostname,
         target.tls,
         target.header,
-        outcome,
-        one_line(detail)[:_SHOWN],
+        reaction.outcome,
+        one_line(reaction.detail)[:_SHOWN],
+        reaction.status,
+        reaction.identity,
     )
 
 
-async def _dial(target: DialTarget) -> tuple[Outcome, str]:
-    family = family_of(target.endpoint)
-    with trio.socket.socket(family, socket.SOCK_STREAM) as connecting:
-        try:
-            with trio.fail_after(CONNECT_SECONDS):
-                await connecting.connect(socket_address(target.endpoint))
-        except trio.TooSlowError:
-            return Outcome.UNREACHABLE, f"no connection within {CONNECT_SECONDS:g} s"
-        except OSError as error:
-            refused = error.errno == errno.ECONNREFUSED
-            return Outcome.REFUSED if refused else Outcome.UNREACHABLE, os.strerror(error.errno or 0)
-        try:
-            with trio.fail_after(ANSWER_SECONDS):
-                stream = trio.SocketStream(connecting)
-                await stream.send_all(HEADERS[target.header])
-                return await (_handshake if target.tls else _request)(stream, target.hostname)
-        except trio.TooSlowError:
-            return Outcome.SILENT, f"nothing within {ANSWER_SECONDS:g} s"
-        except (trio.BrokenResourceError, OSError) as error:
-            return _broken(error)
-
-
-async def _request(stream: trio.SocketStream, hostname: str) -> tuple[Outcome, str]:
-    request = f"GET / HTTP/1.1\r\nHost: {hostname}\r\nUser-Agent: switchback-doctor\r\nConnection: close\r\n\r\n"
-    received = bytearray()
+async def _react(target: DialTarget, connect_seconds: float, answer_seconds: float) -> Reaction:
     try:
-        with suppress(trio.BrokenResourceError):
-            await stream.send_all(request.encode())
-        while b"\r\n" not in received and len(received) < _CHUNK:
-            chunk = await stream.receive_some(_CHUNK)
-            if not chunk:
-                break
-            received += chunk
-    except trio.BrokenResourceError:
-        # A server that rejects a request early sends its response and then resets: the response counts.
-        if not received:
-            raise
-    return judge_response(bytes(received))
+        with trio.fail_after(connect_seconds):
+            connected = await _connect(target.endpoint)
+    except trio.TooSlowError:
+        return Reaction(Outcome.UNREACHABLE, f"no connection within {connect_seconds:g} s")
+    except OSError as error:
+        return Reaction(_OUTCOMES.get(error.errno or 0, Outcome.UNREACHABLE), os.strerror(error.errno or 0))
+    with connected:
+        return await _converse(trio.SocketStream(connected), target, answer_seconds)
 
 
-def judge_response(received: bytes) -> tuple[Outcome, str]:
-    """The outcome for the first bytes of a response."""
-    if not received:
-        return Outcome.CLOSED, ""
-    line = received.partition(b"\r\n")[0].decode("latin-1")
-    version, _, rest = line.partition(" ")
-    if not version.startswith("HTTP/"):
-        return Outcome.GARBAGE, line
-    return Outcome.BAD_REQUEST if rest.startswith(_BAD_REQUEST) else Outcome.ANSWERED, rest
-
-
-async def _handshake(stream: trio.SocketStream, hostname: str) -> tuple[Outcome, str]:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # Certificates are not checked: an ingress controller on trial often has none for the host.
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    context.set_alpn_protocols(["h2", "http/1.1"])
-    tls = trio.SSLStream(stream, context, server_hostname=hostname)
+async def _connect(endpoint: Endpoint) -> trio.socket.SocketType:
+    """A connected socket. Raises OSError, for a family that the kernel lacks too."""
+    connecting = trio.socket.socket(family_of(endpoint), socket.SOCK_STREAM)
     try:
-        await tls.do_handshake()
-    except trio.BrokenResourceError as error:
-        return _judge_handshake(error.__cause__ or error)
-    return Outcome.ANSWERED, f"{tls.version()}"
+        await connecting.connect(socket_address(endpoint))
+    except BaseException:
+        connecting.close()
+        raise
+    return connecting
 
 
-def _judge_handshake(error: BaseException) -> tuple[Outcome, str]:
-    """The outcome for a failed handshake."""
-    if isinstance(error, ssl.SSLEOFError):
-        return Outcome.CLOSED, ""
-    if not isinstance(error, ssl.SSLError):
-        return _broken(error)
-    reason = error.reason or str(error)
-    if "EOF" in reason:
-        return Outcome.CLOSED, ""
-    if any(part in reason for part in _NO_TLS):
-        return Outcome.GARBAGE, reason
-    return Outcome.ALERT, reason
-
-
-def _broken(error: BaseException | None) -> tuple[Outcome, str]:
-    """The outcome for a broken connection."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno is not None:
-            return Outcome.RESET, os.strerror(error.errno)
-        error = error.__cause__ or error.__context__
-    return Outcome.RESET, ""
+async def _converse(stream: trio.SocketStream, target: DialTarget, seconds: float) -> Reaction:
+    with suppress(trio.BrokenResourceError):
+        await stream.send_all(HEADERS[target.header])
+    talk = partial(exchange_over_tls if target.tls else exchange, stream)
+    return await talk(name_to_ask(target.hostname), seconds=seconds)

@@ -1,12 +1,12 @@
 """Look-ups: the addresses of hostnames, from the cluster's DNS and from public DNS.
 
 The law: A and AAAA are queried over UDP, and over TCP if the reply was truncated, each within its deadline; a missing
-answer is a fault of the look-up, never an exception.
+answer is a fault of the look-up, never an exception. An answer of one type counts without that of the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +18,7 @@ import dns.rdatatype
 import trio
 
 from dnsproxy.dns.wire import DNS_PORT
+from dnsproxy.doctor.collect.bounded_work import Finished, run_all
 from dnsproxy.doctor.facts.probes import Lookup
 from dnsproxy.doctor.judge.paths import name_to_ask
 from dnsproxy.forward.resolv_conf import parse_nameservers
@@ -26,67 +27,62 @@ from sidecar.values.endpoints import Endpoint, parse_endpoint
 SECONDS: Final = 5.0
 ALL_SECONDS: Final = 30.0
 """Seconds for all look-ups: a dead server must not delay the user once for each of 300 names."""
-_TOGETHER: Final = 16
+_TYPES: Final = (dns.rdatatype.A, dns.rdatatype.AAAA)
 _RESOLV_CONF: Final = Path("/etc/resolv.conf")
 _FAULTS: Final = (dns.exception.DNSException, OSError, ValueError, EOFError)
 
 
 async def look_up_all(
-    hostnames: Sequence[str], servers: dict[str, Endpoint], on_done: Callable[[int], None] = lambda _: None
-) -> tuple[Lookup, ...]:
-    """The answers of each server (`cluster`, `public`) for each hostname that arrive within ALL_SECONDS."""
-    pairs = [(hostname, server) for server in servers for hostname in hostnames]
-    found: dict[tuple[str, str], Lookup] = {}
-    turns = trio.CapacityLimiter(_TOGETHER)
+    hostnames: Sequence[str],
+    servers: Mapping[str, Endpoint],
+    on_done: Callable[[int], None] = lambda _: None,
+    *,
+    seconds: float = ALL_SECONDS,
+) -> Finished[Lookup]:
+    """The answers of each server (`cluster`, `public`) for each hostname, name by name."""
+    # All servers of a name in turn: a dead server must not take the time of the other one.
+    pairs = [(hostname, server) for hostname in hostnames for server in servers]
 
-    async def one(hostname: str, server: str) -> None:
-        async with turns:
-            found[hostname, server] = await look_up(hostname, server, servers[server])
-            on_done(len(found))
+    async def one(pair: tuple[str, str]) -> Lookup:
+        return await look_up(*pair, servers[pair[1]])
 
-    with trio.move_on_after(ALL_SECONDS):
-        async with trio.open_nursery() as nursery:
-            for pair in pairs:
-                nursery.start_soon(one, *pair)
-    return tuple(found[pair] for pair in pairs if pair in found)
+    return await run_all(one, pairs, on_done, seconds=seconds)
 
 
-async def look_up(hostname: str, server: str, endpoint: Endpoint) -> Lookup:
+async def look_up(hostname: str, server: str, endpoint: Endpoint, *, seconds: float = SECONDS) -> Lookup:
     """The answer of one server for one hostname."""
     addresses: dict[str, None] = {}
     aliases: dict[str, None] = {}
-    faults: dict[str, None] = {}
+    faults: dict[str, str] = {}
 
     async def ask(rtype: dns.rdatatype.RdataType) -> None:
         try:
             query = dns.message.make_query(name_to_ask(hostname), rtype)
-            with trio.fail_after(SECONDS):
+            with trio.fail_after(seconds):
                 reply, _ = await dns.asyncquery.udp_with_fallback(
-                    query, endpoint.host, timeout=SECONDS, port=endpoint.port, ignore_unexpected=True
+                    query, endpoint.host, port=endpoint.port, ignore_unexpected=True
                 )
         except trio.TooSlowError:
-            faults["no answer"] = None
+            faults[rtype.name] = "no answer"
         except _FAULTS as error:
-            faults[str(error) or type(error).__name__] = None
+            faults[rtype.name] = str(error) or type(error).__name__
         else:
-            _take(reply, addresses, aliases, faults)
+            _take(reply, addresses, aliases)
+            if reply.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
+                faults[rtype.name] = dns.rcode.to_text(reply.rcode())
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(ask, dns.rdatatype.A)
-        nursery.start_soon(ask, dns.rdatatype.AAAA)
-    fault = "" if addresses else ", ".join(faults)
-    return Lookup(hostname, server, str(endpoint), tuple(sorted(addresses)), tuple(aliases), fault)
+        for rtype in _TYPES:
+            nursery.start_soon(ask, rtype)
+    fault = "" if addresses else ", ".join(dict.fromkeys(faults.values()))
+    partial = "".join(f"{name}: {why}" for name, why in faults.items()) if len(faults) < len(_TYPES) else ""
+    return Lookup(hostname, server, str(endpoint), tuple(sorted(addresses)), tuple(aliases), fault, partial)
 
 
-def _take(
-    reply: dns.message.Message, addresses: dict[str, None], aliases: dict[str, None], faults: dict[str, None]
-) -> None:
-    code = reply.rcode()
-    if code not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
-        faults[dns.rcode.to_text(code)] = None
+def _take(reply: dns.message.Message, addresses: dict[str, None], aliases: dict[str, None]) -> None:
     for records in reply.answer:
         for record in records:
-            if records.rdtype in (dns.rdatatype.A, dns.rdatatype.AAAA):
+            if records.rdtype in _TYPES:
                 addresses[record.to_text()] = None
             elif records.rdtype == dns.rdatatype.CNAME:
                 aliases[record.to_text().removesuffix(".").lower()] = None

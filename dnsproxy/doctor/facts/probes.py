@@ -27,7 +27,9 @@ class Lookup(Fact, frozen=True):
     addresses: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     fault: str = ""
-    """Why there is no answer; empty if there is one, even one without addresses."""
+    """Why there is no answer; empty if there are addresses, or if both answers have none."""
+    partial: str = ""
+    """The record type that alone has no answer, and why: `AAAA: no answer`. More addresses may exist."""
 
 
 class Header(StrEnum):
@@ -52,7 +54,7 @@ class Outcome(StrEnum):
     CLOSED = "closed"
     RESET = "reset"
     SILENT = "silent"
-    """Connected, but no bytes came."""
+    """Connected, but no bytes came in time, or too few to tell what they are."""
     REFUSED = "refused"
     UNREACHABLE = "unreachable"
     """No connection in time, or an ICMP error on the way."""

@@ -12,13 +12,14 @@ import pytest
 from dnsproxy.cluster_dns.found import ServiceRef
 from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.doctor.collect import collecting
-from dnsproxy.doctor.collect.collecting import Places, look_outside, read_cluster
+from dnsproxy.doctor.collect.bounded_work import Finished
+from dnsproxy.doctor.collect.collecting import Places, look, look_outside, read_cluster
 from dnsproxy.doctor.collect.controller_settings import config_map_of
 from dnsproxy.doctor.collect.read_own import ask_admin, with_metrics
 from dnsproxy.doctor.collect.read_workloads import mode_of
 from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.facts.file import format_facts
-from dnsproxy.doctor.facts.model import Admin, Facts, Host
+from dnsproxy.doctor.facts.model import VERSION, Admin, Facts, Host, ReadFailure
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.paths import Paths, find_paths
 from sidecar.kubernetes.http import ApiClient
@@ -168,6 +169,21 @@ async def test_paths_are_found_once_and_have_the_settings(monkeypatch: pytest.Mo
     (path,) = paths.paths
     assert path.service.settings == {"use-proxy-protocol": "true"}
     assert judge(seen, paths) == judge(seen)
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["inside", "outside"])
+async def test_what_was_not_looked_at_in_time_is_a_failure(monkeypatch: pytest.MonkeyPatch, inside: bool) -> None:
+    async def too_slow(*_: object) -> Finished[Any]:
+        return Finished((), 5, 30)
+
+    monkeypatch.setattr(collecting, "dial_with_headers", too_slow)
+    monkeypatch.setattr(collecting, "look_up_all", too_slow)
+    monkeypatch.setattr(collecting, "public_server", lambda *_: None)
+    seen = Facts(VERSION, refusals=(ReadFailure("a", "b"),))
+    seen = await (look if inside else look_outside)(seen, Paths(()), PLACES, lambda _: None)
+    dialled = (ReadFailure("dial the ports", "5 of 5 connections did not finish within 30 s"),) if inside else ()
+    looked_up = ReadFailure("look up the hostnames", "5 of 5 look-ups did not finish within 30 s")
+    assert seen.refusals == (ReadFailure("a", "b"), looked_up, *dialled)
 
 
 async def test_hosts_of_gateways_are_those_of_the_server() -> None:

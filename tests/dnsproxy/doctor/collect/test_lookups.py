@@ -11,8 +11,9 @@ import dnslib
 import pytest
 import trio
 
-from dnsproxy.doctor.collect import lookups
+from dnsproxy.doctor.collect.bounded_work import TOGETHER
 from dnsproxy.doctor.collect.lookups import look_up, look_up_all, public_server
+from dnsproxy.doctor.facts.model import ReadFailure
 from sidecar.values.endpoints import Endpoint
 
 Answering = Callable[[dnslib.DNSRecord], bytes]
@@ -76,6 +77,52 @@ async def test_a_reply_is_addresses_or_a_fault(
     assert found.endpoint == str(endpoint)
 
 
+def silent_about(rtype: str, answer: Answering) -> Answering:
+    return lambda query: b"" if dnslib.QTYPE[query.q.qtype] == rtype else answer(query)
+
+
+def failing_for(rtype: str, answer: Answering) -> Answering:
+    fail = records(rcode=2)
+    return lambda query: (fail if dnslib.QTYPE[query.q.qtype] == rtype else answer)(query)
+
+
+def garbled_for(rtype: str, answer: Answering) -> Answering:
+    return lambda query: b"\0" * 600 if dnslib.QTYPE[query.q.qtype] == rtype else answer(query)
+
+
+@pytest.mark.parametrize(
+    ("answer", "addresses", "fault", "partial"),
+    [
+        (BOTH, ("192.0.2.1", "192.0.2.2", "2001:db8::1"), "", ""),
+        (silent_about("AAAA", BOTH), ("192.0.2.1", "192.0.2.2"), "", "AAAA: no answer"),
+        (silent_about("A", BOTH), ("2001:db8::1",), "", "A: no answer"),
+        (failing_for("AAAA", BOTH), ("192.0.2.1", "192.0.2.2"), "", "AAAA: SERVFAIL"),
+        (failing_for("A", BOTH), ("2001:db8::1",), "", "A: SERVFAIL"),
+        (silent_about("AAAA", records()), (), "no answer", "AAAA: no answer"),
+        (failing_for("A", records(rcode=3)), (), "SERVFAIL", "A: SERVFAIL"),
+        (silent_about("A", records(rcode=2)), (), {"no answer", "SERVFAIL"}, ""),
+        (lambda _: b"", (), "no answer", ""),
+        (records(rcode=5), (), "REFUSED", ""),
+    ],
+    ids=["both", "AAAA is dropped", "A is dropped", "AAAA fails", "A fails", "no record and AAAA is dropped",
+         "no such name and A fails", "neither, in two ways", "neither", "neither, in one way"],
+)  # fmt: skip
+async def test_an_answer_of_one_type_counts_without_the_other(
+    answer: Answering, addresses: tuple[str, ...], fault: str | set[str], partial: str
+) -> None:
+    async with server(answer) as endpoint:
+        found = await look_up("a.example.org", "cluster", endpoint, seconds=0.3)
+    assert (found.addresses, found.partial) == (addresses, partial)
+    assert (found.fault if isinstance(fault, str) else set(found.fault.split(", "))) == fault
+
+
+async def test_a_garbled_reply_is_no_answer() -> None:
+    async with server(garbled_for("AAAA", BOTH)) as endpoint:
+        found = await look_up("a.example.org", "cluster", endpoint, seconds=0.3)
+    assert found.addresses == ("192.0.2.1", "192.0.2.2")
+    assert found.partial.startswith("AAAA: ")
+
+
 @pytest.mark.parametrize(
     "answer",
     [
@@ -84,10 +131,9 @@ async def test_a_reply_is_addresses_or_a_fault(
         pytest.param(lambda _: b"\0" * 600, id="zeros"),
     ],
 )
-async def test_a_broken_server_is_given_up_in_time(answer: Answering, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookups, "SECONDS", 0.3)
+async def test_a_broken_server_is_given_up_in_time(answer: Answering) -> None:
     async with server(answer) as endpoint:
-        found = await look_up("a.example.org", "cluster", endpoint)
+        found = await look_up("a.example.org", "cluster", endpoint, seconds=0.3)
     assert not found.addresses
     assert found.fault
 
@@ -110,11 +156,29 @@ async def test_a_wildcard_is_queried_by_a_name_below_it() -> None:
     assert found.hostname == "*.example.org"
 
 
-async def test_all_look_ups_together_take_a_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookups, "ALL_SECONDS", 0.2)
-    async with server(lambda _: b"") as endpoint:
-        found = await look_up_all(["a.example.org"], {"public": endpoint})
-    assert found == ()
+async def test_a_dead_server_takes_no_time_from_the_other_one() -> None:
+    async with server(lambda _: b"") as dead, server(BOTH) as living:
+        names = [f"{number}.example.org" for number in range(TOGETHER + 10)]
+        looked_up = await look_up_all(names, {"cluster": dead, "public": living}, seconds=1)
+    assert [(one.hostname, one.server) for one in looked_up.results] == [
+        (name, "public") for name in names[: TOGETHER - 1]
+    ]
+    (failure,) = looked_up.failures("look up the hostnames", "look-ups")
+    assert failure == ReadFailure("look up the hostnames", "53 of 84 look-ups did not finish within 1 s")
+
+
+async def test_the_names_are_in_their_order_and_counted() -> None:
+    told: list[int] = []
+    async with server(BOTH) as one, server(records(rcode=3)) as other:
+        servers = {"cluster": one, "public": other}
+        looked_up = await look_up_all(["b.example.org", "a.example.org"], servers, told.append)
+    assert [(one.hostname, one.server, one.endpoint) for one in looked_up.results] == [
+        (name, server, str(servers[server]))
+        for name in ("b.example.org", "a.example.org")
+        for server in ("cluster", "public")
+    ]
+    assert told == [1, 2, 3, 4]
+    assert looked_up.failures("look up the hostnames", "look-ups") == ()
 
 
 @pytest.mark.parametrize(
