@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-import trustme
 
 from dnsproxy.doctor.collect.dial_targets import DialTarget
 from dnsproxy.doctor.collect.dialling import dial_all
 from dnsproxy.doctor.facts.file import format_facts, parse_facts
 from dnsproxy.doctor.facts.model import VERSION, BalancerAddress, Component, Facts, Host, Port, Service
-from dnsproxy.doctor.facts.probes import Header, Outcome
+from dnsproxy.doctor.facts.probes import Header, Outcome, ServiceIdentity
 from dnsproxy.doctor.judge.header_mode import HeaderMode, header_mode_of, versions_of
 from sidecar.values.endpoints import Endpoint
+from tests.dnsproxy.doctor.collect.certificates import DAY, NOW, fake, issue, rfc3339
 from tests.kit.coredns import answering, running_coredns
 from tests.kit.ports import free_ports
 from tests.kit.processes import end_process, is_listening, wait_for
@@ -29,7 +29,16 @@ from tests.kit.programs import program
 
 HOST: Final = "app.example.org"
 KINDS: Final = ("http", "http-proxy", "https", "https-proxy")
+OTHER_KINDS: Final = ("strict", "mutual", "mutual-1-2")
 MODES: Final = {True: HeaderMode.REQUIRES, False: HeaderMode.REJECTS}
+
+END: Final = rfc3339(NOW + 30 * DAY)
+
+
+def mismatch(*names: str) -> ServiceIdentity:
+    """What a certificate of other names is for HOST."""
+    return ServiceIdentity("hostname mismatch", names, END)
+
 
 _NGINX: Final = """\
 daemon off;
@@ -54,6 +63,13 @@ http {{
         return 308 https://$host/;
     }}
     server {{
+        listen 127.0.0.1:{mutual} ssl;
+        ssl_verify_client on;
+        ssl_client_certificate {pem};
+        return 308 https://$host/;
+    }}
+    {more}
+    server {{
         # A name that it does not serve is refused in the handshake, which is an answer too.
         listen 127.0.0.1:{strict} ssl proxy_protocol default_server;
         ssl_reject_handshake on;
@@ -74,14 +90,35 @@ frontend judge
     bind 127.0.0.1:{https} ssl crt {pem}
     bind 127.0.0.1:{https_proxy} ssl crt {pem} accept-proxy
     bind 127.0.0.1:{strict} ssl strict-sni crt {pem} accept-proxy
+    bind 127.0.0.1:{mutual} ssl crt {pem} ca-file {pem} verify required
+    bind 127.0.0.1:{mutual_1_2} ssl crt {pem} ca-file {pem} verify required ssl-max-ver TLSv1.2
+    {more}
     http-request return status 404
 """
+_MORE: Final = {
+    "nginx": "server {{ listen 127.0.0.1:{port} ssl; ssl_certificate {pem};\n"
+    "    ssl_certificate_key {pem}; return 308 /; }}\n",
+    "haproxy": "    bind 127.0.0.1:{port} ssl crt {pem}\n",
+}
+EXPIRED: Final = ServiceIdentity("has expired", (HOST,), rfc3339(NOW - DAY))
+CERTIFICATES: Final = {
+    "its name": (issue(HOST), ServiceIdentity("", (HOST,), END)),
+    "a wildcard": (issue("*.example.org"), ServiceIdentity("", ("*.example.org",), END)),
+    "a wildcard two labels below": (issue("*.app.example.org"), mismatch("*.app.example.org")),
+    "another name": (issue("other.example.org"), mismatch("other.example.org")),
+    "the default of ingress-nginx": (fake(), mismatch("ingress.local")),
+    "expired": (issue(HOST, start=NOW - 9 * DAY, end=NOW - DAY), EXPIRED),
+    "not yet valid": (issue(HOST, start=NOW + DAY), ServiceIdentity("is not yet valid", (HOST,), END)),
+    "several names": (issue("example.org", HOST), ServiceIdentity("", ("example.org", HOST), END)),
+}
+STATUS: Final = {"nginx": 308, "haproxy": 404}
 
 
 @dataclass(frozen=True)
 class Controller:
     """A running program with one port of each kind."""
 
+    name: str
     ports: dict[str, int]
 
     def targets(self, kind: str, hostname: str = HOST) -> list[DialTarget]:
@@ -94,20 +131,32 @@ class Controller:
 def running(name: str, folder: Path) -> Iterator[Controller]:
     """Nginx or haproxy with one port of each kind."""
     pem = folder / "certificate.pem"
-    trustme.CA().issue_cert(HOST).private_key_and_cert_chain_pem.write_to_path(pem)
-    ports = dict(zip((*KINDS, "strict"), free_ports(5), strict=True))
-    fields = {kind.replace("-", "_"): port for kind, port in ports.items()}
+    issue(HOST).private_key_and_cert_chain_pem.write_to_path(pem)
+    kinds = (*KINDS, *OTHER_KINDS)
+    numbers = free_ports(len(kinds) + len(CERTIFICATES))
+    ports = dict(zip((*kinds, *CERTIFICATES), numbers, strict=True))
+    fields = {kind.replace("-", "_"): ports[kind] for kind in kinds}
+    more = "".join(_serving(name, folder, which, ports[which]) for which in CERTIFICATES)
     configuration = folder / f"{name}.conf"
-    configuration.write_text({"nginx": _NGINX, "haproxy": _HAPROXY}[name].format(folder=folder, pem=pem, **fields))
+    template = {"nginx": _NGINX, "haproxy": _HAPROXY}[name]
+    configuration.write_text(template.format(folder=folder, pem=pem, more=more, **fields))
     flags = ["-db", "-f"] if name == "haproxy" else ["-p", str(folder), "-e", str(folder / "error.log"), "-c"]
     log = folder / "output.log"
     with log.open("wb") as output:
         process = subprocess.Popen([program(name), *flags, str(configuration)], stdout=output, stderr=output)
     try:
-        wait_for(lambda: all(map(is_listening, ports.values())), process=process, log=log)
-        yield Controller(ports)
+        served = [port for kind, port in ports.items() if name == "haproxy" or kind != "mutual-1-2"]
+        wait_for(lambda: all(map(is_listening, served)), process=process, log=log)
+        yield Controller(name, ports)
     finally:
         end_process(process)
+
+
+def _serving(name: str, folder: Path, which: str, port: int) -> str:
+    """The lines with which a program serves one of CERTIFICATES."""
+    pem = folder / f"{port}.pem"
+    CERTIFICATES[which][0].private_key_and_cert_chain_pem.write_to_path(pem)
+    return _MORE[name].format(port=port, pem=pem)
 
 
 @pytest.fixture(
@@ -134,6 +183,37 @@ async def test_a_handshake_that_is_refused_behind_the_header_was_read(controller
     probes = (await dial_all(controller.targets("strict", "nobody.example.net"))).results
     assert [probe.outcome for probe in probes if probe.header is not Header.PLAIN] == [Outcome.ALERT] * 2
     assert header_mode_of(probes) is HeaderMode.REQUIRES
+
+
+@pytest.mark.parametrize("which", list(CERTIFICATES))
+async def test_a_certificate_is_judged_and_the_port_answers_all_the_same(controller: Controller, which: str) -> None:
+    plain, *headed = (await dial_all(controller.targets(which))).results
+    assert plain.identity == CERTIFICATES[which][1]
+    assert (plain.outcome, plain.status) == (Outcome.ANSWERED, STATUS[controller.name])
+    assert [probe.identity for probe in headed] == [None, None]
+
+
+async def test_the_status_and_the_certificate_are_seen_behind_a_header(controller: Controller) -> None:
+    plain, *headed = (await dial_all(controller.targets("https-proxy"))).results
+    assert (plain.status, plain.identity) == (0, None)
+    for probe in headed:
+        assert (probe.status, probe.identity) == (STATUS[controller.name], CERTIFICATES["its name"][1])
+
+
+async def test_a_demand_for_a_client_certificate_is_an_answer(controller: Controller) -> None:
+    (probe,) = (await dial_all(controller.targets("mutual")[:1])).results
+    assert probe.outcome is Outcome.ANSWERED
+    # nginx says it in a response, haproxy in an alert that the end of the connection may overtake.
+    said = {"nginx": ("400 Bad Request",), "haproxy": ("demands a client certificate", "then reset")}[controller.name]
+    assert any(text in probe.detail for text in said), probe.detail
+    assert probe.identity == CERTIFICATES["its name"][1]
+
+
+@pytest.mark.peer("haproxy")
+async def test_a_demand_for_a_client_certificate_in_tls_1_2_is_an_alert(tmp_path: Path) -> None:
+    with running("haproxy", tmp_path) as controller:
+        (probe,) = (await dial_all(controller.targets("mutual-1-2")[:1])).results
+    assert probe.outcome is Outcome.ALERT, probe.detail
 
 
 def _facts(controller: Controller, http: str, https: str) -> Facts:
