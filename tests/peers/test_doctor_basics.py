@@ -15,7 +15,7 @@ from tests.kit.doctor_stage.objects import (
     node,
     point,
 )
-from tests.kit.doctor_stage.servers import Server
+from tests.kit.doctor_stage.servers import Fate, Server
 from tests.kit.doctor_stage.stage import PEERS, Stage, stage
 from tests.kit.doctor_stage.states import HOST, NO_RELAY, RELAY, State, differences, healthy, table, wrong
 from tests.kit.networks import root
@@ -26,7 +26,9 @@ __all__ = ["root", "stage"]
 
 NAME: Final = "lb.example.org"
 """A hostname that some load balancers have in their status."""
-HETZNER: Final = {"load-balancer.hetzner.cloud/uses-proxyprotocol": "true"}
+HETZNER_SWITCH: Final = "load-balancer.hetzner.cloud/uses-proxyprotocol"
+HETZNER: Final = {HETZNER_SWITCH: "true"}
+UNSET: Final = {HETZNER_SWITCH: "false"}
 SHORT: Final = (*nginx_controller(point(BALANCER)), ingress(HOST, BALANCER))
 PLAIN: Final = (*nginx_controller(point(BALANCER), settings=NO_HEADER), ingress(HOST, BALANCER))
 PROXY_MODE: Final = (*nginx_controller(point(BALANCER, "Proxy"), annotations=HETZNER), ingress(HOST, BALANCER))
@@ -89,6 +91,90 @@ STATES: Final = (
         at={CONTROLLER: Server.REQUIRES, BALANCER: Server.BALANCER},
         dns=DNS,
         expected=healthy("reached", "header-required", no_advice=NO_RELAY),
+    ),
+    State(
+        name="rejected, ipMode Proxy",
+        objects=(*nginx_controller(point(BALANCER, "Proxy"), settings=NO_HEADER), ingress(HOST, BALANCER)),
+        at={CONTROLLER: Server.REJECTS, BALANCER: Server.REJECTS},
+        dns=DNS,
+        expected=healthy("reached", no_advice=NO_RELAY),
+    ),
+    State(
+        name="rejected, a hostname in the status",
+        objects=(*nginx_controller(point(NAME), settings=NO_HEADER), ingress(HOST, NAME)),
+        at={CONTROLLER: Server.REJECTS, BALANCER: Server.REJECTS},
+        dns=DNS,
+        expected=healthy("reached", no_advice=NO_RELAY),
+    ),
+    State(
+        name="accepted, ipMode Proxy",
+        objects=PROXY_MODE,
+        at={CONTROLLER: Server.ACCEPTS, BALANCER: Server.ACCEPTS},
+        dns=DNS,
+        expected=healthy("takes-both", "reached", no_advice=NO_RELAY),
+    ),
+    State(
+        name="accepted, a hostname in the status",
+        objects=NAMED,
+        at={CONTROLLER: Server.ACCEPTS, BALANCER: Server.ACCEPTS},
+        dns=DNS,
+        expected=healthy("takes-both", "reached", no_advice=NO_RELAY),
+    ),
+    State(
+        name="required, and the load balancer is not set to send the header",
+        objects=(*nginx_controller(point(BALANCER, "Proxy"), annotations=UNSET), ingress(HOST, BALANCER)),
+        at={CONTROLLER: Server.REQUIRES, BALANCER: Server.BALANCER_WITHOUT_HEADER},
+        dns=DNS,
+        expected=wrong("header-missing", "header-lost", advice=(f"{HETZNER_SWITCH}=true",)),
+    ),
+    State(
+        name="rejected, short-circuited past a load balancer that sends the header",
+        objects=(
+            *nginx_controller(point(BALANCER), settings=NO_HEADER, annotations=HETZNER),
+            ingress(HOST, BALANCER),
+        ),
+        at={CONTROLLER: Server.REJECTS, BALANCER: Server.REJECTS},
+        dns=DNS,
+        expected=wrong("header-unwanted", advice=('use-proxy-protocol: "true"',), no_advice=(RELAY,)),
+    ),
+    State(
+        name="required, short-circuited with MetalLB behind a proxy that sends the header",
+        objects=(
+            *nginx_controller(point(BALANCER), annotations={"metallb.io/ip-allocated-from-pool": "public"}),
+            ingress(HOST, BALANCER),
+        ),
+        at={CONTROLLER: Server.REQUIRES, BALANCER: Server.REQUIRES},
+        dns=DNS,
+        expected=wrong("short-circuited", told=("header-from-outside",), advice=(RELAY,)),
+    ),
+    State(
+        name="a host without TLS",
+        objects=(*nginx_controller(point(BALANCER)), ingress(HOST, BALANCER, tls=False)),
+        at={CONTROLLER: Server.REQUIRES, BALANCER: Server.REQUIRES},
+        dns=DNS,
+        expected=wrong("short-circuited", advice=(RELAY,)),
+    ),
+    State(
+        name="a load balancer that is dead for pods",
+        objects=PROXY_MODE,
+        at={CONTROLLER: Server.REQUIRES, BALANCER: Fate.UNREACHABLE},
+        dns=DNS,
+        expected=wrong("balancer-unserved", advice=(RELAY,)),
+    ),
+    State(
+        name="a load balancer that refuses pods",
+        objects=PROXY_MODE,
+        at={CONTROLLER: Server.REQUIRES, BALANCER: Fate.REFUSED},
+        dns=DNS,
+        expected=wrong("balancer-unserved", advice=(RELAY,)),
+    ),
+    State(
+        name="all hosts, one is short-circuited",
+        host="",
+        objects=SHORT,
+        at={CONTROLLER: Server.REQUIRES, BALANCER: Server.REQUIRES},
+        dns=DNS,
+        expected=wrong("short-circuited", untold=("not-needed",), advice=(RELAY,)),
     ),
     State(
         name="all hosts, none needs anything",

@@ -17,7 +17,8 @@ verdict that the doctor must give. To add one:
 The states are in tests/peers, a module and thus a stage for each subject:
 
 - test_doctor_basics.py: one controller, one load balancer;
-- planned: what DNS answers leads elsewhere; shared addresses, several addresses;
+- test_doctor_answers.py: what DNS answers leads elsewhere;
+- test_doctor_addresses.py: shared addresses, several addresses;
 - planned: controllers that are hidden, dead or set for some sources only; sources that a load balancer drops;
 - planned: providers' lines, rights, two families, outside the cluster, wildcards, after the installation.
 """

@@ -78,6 +78,7 @@ def service(
     labels: Mapping[str, str] | None = None,
     selector: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
+    protocol: str = "TCP",
     **spec: Any,
 ) -> Object:
     """A Service that selects the `workload` of its namespace.
@@ -91,7 +92,7 @@ def service(
         "type": kind,
         "clusterIP": ips[0],
         "clusterIPs": ips,
-        "ports": [{"name": name_of_port, "port": port} for name_of_port, port in ports.items()],
+        "ports": [{"name": name_of_port, "port": port, "protocol": protocol} for name_of_port, port in ports.items()],
         "selector": dict(app if selector is None else selector),
     }
     metadata = {
