@@ -120,7 +120,7 @@ async def _read_settings(reader: Reader, namespace: str, raw: RawService) -> dic
 def _flags(words: tuple[str, ...]) -> dict[str, str]:
     """Flags such as `--route X --route=Y`, as the values of their variables."""
     found: dict[str, list[str]] = {}
-    for word, following in zip(words, (*words[1:], ""), strict=True):
+    for word, following in zip(words, (*words, "")[1:], strict=True):
         flag, equals, value = word.partition("=")
         name = flag.removeprefix("--").replace("-", "_").upper()
         for variable in (f"PROXY_{name}", f"DNSPROXY_{name}"):

@@ -25,6 +25,7 @@ from dnsproxy.doctor.collect.controller_settings import (
     words_of,
 )
 from dnsproxy.doctor.collect.read_hosts import Selectors
+from dnsproxy.doctor.collect.read_workloads import CILIUM_CONFIG
 from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.collect.side_by_side import read_each
 from dnsproxy.doctor.facts.model import Component, Service
@@ -182,10 +183,8 @@ def with_component_settings(services: Iterable[Service], components: Iterable[Co
     cilium = next((one for one in components if one.name == CILIUM), None)
     if cilium is None or not cilium.settings:
         return tuple(services)
+    origin = f"ConfigMap {cilium.workload.removeprefix('DaemonSet ').partition('/')[0]}/{CILIUM_CONFIG}"
     kept = {key: value for key, value in cilium.settings.items() if key.endswith("-proxy-protocol")}
     return tuple(
-        replace(one, settings=kept, settings_from=f"cilium-config of {cilium.workload}")
-        if one.program == CILIUM
-        else one
-        for one in services
+        replace(one, settings=kept, settings_from=origin) if one.program == CILIUM else one for one in services
     )

@@ -33,9 +33,10 @@ _NAMES: Final = {
     "ovnkube-node": "ovn-kubernetes",
     "kube-router": "kube-router",
 }
+CILIUM_CONFIG: Final = "cilium-config"
 _CONFIG_MAPS: Final = {
     KUBE_PROXY: "kube-proxy",
-    CILIUM: "cilium-config",
+    CILIUM: CILIUM_CONFIG,
     ANTREA: "antrea-config",
 }
 CILIUM_KEYS: Final = (

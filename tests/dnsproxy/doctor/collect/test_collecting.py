@@ -1,106 +1,38 @@
-"""Reading an API server: all kinds of objects and failures become facts, and private data does not."""
+"""Collecting: all parts of an API server become facts, whatever its answers, and private data does not."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from typing import Any, Final
+import zlib
+from functools import partial
+from typing import Any
 
-import httpx2
 import pytest
+from msgspec.structs import replace
+from trio.testing import MockClock
 
-from dnsproxy.cluster_dns.found import ServiceRef
-from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.doctor.collect import collecting
 from dnsproxy.doctor.collect.bounded_work import Finished
-from dnsproxy.doctor.collect.collecting import Places, look, look_outside, read_cluster
-from dnsproxy.doctor.collect.controller_settings import config_map_of
+from dnsproxy.doctor.collect.collecting import look, look_outside, read_cluster
 from dnsproxy.doctor.collect.read_own import ask_admin, with_metrics
-from dnsproxy.doctor.collect.read_workloads import mode_of
-from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.facts.file import format_facts
 from dnsproxy.doctor.facts.model import VERSION, Admin, Facts, Host, ReadFailure
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.paths import Paths, find_paths
-from sidecar.kubernetes.http import ApiClient
-from sidecar.kubernetes.structs.network import Service
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
-from tests.kit.faulty_api import cluster_at
-from tests.kit.manifest_api import respond
+from tests.dnsproxy.doctor.collect.cluster_api import (
+    CLASSES,
+    DAEMON_SETS,
+    GATEWAY_API,
+    INGRESS,
+    INGRESSES,
+    MAPS,
+    PLACES,
+    Api,
+    service,
+    workload,
+)
 from tests.kit.ports import free_port
-
-GATEWAY_API: Final = "/apis/gateway.networking.k8s.io/v1"
-PLACES: Final = Places(ServiceRef(), ObjectRef("switchback", "dnsproxy"))
-
-
-class Api:
-    """An API server that serves a mapping of paths; a list is served as `items`."""
-
-    def __init__(self, objects: Mapping[str, Any], *, status: Mapping[str, int] | None = None) -> None:
-        self.objects = {"/version": {"gitVersion": "v1.34.4"}} | dict(objects)
-        self.status = dict(status or {})
-        self.asked: list[tuple[str, str]] = []
-
-    def answer(self, request: httpx2.Request) -> httpx2.Response:
-        path = request.url.path
-        self.asked.append((request.method, path))
-        if path in self.status:
-            return respond(self.status[path], b'{"kind": "Status", "message": "no"}')
-        if path not in self.objects:
-            return respond(404, b'{"kind": "Status", "code": 404}')
-        found = self.objects[path]
-        if isinstance(found, str):
-            return respond(200, found.encode())
-        if isinstance(found, list):
-            start = int(request.url.params.get("continue", 0))
-            size = int(request.url.params.get("limit", 500))
-            more = {"continue": str(start + size)} if start + size < len(found) else {}
-            found = {"metadata": more, "items": found[start : start + size]}
-        return respond(200, json.dumps(found).encode())
-
-    def client(self) -> ApiClient:
-        return ApiClient(cluster_at("http://api.example.org"), transport=httpx2.MockTransport(self.answer))
-
-    async def read(self, hostname: str = "") -> Facts:
-        async with self.client() as client:
-            facts, paths = await read_cluster(client, hostname, PLACES, lambda _: None)
-        assert paths == find_paths(facts)
-        return facts
-
-
-def workload(name: str, *, image: str = "x:1", namespace: str = "kube-system", args: Any = (), **fields: Any) -> Any:
-    container = {"name": name, "image": image, "args": list(args), **fields}
-    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}
-    return {"metadata": {"name": name, "namespace": namespace}, "spec": {"template": template}}
-
-
-def service(name: str, namespace: str = "web", **spec: Any) -> Any:
-    return {
-        "metadata": {
-            "name": name,
-            "namespace": namespace,
-            "labels": {"app": name, "team": "secret-project"},
-            "annotations": {
-                "load-balancer.hetzner.cloud/location": "fsn1",
-                "kubectl.kubernetes.io/last-applied-configuration": "a-secret",
-            },
-        },
-        "spec": {"type": "LoadBalancer", "clusterIP": "10.96.0.80", "selector": {"app": name},
-                 "ports": [{"port": 80, "name": "http"}, {"port": 443, "protocol": "UDP"}]} | spec,
-        "status": {"loadBalancer": {"ingress": [{"ip": "203.0.113.10", "ipMode": "VIP"}]}},
-    }  # fmt: skip
-
-
-INGRESS: Final = {
-    "metadata": {"name": "shop", "namespace": "web"},
-    "spec": {"rules": [{"host": "app.example.org"}, {"host": "bad host"}]},
-    "status": {"loadBalancer": {"ingress": [{"ip": "203.0.113.10"}]}},
-}
-INGRESSES: Final = "/apis/networking.k8s.io/v1/ingresses"
-CLASSES: Final = "/apis/networking.k8s.io/v1/ingressclasses"
-DAEMON_SETS: Final = "/apis/apps/v1/daemonsets"
-MAPS: Final = "/api/v1/namespaces/kube-system/configmaps"
 
 
 async def test_a_cluster_is_read_with_get_and_list_only() -> None:
@@ -186,84 +118,126 @@ async def test_what_was_not_looked_at_in_time_is_a_failure(monkeypatch: pytest.M
     assert seen.refusals == (ReadFailure("a", "b"), looked_up, *dialled)
 
 
-async def test_hosts_of_gateways_are_those_of_the_server() -> None:
-    gateway = {
-        "metadata": {"name": "main", "namespace": "infra"},
-        "spec": {"gatewayClassName": "public", "listeners": [{"name": "a", "protocol": "HTTP", "port": 80}]},
-        "status": {"addresses": [{"type": "IPAddress", "value": "203.0.113.10"}]},
-    }
-    route = {
-        "metadata": {"name": "shop", "namespace": "infra"},
-        "spec": {"parentRefs": [{"name": "main"}], "hostnames": ["gw.example.org"]},
-    }
+def whole_cluster() -> dict[str, Any]:
+    """Something at each place that the doctor reads."""
+    base, discovery = "/api/v1/namespaces/switchback", "/apis/discovery.k8s.io/v1/namespaces/switchback/endpointslices"
     kinds = [{"name": name, "verbs": ["list", "watch"]} for name in ("gateways", "httproutes")]
-    api = Api(
-        {
-            GATEWAY_API: {"resources": kinds},
-            f"{GATEWAY_API}/gateways": [gateway],
-            f"{GATEWAY_API}/httproutes": [route],
-            f"{GATEWAY_API}/gatewayclasses": [
-                {"metadata": {"name": "public"}, "spec": {"controllerName": "example.org/gateway"}}
-            ],
-            "/api/v1/namespaces": [{"metadata": {"name": "infra"}}],
-            "/api/v1/services": [service("gateway")],
-        }
-    )
-    seen = await api.read()
-    assert seen.hosts == (Host("gw.example.org", "HTTPRoute infra/shop", "public", ("203.0.113.10",)),)
-    assert [one.controller for one in seen.classes] == ["example.org/gateway"]
+    endpoints = [{"addresses": ["10.244.0.5"], "targetRef": {"kind": "Pod", "name": "dnsproxy-0"}}]
+    own = [workload("dnsproxy", namespace="switchback", envFrom=[{"configMapRef": {"name": "settings"}}])]
+    return {
+        INGRESSES: [INGRESS],
+        CLASSES: [{"metadata": {"name": "nginx"}, "spec": {"controller": "k8s.io/ingress-nginx"}}],
+        GATEWAY_API: {"resources": kinds},
+        "/api/v1/services": [service("ingress")],
+        "/api/v1/nodes": [{"metadata": {"name": "n"}, "spec": {"providerID": "hcloud://1"}}],
+        DAEMON_SETS: [workload("kube-proxy"), workload("calico-node")],
+        f"{MAPS}/kube-proxy": {"metadata": {"name": "kube-proxy"}, "data": {"config.conf": "mode: ipvs"}},
+        "/apis/apps/v1/namespaces/web/deployments": [workload("ingress", namespace="web", args=["--configmap=web/c"])],
+        "/api/v1/namespaces/web/configmaps/c": {"metadata": {"name": "c"}, "data": {"use-proxy-protocol": "true"}},
+        f"{base}/services/dnsproxy": {
+            "metadata": {"name": "dnsproxy", "namespace": "switchback"},
+            "spec": {"clusterIP": "10.96.0.53", "ports": [{"port": 53}], "selector": {"app": "dnsproxy"}},
+        },
+        discovery: [{"metadata": {"name": "a"}, "endpoints": endpoints}],
+        "/apis/apps/v1/namespaces/switchback/deployments": own,
+        f"{base}/configmaps/settings": {"metadata": {"name": "settings"}, "data": {"DNSPROXY_TARGET": "service:a/b"}},
+        f"{base}/pods/dnsproxy-0:8081/proxy/readyz": "ready",
+        f"{base}/pods/dnsproxy-0:8081/proxy/metrics": "",
+    }
 
 
-@pytest.mark.parametrize(
-    ("objects", "expected"),
-    [
-        (
-            {DAEMON_SETS: [workload("cilium", image="quay.io/cilium/cilium:v1.18.0@sha256:0")],
-             f"{MAPS}/cilium-config": {"metadata": {"name": "c"},
-                                       "data": {"kube-proxy-replacement": "true", "x": "y"}}},
-            [("cilium", "v1.18.0", {"kube-proxy-replacement": "true"})],
-        ),
-        (
-            {DAEMON_SETS: [workload("antrea-agent", image="antrea/antrea-agent-ubuntu:v1.15.0")],
-             f"{MAPS}/antrea-config": {"metadata": {"name": "c"},
-                                       "data": {"antrea-agent.conf": "antreaProxy:\n  proxyLoadBalancerIPs: false\n"}}},
-            [("antrea", "v1.15.0", {"proxyLoadBalancerIPs": "false"})],
-        ),
-        (
-            {DAEMON_SETS: [workload("calico-node", image="docker.io/calico/node:v3.30.1")],
-             "/apis/crd.projectcalico.org/v1/felixconfigurations/default":
-                 {"metadata": {"name": "default"}, "spec": {"bpfEnabled": True}}},
-            [("calico", "v3.30.1", {"bpfEnabled": "true", "service-proxy": "true"})],
-        ),
-        ({DAEMON_SETS: [workload("calico-node", image="calico/node:v3.30.1")]}, [("calico", "v3.30.1", {})]),
-        ({DAEMON_SETS: [workload("kube-router", args=["--run-service-proxy=true"])]},
-         [("kube-router", "1", {"service-proxy": "true"})]),
-        ({DAEMON_SETS: [workload("kube-proxy", image="kube-proxy@sha256:0")]}, [("kube-proxy", "", {})]),
-        ({DAEMON_SETS: [workload("fluentd"), {"metadata": {"name": "kube-proxy"}}]}, [("kube-proxy", "", {})]),
-        ({DAEMON_SETS: [{"metadata": {}}, {"metadata": {"name": 5}}]}, []),
-        ({}, []),
-    ],
-    ids=["cilium", "antrea", "calico ebpf", "calico", "kube-router", "digest", "without pods", "unreadable", "none"],
-)  # fmt: skip
-async def test_the_data_plane_is_recognised_by_its_workloads(objects: Mapping[str, Any], expected: list[Any]) -> None:
-    seen = await Api(objects).read()
-    assert [(one.name, one.version, one.settings) for one in seen.components] == expected
+NAMES = {
+    INGRESSES: "list ingresses",
+    CLASSES: "list ingressclasses",
+    GATEWAY_API: "list gateways",
+    "/apis/gateway.networking.k8s.io/v1alpha3": "list tlsroutes",
+    "/apis/gateway.networking.k8s.io/v1alpha2": "list tlsroutes",
+    "/apis/gateway.networking.x-k8s.io/v1alpha1": "list xlistenersets",
+    f"{GATEWAY_API}/gateways": "list gateways",
+    f"{GATEWAY_API}/httproutes": "list httproutes",
+    f"{GATEWAY_API}/gatewayclasses": "list gatewayclasses",
+    "/api/v1/namespaces": "list namespaces",
+    "/api/v1/services": "list services",
+    "/api/v1/nodes": "list nodes",
+    DAEMON_SETS: "list daemonsets.apps",
+    f"{MAPS}/kube-proxy": "get configmaps kube-proxy in namespace kube-system",
+    "/apis/crd.projectcalico.org/v1/felixconfigurations/default": "get felixconfigurations default",
+    "/apis/apps/v1/namespaces/web/deployments": "list deployments.apps in namespace web",
+    "/api/v1/namespaces/web/configmaps/c": "get configmaps c in namespace web",
+    "/api/v1/namespaces/switchback/services/dnsproxy": "get services dnsproxy in namespace switchback",
+    "/api/v1/namespaces/a/services/b": "get services b in namespace a",
+    "/apis/discovery.k8s.io/v1/namespaces/switchback/endpointslices": "list endpointslices in namespace switchback",
+    "/apis/apps/v1/namespaces/switchback/deployments": "list deployments.apps in namespace switchback",
+    "/api/v1/namespaces/switchback/configmaps/settings": "get configmaps settings in namespace switchback",
+}
+"""From the path of each read to the name of its failure."""
+ELSEWHERE = {
+    "/version",
+    "/apis/gateway.networking.k8s.io/v1beta1",
+    "/apis/apps/v1/namespaces/switchback/daemonsets",
+    "/api/v1/namespaces/kube-system/services",
+    "/api/v1/namespaces/kube-system/services/kube-dns",
+    "/api/v1/namespaces/openshift-dns/services/dns-default",
+    "/api/v1/namespaces/switchback/pods/dnsproxy-0:8081/proxy/readyz",
+    "/api/v1/namespaces/switchback/pods/dnsproxy-0:8081/proxy/metrics",
+}
+"""Reads whose failures are other facts: of the cluster's DNS, of an admin port, or of a version that nothing needs."""
 
 
-@pytest.mark.parametrize("code", [403, 500, 503, 429, 400])
-@pytest.mark.parametrize(
-    ("path", "what"),
-    [
-        (INGRESSES, "list ingresses"),
-        ("/api/v1/services", "list services"),
-        (DAEMON_SETS, "list daemonsets.apps"),
-        ("/api/v1/nodes", "list nodes"),
-    ],
-)
-async def test_a_failed_read_is_noted_and_the_rest_is_read(path: str, what: str, code: int) -> None:
-    seen = await Api({INGRESSES: [INGRESS]}, status={path: code}).read()
-    assert what in {refusal.what for refusal in seen.refusals}
+async def test_every_read_has_a_name_for_its_failure() -> None:
+    api = Api(whole_cluster())
+    assert (await api.read()).refusals == ()
+    assert {path for _, path in api.asked} == NAMES.keys() | ELSEWHERE
+
+
+@pytest.mark.parametrize(("path", "what"), NAMES.items(), ids=NAMES)
+async def test_a_read_that_is_forbidden_is_named_and_the_rest_is_read(path: str, what: str) -> None:
+    whole, seen = await Api(whole_cluster()).read(), await Api(whole_cluster(), status={path: 403}).read()
+    found = {failure.what: failure.why for failure in seen.refusals}
+    assert found[what].startswith("forbidden: 403")
     assert seen.server_version == "v1.34.4"
+    assert seen.dns == whole.dns
+
+
+@pytest.mark.parametrize("code", [500, 503, 429, 400])
+@pytest.mark.parametrize("path", [INGRESSES, "/api/v1/services", DAEMON_SETS, "/api/v1/nodes", GATEWAY_API])
+async def test_a_failure_of_the_server_is_named_as_well(path: str, code: int) -> None:
+    seen = await Api(whole_cluster(), status={path: code}).read()
+    assert NAMES[path] in {failure.what for failure in seen.refusals}
+
+
+async def test_a_slow_server_costs_a_few_rounds_of_requests(autojump_clock: MockClock) -> None:
+    begun = autojump_clock.current_time()
+    shown: list[str] = []
+    api = Api(whole_cluster(), delay=lambda _: 1.0)
+    seen = await api.read(progress=shown.append)
+    assert autojump_clock.current_time() - begun < 10
+    assert len(api.asked) > 25
+    assert any("list services" in line for line in shown)
+    assert seen.refusals == ()
+
+
+def uneven_delay(number: int, path: str) -> float:
+    """Another order of the answers for each number."""
+    return zlib.crc32(f"{number} {path}".encode()) % 100 / 100
+
+
+async def test_the_facts_do_not_depend_on_the_order_of_the_answers(autojump_clock: MockClock) -> None:
+    forbidden = dict.fromkeys((CLASSES, "/api/v1/nodes", "/api/v1/namespaces/web/configmaps/c"), 403)
+    read = []
+    for number in range(3):
+        api = Api(whole_cluster(), status=forbidden, delay=partial(uneven_delay, number))
+        read.append(await api.read())
+    assert len({format_facts(replace(seen, taken="")) for seen in read}) == 1
+    assert autojump_clock.current_time() > 0
+
+
+async def test_the_number_of_requests_does_not_grow_with_the_hosts() -> None:
+    rows = [INGRESS | {"metadata": {"name": f"i{number}", "namespace": "web"}} for number in range(450)]
+    few, many = Api(whole_cluster()), Api(whole_cluster() | {INGRESSES: rows})
+    await few.read()
+    assert len((await many.read()).hosts) == 450
+    assert len(few.asked) == len(many.asked) == 32
 
 
 @pytest.mark.parametrize("code", [401, 500, 503])
@@ -276,18 +250,6 @@ async def test_a_server_that_cannot_be_used_ends_the_look(code: int) -> None:
 async def test_a_missing_version_does_not_end_the_look() -> None:
     assert (await Api({}, status={"/version": 403}).read()).server_version == ""
     assert (await Api({"/version": ["a"]}).read()).server_version == ""
-
-
-async def test_long_lists_come_in_pages_and_a_bad_object_is_skipped() -> None:
-    good = [{"metadata": {"name": f"s{number}", "namespace": "a"}} for number in range(1200)]
-    api = Api({"/api/v1/services": [*good, {"metadata": {"name": None}}, {"spec": {}}]})
-    async with api.client() as client:
-        reader = Reader(client)
-        found = await reader.list("/api/v1/services", Service, "list services")
-    assert found is not None
-    assert len(found) == 1200
-    assert len(api.asked) == 2
-    assert next(refusal.what for refusal in reader.failures) == "one of list services"
 
 
 async def test_our_own_pods_are_asked_through_the_api_server() -> None:
@@ -320,41 +282,6 @@ async def test_an_admin_port_without_a_server_is_reported_with_the_program_that_
     page = await ask_admin(Endpoint("127.0.0.1", free_port()), program)
     assert (page.program, page.ready) == (program, None)
     assert f"is {command} running" in page.text
-
-
-@pytest.mark.parametrize(
-    ("configuration", "words", "mode"),
-    [
-        ('mode: ""\n', [], {}),
-        ("mode: nftables\n", [], {"mode": "nftables"}),
-        ("mode: 'ipvs'\n", [], {"mode": "ipvs"}),
-        ("ipvs:\n  mode: x\n", [], {}),
-        ("mode: ipvs\n", ["--proxy-mode=iptables"], {"mode": "iptables"}),
-        ("", [], {}),
-        ("\x00garbage", ["--proxy-mode="], {}),
-    ],
-)
-def test_the_mode_of_kube_proxy_is_its_flag_or_its_file(
-    configuration: str, words: list[str], mode: dict[str, str]
-) -> None:
-    assert mode_of(configuration, words) == mode
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["--configmap=a/b"], ("a", "b")),
-        (["--configmap=$(POD_NAMESPACE)/b"], ("web", "b")),
-        (["--configmap=$(NAMESPACE)/b"], ("web", "b")),
-        (["--config-map=b"], ("web", "b")),
-        (["/nginx", "--x=y", "--configmap=a/b"], ("a", "b")),
-        (["--configmap=$(OTHER)/b"], None),
-        (["--configmap"], None),
-        ([], None),
-    ],
-)
-def test_the_config_map_of_a_controller_is_named_by_its_arguments(words: list[str], expected: Any) -> None:
-    assert config_map_of(words, "web") == expected
 
 
 @pytest.mark.parametrize("text", ["", "garbage {", "<html>", 'a{source="x"} not-a-number\n', "\x00"])
