@@ -51,8 +51,8 @@ from sidecar.values.errors import StartError
 _MOST_ZONES: Final = 3
 _MOST_OUTSIDE: Final = 40
 _TARGET: Final = "service:"
-# What is reported of it if the time was too short, and of which items.
-_LOOKING_UP: Final = ("look up the hostnames", "look-ups")
+# What is reported if the time was too short, under the names that refusals.py knows, and of which items.
+_LOOKING_UP: Final = ("look up the names", "look-ups")
 _DIALLING: Final = ("dial the ports", "connections")
 
 

@@ -39,10 +39,10 @@ async def exchange_over_tls(stream: trio.abc.Stream, hostname: str, *, seconds: 
     except trio.TooSlowError:
         return Reaction(Outcome.SILENT, f"no handshake within {seconds:g} s")
     except trio.BrokenResourceError as error:
-        return _judge_handshake(error.__cause__ or error)
+        return _judge_alert(broken(error.__cause__ or error))
     # Before the request: OpenSSL forgets them if the connection breaks.
     version, identity = tls.version(), _identity(tls, hostname)
-    said = await exchange(tls, hostname, seconds=seconds)
+    said = _judge_alert(await exchange(tls, hostname, seconds=seconds))
     return Reaction(Outcome.ANSWERED, f"{version}, {_after_handshake(said)}", said.status, identity)
 
 
@@ -51,10 +51,10 @@ def _wrapped(stream: trio.abc.Stream, hostname: str) -> trio.SSLStream[trio.abc.
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.set_alpn_protocols(["http/1.1"])
     try:
-        return trio.SSLStream(stream, context, server_hostname=hostname, https_compatible=True)
+        return trio.SSLStream(stream, context, server_hostname=hostname)
     except (ValueError, TypeError, ssl.SSLError):
         # A name that no SNI can hold; a client could only leave it out too.
-        return trio.SSLStream(stream, context, https_compatible=True)
+        return trio.SSLStream(stream, context)
 
 
 def _identity(tls: trio.SSLStream[trio.abc.Stream], hostname: str) -> ServiceIdentity | None:
@@ -70,9 +70,8 @@ def _after_handshake(said: Reaction) -> str:
     return f"then {said.outcome.value}{f': {said.detail}' if said.detail else ''}"
 
 
-def _judge_handshake(error: BaseException) -> Reaction:
-    """The reaction for a failed handshake."""
-    reaction = broken(error)
+def _judge_alert(reaction: Reaction) -> Reaction:
+    """The reaction, told apart by the error of OpenSSL if it is one."""
     if reaction.outcome is not Outcome.ALERT:
         return reaction
     if "EOF" in reaction.detail:

@@ -163,8 +163,8 @@ async def test_a_dead_server_takes_no_time_from_the_other_one() -> None:
     assert [(one.hostname, one.server) for one in looked_up.results] == [
         (name, "public") for name in names[: TOGETHER - 1]
     ]
-    (failure,) = looked_up.failures("look up the hostnames", "look-ups")
-    assert failure == ReadFailure("look up the hostnames", "53 of 84 look-ups did not finish within 1 s")
+    (failure,) = looked_up.failures("look up the names", "look-ups")
+    assert failure == ReadFailure("look up the names", "53 of 84 look-ups did not finish within 1 s")
 
 
 async def test_the_names_are_in_their_order_and_counted() -> None:
@@ -178,7 +178,7 @@ async def test_the_names_are_in_their_order_and_counted() -> None:
         for server in ("cluster", "public")
     ]
     assert told == [1, 2, 3, 4]
-    assert looked_up.failures("look up the hostnames", "look-ups") == ()
+    assert looked_up.failures("look up the names", "look-ups") == ()
 
 
 @pytest.mark.parametrize(
