@@ -6,17 +6,18 @@ that pods fail, never that they are served. Tested in tests/dnsproxy/doctor/judg
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from dnsproxy.doctor.facts.model import Facts
 from dnsproxy.doctor.facts.probes import Header, Probe
 from dnsproxy.doctor.judge.declared_header import declared
 from dnsproxy.doctor.judge.header_annotations import Sends
-from dnsproxy.doctor.judge.header_mode import HeaderMode, header_mode_of, overall, usable_probes
+from dnsproxy.doctor.judge.header_mode import HeaderMode, PortKey, by_port, header_mode_of, overall, usable_probes
 from dnsproxy.doctor.judge.paths import Path, entries_of, normalize_address
 from dnsproxy.doctor.judge.providers import AWS, Provider, provider_of, sends
-from dnsproxy.doctor.judge.reach import by_port, statuses
+from dnsproxy.doctor.judge.reach import statuses
 from dnsproxy.doctor.judge.short_circuit import Answer, DataPlane, ShortCircuit, data_plane, short_circuit
 from dnsproxy.doctor.judge.web_ports import WebPort
 
@@ -37,6 +38,8 @@ class Controller:
     """Whether `header_mode` comes from the controller's settings, because probes did not show it."""
     probes: tuple[Probe, ...]
     """Those of its ClusterIPs."""
+    modes: Mapping[int, HeaderMode] = field(default_factory=dict)
+    """The mode of each port that was dialled at them."""
 
     @property
     def key(self) -> str:
@@ -81,6 +84,11 @@ class Controller:
         """Whether it is an AWS NLB that may return a connection to the node that it came from."""
         return self.provider is AWS and _is_nlb(self) and _keeps_client(self)
 
+    def at(self, ports: Iterable[int]) -> Controller:
+        """The same controller as the clients of these ports see it; unchanged if none of them was dialled."""
+        modes = [self.modes[port] for port in sorted(set(ports)) if port in self.modes]
+        return replace(self, header_mode=overall(modes), declared=False) if modes else self
+
     def statuses(self, hostname: str) -> dict[WebPort, int]:
         """The HTTP status of each port for a hostname, with the header if the port requires it."""
         asked = [probe for probe in self.probes if probe.hostname == hostname]
@@ -100,7 +108,8 @@ def make_controller(path: Path, facts: Facts) -> Controller:
         for probe in usable_probes(facts.probes)
         if normalize_address(probe.address) in inner and probe.port in ports
     )
-    header_mode = overall([header_mode_of(of_port) for of_port in by_port(probes).values()])
+    found = {place: header_mode_of(of_port) for place, of_port in by_port(probes).items()}
+    header_mode = overall(list(found.values()))
     said = declared(service, facts)
     use_declared = header_mode is HeaderMode.UNKNOWN and said is not HeaderMode.UNKNOWN
     return Controller(
@@ -112,7 +121,16 @@ def make_controller(path: Path, facts: Facts) -> Controller:
         said if use_declared else header_mode,
         use_declared,
         probes,
+        _by_number(found),
     )
+
+
+def _by_number(found: Mapping[PortKey, HeaderMode]) -> dict[int, HeaderMode]:
+    """The mode of each port number over all ClusterIPs and hostnames."""
+    modes: dict[int, list[HeaderMode]] = {}
+    for (_, port, _, _), mode in found.items():
+        modes.setdefault(port, []).append(mode)
+    return {port: overall(of_port) for port, of_port in modes.items()}
 
 
 def _is_nlb(controller: Controller) -> bool:

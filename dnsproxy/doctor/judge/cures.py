@@ -7,7 +7,8 @@ tests/dnsproxy/doctor/judge/test_cures.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from dnsproxy.doctor.facts.model import Facts
@@ -25,15 +26,25 @@ from dnsproxy.doctor.judge.remedies import (
 )
 
 _NO_CLASS: Final = "CLASS"
+RELAY_PORTS: Final[Mapping[int, int]] = MappingProxyType({80: 8080, 443: 8443})
+"""Where the relay of deploy/ listens for the ports of its Service."""
 
 
 def cures(
-    group: HostGroup, controllers: tuple[Controller, ...], facts: Facts, *, short: bool = False
+    group: HostGroup,
+    controllers: tuple[Controller, ...],
+    facts: Facts,
+    *,
+    short: bool = False,
+    ports: Iterable[int] = (),
 ) -> tuple[Remedy, ...]:
-    """The remedies, the best first; `short`: whether the failing address is a short-circuited load balancer's."""
+    """The remedies, the best first.
+
+    `short`: whether the failing address is a short-circuited load balancer's; `ports`: those that fail, or all.
+    """
     if not controllers:
         return (_name_controller(),)
-    one = controllers[0]
+    one = controllers[0].at(ports)
     at_balancer: tuple[Remedy, ...] = ()
     if short:
         service = one.path.service
@@ -49,9 +60,24 @@ def past_the_balancer(group: HostGroup, controller: Controller, facts: Facts) ->
         yield lead_to_service(group, controller, facts)
     elif controller.header_mode is HeaderMode.REQUIRES:
         yield install_step(facts, controller.provider)
+        yield from _mixed(controller)
     else:
         yield find_out(group, controller)
         yield install_step(facts, controller.provider, condition="if it requires the header, ")
+
+
+def _mixed(controller: Controller) -> Iterator[Remedy]:
+    """The relay's route of a port that rejects the header, beside one that requires it."""
+    bare = sorted(port for port, mode in controller.modes.items() if mode is HeaderMode.REJECTS)
+    if bare:
+        namespace, _, name = controller.key.partition("/")
+        routes = " ".join(
+            f"{RELAY_PORTS.get(port, port)}={name}.{namespace}.svc:{port}"
+            + (",proxy-protocol=none" if mode is HeaderMode.REJECTS else "")
+            for port, mode in sorted(controller.modes.items())
+        )
+        ports = ", ".join(map(str, bare))
+        yield Remedy(f"port {ports} rejects the header: give its route of the relay none", (f"PROXY_ROUTE={routes}",))
 
 
 def mend(controller: Controller) -> Remedy:
@@ -67,11 +93,13 @@ def lead_to_service(group: HostGroup, controller: Controller, facts: Facts) -> R
         "answer the names with the controller's own Service, which takes connections without the PROXY header: no "
         "relay is needed"
     )
-    lines: tuple[str, ...] = (target_line(group.ingress_class, controller.key),)
+    line = target_line(group.ingress_class, controller.key)
     if facts.dnsproxy is None or not facts.dnsproxy.found:
-        lines = (deploy_line(facts, controller.provider), *lines)
+        # Without the setting, the deployment would lead the names to the relay.
+        text += "; write the setting into dnsproxy-settings before you deploy (deploy/README.md)"
+        return Remedy(text, (line, deploy_line(facts, controller.provider), "dnsproxy install"))
     asked = bool(facts.loaded) and {one.state for one in facts.loaded} == {"yes"}
-    return Remedy(text, lines if asked else (*lines, "dnsproxy install"))
+    return Remedy(text, (line,) if asked else (line, "dnsproxy install"))
 
 
 def target_line(ingress_class: str, key: str) -> str:

@@ -42,7 +42,7 @@ def cause_of(one: AddressReach, ways: Ways, facts: Facts) -> str:
     if facts.relay is not None and address in map(normalize_address, facts.relay.addresses):
         return _RELAY
     inner = [controller for controller in ways.controllers if address in controller.inner]
-    owners = [controller for controller in ways.controllers if address in controller.balancer]
+    owners = ways.owners(address)
     if one.reach is Reach.NEEDS_HEADER:
         return _without_header(address, owners)
     if (inner or owners) and all(controller.is_down for controller in inner or owners):
@@ -69,7 +69,9 @@ def _finding(ident: str, addresses: Sequence[AddressReach], ways: Ways, facts: F
     text = TEXTS[ident].format(named=named, **_words(ways))
     if len(addresses) < len(ways.counted):
         text += f"; the cluster's DNS answers with {len(ways.counted)} addresses, and clients take any of them"
-    steps = (*_first_steps(ident, named, ways), *cures(ways.group, ways.controllers, facts, short=ident in _SHORT))
+    ports = {port for one in addresses for port in one.failing_ports(tls=ways.group.tls)}
+    cured = cures(ways.group, ways.controllers, facts, short=ident in _SHORT, ports=ports)
+    steps = (*_first_steps(ident, named, ways), *cured)
     about = ", ".join(one.about for one in ways.controllers)
     return Finding(ident, Severity.PROBLEM, text, about, evidence_of(ways), steps, ways.group.hostnames)
 

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Final
 
 from dnsproxy.doctor.facts.probes import Header, Outcome, Probe
+from sidecar.values.endpoints import Endpoint
 
 _SPOKEN: Final = frozenset([Outcome.ANSWERED, Outcome.ALERT])
 """The server understood the bytes: a TLS alert is an answer to a handshake that it read."""
@@ -20,6 +21,9 @@ _CONNECTED: Final = frozenset(
 )
 _MUTE: Final = frozenset([Outcome.CLOSED, Outcome.RESET, Outcome.SILENT])
 _NOWHERE: Final = frozenset([Outcome.UNREACHABLE, Outcome.NO_ROUTE])
+
+PortKey = tuple[str, int, bool, str]
+"""Address, port, whether it starts with a TLS handshake, and the hostname that was asked for."""
 
 
 class HeaderMode(Enum):
@@ -81,14 +85,21 @@ def usable_probes(probes: Sequence[Probe]) -> tuple[Probe, ...]:
 
 
 def describe(probes: Sequence[Probe]) -> tuple[str, ...]:
-    """One line for each port: `443 (TLS): plain closed, v1 answered (...), v2 answered (...)`."""
-    ports: dict[tuple[str, int, bool], list[Probe]] = {}
-    for probe in probes:
-        ports.setdefault((probe.endpoint, probe.port, probe.tls), []).append(probe)
-    return tuple(
-        f"{endpoint} ({'TLS' if tls else 'HTTP'}): " + ", ".join(f"{one.header.value} {_said(one)}" for one in of_port)
-        for (endpoint, _, tls), of_port in ports.items()
+    """One line for each port: `443 (TLS): plain closed, v1 answered (...), v2 answered (...)`; equal ones once."""
+    lines = (
+        f"{Endpoint(address, port)} ({'TLS' if tls else 'HTTP'}): "
+        + ", ".join(f"{one.header.value} {_said(one)}" for one in of_port)
+        for (address, port, tls, _), of_port in by_port(probes).items()
     )
+    return tuple(dict.fromkeys(lines))
+
+
+def by_port(probes: Iterable[Probe]) -> dict[PortKey, list[Probe]]:
+    """The probes of each port for each hostname."""
+    ports: dict[PortKey, list[Probe]] = {}
+    for probe in probes:
+        ports.setdefault((probe.address, probe.port, probe.tls, probe.hostname), []).append(probe)
+    return ports
 
 
 def _said(probe: Probe) -> str:

@@ -39,6 +39,8 @@ class HostGroup:
     """Why the cluster's DNS gave no answer."""
     public: tuple[str, ...] = ()
     """The addresses that public DNS answers."""
+    late: int = 0
+    """How many of its hostnames were not looked up, because there are too many."""
 
     @property
     def hostnames(self) -> tuple[str, ...]:
@@ -130,4 +132,5 @@ def _largest(groups: Mapping[object, list[HostGroup]]) -> dict[tuple[str, ...], 
 
 
 def _merged(members: list[HostGroup]) -> HostGroup:
-    return replace(members[0], hosts=tuple(host for one in members for host in one.hosts))
+    late = sum(not one.asked for one in members) if members[0].asked else 0
+    return replace(members[0], hosts=tuple(host for one in members for host in one.hosts), late=late)

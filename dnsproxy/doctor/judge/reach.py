@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Final
 
 from dnsproxy.doctor.facts.probes import Header, Outcome, Probe
-from dnsproxy.doctor.judge.header_mode import is_understood
+from dnsproxy.doctor.judge.header_mode import by_port, is_understood
 from dnsproxy.doctor.judge.paths import normalize_address
 from dnsproxy.doctor.judge.web_ports import WebPort
 
@@ -60,6 +60,11 @@ class AddressReach:
     reach: Reach
     probes: tuple[Probe, ...] = ()
 
+    def failing_ports(self, *, tls: bool) -> tuple[int, ...]:
+        """The ports that fail pods, for hosts with or without TLS."""
+        ports = ports_of(self.probes)
+        return tuple(one.port for one in ports if one.reach in FAILING and _counts(one, ports, tls=tls))
+
     @property
     def bare(self) -> tuple[Probe, ...]:
         """The probes without a PROXY header, as a pod's client connects."""
@@ -85,14 +90,6 @@ class ProbeIndex:
         return AddressReach(address, reach_of_address(probes, tls=tls), probes)
 
 
-def by_port(probes: Iterable[Probe]) -> dict[tuple[str, int, bool], list[Probe]]:
-    """The probes of each port: address, port, whether it starts with a TLS handshake."""
-    ports: dict[tuple[str, int, bool], list[Probe]] = {}
-    for probe in probes:
-        ports.setdefault((probe.address, probe.port, probe.tls), []).append(probe)
-    return ports
-
-
 def reach_of_port(probes: Iterable[Probe]) -> Reach:
     """What a pod gets at one port, from at most one probe for each header."""
     outcomes = {probe.header: probe for probe in probes}
@@ -112,9 +109,13 @@ def reach_of_port(probes: Iterable[Probe]) -> Reach:
 
 def reach_of_address(probes: Iterable[Probe], *, tls: bool) -> Reach:
     """What a pod gets at one address for a host with or without TLS."""
-    ports = [PortReach(port, secure, reach_of_port(of)) for (_, port, secure), of in by_port(probes).items()]
-    counted = [one.reach for one in ports if _counts(one, ports, tls=tls)]
-    return _worst(counted)
+    ports = ports_of(probes)
+    return _worst([one.reach for one in ports if _counts(one, ports, tls=tls)])
+
+
+def ports_of(probes: Iterable[Probe]) -> list[PortReach]:
+    """What a pod gets at each port of one address."""
+    return [PortReach(port, secure, reach_of_port(of)) for (_, port, secure, _), of in by_port(probes).items()]
 
 
 def _counts(one: PortReach, ports: Sequence[PortReach], *, tls: bool) -> bool:

@@ -17,9 +17,18 @@ from dnsproxy.doctor.judge.paths import Paths
 from dnsproxy.doctor.judge.remedies import look_from_inside
 from dnsproxy.doctor.judge.ways import Ways
 
-HOST_LISTS: Final = frozenset(["list services", "list ingresses", "list gateways", "list httproutes"])
+HOST_LISTS: Final = frozenset(
+    [
+        "list services",
+        "list ingresses",
+        "list ingressclasses",
+        "list gateways",
+        "list gatewayclasses",
+        "list httproutes",
+    ]
+)
 """Without one of these lists, hosts or their Services may be missing from the diagnosis."""
-LOOKS: Final = frozenset(["dial the ports", "look up the names"])
+LOOKS: Final = frozenset(["dial the ports", "look up the hostnames"])
 """Parts of the look that ended before everything was tried."""
 
 
@@ -39,6 +48,11 @@ def judge_refusals(every: Sequence[Ways], paths: Paths, facts: Facts) -> Iterato
     if facts.probed and facts.hostname and not any(one.server == "public" for one in facts.lookups):
         step = Remedy("name a public DNS server", (f"dnsproxy doctor {quote(facts.hostname)} --public-dns 192.0.2.53",))
         yield Unseen("the answer of public DNS", "only the cluster's own DNS is known here", (step,), matters=False)
+    late = sum(ways.group.late for ways in every)
+    if late:
+        why = "there are too many: each was judged like the other hosts of its Service"
+        step = Remedy("ask about one of them", ("dnsproxy doctor HOST",))
+        yield Unseen(f"what the cluster's DNS answers for {late} of the hostnames", why, (step,), matters=False)
     known = bool(every) and not paths.unmatched
     for refusal in facts.refusals:
         steps = (

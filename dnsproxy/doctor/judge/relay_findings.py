@@ -14,7 +14,9 @@ from typing import Final
 from dnsproxy.doctor.facts.model import Facts, OwnService, Service
 from dnsproxy.doctor.facts.probes import Header, Outcome, Probe
 from dnsproxy.doctor.judge.controller import Controller
+from dnsproxy.doctor.judge.cures import target_line
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
+from dnsproxy.doctor.judge.header_annotations import Sends
 from dnsproxy.doctor.judge.header_mode import HeaderMode, describe, is_understood, usable_probes
 from dnsproxy.doctor.judge.paths import normalize_address
 from dnsproxy.doctor.judge.remedies import deploy_line, quoted
@@ -26,8 +28,11 @@ _FAILING: Final = re.compile(r"backend unreachable \([a-z-]+\): (\S+):[^\s:]+: "
 """The host of each failing backend in the answer of the relay's /readyz."""
 
 
-def judge_relay(facts: Facts, controllers: Sequence[Controller], *, used: bool) -> Iterator[Finding]:
-    """The findings about the relay; `used`: the stanza is written, so that pods connect to it."""
+def judge_relay(facts: Facts, controllers: Sequence[Controller], *, used: bool, asked: bool) -> Iterator[Finding]:
+    """The findings about the relay.
+
+    `used`: the stanza is written; `asked`: the cluster's DNS leads hosts to the relay.
+    """
     part = facts.relay
     if part is None or part.found is None:
         return
@@ -56,7 +61,8 @@ def judge_relay(facts: Facts, controllers: Sequence[Controller], *, used: bool) 
         )
         yield _finding("relay-backend-other", text, evidence, (_name_backend(part, requiring),))
     elif any(not is_understood(probe) for probe in probes):
-        yield _refused(part, probes)
+        if asked:
+            yield _refused(part, probes, routed or controllers)
     elif probes:
         text = "a connection through the relay is answered by the controller"
         yield Finding("relayed", Severity.OK, text, f"Service {part.key}", describe(probes))
@@ -103,7 +109,7 @@ def _missing(part: OwnService, deploy: str) -> Finding:
     return _finding("relay-missing", text, (), steps, severity=Severity.WARNING)
 
 
-def _refused(part: OwnService, probes: Sequence[Probe]) -> Finding:
+def _refused(part: OwnService, probes: Sequence[Probe], controllers: Sequence[Controller]) -> Finding:
     outcomes = {probe.outcome for probe in probes if not is_understood(probe)}
     if outcomes <= {Outcome.UNREACHABLE, Outcome.REFUSED}:
         text = "the relay's Service accepts no connection"
@@ -113,12 +119,22 @@ def _refused(part: OwnService, probes: Sequence[Probe]) -> Finding:
     if outcomes <= {Outcome.BAD_REQUEST, Outcome.GARBAGE}:
         text = "the controller behind the relay answers 400: it does not expect the PROXY header that the relay sends"
         steps = (
-            Remedy("turn the header on at the controller; ingress-nginx", ('use-proxy-protocol: "true"',)),
+            *_agree(controllers),
             Remedy("or uninstall Switchback, if no load balancer sends the header either", ("dnsproxy uninstall",)),
         )
         return _finding("relay-header-unwanted", text, describe(probes), steps)
     text = "connections through the relay open, but are not answered: the backend refuses them or their header"
     return _finding("relay-unanswered", text, describe(probes), (_see_log(part),))
+
+
+def _agree(controllers: Sequence[Controller]) -> Iterator[Remedy]:
+    """The end of the header: the controller is right unless its load balancer sends it."""
+    for one in controllers[:1]:
+        if one.sends is Sends.YES:
+            yield Remedy("turn the header on at the controller; ingress-nginx", ('use-proxy-protocol: "true"',))
+        else:
+            line = target_line(one.path.ingress_class, one.key)
+            yield Remedy("answer the names with the controller's own Service, without a relay", (line,))
 
 
 def _see_log(part: OwnService) -> Remedy:

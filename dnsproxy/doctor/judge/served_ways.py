@@ -23,6 +23,7 @@ from dnsproxy.doctor.judge.short_circuit import Answer
 from dnsproxy.doctor.judge.ways import Ways
 from dnsproxy.doctor.judge.web_ports import WebPort
 
+_NOT_HERE: Final = frozenset([HTTPStatus.NOT_FOUND, HTTPStatus.MISDIRECTED_REQUEST])
 NOT_CHECKED: Final = "not checked: the issuer of certificates, and every path but /"
 
 
@@ -56,9 +57,8 @@ def _straight(ways: Ways) -> Finding:
     if short and taken.intersection(one.address for one in ways.counted):
         text = f"pods are short-circuited past the load balancer {named}, but the controller serves them"
         return _finding(ways, "short-circuit-harmless", text)
-    known = {address for one in ways.controllers for address in one.balancer}
     named_only = any(one.path.service.points for one in ways.controllers)
-    foreign = [one.address for one in ways.counted if one.address not in known]
+    foreign = [one.address for one in ways.counted if not ways.owners(one.address)]
     by = "" if not foreign or not named_only else f"; {', '.join(foreign)} is in the status of none of its Services"
     return _finding(ways, "reached", f"a pod that dials {named}, which the cluster's DNS answers, is served{by}")
 
@@ -95,17 +95,20 @@ def _judge_identity(ways: Ways, facts: Facts) -> Iterator[Finding]:
 
 
 def _judge_server(ways: Ways, facts: Facts) -> Iterator[Finding]:
-    """An address of another Service whose server answers otherwise than the controller of the host."""
+    """An address that is not of the hosts' controllers, and answers otherwise than they do."""
     if not ways.controllers:
         return
     owners = services_by_address(facts.services)
     own = {one.key for one in ways.controllers}
     for one in ways.counted:
         keys = {service.key for service in owners.get(one.address, ())}
-        if not keys or keys & own or normalize_address(one.address) in _relay(facts):
+        if keys & own or ways.owners(one.address) or one.address in _relay(facts):
             continue
         here = [controller.statuses(ways.group.sample) for controller in ways.controllers]
-        if any(_differ(statuses(one.bare), at_controller) for at_controller in here):
+        there = statuses(one.bare)
+        # A CDN may answer for itself; only "not here" shows that it does not serve the host.
+        there = there if keys else {port: status for port, status in there.items() if status in _NOT_HERE}
+        if any(_differ(there, at_controller) for at_controller in here):
             yield _wrong_server(one.address, sorted(keys), ways)
 
 
@@ -118,10 +121,8 @@ def _differ(there: Mapping[WebPort, int], here: Mapping[WebPort, int]) -> bool:
 
 
 def _wrong_server(address: str, keys: list[str], ways: Ways) -> Finding:
-    text = (
-        f"the cluster's DNS leads to {address}, which belongs to Service {', '.join(keys)} and answers otherwise than "
-        "the controller of these hosts"
-    )
+    owner = f"belongs to Service {', '.join(keys)} and " if keys else ""
+    text = f"the cluster's DNS leads to {address}, which {owner}answers otherwise than the controller of these hosts"
     entries = ", ".join(sorted({text for one in ways.controllers for text in one.balancer})) or "none in its status"
     step = Remedy(f"correct the record; the load balancer of the hosts' controller is at {entries}")
     about = ", ".join(one.about for one in ways.controllers)

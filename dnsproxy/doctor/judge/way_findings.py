@@ -25,7 +25,7 @@ def judge_ways(ways: Ways, facts: Facts) -> Iterator[Finding | Unseen]:
     if not group.hosts:
         return
     if group.asked and not group.fault and not group.answers:
-        yield _no_record(ways, facts)
+        yield _wild(ways) if group.is_wild else _no_record(ways, facts)
         return
     if ways.loops_back and not ways.is_past and (ways.failing or ways.is_served):
         yield loopback(ways, facts, answered=False)
@@ -49,13 +49,17 @@ def seems_installed(facts: Facts) -> bool:
     return not facts.probed and written and all(part is not None and bool(part.ready) for part in own)
 
 
+def _wild(ways: Ways) -> Unseen:
+    """A wildcard without a record of its own: the names in use may have records."""
+    what = f"whether pods are served that dial names under {ways.group.hostnames[0]}"
+    why = f"the cluster's DNS has no address for {ways.group.sample}, and the names in use are not known"
+    return Unseen(what, why, (Remedy("ask about a name in use", ("dnsproxy doctor HOST",)),))
+
+
 def _no_record(ways: Ways, facts: Facts) -> Finding:
     group = ways.group
     about = ", ".join(one.about for one in ways.controllers)
     evidence = tuple(line for one in ways.controllers for line in controller_evidence(one))
-    if group.is_wild:
-        text = f"the cluster's DNS has no address for {group.sample}; whether the names in use have one is unknown"
-        return Finding("no-record", Severity.INFO, text, about, evidence, (), group.hostnames)
     text = "the cluster's DNS has no address for these hosts, so no pod reaches them"
     if group.public:
         text = f"{text}; public DNS answers {', '.join(group.public)}"

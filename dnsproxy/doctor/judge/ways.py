@@ -7,7 +7,7 @@ tests/dnsproxy/doctor/judge/test_ways.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dnsproxy.dns.addresses import is_address
@@ -33,6 +33,12 @@ class Ways:
     """The addresses of load balancers and of public DNS that it does not answer."""
     ours: frozenset[str]
     """The addresses that are right with Switchback: the relay's and the controllers' ClusterIPs."""
+    balancers: Mapping[str, frozenset[str]]
+    """From the key of each Service to the addresses of its load balancer, those of its hostnames too."""
+
+    def owners(self, address: str) -> tuple[Controller, ...]:
+        """The controllers whose load balancer has an address."""
+        return tuple(one for one in self.controllers if address in self.balancers[one.key])
 
     @property
     def counted(self) -> tuple[AddressReach, ...]:
@@ -96,7 +102,8 @@ def _make_ways(
     def reach(address: str) -> AddressReach:
         return index.reach(address, group.sample, tls=group.tls)
 
-    return Ways(group, own, tuple(map(reach, answers)), tuple(map(reach, others)), inner)
+    balancers = {one.key: frozenset(_unique(_addresses(entries_of(one.path.service), resolved))) for one in own}
+    return Ways(group, own, tuple(map(reach, answers)), tuple(map(reach, others)), inner, balancers)
 
 
 def balancer_addresses(
@@ -105,8 +112,12 @@ def balancer_addresses(
     """The addresses of the load balancers of a group: in statuses, by the hostnames in them, and in public DNS."""
     entries = dict.fromkeys(text for one in services for text in entries_of(one))
     entries |= dict.fromkeys(text for host in group.hosts for text in host.status)
-    found = (one for text in entries for one in ((text,) if is_address(text) else resolved.get(text, ())))
-    return (*found, *group.public)
+    return (*_addresses(entries, resolved), *group.public)
+
+
+def _addresses(entries: Iterable[str], resolved: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    for text in entries:
+        yield from (text,) if is_address(text) else resolved.get(normalize_address(text), ())
 
 
 def resolve(lookups: Iterable[Lookup]) -> dict[str, tuple[str, ...]]:
@@ -114,7 +125,7 @@ def resolve(lookups: Iterable[Lookup]) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for lookup in sorted(lookups, key=lambda one: one.server != PUBLIC):
         if lookup.addresses:
-            found.setdefault(lookup.hostname, lookup.addresses)
+            found.setdefault(normalize_address(lookup.hostname), lookup.addresses)
     return found
 
 
