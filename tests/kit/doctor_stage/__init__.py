@@ -8,7 +8,7 @@ verdict that the doctor must give. To add one:
 - `at` leads addresses to a `Server` or a `Fate` (servers.py). A short circuit is the load balancer's address led to the
   controller's own server; a living load balancer is Server.BALANCER. A new behaviour is a new row in servers.py.
 - `expected` is `healthy(...)`, `wrong(ids, ...)` or `not_known(...)`. Where the relay helps, `advice` names its line;
-  where it does not, `no_advice=NO_RELAY`.
+  where it does not, `no_advice=NO_RELAY`. The parts of `advice` are in its order, the best first.
 - `denied` takes rights from the doctor's account; `saved` lets it judge a file; `gateways.py` has the Gateway API, and
   `installed.py` a Switchback that is installed, with `dnsproxy` to run it.
 - The address of a dead load balancer is Fate.UNREACHABLE or Fate.REFUSED, because Fate.DROPPED and Server.SILENT make
@@ -19,6 +19,8 @@ The states are in tests/peers, a module and thus a stage for each subject:
 - test_doctor_basics.py: one controller, one load balancer;
 - test_doctor_answers.py: what DNS answers leads elsewhere;
 - test_doctor_addresses.py: shared addresses, several addresses;
-- planned: controllers that are hidden, dead or set for some sources only; sources that a load balancer drops;
-- planned: providers' lines, rights, two families, outside the cluster, wildcards, after the installation.
+- test_doctor_controllers.py: controllers that are hidden, dead, or not reached by their load balancer;
+- test_doctor_settings.py: settings for some sources only, absent ones, and ipMode on data planes that ignore it;
+- test_doctor_hosts.py: what hosts answer;
+- planned: providers' lines, rights, two families, outside the cluster, after the installation.
 """

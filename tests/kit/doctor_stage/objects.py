@@ -194,13 +194,15 @@ def nginx_controller(
     key: str = KEY,
     cluster_ip: str = CONTROLLER,
     class_name: str = "nginx",
+    replicas: int = 1,
     **options: Any,
 ) -> tuple[Object, ...]:
     """ingress-nginx with its IngressClass, Service, Deployment and ConfigMap; `options` as for `service`."""
+    words = ("/nginx-ingress-controller", f"--configmap=$(POD_NAMESPACE)/{key.partition('/')[2]}")
     return (
         ingress_class(class_name),
         service(key, cluster_ip, points=points, **options),
-        workload(key, "/nginx-ingress-controller", f"--configmap=$(POD_NAMESPACE)/{key.partition('/')[2]}"),
+        workload(key, *words, replicas=replicas),
         config_map(key, settings),
     )
 

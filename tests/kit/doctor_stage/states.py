@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Final
 
 import pytest
@@ -18,8 +19,10 @@ HOST: Final = "app.example.org"
 """The host that most states ask about. Every controller of the stage serves `*.example.org`."""
 RELAY: Final = "kubectl apply -k deploy/overlays/"
 """The beginning of the advice line that deploys the relay."""
-NO_RELAY: Final = (RELAY, "dnsproxy install")
-"""No advice line may hold one of these where the relay does not help."""
+RELAY_STEP: Final = "a relay that adds the header"
+"""The text of the step with that line."""
+NO_RELAY: Final = (RELAY, RELAY_STEP, "dnsproxy install")
+"""No advice may hold one of these where the relay does not help."""
 
 Records = Mapping[str, tuple[str, ...]]
 """From a hostname or a wildcard to addresses, or to the one name of a CNAME record."""
@@ -37,9 +40,9 @@ class Expected:
     untold: tuple[str, ...] = ()
     """Ids that no finding may have."""
     advice: tuple[str, ...] = ()
-    """Parts of advice lines; each must be in some line."""
+    """Parts of the advice; each must be in some line, in this order."""
     no_advice: tuple[str, ...] = ()
-    """Parts that no advice line may hold."""
+    """Parts that no line of the advice may hold."""
     unseen: tuple[str, ...] = ()
     """Parts of what the doctor reports as not seen."""
     evidence: tuple[str, ...] = ()
@@ -107,9 +110,10 @@ class Verdict:
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """All lines to type."""
+        """All steps: the text of each, then its lines to type."""
         sources = [*self.document.get("findings", ()), *self.document.get("unseen", ())]
-        return tuple(line for one in sources for step in one.get("steps", ()) for line in step.get("lines", ()))
+        steps = [step for one in sources for step in one.get("steps", ())]
+        return tuple(line for step in steps for line in (step["text"], *step.get("lines", ())))
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -150,7 +154,8 @@ def differences(verdict: Verdict, expected: Expected) -> list[str]:
         found.append(f"wrong: {sorted(verdict.wrong)}, not {sorted(expected.wrong)}")
     found += [f"no finding {one}" for one in expected.told if one not in verdict.ids]
     found += [f"a finding {one}" for one in expected.untold if one in verdict.ids]
-    found += _missing("advice line", expected.advice, verdict.advice)
+    found += _missing("advice", expected.advice, verdict.advice)
+    found += _unordered(expected.advice, verdict.advice)
     found += _missing("unseen", expected.unseen, verdict.unseen)
     found += _missing("evidence", expected.evidence, verdict.evidence)
     found += _missing("text", expected.said, verdict.texts)
@@ -161,6 +166,12 @@ def differences(verdict: Verdict, expected: Expected) -> list[str]:
 
 def _missing(kind: str, wanted: tuple[str, ...], lines: tuple[str, ...]) -> list[str]:
     return [f"no {kind} with {one!r} in {list(lines)}" for one in wanted if not any(one in line for line in lines)]
+
+
+def _unordered(wanted: tuple[str, ...], lines: tuple[str, ...]) -> list[str]:
+    """The parts that come before the part that they should follow."""
+    first = {part: next((at for at, line in enumerate(lines) if part in line), -1) for part in wanted}
+    return [f"advice: {later!r} before {one!r}" for one, later in pairwise(wanted) if -1 < first[later] < first[one]]
 
 
 def table(*states: State) -> pytest.MarkDecorator:

@@ -12,10 +12,17 @@ STEP: Final = {"text": "answer with a relay", "lines": ["kubectl apply -k deploy
 PROBLEM: Final = {
     "id": "short-circuited",
     "severity": "problem",
+    "text": "pods are short-circuited",
+    "hosts": ["app.example.org"],
     "evidence": ["203.0.113.10:80 (HTTP): plain closed"],
     "steps": [STEP],
 }
-FINE: Final = {"id": "header-required", "severity": "ok", "evidence": ["10.96.0.80:80 (HTTP): v1 answered"]}
+FINE: Final = {
+    "id": "header-required",
+    "severity": "ok",
+    "text": "the controller requires it",
+    "evidence": ["10.96.0.80:80 (HTTP): v1 answered"],
+}
 UNSEEN: Final = {"what": "list services", "why": "forbidden", "steps": [{"text": "look", "lines": ["dnsproxy doctor"]}]}
 
 
@@ -27,7 +34,10 @@ def verdict(status: int, *findings: dict[str, Any], unseen: tuple[dict[str, Any]
     ("seen", "expected"),
     [
         (verdict(0, FINE), healthy("header-required", untold=("short-circuited",), no_advice=("install",))),
-        (verdict(1, PROBLEM, FINE), wrong("short-circuited", advice=("overlays/kubeadm",), evidence=("203.0.113.10",))),
+        (
+            verdict(1, PROBLEM, FINE),
+            wrong("short-circuited", advice=("with a relay", "overlays/kubeadm"), evidence=("203.0.113.10",)),
+        ),
         (verdict(3, unseen=(UNSEEN,)), not_known("list services: forbidden", advice=("dnsproxy doctor",))),
     ],
     ids=["healthy", "wrong", "not known"],
@@ -45,10 +55,18 @@ def test_the_expected_verdict_has_no_differences(seen: Verdict, expected: Expect
         (verdict(1, FINE), wrong("header-required"), "wrong: [], not ['header-required']"),
         (verdict(0), healthy("reached"), "no finding reached"),
         (verdict(0, FINE), healthy(untold=("header-required",)), "a finding header-required"),
-        (verdict(1, PROBLEM), wrong("short-circuited", advice=("DNSPROXY_TARGET_FOR",)), "no advice line with"),
+        (verdict(1, PROBLEM), wrong("short-circuited", advice=("DNSPROXY_TARGET_FOR",)), "no advice with"),
+        (
+            verdict(1, PROBLEM),
+            wrong("short-circuited", advice=("dnsproxy install", "overlays/kubeadm")),
+            "advice: 'overlays/kubeadm' before 'dnsproxy install'",
+        ),
         (verdict(1, PROBLEM), wrong("short-circuited", no_advice=("overlays",)), "advice: kubectl apply"),
+        (verdict(1, PROBLEM), wrong("short-circuited", no_advice=("with a relay",)), "advice: answer with a relay"),
         (verdict(3, unseen=(UNSEEN,)), not_known(no_advice=("doctor",)), "advice: dnsproxy doctor"),
         (verdict(3, unseen=(UNSEEN,)), not_known("list ingresses"), "no unseen with"),
+        (verdict(1, PROBLEM), wrong("short-circuited", said=("other.example.org",)), "no text with"),
+        (verdict(1, PROBLEM), wrong("short-circuited", unsaid=("pods are",)), "text: pods are"),
         # The evidence of a good finding is none for a bad one.
         (verdict(1, PROBLEM, FINE), wrong("short-circuited", evidence=("10.96.0.80",)), "no evidence with"),
         (Verdict(1, {}, "Traceback"), healthy(), "status 1, not 0 Traceback"),
