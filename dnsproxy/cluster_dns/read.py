@@ -7,6 +7,7 @@ object and a refusal by RBAC are answers; any other failure of the API server en
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import trio
@@ -17,7 +18,7 @@ from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef, find_own
 from dnsproxy.cluster_dns.requests import SERVICE, Answer, Denied, Request, Unreadable
 from sidecar.kubernetes import objects
 from sidecar.kubernetes.config import find_cluster
-from sidecar.kubernetes.errors import ApiError, Forbidden, Garbled, NotFound
+from sidecar.kubernetes.errors import ApiError, Forbidden, Garbled, NotFound, TimedOut
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection
 from sidecar.kubernetes.one_shot import get_object, list_all
@@ -26,11 +27,18 @@ from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
 from sidecar.values.exit_status import ExitStatus
 
-REQUEST_SECONDS: Final = 10.0
-"""For one response of the API server."""
-DISCOVERY_SECONDS: Final = 30.0
-"""For all rounds; there are about five."""
 
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """Seconds that the API server has."""
+
+    response: float = 10.0
+    """For one response."""
+    rounds: float = 30.0
+    """For all rounds; there are about five."""
+
+
+DEADLINES: Final = Deadlines()
 
 Answers = Mapping[Request, Answer]
 
@@ -40,33 +48,37 @@ async def load_client(*, kubeconfig: str | None, context: str | None) -> ApiClie
     return ApiClient(await find_cluster(kubeconfig=kubeconfig, context=context, status=ExitStatus.UNKNOWN))
 
 
-async def discover(client: ApiClient, where: ServiceRef | None = None) -> Found:
+async def discover(client: ApiClient, where: ServiceRef | None = None, *, deadlines: Deadlines = DEADLINES) -> Found:
     """What serves the cluster's DNS. Raises StartError with status 3 if the API server does not answer."""
-    return find(await gather(client, lambda answers: find(answers, where).wanted), where)
+    answers = await gather(client, lambda answers: find(answers, where).wanted, deadlines=deadlines)
+    return find(answers, where)
 
 
-async def gather(client: ApiClient, wanted: Callable[[Answers], Iterable[Request]]) -> Answers:
+async def gather(
+    client: ApiClient, wanted: Callable[[Answers], Iterable[Request]], *, deadlines: Deadlines = DEADLINES
+) -> Answers:
     """The answers to all wanted requests, read until none is wanted. Raises StartError with status 3."""
     server = f"the API server at {client.cluster.server} ({client.cluster.origin})"
-    reader = _Reader(client)
+    reader = _Reader(client, deadlines.response)
     try:
-        with trio.fail_after(DISCOVERY_SECONDS):
+        with trio.fail_after(deadlines.rounds):
             while requests := tuple(wanted(reader.answers)):
                 await reader.read(requests)
                 if reader.failures:
                     message = f"{server} could not be asked: {reader.failures[0]}"
                     raise StartError(message, status=ExitStatus.UNKNOWN)
     except trio.TooSlowError:
-        message = f"{server} did not answer all requests within {DISCOVERY_SECONDS:g} s"
+        message = f"{server} did not answer all requests within {deadlines.rounds:g} s"
         raise StartError(message, status=ExitStatus.UNKNOWN) from None
     return reader.answers
 
 
 class _Reader:
-    def __init__(self, client: ApiClient) -> None:
+    def __init__(self, client: ApiClient, seconds: float) -> None:
         self._client = client
+        self._seconds = seconds
         self.answers: dict[Request, Answer] = {}
-        self.failures: list[ApiError] = []
+        self.failures: list[str] = []
 
     async def read(self, wanted: Iterable[Request]) -> None:
         """Read one round: answers and failures."""
@@ -76,17 +88,19 @@ class _Reader:
 
     async def _read(self, request: Request) -> None:
         try:
-            self.answers[request] = await _answer(self._client, request)
+            self.answers[request] = await _answer(self._client, request, self._seconds)
+        except TimedOut as error:
+            self.failures.append(f"{request}: {error}")
         except ApiError as error:
-            self.failures.append(error)
+            self.failures.append(str(error))
 
 
-async def _answer(client: ApiClient, request: Request) -> Answer:
+async def _answer(client: ApiClient, request: Request, seconds: float) -> Answer:
     """The answer to one request; a refusal is an answer. Raises ApiError for any other failure."""
     try:
         if request.name is not None:
-            return await get_object(client, request.path, request.kind.type, seconds=REQUEST_SECONDS)
-        return await _list(client, request)
+            return await get_object(client, request.path, request.kind.type, seconds=seconds)
+        return await _list(client, request, seconds)
     except Forbidden as error:
         return Denied(str(error))
     except NotFound:
@@ -95,10 +109,10 @@ async def _answer(client: ApiClient, request: Request) -> Answer:
         return Unreadable(str(error))
 
 
-async def _list(client: ApiClient, request: Request) -> Answer:
+async def _list(client: ApiClient, request: Request, seconds: float) -> Answer:
     kind = request.kind
     collection = Collection(kind.name, request.path, kind.type, label_selector=request.label_selector)
-    found = await list_all(client, collection, pace=Pace(list_timeout=REQUEST_SECONDS))
+    found = await list_all(client, collection, pace=Pace(list_timeout=seconds))
     bad = (one for one in found.values() if isinstance(one, objects.Unreadable))
     # Without the unreadable object, the list would pass for complete.
     return next((Unreadable(one.reason) for one in bad), tuple(found.values()))
@@ -110,7 +124,9 @@ async def read_own_addresses(client: ApiClient, ref: ObjectRef) -> tuple[Endpoin
     return find_own(await gather(client, lambda answers: () if request in answers else (request,)), ref).endpoints
 
 
-async def read_own(client: ApiClient, ref: ObjectRef, cluster_dns: tuple[str, ...] = ()) -> FoundOwn:
+async def read_own(
+    client: ApiClient, ref: ObjectRef, cluster_dns: tuple[str, ...] = (), *, deadlines: Deadlines = DEADLINES
+) -> FoundOwn:
     """The own Service of dnsproxy. Raises StartError with status 3."""
-    answers = await gather(client, lambda answers: find_own(answers, ref, cluster_dns).wanted)
+    answers = await gather(client, lambda answers: find_own(answers, ref, cluster_dns).wanted, deadlines=deadlines)
     return find_own(answers, ref, cluster_dns)

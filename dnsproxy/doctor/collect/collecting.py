@@ -19,7 +19,7 @@ from dnsproxy.cluster_dns.found import Found, ServiceRef
 from dnsproxy.cluster_dns.own_service import FoundOwn, ObjectRef
 from dnsproxy.cluster_dns.probe_results import ProbeResult
 from dnsproxy.cluster_dns.probing import ask_all
-from dnsproxy.cluster_dns.read import discover, read_own
+from dnsproxy.cluster_dns.read import Deadlines, discover, read_own
 from dnsproxy.dns.wire import DNS_PORT
 from dnsproxy.doctor.collect.dial_targets import dial_targets, names_to_look_up
 from dnsproxy.doctor.collect.dialling import dial_with_headers
@@ -37,7 +37,7 @@ from dnsproxy.doctor.collect.read_own import (
 )
 from dnsproxy.doctor.collect.read_settings import read_settings, with_component_settings
 from dnsproxy.doctor.collect.read_workloads import read_components, read_daemon_sets
-from dnsproxy.doctor.collect.reader import Progress, Reader
+from dnsproxy.doctor.collect.reader import REQUEST_SECONDS, Progress, Reader
 from dnsproxy.doctor.collect.side_by_side import side_by_side
 from dnsproxy.doctor.facts.model import VERSION, Admin, ClusterDns, Component, Facts, OwnService, Service
 from dnsproxy.doctor.facts.probes import DnsCheck
@@ -51,6 +51,7 @@ from sidecar.values.errors import StartError
 _MOST_ZONES: Final = 3
 _MOST_OUTSIDE: Final = 40
 _TARGET: Final = "service:"
+_DEADLINES: Final = Deadlines(response=REQUEST_SECONDS, rounds=6 * REQUEST_SECONDS)
 # What is reported if the time was too short, under the names that refusals.py knows, and of which items.
 _LOOKING_UP: Final = ("look up the names", "look-ups")
 _DIALLING: Final = ("dial the ports", "connections")
@@ -146,8 +147,8 @@ async def _discover(client: ApiClient, reader: Reader, places: Places) -> tuple[
     what = "the cluster's DNS"
     try:
         async with reader.turn(what):
-            found = await discover(client, places.dns_service)
-            return found, await read_own(client, places.service, found.addresses)
+            found = await discover(client, places.dns_service, deadlines=_DEADLINES)
+            return found, await read_own(client, places.service, found.addresses, deadlines=_DEADLINES)
     except StartError as error:
         reader.note_failure(what, str(error))
         return None

@@ -30,7 +30,7 @@ R = TypeVar("R", bound=Resource)
 REQUEST_SECONDS: Final = 15.0
 """For one response of the API server."""
 MOST_AT_ONCE: Final = 8
-"""Requests under way: enough that a slow server costs a few rounds, and few beside the server's own limit of 400."""
+"""Requests under way: enough that a slow server costs a few rounds, and few beside the 400 that a server takes."""
 _SHOWN: Final = 3
 _PACE: Final = Pace(list_timeout=REQUEST_SECONDS)
 _FAULTS: Final = (msgspec.DecodeError, UnicodeError, RecursionError)

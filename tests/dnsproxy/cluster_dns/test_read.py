@@ -9,9 +9,8 @@ import httpx2
 import pytest
 import trio
 
-from dnsproxy.cluster_dns import read
 from dnsproxy.cluster_dns.found import ServiceRef
-from dnsproxy.cluster_dns.read import discover, gather, load_client
+from dnsproxy.cluster_dns.read import Deadlines, discover, gather, load_client
 from dnsproxy.cluster_dns.requests import INGRESS, Request
 from sidecar.kubernetes.http import ApiClient
 from sidecar.values.errors import StartError
@@ -119,19 +118,24 @@ async def test_a_connection_that_breaks_is_one_line_and_status_3() -> None:
     assert caught.value.status == 3
 
 
-async def test_a_slow_api_server_has_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("deadlines", "message"),
+    [
+        (Deadlines(response=0.05), r"could not be asked: get services kube-dns in namespace kube-system: .* 0\.05 s$"),
+        (Deadlines(rounds=0.05), r"did not answer all requests within 0\.05 s$"),
+    ],
+    ids=["one response", "all rounds"],
+)
+async def test_a_slow_api_server_has_a_deadline_and_the_error_names_it(deadlines: Deadlines, message: str) -> None:
     async def hang(_request: httpx2.Request) -> httpx2.Response:
         await trio.sleep_forever()
         raise AssertionError
 
-    for name in ("REQUEST_SECONDS", "DISCOVERY_SECONDS"):
-        with monkeypatch.context() as patch:
-            patch.setattr(read, name, 0.05)
-            client = ApiClient(cluster_at("http://api.example.org"), transport=httpx2.MockTransport(hang))
-            async with client:
-                with pytest.raises(StartError) as caught:
-                    await discover(client)
-            assert caught.value.status == 3
+    client = ApiClient(cluster_at("http://api.example.org"), transport=httpx2.MockTransport(hang))
+    async with client:
+        with pytest.raises(StartError, match=message) as caught:
+            await discover(client, deadlines=deadlines)
+    assert caught.value.status == 3
 
 
 async def test_a_missing_kubeconfig_is_one_line_and_status_3(tmp_path: Any) -> None:
