@@ -47,11 +47,13 @@ def switchback(backend: str = KEY, *, target: str = TO_RELAY, target_for: str = 
     )
 
 
-def corefile_object() -> Object:
-    """The ConfigMap of the cluster's DNS with the stanza."""
+def corefile_object(*, written: bool = True) -> Object:
+    """The ConfigMap of the cluster's DNS, with or without the stanza."""
     (stock,) = (one for one in BASE if one["kind"] == "ConfigMap")
-    written = plan_install(stock["data"]["Corefile"], addresses=_OWN).new
-    return {**stock, "data": {**stock["data"], "Corefile": written}}
+    # The upstreams of the running dnsproxy, which the doctor compares.
+    text = stock["data"]["Corefile"].replace("/etc/resolv.conf", PUBLIC_DNS)
+    installed = plan_install(text, addresses=_OWN).new if written else text
+    return {**stock, "data": {**stock["data"], "Corefile": installed}}
 
 
 def loaded_corefile() -> str:
