@@ -58,6 +58,7 @@ BARE_METAL: Final = (*nginx_controller(kind="NodePort"), ADMISSION)
 BARE_METAL_PLAIN: Final = (*nginx_controller(kind="NodePort", settings=NO_HEADER), ADMISSION)
 HEADED: Final = (*nginx_controller(point(BALANCER)), ADMISSION, ingress(HOST, BALANCER))
 PLAIN: Final = (*nginx_controller(point(BALANCER), settings=NO_HEADER), ADMISSION, ingress(HOST, BALANCER))
+PLAIN_NAMED: Final = (*nginx_controller(point(NAME), settings=NO_HEADER), ADMISSION, ingress(HOST, NAME))
 EDGE: Final = (ingress_class("edge", "example.org/edge"), ingress(HOST, STALE, class_name="edge"))
 """A controller without a Service that the doctor could find."""
 
@@ -150,6 +151,20 @@ HIDDEN: Final = (
 """Controllers that no status names."""
 
 UNLED: Final = (
+    State(
+        name="loopback: a load balancer that pods cannot dial, and a controller without the header",
+        objects=PLAIN_NAMED,
+        at={CONTROLLER: Server.REJECTS, BALANCER: Fate.UNREACHABLE},
+        dns={HOST: (BALANCER,), NAME: (BALANCER,)},
+        expected=wrong("balancer-unserved", advice=(DIRECT,), no_advice=(RELAY_STEP,)),
+    ),
+    State(
+        name="loopback: a load balancer that resets pods, and a controller without the header",
+        objects=PLAIN_NAMED,
+        at={CONTROLLER: Server.REJECTS, BALANCER: Server.RESETS},
+        dns={HOST: (BALANCER,), NAME: (BALANCER,)},
+        expected=wrong("balancer-unserved", advice=(DIRECT,), no_advice=(RELAY_STEP,)),
+    ),
     State(
         name="Local without an endpoint here, and a controller without the header",
         objects=_local(NO_HEADER),
