@@ -78,6 +78,20 @@ STATES: Final = (
         expected=wrong("no-record"),
     ),
     State(
+        name="another controller of the cluster",
+        objects=(*PLAIN, *SECOND),
+        at={**TAKEN, OTHER_CONTROLLER: Server.OTHER, OTHER_BALANCER: Server.OTHER},
+        dns={HOST: (OTHER_BALANCER,)},
+        expected=wrong("wrong-server", "certificate-unfit", evidence=(OTHER_BALANCER,), no_advice=(RELAY,)),
+    ),
+    State(
+        name="a server outside that does not know the host",
+        objects=PROXY_MODE,
+        at={**LIVING, OUTSIDE: Server.OTHER},
+        dns={HOST: (OUTSIDE,)},
+        expected=wrong("wrong-server", "certificate-unfit", evidence=(OUTSIDE,), no_advice=(RELAY,)),
+    ),
+    State(
         name="an outside address that resets connections",
         objects=PROXY_MODE,
         at={**LIVING, OUTSIDE: Server.RESETS},

@@ -10,6 +10,8 @@ from tests.kit.doctor_stage.objects import (
     BALANCER,
     CONTROLLER,
     NO_HEADER,
+    antrea,
+    cilium,
     ingress,
     nginx_controller,
     node,
@@ -26,6 +28,7 @@ __all__ = ["root", "stage"]
 
 NAME: Final = "lb.example.org"
 """A hostname that some load balancers have in their status."""
+SECOND: Final = "203.0.113.11"
 HETZNER_SWITCH: Final = "load-balancer.hetzner.cloud/uses-proxyprotocol"
 HETZNER: Final = {HETZNER_SWITCH: "true"}
 UNSET: Final = {HETZNER_SWITCH: "false"}
@@ -91,6 +94,45 @@ STATES: Final = (
         at={CONTROLLER: Server.REQUIRES, BALANCER: Server.BALANCER},
         dns=DNS,
         expected=healthy("reached", "header-required", no_advice=NO_RELAY),
+    ),
+    State(
+        name="required, ipMode VIP, and Antrea leaves load balancer addresses alone",
+        objects=SHORT,
+        plane=antrea(takes_addresses=False),
+        at={CONTROLLER: Server.REQUIRES, BALANCER: Server.BALANCER},
+        dns=DNS,
+        expected=healthy("reached", untold=("short-circuited",), no_advice=NO_RELAY),
+    ),
+    State(
+        name="required, ipMode VIP, and Antrea takes load balancer addresses",
+        objects=SHORT,
+        plane=antrea(takes_addresses=True),
+        at={CONTROLLER: Server.REQUIRES, BALANCER: Server.REQUIRES},
+        dns=DNS,
+        expected=wrong("short-circuited", advice=(RELAY,)),
+    ),
+    State(
+        name="required, ipMode VIP, with an unknown data plane that does not reach it",
+        objects=SHORT,
+        plane=(),
+        at={CONTROLLER: Server.REQUIRES, BALANCER: Server.REQUIRES},
+        dns=DNS,
+        expected=wrong("short-circuited", advice=(RELAY,)),
+    ),
+    State(
+        name="required, ipMode Proxy with Cilium",
+        objects=PROXY_MODE,
+        plane=cilium("v1.18.3"),
+        at={CONTROLLER: Server.REQUIRES, BALANCER: Server.BALANCER},
+        dns=DNS,
+        expected=healthy("reached", no_advice=NO_RELAY),
+    ),
+    State(
+        name="required, ipMode Proxy on one of two addresses",
+        objects=(*nginx_controller(point(BALANCER, "Proxy"), point(SECOND)), ingress(HOST, BALANCER, SECOND)),
+        at={CONTROLLER: Server.REQUIRES, BALANCER: Server.BALANCER, SECOND: Server.REQUIRES},
+        dns={HOST: (BALANCER, SECOND)},
+        expected=wrong("short-circuited", evidence=(SECOND,), advice=(RELAY,)),
     ),
     State(
         name="rejected, ipMode Proxy",

@@ -188,6 +188,16 @@ def cilium(version: str = "v1.18.3", **settings: str) -> tuple[Object, ...]:
     )
 
 
+def antrea(version: str = "v2.4.1", *, takes_addresses: bool) -> tuple[Object, ...]:
+    """Antrea instead of kube-proxy; `takes_addresses` is its antreaProxy.proxyLoadBalancerIPs."""
+    settings = f"antreaProxy:\n  enable: true\n  proxyLoadBalancerIPs: {str(takes_addresses).lower()}\n"
+    image = f"docker.io/antrea/antrea-agent-ubuntu:{version}"
+    return (
+        workload("kube-system/antrea-agent", kind="DaemonSet", image=image, labels={"component": "antrea-agent"}),
+        config_map("kube-system/antrea-config", {"antrea-agent.conf": settings}),
+    )
+
+
 def nginx_controller(
     *points: dict[str, str],
     settings: Mapping[str, str] = HEADER,
