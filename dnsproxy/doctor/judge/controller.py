@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from dnsproxy.doctor.facts.model import Facts
 from dnsproxy.doctor.facts.probes import Header, Probe
 from dnsproxy.doctor.judge.declared_header import declared
 from dnsproxy.doctor.judge.header_annotations import Sends
 from dnsproxy.doctor.judge.header_mode import HeaderMode, PortKey, by_port, header_mode_of, overall, usable_probes
+from dnsproxy.doctor.judge.nlb import returns_connections
 from dnsproxy.doctor.judge.paths import Path, entries_of, normalize_address
-from dnsproxy.doctor.judge.providers import AWS, Provider, provider_of, sends
+from dnsproxy.doctor.judge.providers import Provider, provider_of, sends
 from dnsproxy.doctor.judge.reach import statuses
 from dnsproxy.doctor.judge.short_circuit import Answer, DataPlane, ShortCircuit, data_plane, short_circuit
 from dnsproxy.doctor.judge.web_ports import WebPort
-
-_BETA: Final = "service.beta.kubernetes.io/aws-load-balancer-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,7 @@ class Controller:
     @property
     def loops_back(self) -> bool:
         """Whether it is an AWS NLB that may return a connection to the node that it came from."""
-        return self.provider is AWS and _is_nlb(self) and _keeps_client(self)
+        return returns_connections(self.provider, self.path.service)
 
     def at(self, ports: Iterable[int]) -> Controller:
         """The same controller as the clients of these ports see it; unchanged if none of them was dialled."""
@@ -131,22 +129,3 @@ def _by_number(found: Mapping[PortKey, HeaderMode]) -> dict[int, HeaderMode]:
     for (_, port, _, _), mode in found.items():
         modes.setdefault(port, []).append(mode)
     return {port: overall(of_port) for port, of_port in modes.items()}
-
-
-def _is_nlb(controller: Controller) -> bool:
-    service = controller.path.service
-    kind = service.annotations.get(f"{_BETA}type", "")
-    return kind in ("nlb", "nlb-ip", "external") or service.load_balancer_class.startswith(AWS.classes)
-
-
-def _keeps_client(controller: Controller) -> bool:
-    """Whether targets see the client's own address: yes by default for instance targets, no for IP targets of TCP.
-
-    https://docs.aws.amazon.com/elasticloadbalancing/latest/network/edit-target-group-attributes.html
-    """
-    annotations = controller.path.service.annotations
-    attributes = annotations.get(f"{_BETA}target-group-attributes", "").replace(" ", "")
-    if "preserve_client_ip.enabled=" in attributes:
-        return "preserve_client_ip.enabled=true" in attributes
-    by_ip = annotations.get(f"{_BETA}nlb-target-type") == "ip" or annotations.get(f"{_BETA}type") == "nlb-ip"
-    return not by_ip

@@ -13,6 +13,7 @@ from dnsproxy.doctor.judge.controller import Controller
 from dnsproxy.doctor.judge.cures import past_the_balancer
 from dnsproxy.doctor.judge.failing_ways import evidence_of
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
+from dnsproxy.doctor.judge.nlb import ATTRIBUTES
 from dnsproxy.doctor.judge.remedies import annotate
 from dnsproxy.doctor.judge.ways import Ways
 
@@ -20,7 +21,6 @@ _TEXT: Final = (
     "an AWS NLB that preserves the client's address drops a pod's connection whenever it chooses the node of that "
     "pod: occasional time-outs, with or without the PROXY header"
 )
-_KEY: Final = "service.beta.kubernetes.io/aws-load-balancer-target-group-attributes"
 _PRESERVE: Final = "preserve_client_ip"
 
 
@@ -37,8 +37,8 @@ def loopback(ways: Ways, facts: Facts, *, answered: bool) -> Finding:
 
 def _at_the_balancer(controller: Controller) -> Remedy:
     service = controller.path.service
-    old, needs = service.annotations.get(_KEY, ""), controller.provider.needs_of(_KEY, service)
+    old, needs = service.annotations.get(ATTRIBUTES, ""), controller.provider.needs_of(ATTRIBUTES, service)
     others = [part.strip() for part in old.split(",") if part.strip() and not part.strip().startswith(_PRESERVE)]
-    line = annotate(service, _KEY, ",".join([f"{_PRESERVE}.enabled=false", *others]))
+    line = annotate(service, ATTRIBUTES, ",".join([f"{_PRESERVE}.enabled=false", *others]))
     text = "turn client address preservation off at the NLB; with PROXY v2 the controller still learns the address"
     return Remedy(f"{text}; needs {needs}" if needs else text, (line,))

@@ -83,6 +83,8 @@ _ATTRIBUTES: Final = f"{_BETA}aws-load-balancer-target-group-attributes"
 _NLB: Final = "NLBs of the AWS Load Balancer Controller"
 _IN_TREE_NLB: Final = "NLBs of cloud-provider-aws"
 _CLASSIC: Final = "Classic Load Balancers"
+NETWORK_KINDS: Final = frozenset([_NLB, _IN_TREE_NLB])
+"""The kinds of AWS that are network load balancers."""
 AWS: Final = Provider(
     "AWS",
     sources=(
