@@ -39,6 +39,8 @@ class HostGroup:
     """Why the cluster's DNS gave no answer."""
     public: tuple[str, ...] = ()
     """The addresses that public DNS answers."""
+    partial: str = ""
+    """Which record types the cluster's DNS left without an answer: `AAAA: no answer`."""
     late: int = 0
     """How many of its hostnames were not looked up, because there are too many."""
 
@@ -116,13 +118,14 @@ def _group(hostname: str, gathered: _Gathered, found: Mapping[tuple[str, str], L
         cluster.addresses if cluster else (),
         cluster.fault if cluster else "",
         public.addresses if public else (),
+        cluster.partial if cluster else "",
     )
 
 
 def _key(group: HostGroup) -> object:
     # Without an answer, a wildcard says nothing about the hosts beside it.
     wild = group.is_wild and not group.answers
-    return group.services, group.tls, group.asked, group.answers, group.fault, group.public, wild
+    return group.services, group.tls, group.asked, group.answers, group.fault, group.public, group.partial, wild
 
 
 def _largest(groups: Mapping[object, list[HostGroup]]) -> dict[tuple[str, ...], object]:

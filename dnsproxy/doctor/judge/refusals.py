@@ -28,7 +28,7 @@ HOST_LISTS: Final = frozenset(
     ]
 )
 """Without one of these lists, hosts or their Services may be missing from the diagnosis."""
-LOOKS: Final = frozenset(["dial the ports", "look up the hostnames"])
+LOOKS: Final = frozenset(["dial the ports", "look up the names"])
 """Parts of the look that ended before everything was tried."""
 
 

@@ -15,6 +15,7 @@ from dnsproxy.doctor.facts.model import Facts
 from dnsproxy.doctor.facts.probes import Probe
 from dnsproxy.doctor.judge.failing_ways import evidence_of
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
+from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.doctor.judge.loopback import loopback
 from dnsproxy.doctor.judge.paths import normalize_address, services_by_address
 from dnsproxy.doctor.judge.reach import FAILING, statuses
@@ -29,10 +30,13 @@ NOT_CHECKED: Final = "not checked: the issuer of certificates, and every path bu
 
 def judge_served(ways: Ways, facts: Facts) -> Iterator[Finding]:
     """The finding about a group that is served, then those about how."""
-    yield _past(ways, facts) if ways.is_past else _straight(ways)
+    wrong = tuple(_judge_server(ways, facts))
+    if wrong:
+        yield from wrong
+    else:
+        yield _past(ways, facts) if ways.is_past else _straight(ways)
     yield from _judge_errors(ways, facts)
     yield from _judge_identity(ways, facts)
-    yield from _judge_server(ways, facts)
 
 
 def _past(ways: Ways, facts: Facts) -> Finding:
@@ -53,7 +57,8 @@ def _past(ways: Ways, facts: Facts) -> Finding:
 def _straight(ways: Ways) -> Finding:
     named = ", ".join(one.address for one in ways.counted)
     taken = {address for one in ways.controllers for address in map(normalize_address, one.short.addresses)}
-    short = any(one.short.state is Answer.YES for one in ways.controllers)
+    # A controller that requires the header was not met by a bare connection that was answered: it passed the balancer.
+    short = any(one.short.state is Answer.YES for one in ways.controllers if one.header_mode is not HeaderMode.REQUIRES)
     if short and taken.intersection(one.address for one in ways.counted):
         text = f"pods are short-circuited past the load balancer {named}, but the controller serves them"
         return _finding(ways, "short-circuit-harmless", text)

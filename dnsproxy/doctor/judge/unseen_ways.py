@@ -15,7 +15,7 @@ from dnsproxy.doctor.judge.failing_ways import cause_of, controller_evidence, ev
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity, Unseen
 from dnsproxy.doctor.judge.header_annotations import Sends
 from dnsproxy.doctor.judge.loopback import loopback
-from dnsproxy.doctor.judge.reach import FAILING
+from dnsproxy.doctor.judge.reach import FAILING, Reach, overall_reach
 from dnsproxy.doctor.judge.remedies import look_from_inside
 from dnsproxy.doctor.judge.short_circuit import Answer
 from dnsproxy.doctor.judge.ways import Ways
@@ -29,6 +29,8 @@ def judge_unseen(ways: Ways, facts: Facts, *, assumed: bool) -> Iterator[Finding
         return
     if failing and ways.controllers:
         yield _by_balancer(ways, facts)
+        return
+    if overall_reach(ways.others) is Reach.SERVED:
         return
     for controller in ways.controllers:
         yield from _by_settings(controller, ways, facts)

@@ -7,6 +7,7 @@ answers; without one it is unknown, never healthy. Tested in tests/dnsproxy/doct
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import quote
 
 from dnsproxy.doctor.facts.model import Facts
 from dnsproxy.doctor.judge.cures import cures
@@ -33,6 +34,7 @@ def judge_ways(ways: Ways, facts: Facts) -> Iterator[Finding | Unseen]:
         yield from judge_failing(ways, facts)
     elif ways.is_served:
         yield from judge_served(ways, facts)
+        yield from _partial(ways)
     else:
         yield from judge_unseen(ways, facts, assumed=seems_installed(facts))
 
@@ -47,6 +49,15 @@ def seems_installed(facts: Facts) -> bool:
     written = facts.dns is not None and any(not stanza.fault for stanza in facts.dns.stanzas)
     own = (facts.dnsproxy, facts.relay)
     return not facts.probed and written and all(part is not None and bool(part.ready) for part in own)
+
+
+def _partial(ways: Ways) -> Iterator[Unseen]:
+    """A record type without an answer: a pod's client waits for it, and may get an address that was not dialled."""
+    group = ways.group
+    if group.partial:
+        what = f"the records of {group.sample} of every type"
+        why = f"the cluster's DNS left some queries without an answer: {group.partial}"
+        yield Unseen(what, why, (Remedy("ask again", (f"dnsproxy doctor {quote(group.sample)}",)),))
 
 
 def _wild(ways: Ways) -> Unseen:

@@ -1,0 +1,177 @@
+"""Why pods are not served at an address that the cluster's DNS answers, and what the doctor advises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from dnsproxy.doctor.facts.model import Component, Facts
+from dnsproxy.doctor.facts.probes import Outcome, Probe
+from dnsproxy.doctor.judge.diagnose import judge
+from dnsproxy.doctor.judge.findings import Severity
+from sidecar.values.exit_status import ExitStatus
+from tests.dnsproxy.doctor.making import (
+    ACCEPTS,
+    BALANCER,
+    CONTROLLER,
+    HOST,
+    HOSTNAME,
+    KEY,
+    PROXY_MODE,
+    REJECTS,
+    RELAY,
+    REQUIRES,
+    answering,
+    bad,
+    balancer_probes,
+    controller_probes,
+    diagnose,
+    facts,
+    installed,
+    lines,
+    named,
+    probes_at,
+    service,
+)
+
+STRANGE = "192.0.2.99"
+"""An address that no Service has."""
+CLOSED, SILENT, REFUSED = (Outcome.CLOSED,) * 3, (Outcome.SILENT,) * 3, (Outcome.REFUSED,)
+SERVED = (Outcome.ANSWERED,)
+TARGET = f"DNSPROXY_TARGET_FOR=nginx=service:{KEY}"
+
+
+def led_to(address: str, outcomes: tuple[Outcome, ...], *, controller: Any = REQUIRES, **fields: Any) -> Facts:
+    """The cluster's DNS answers with an address; the load balancer serves everybody."""
+    healthy = balancer_probes(*SERVED) if address != BALANCER else ()
+    probes = (*controller_probes(controller), *healthy, *probes_at(address, outcomes))
+    one = fields.pop("one", service(points=PROXY_MODE))
+    return facts(one, probes=probes, lookups=(answering(address),), **fields)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "ident"),
+    [
+        (REFUSED, "answer-dead"),
+        ((Outcome.UNREACHABLE,), "answer-dead"),
+        ((Outcome.NO_ROUTE,), "answer-dead"),
+        (CLOSED, "answer-unserved"),
+        (SILENT, "answer-unserved"),
+        ((Outcome.BAD_REQUEST,) * 3, "answer-unserved"),
+        (REQUIRES, "header-lost"),
+    ],
+    ids=["refused", "no connection", "no route at all", "closed", "silent", "400", "needs the header"],
+)
+def test_a_healthy_load_balancer_does_not_excuse_an_answer_that_fails(
+    outcomes: tuple[Outcome, ...], ident: str
+) -> None:
+    diagnosis = judge(led_to(STRANGE, outcomes))
+    assert bad(diagnosis) == {ident}
+    finding = named(diagnosis, ident)
+    assert STRANGE in finding.text
+    assert finding.hosts == (HOST,)
+    assert diagnosis.status == ExitStatus.NO
+
+
+def test_the_owner_of_a_dead_record_is_told_where_the_load_balancer_is() -> None:
+    finding = named(judge(led_to(STRANGE, REFUSED)), "answer-dead")
+    assert f"the load balancer is at {BALANCER}" in finding.steps[0].text
+
+
+def test_one_of_several_answers_that_fails_is_named_and_the_others_are_not() -> None:
+    probes = (*controller_probes(REJECTS), *balancer_probes(*SERVED), *probes_at(STRANGE, REFUSED))
+    seen = facts(service(points=PROXY_MODE), probes=probes, lookups=(answering(BALANCER, STRANGE),))
+    text = named(judge(seen), "answer-dead").text
+    assert f"with {STRANGE}," in text
+    assert "answers with 2 addresses" in text
+
+
+def test_a_family_without_a_route_is_no_fault_beside_one_that_is_served() -> None:
+    six = probes_at("2001:db8::9", [Outcome.NO_ROUTE])
+    probes = (*controller_probes(REJECTS), *balancer_probes(*SERVED), *six)
+    seen = facts(service(points=PROXY_MODE), probes=probes, lookups=(answering(BALANCER, "2001:db8::9"),))
+    assert bad(judge(seen)) == set()
+    reset = replace(seen, probes=(*probes[:-1], *probes_at("2001:db8::9", CLOSED)))
+    assert bad(judge(reset)) == {"answer-unserved"}
+
+
+@pytest.mark.parametrize("controller", [REJECTS, ACCEPTS], ids=["rejects", "takes both"])
+@pytest.mark.parametrize("outcomes", [REFUSED, SILENT], ids=["dead", "silent"])
+def test_the_names_are_led_to_a_controller_that_takes_bare_connections(
+    controller: tuple[Outcome, ...], outcomes: tuple[Outcome, ...]
+) -> None:
+    for seen in (led_to(STRANGE, outcomes, controller=controller), led_to(BALANCER, outcomes, controller=controller)):
+        (finding,) = (one for one in judge(seen).findings if one.severity is Severity.PROBLEM)
+        told = lines(finding)
+        assert told.index(TARGET) < told.index("dnsproxy install")
+        assert not any("a relay that adds" in step.text for step in finding.steps)
+
+
+def test_the_setting_comes_before_the_deployment_which_would_lead_names_to_the_relay() -> None:
+    told = lines(named(judge(led_to(STRANGE, REFUSED, controller=REJECTS)), "answer-dead"))
+    assert told == [TARGET, "kubectl apply -k deploy/overlays/kubeadm", "dnsproxy install"]
+
+
+def two_ports(address: str, http: Any, https: Any) -> tuple[Probe, ...]:
+    return (*probes_at(address, http), *probes_at(address, https, port=443, tls=True))
+
+
+def test_a_dead_port_of_the_controller_is_not_cured_by_its_living_one() -> None:
+    probes = (*two_ports(CONTROLLER, REJECTS, (Outcome.REFUSED,) * 3), *two_ports(BALANCER, SERVED, REFUSED))
+    seen = facts(service(points=PROXY_MODE), probes=probes)
+    seen = replace(seen, hosts=tuple(replace(one, tls=True) for one in seen.hosts))
+    (finding,) = (one for one in judge(seen).findings if one.severity is Severity.PROBLEM)
+    assert not any("install" in line or "DNSPROXY" in line for line in lines(finding))
+    assert "get endpointslices,pods" in " ".join(lines(finding))
+
+
+def test_a_port_that_rejects_the_header_gets_a_route_without_it() -> None:
+    probes = (*two_ports(CONTROLLER, REJECTS, REQUIRES), *two_ports(BALANCER, SERVED, REQUIRES))
+    finding = named(diagnose(service(), probes=probes), "short-circuited")
+    routes = "8080=ingress-nginx-controller.ingress-nginx.svc:80,proxy-protocol=none "
+    routes += "8443=ingress-nginx-controller.ingress-nginx.svc:443"
+    assert f"PROXY_ROUTE={routes}" in lines(finding)
+
+
+def test_a_hostname_in_the_status_is_the_load_balancer_that_it_resolves_to() -> None:
+    lookups = (answering(STRANGE), answering(STRANGE, hostname="lb.example.org"))
+    for outcomes in (REFUSED, CLOSED):
+        seen = led_to(STRANGE, outcomes, one=service(points=HOSTNAME))
+        assert bad(judge(replace(seen, lookups=lookups))) == {"balancer-unserved"}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "kept"),
+    [
+        ({"load-balancer.hetzner.cloud/uses-proxyprotocol": "true"}, True),
+        ({"metallb.universe.tf/address-pool": "public"}, False),
+    ],
+    ids=["Hetzner", "MetalLB"],
+)
+def test_an_ignored_ip_mode_keeps_the_hostname_above_the_relay(annotations: dict[str, str], kept: bool) -> None:
+    cilium = Component("cilium", "DaemonSet kube-system/cilium", "v1.18.0", {"kube-proxy-replacement": "true"})
+    finding = named(diagnose(service(annotations, points=PROXY_MODE), components=(cilium,)), "ip-mode-ignored")
+    texts = [step.text for step in finding.steps]
+    assert texts[0] == "upgrade Cilium to 1.18.1 or newer"
+    assert any("put a hostname instead of the ip" in text for text in texts) is kept
+    assert "a relay that adds the header" in texts[-1]
+
+
+def test_source_ranges_and_the_traffic_policy_are_evidence() -> None:
+    one = service(points=PROXY_MODE, source_ranges=("203.0.113.0/24",), external_traffic_policy="Local")
+    finding = named(judge(led_to(BALANCER, REFUSED, one=one, controller=REJECTS)), "balancer-unserved")
+    evidence = " ".join(finding.evidence)
+    assert "loadBalancerSourceRanges of Service ingress-nginx/ingress-nginx-controller: 203.0.113.0/24" in evidence
+    assert "is Local" in evidence
+
+
+def test_a_fault_of_the_relay_is_reported_with_the_relay() -> None:
+    seen = installed(probes=(*controller_probes(REQUIRES), *probes_at(RELAY, [Outcome.REFUSED])))
+    assert bad(judge(seen)) == {"relay-unreachable"}
+
+
+def test_a_name_that_leads_straight_to_a_controller_with_the_header_is_a_fault() -> None:
+    seen = installed(probes=controller_probes(REQUIRES), lookups=(answering(CONTROLLER),))
+    assert bad(judge(seen)) == {"header-lost"}
