@@ -1,12 +1,14 @@
-"""The doctor of a user without all rights: what could not be read is named, and is never taken for an absence."""
+"""The doctor that cannot read everything: what could not be read is named, and is never taken for an absence."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 import pytest
 
+from dnsproxy.doctor.collect.reader import REQUEST_SECONDS
 from tests.kit.doctor_stage.gateways import gateway, gateway_class, http_route
 from tests.kit.doctor_stage.objects import (
     BALANCER,
@@ -22,6 +24,7 @@ from tests.kit.doctor_stage.servers import Server
 from tests.kit.doctor_stage.stage import PEERS, Stage, stage
 from tests.kit.doctor_stage.states import HOST, NO_RELAY, RELAY, State, differences, healthy, not_known, table, wrong
 from tests.kit.networks import root
+from tests.kit.slow_api import slow_api
 
 pytestmark = pytest.mark.peer(*PEERS, "gateway-api")
 
@@ -196,3 +199,22 @@ STATES: Final = (
 @table(*STATES)
 def test_the_verdict(stage: Stage, state: State) -> None:
     assert differences(stage.play(state), state.expected) == []
+
+
+DELAY: Final = 1.0
+"""Seconds for each request."""
+
+
+def test_a_slow_api_server_is_asked_side_by_side(stage: Stage, tmp_path: Path) -> None:
+    with stage.staged(SERVED), slow_api(stage.api, tmp_path, delay=DELAY) as slow:
+        verdict = stage.ask_doctor(HOST, "--probe", kubeconfig=slow.kubeconfig)
+        assert differences(verdict, healthy("reached")) == []
+        assert slow.seconds < len(slow.asked) * DELAY / 2
+
+
+def test_a_request_without_an_answer_is_named_with_its_seconds(stage: Stage, tmp_path: Path) -> None:
+    silent = "/apis/networking.k8s.io/v1/ingresses"
+    with stage.staged(SERVED), slow_api(stage.api, tmp_path, silent=silent) as slow:
+        verdict = stage.ask_doctor(HOST, "--probe", kubeconfig=slow.kubeconfig)
+    named = f"list ingresses: GET {silent}: no answer within {REQUEST_SECONDS:g} s"
+    assert differences(verdict, not_known(named, untold=ABSENCES, no_advice=NO_RELAY)) == []
