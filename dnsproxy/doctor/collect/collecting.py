@@ -43,6 +43,7 @@ from dnsproxy.doctor.facts.model import VERSION, Admin, ClusterDns, Component, F
 from dnsproxy.doctor.facts.probes import DnsCheck
 from dnsproxy.doctor.judge.host_groups import find_groups
 from dnsproxy.doctor.judge.paths import Paths, find_paths
+from dnsproxy.doctor.judge.refusals import DIALLING, LOOKING_UP
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.structs.workload import Workload
 from sidecar.values.endpoints import Endpoint, parse_endpoint
@@ -53,8 +54,8 @@ _MOST_OUTSIDE: Final = 40
 _TARGET: Final = "service:"
 _DEADLINES: Final = Deadlines(response=REQUEST_SECONDS, rounds=6 * REQUEST_SECONDS)
 # What is reported if the time was too short, under the names that refusals.py knows, and of which items.
-_LOOKING_UP: Final = ("look up the names", "look-ups")
-_DIALLING: Final = ("dial the ports", "connections")
+_LOOKING_UP: Final = (LOOKING_UP, "look-ups")
+_DIALLING: Final = (DIALLING, "connections")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The findings about answers: which server a name leads to, compared with what Switchback and public DNS should say.
 
 The law: an answer is judged by its owner; whether it serves pods is a finding of way_findings. Tested in
-tests/dnsproxy/doctor/judge/test_answer_findings.py and test_diagnose.py.
+tests/dnsproxy/doctor/judge/test_diagnose.py.
 """
 
 from __future__ import annotations

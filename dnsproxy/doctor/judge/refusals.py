@@ -28,8 +28,9 @@ HOST_LISTS: Final = frozenset(
     ]
 )
 """Without one of these lists, hosts or their Services may be missing from the diagnosis."""
-LOOKS: Final = frozenset(["dial the ports", "look up the names"])
-"""Parts of the look that ended before everything was tried."""
+DIALLING: Final = "dial the ports"
+LOOKING_UP: Final = "look up the names"
+"""Parts of the look that may end before everything was tried; the collector takes their names from here."""
 
 
 def could_not_list(facts: Facts) -> bool:
@@ -58,4 +59,5 @@ def judge_refusals(every: Sequence[Ways], paths: Paths, facts: Facts) -> Iterato
         steps = (
             (Remedy("grant this right while the doctor runs: reading is enough"),) if "forbidden" in refusal.why else ()
         )
-        yield Unseen(refusal.what, refusal.why, steps, matters=not known or refusal.what in HOST_LISTS | LOOKS)
+        matters = not known or refusal.what in (*HOST_LISTS, DIALLING, LOOKING_UP)
+        yield Unseen(refusal.what, refusal.why, steps, matters=matters)

@@ -44,6 +44,12 @@ REQUIRES = (Outcome.CLOSED, Outcome.ANSWERED, Outcome.ANSWERED)
 REJECTS = (Outcome.ANSWERED, Outcome.BAD_REQUEST, Outcome.BAD_REQUEST)
 ACCEPTS = (Outcome.ANSWERED, Outcome.ANSWERED, Outcome.ANSWERED)
 
+STRANGE = "192.0.2.99"
+"""An address that no Service has."""
+CLOSED, SILENT, REFUSED = (Outcome.CLOSED,) * 3, (Outcome.SILENT,) * 3, (Outcome.REFUSED,)
+SERVED = (Outcome.ANSWERED,)
+TARGET = f"DNSPROXY_TARGET_FOR=nginx=service:{KEY}"
+
 
 def service(
     annotations: Mapping[str, str] | None = None, *, points: tuple[BalancerAddress, ...] = OLD_IP, **fields: Any
@@ -145,3 +151,11 @@ def bad(diagnosis: Diagnosis) -> set[str]:
 def lines(finding: Finding) -> list[str]:
     """All lines to type."""
     return [line for step in finding.steps for line in step.lines]
+
+
+def led_to(address: str, outcomes: tuple[Outcome, ...], *, controller: Any = REQUIRES, **fields: Any) -> Facts:
+    """The cluster's DNS answers with an address; the load balancer serves everybody."""
+    healthy = balancer_probes(*SERVED) if address != BALANCER else ()
+    probes = (*controller_probes(controller), *healthy, *probes_at(address, outcomes))
+    one = fields.pop("one", service(points=PROXY_MODE))
+    return facts(one, probes=probes, lookups=(answering(address),), **fields)

@@ -18,7 +18,7 @@ from dnsproxy.doctor.facts.file import format_facts
 from dnsproxy.doctor.facts.model import VERSION, Admin, Facts, Host, ReadFailure
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.paths import Paths, find_paths
-from dnsproxy.doctor.judge.refusals import LOOKS
+from dnsproxy.doctor.judge.refusals import DIALLING, LOOKING_UP
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
 from tests.dnsproxy.doctor.collect.cluster_api import (
@@ -117,7 +117,7 @@ async def test_what_was_not_looked_at_in_time_is_a_failure(monkeypatch: pytest.M
     dialled = (ReadFailure("dial the ports", "5 of 5 connections did not finish within 30 s"),) if inside else ()
     looked_up = ReadFailure("look up the names", "5 of 5 look-ups did not finish within 30 s")
     assert seen.refusals == (ReadFailure("a", "b"), looked_up, *dialled)
-    assert {one.what for one in (looked_up, *dialled)} <= LOOKS
+    assert {one.what for one in (looked_up, *dialled)} <= {DIALLING, LOOKING_UP}
 
 
 def whole_cluster() -> dict[str, Any]:

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from msgspec.structs import replace
 
-from dnsproxy.doctor.facts.model import Component, Facts
-from dnsproxy.doctor.facts.probes import Outcome, Probe
+from dnsproxy.doctor.facts.model import Component
+from dnsproxy.doctor.facts.probes import Outcome
 from dnsproxy.doctor.judge.diagnose import judge
-from dnsproxy.doctor.judge.findings import Severity
 from sidecar.values.exit_status import ExitStatus
 from tests.dnsproxy.doctor.making import (
-    ACCEPTS,
     BALANCER,
+    CLOSED,
     CONTROLLER,
     HOST,
     HOSTNAME,
-    KEY,
     PROXY_MODE,
+    REFUSED,
     REJECTS,
     RELAY,
     REQUIRES,
+    SERVED,
+    SILENT,
+    STRANGE,
     answering,
     bad,
     balancer_probes,
@@ -30,25 +30,11 @@ from tests.dnsproxy.doctor.making import (
     diagnose,
     facts,
     installed,
-    lines,
+    led_to,
     named,
     probes_at,
     service,
 )
-
-STRANGE = "192.0.2.99"
-"""An address that no Service has."""
-CLOSED, SILENT, REFUSED = (Outcome.CLOSED,) * 3, (Outcome.SILENT,) * 3, (Outcome.REFUSED,)
-SERVED = (Outcome.ANSWERED,)
-TARGET = f"DNSPROXY_TARGET_FOR=nginx=service:{KEY}"
-
-
-def led_to(address: str, outcomes: tuple[Outcome, ...], *, controller: Any = REQUIRES, **fields: Any) -> Facts:
-    """The cluster's DNS answers with an address; the load balancer serves everybody."""
-    healthy = balancer_probes(*SERVED) if address != BALANCER else ()
-    probes = (*controller_probes(controller), *healthy, *probes_at(address, outcomes))
-    one = fields.pop("one", service(points=PROXY_MODE))
-    return facts(one, probes=probes, lookups=(answering(address),), **fields)
 
 
 @pytest.mark.parametrize(
@@ -95,44 +81,6 @@ def test_a_family_without_a_route_is_no_fault_beside_one_that_is_served() -> Non
     assert bad(judge(seen)) == set()
     reset = replace(seen, probes=(*probes[:-1], *probes_at("2001:db8::9", CLOSED)))
     assert bad(judge(reset)) == {"answer-unserved"}
-
-
-@pytest.mark.parametrize("controller", [REJECTS, ACCEPTS], ids=["rejects", "takes both"])
-@pytest.mark.parametrize("outcomes", [REFUSED, SILENT], ids=["dead", "silent"])
-def test_the_names_are_led_to_a_controller_that_takes_bare_connections(
-    controller: tuple[Outcome, ...], outcomes: tuple[Outcome, ...]
-) -> None:
-    for seen in (led_to(STRANGE, outcomes, controller=controller), led_to(BALANCER, outcomes, controller=controller)):
-        (finding,) = (one for one in judge(seen).findings if one.severity is Severity.PROBLEM)
-        told = lines(finding)
-        assert told.index(TARGET) < told.index("dnsproxy install")
-        assert not any("a relay that adds" in step.text for step in finding.steps)
-
-
-def test_the_setting_comes_before_the_deployment_which_would_lead_names_to_the_relay() -> None:
-    told = lines(named(judge(led_to(STRANGE, REFUSED, controller=REJECTS)), "answer-dead"))
-    assert told == [TARGET, "kubectl apply -k deploy/overlays/kubeadm", "dnsproxy install"]
-
-
-def two_ports(address: str, http: Any, https: Any) -> tuple[Probe, ...]:
-    return (*probes_at(address, http), *probes_at(address, https, port=443, tls=True))
-
-
-def test_a_dead_port_of_the_controller_is_not_cured_by_its_living_one() -> None:
-    probes = (*two_ports(CONTROLLER, REJECTS, (Outcome.REFUSED,) * 3), *two_ports(BALANCER, SERVED, REFUSED))
-    seen = facts(service(points=PROXY_MODE), probes=probes)
-    seen = replace(seen, hosts=tuple(replace(one, tls=True) for one in seen.hosts))
-    (finding,) = (one for one in judge(seen).findings if one.severity is Severity.PROBLEM)
-    assert not any("install" in line or "DNSPROXY" in line for line in lines(finding))
-    assert "get endpointslices,pods" in " ".join(lines(finding))
-
-
-def test_a_port_that_rejects_the_header_gets_a_route_without_it() -> None:
-    probes = (*two_ports(CONTROLLER, REJECTS, REQUIRES), *two_ports(BALANCER, SERVED, REQUIRES))
-    finding = named(diagnose(service(), probes=probes), "short-circuited")
-    routes = "8080=ingress-nginx-controller.ingress-nginx.svc:80,proxy-protocol=none "
-    routes += "8443=ingress-nginx-controller.ingress-nginx.svc:443"
-    assert f"PROXY_ROUTE={routes}" in lines(finding)
 
 
 def test_a_hostname_in_the_status_is_the_load_balancer_that_it_resolves_to() -> None:

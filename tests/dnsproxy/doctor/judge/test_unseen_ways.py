@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from dnsproxy.doctor.facts.model import Facts, Host, ReadFailure
+from dnsproxy.doctor.facts.model import Facts, Host
 from dnsproxy.doctor.facts.probes import Lookup, Outcome
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.findings import Unseen
@@ -112,40 +111,3 @@ def test_hosts_that_were_not_looked_up_are_counted_and_keep_the_need_open() -> N
     assert unseen_of(seen, "what the cluster's DNS answers for 4 of the hostnames").matters is False
     assert "not-needed" not in ids(judge(seen))
     assert judge(seen).status == ExitStatus.DONE
-
-
-FORBIDDEN = "forbidden: 403: not allowed"
-
-
-@pytest.mark.parametrize(
-    ("what", "status"),
-    [
-        ("list services", ExitStatus.UNKNOWN),
-        ("list ingresses", ExitStatus.UNKNOWN),
-        ("list ingressclasses", ExitStatus.UNKNOWN),
-        ("list gateways", ExitStatus.UNKNOWN),
-        ("list gatewayclasses", ExitStatus.UNKNOWN),
-        ("list httproutes", ExitStatus.UNKNOWN),
-        ("dial the ports", ExitStatus.UNKNOWN),
-        ("look up the names", ExitStatus.UNKNOWN),
-        ("list nodes", ExitStatus.DONE),
-    ],
-)
-def test_what_could_not_be_read_is_named_and_never_an_absence(what: str, status: int) -> None:
-    refusals = (ReadFailure(what, FORBIDDEN),)
-    served = facts(service(points=PROXY_MODE), probes=balancer_probes(Outcome.ANSWERED), refusals=refusals)
-    diagnosis = judge(served)
-    assert diagnosis.status == status
-    assert what in {one.what for one in diagnosis.unseen}
-    assert "not-needed" not in ids(diagnosis)
-
-
-@pytest.mark.parametrize("what", ["list services", "list ingresses"])
-@pytest.mark.parametrize("hostname", [HOST, ""], ids=["one host", "all hosts"])
-def test_an_unreadable_list_gives_no_finding_of_absence(what: str, hostname: str) -> None:
-    hosts = facts().hosts if what == "list services" else ()
-    seen = facts(hosts=hosts, hostname=hostname, refusals=(ReadFailure(what, FORBIDDEN),), probes=(), lookups=())
-    seen = replace(seen, services=() if what == "list services" else seen.services)
-    diagnosis = judge(seen)
-    assert not ids(diagnosis) & {"host-unknown", "no-hosts", "no-road"}
-    assert diagnosis.status == ExitStatus.UNKNOWN

@@ -1,0 +1,70 @@
+"""What the doctor advises, by what the controller was seen to take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from dnsproxy.doctor.facts.probes import Outcome, Probe
+from dnsproxy.doctor.judge.diagnose import judge
+from dnsproxy.doctor.judge.findings import Severity
+from tests.dnsproxy.doctor.making import (
+    ACCEPTS,
+    BALANCER,
+    CONTROLLER,
+    PROXY_MODE,
+    REFUSED,
+    REJECTS,
+    REQUIRES,
+    SERVED,
+    SILENT,
+    STRANGE,
+    TARGET,
+    diagnose,
+    facts,
+    led_to,
+    lines,
+    named,
+    probes_at,
+    service,
+)
+
+
+@pytest.mark.parametrize("controller", [REJECTS, ACCEPTS], ids=["rejects", "takes both"])
+@pytest.mark.parametrize("outcomes", [REFUSED, SILENT], ids=["dead", "silent"])
+def test_the_names_are_led_to_a_controller_that_takes_bare_connections(
+    controller: tuple[Outcome, ...], outcomes: tuple[Outcome, ...]
+) -> None:
+    for seen in (led_to(STRANGE, outcomes, controller=controller), led_to(BALANCER, outcomes, controller=controller)):
+        (finding,) = (one for one in judge(seen).findings if one.severity is Severity.PROBLEM)
+        told = lines(finding)
+        assert told.index(TARGET) < told.index("dnsproxy install")
+        assert not any("a relay that adds" in step.text for step in finding.steps)
+
+
+def test_the_setting_comes_before_the_deployment_which_would_lead_names_to_the_relay() -> None:
+    told = lines(named(judge(led_to(STRANGE, REFUSED, controller=REJECTS)), "answer-dead"))
+    assert told == [TARGET, "kubectl apply -k deploy/overlays/kubeadm", "dnsproxy install"]
+
+
+def two_ports(address: str, http: Any, https: Any) -> tuple[Probe, ...]:
+    return (*probes_at(address, http), *probes_at(address, https, port=443, tls=True))
+
+
+def test_a_dead_port_of_the_controller_is_not_cured_by_its_living_one() -> None:
+    probes = (*two_ports(CONTROLLER, REJECTS, (Outcome.REFUSED,) * 3), *two_ports(BALANCER, SERVED, REFUSED))
+    seen = facts(service(points=PROXY_MODE), probes=probes)
+    seen = replace(seen, hosts=tuple(replace(one, tls=True) for one in seen.hosts))
+    (finding,) = (one for one in judge(seen).findings if one.severity is Severity.PROBLEM)
+    assert not any("install" in line or "DNSPROXY" in line for line in lines(finding))
+    assert "get endpointslices,pods" in " ".join(lines(finding))
+
+
+def test_a_port_that_rejects_the_header_gets_a_route_without_it() -> None:
+    probes = (*two_ports(CONTROLLER, REJECTS, REQUIRES), *two_ports(BALANCER, SERVED, REQUIRES))
+    finding = named(diagnose(service(), probes=probes), "short-circuited")
+    routes = "8080=ingress-nginx-controller.ingress-nginx.svc:80,proxy-protocol=none "
+    routes += "8443=ingress-nginx-controller.ingress-nginx.svc:443"
+    assert f"PROXY_ROUTE={routes}" in lines(finding)

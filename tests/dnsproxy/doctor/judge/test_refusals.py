@@ -1,0 +1,55 @@
+"""What could not be read or asked is named, and never an absence."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from dnsproxy.doctor.facts.model import ReadFailure
+from dnsproxy.doctor.facts.probes import Outcome
+from dnsproxy.doctor.judge.diagnose import judge
+from sidecar.values.exit_status import ExitStatus
+from tests.dnsproxy.doctor.making import (
+    HOST,
+    PROXY_MODE,
+    balancer_probes,
+    facts,
+    ids,
+    service,
+)
+
+FORBIDDEN = "forbidden: 403: not allowed"
+
+
+@pytest.mark.parametrize(
+    ("what", "status"),
+    [
+        ("list services", ExitStatus.UNKNOWN),
+        ("list ingresses", ExitStatus.UNKNOWN),
+        ("list ingressclasses", ExitStatus.UNKNOWN),
+        ("list gateways", ExitStatus.UNKNOWN),
+        ("list gatewayclasses", ExitStatus.UNKNOWN),
+        ("list httproutes", ExitStatus.UNKNOWN),
+        ("dial the ports", ExitStatus.UNKNOWN),
+        ("look up the names", ExitStatus.UNKNOWN),
+        ("list nodes", ExitStatus.DONE),
+    ],
+)
+def test_what_could_not_be_read_is_named_and_never_an_absence(what: str, status: int) -> None:
+    refusals = (ReadFailure(what, FORBIDDEN),)
+    served = facts(service(points=PROXY_MODE), probes=balancer_probes(Outcome.ANSWERED), refusals=refusals)
+    diagnosis = judge(served)
+    assert diagnosis.status == status
+    assert what in {one.what for one in diagnosis.unseen}
+    assert "not-needed" not in ids(diagnosis)
+
+
+@pytest.mark.parametrize("what", ["list services", "list ingresses"])
+@pytest.mark.parametrize("hostname", [HOST, ""], ids=["one host", "all hosts"])
+def test_an_unreadable_list_gives_no_finding_of_absence(what: str, hostname: str) -> None:
+    hosts = facts().hosts if what == "list services" else ()
+    seen = facts(hosts=hosts, hostname=hostname, refusals=(ReadFailure(what, FORBIDDEN),), probes=(), lookups=())
+    seen = replace(seen, services=() if what == "list services" else seen.services)
+    diagnosis = judge(seen)
+    assert not ids(diagnosis) & {"host-unknown", "no-hosts", "no-road"}
+    assert diagnosis.status == ExitStatus.UNKNOWN
