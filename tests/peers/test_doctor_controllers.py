@@ -45,6 +45,9 @@ NAME: Final = "lb.example.org"
 STALE: Final = "198.51.100.9"
 """An address in a status, which no Service has and nobody answers."""
 NODE: Final = "192.0.2.11"
+SECOND_CONTROLLER: Final = "10.96.0.81"
+SECOND_BALANCER: Final = "203.0.113.20"
+SECOND_HOST: Final = "internal.example.org"
 ROUTER: Final = BALANCER
 """The public address of a network without a load balancer: its router sends ports 80 and 443 to the nodes."""
 DIRECT: Final = f"DNSPROXY_TARGET_FOR=nginx=service:{KEY}"
@@ -61,6 +64,17 @@ PLAIN: Final = (*nginx_controller(point(BALANCER), settings=NO_HEADER), ADMISSIO
 PLAIN_NAMED: Final = (*nginx_controller(point(NAME), settings=NO_HEADER), ADMISSION, ingress(HOST, NAME))
 EDGE: Final = (ingress_class("edge", "example.org/edge"), ingress(HOST, STALE, class_name="edge"))
 """A controller without a Service that the doctor could find."""
+SECOND: Final = (
+    *nginx_controller(
+        point(SECOND_BALANCER),
+        settings=NO_HEADER,
+        key="internal/controller",
+        cluster_ip=SECOND_CONTROLLER,
+        class_name="internal",
+    ),
+    ingress(SECOND_HOST, SECOND_BALANCER, name="office", class_name="internal"),
+)
+"""Another controller with a host of its own."""
 
 
 def _local(settings: Mapping[str, str]) -> tuple[Object, ...]:
@@ -255,6 +269,25 @@ DOWN: Final = (
         at={CONTROLLER: Server.RESETS, BALANCER: Server.RESETS},
         dns={HOST: (BALANCER,)},
         expected=wrong("controller-silent", advice=(MEND,), no_advice=(*NO_RELAY, DIRECT)),
+    ),
+    State(
+        name="all hosts, and one of two controllers resets all connections",
+        host="",
+        objects=(*PLAIN, *SECOND),
+        at={
+            CONTROLLER: Server.REJECTS,
+            BALANCER: Server.REJECTS,
+            SECOND_CONTROLLER: Server.RESETS,
+            SECOND_BALANCER: Server.RESETS,
+        },
+        dns={HOST: (BALANCER,), SECOND_HOST: (SECOND_BALANCER,)},
+        expected=wrong(
+            "controller-silent",
+            told=("short-circuit-harmless",),
+            untold=("not-needed",),
+            advice=("kubectl -n internal get endpointslices,pods",),
+            no_advice=NO_RELAY,
+        ),
     ),
 )
 """Controllers that serve nobody: no address and no relay replaces them."""

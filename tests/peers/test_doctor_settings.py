@@ -6,6 +6,7 @@ from typing import Final
 
 import pytest
 
+from tests.kit.doctor_stage.gateways import gateway, gateway_class, http_route
 from tests.kit.doctor_stage.objects import (
     BALANCER,
     CONTROLLER,
@@ -103,6 +104,19 @@ CILIUM_INGRESS: Final = (
     ingress(HOST, BALANCER, class_name="cilium"),
 )
 """The Service that Cilium shares among its Ingresses; Envoy on the nodes answers it."""
+CILIUM_GATEWAY: Final = (
+    gateway_class("io.cilium/gateway-controller"),
+    service(
+        "web/cilium-gateway-main",
+        CONTROLLER,
+        points=[point(BALANCER)],
+        labels={"gateway.networking.k8s.io/gateway-name": "main"},
+        selector={},
+    ),
+    gateway(HOST, BALANCER),
+    http_route(HOST),
+)
+"""A Gateway of Cilium, with a Service of its own."""
 
 
 def _ignored(annotations: dict[str, str], provider: str) -> tuple[Object, ...]:
@@ -190,7 +204,25 @@ SOURCES: Final = (
         expected=wrong("short-circuited", told=("header-required",), advice=(RELAY,)),
     ),
     State(
-        name="from outside: Cilium requires the header at Gateways only",
+        name="from outside: Cilium requires the header at Gateways",
+        objects=CILIUM_GATEWAY,
+        plane=cilium(enable_gateway_api_proxy_protocol="true"),
+        at={},
+        dns=DNS,
+        arguments=OUTSIDE,
+        expected=wrong("short-circuited", told=("header-required",), advice=(RELAY,)),
+    ),
+    State(
+        name="from outside: Cilium requires the header at Ingresses, and the host is a Gateway's",
+        objects=CILIUM_GATEWAY,
+        plane=cilium(enable_ingress_proxy_protocol="true"),
+        at={},
+        dns=DNS,
+        arguments=OUTSIDE,
+        expected=not_known(NOT_SEEN, untold=(*CLAIMS, "header-required"), no_advice=NO_RELAY),
+    ),
+    State(
+        name="from outside: Cilium requires the header at Gateways, and the host is an Ingress's",
         objects=CILIUM_INGRESS,
         plane=cilium(enable_gateway_api_proxy_protocol="true", enable_ingress_proxy_protocol="false"),
         at={},
@@ -224,6 +256,16 @@ UNSEEN: Final = (
         dns=DNS,
         arguments=OUTSIDE,
         expected=not_known(NOT_SEEN, untold=CLAIMS, no_advice=NO_RELAY),
+    ),
+    State(
+        name="loadBalancerSourceRanges with the pods",
+        objects=(
+            *nginx_controller(point(BALANCER), settings=NO_HEADER, loadBalancerSourceRanges=[*RANGES, "10.244.0.0/16"]),
+            ingress(HOST, BALANCER),
+        ),
+        at=REJECTING,
+        dns=DNS,
+        expected=healthy("short-circuit-harmless", no_advice=NO_RELAY),
     ),
     State(
         name="loadBalancerSourceRanges drop pods, and the controller takes them",
