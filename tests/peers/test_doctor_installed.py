@@ -96,6 +96,7 @@ STATES: Final = (
             "controller-dead", "relay-unanswered", advice=("kubectl -n ingress-nginx get endpointslices,pods",)
         ),
     ),
+    LED,
     replace(
         LED,
         name="a class that is led to its own Service, which takes both",

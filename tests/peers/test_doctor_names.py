@@ -163,6 +163,13 @@ WILDCARDS: Final = (
     ),
     replace(
         PLAIN_ONE,
+        name="a wildcard of which no name in use is known, all hosts",
+        host="",
+        dns={},
+        expected=not_known(untold=("not-needed",), no_advice=NO_RELAY),
+    ),
+    replace(
+        PLAIN_ONE,
         name="a Gateway whose controller requires the header, short-circuited",
         objects=by_gateway(HOST, HOST),
         at={CONTROLLER: Server.REQUIRES, BALANCER: Server.REQUIRES},
@@ -231,12 +238,13 @@ SEVERAL: Final = (
     ),
     replace(
         MANY,
-        name="more hosts than are looked up, all served",
+        name="more hosts than are looked up",
         objects=(
             *nginx_controller(point(BALANCER, "Proxy")),
             *(ingress(host, BALANCER, name=f"h{number}") for number, host in enumerate(CROWD)),
         ),
-        expected=healthy("reached"),
+        dns={WILD: (BALANCER,), "h99.example.org": (STALE,)},
+        expected=healthy("reached", unseen=("20",), untold=("not-needed",)),
     ),
 )
 STATES: Final = (*FAMILIES, *WILDCARDS, *SEVERAL)

@@ -105,6 +105,13 @@ STATES: Final = (
     ),
     replace(
         SERVED,
+        name="no ingressclasses, and no address in the status",
+        objects=(*nginx_controller(point(BALANCER, "Proxy")), ingress(HOST)),
+        denied=("ingressclasses",),
+        expected=not_known("list ingressclasses: forbidden", untold=ABSENCES, no_advice=NO_RELAY),
+    ),
+    replace(
+        SERVED,
         name="no configmaps, pods are served",
         denied=("configmaps",),
         expected=healthy("reached", unseen=("get configmaps",), no_advice=NO_RELAY),
