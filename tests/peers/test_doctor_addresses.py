@@ -10,6 +10,7 @@ from tests.kit.doctor_stage.objects import (
     BALANCER,
     CONTROLLER,
     HEADER,
+    KEY,
     NO_HEADER,
     TRAEFIK,
     Object,
@@ -22,7 +23,7 @@ from tests.kit.doctor_stage.objects import (
 )
 from tests.kit.doctor_stage.servers import Fate, Server
 from tests.kit.doctor_stage.stage import PEERS, Stage, stage
-from tests.kit.doctor_stage.states import HOST, NO_RELAY, RELAY, State, differences, healthy, table, wrong
+from tests.kit.doctor_stage.states import HOST, NO_RELAY, RELAY, RELAY_STEP, State, differences, healthy, table, wrong
 from tests.kit.networks import root
 
 pytestmark = pytest.mark.peer(*PEERS)
@@ -33,6 +34,8 @@ NODE: Final = "192.0.2.10"
 """The address of the node, which klipper-lb puts into the status of every Service."""
 OTHER: Final = "10.96.0.90"
 SECOND, THIRD, FOURTH = "203.0.113.11", "203.0.113.12", "203.0.113.13"
+DIRECT: Final = f"DNSPROXY_TARGET_FOR=nginx=service:{KEY}"
+"""The advice to lead the names to a controller that takes connections without the header."""
 SHARING: Final = {"metallb.io/allow-shared-ip": "public"}
 
 TRAEFIK_ON_K3S: Final = (
@@ -205,6 +208,13 @@ STATES: Final = (
         },
         dns={HOST: (BALANCER, SECOND)},
         expected=healthy("reached", no_advice=NO_RELAY),
+    ),
+    State(
+        name="four answers of DNS, the fourth is a dead address of no load balancer",
+        objects=several("VIP", "VIP", "VIP"),
+        at=dict.fromkeys((BALANCER, SECOND, THIRD, CONTROLLER), Server.ACCEPTS) | {FOURTH: Fate.REFUSED},
+        dns={HOST: (BALANCER, SECOND, THIRD, FOURTH)},
+        expected=wrong("answer-dead", evidence=(FOURTH,), advice=(DIRECT,), no_advice=(RELAY_STEP,)),
     ),
 )
 

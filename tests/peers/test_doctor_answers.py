@@ -9,6 +9,7 @@ import pytest
 from tests.kit.doctor_stage.objects import (
     BALANCER,
     CONTROLLER,
+    KEY,
     NO_HEADER,
     TRAEFIK,
     ingress,
@@ -20,7 +21,7 @@ from tests.kit.doctor_stage.objects import (
 )
 from tests.kit.doctor_stage.servers import Fate, Server
 from tests.kit.doctor_stage.stage import PEERS, Stage, stage
-from tests.kit.doctor_stage.states import HOST, NO_RELAY, RELAY, State, differences, healthy, table, wrong
+from tests.kit.doctor_stage.states import HOST, NO_RELAY, RELAY, RELAY_STEP, State, differences, healthy, table, wrong
 from tests.kit.networks import root
 
 pytestmark = pytest.mark.peer(*PEERS)
@@ -33,6 +34,9 @@ DEAD: Final = "198.51.100.9"
 OUTSIDE: Final = "198.51.100.80"
 OTHER_CONTROLLER: Final = "10.96.0.81"
 OTHER_BALANCER: Final = "203.0.113.20"
+
+DIRECT: Final = f"DNSPROXY_TARGET_FOR=nginx=service:{KEY}"
+"""The advice to lead the names to a controller that takes connections without the header."""
 
 SHORT: Final = (*nginx_controller(point(BALANCER)), ingress(HOST, BALANCER))
 PLAIN: Final = (*nginx_controller(point(BALANCER), settings=NO_HEADER), ingress(HOST, BALANCER))
@@ -49,6 +53,14 @@ SECOND: Final = (
 """Another controller of the cluster, with a load balancer of its own."""
 
 STATES: Final = (
+    State(
+        name="a split horizon to a dead address",
+        objects=PLAIN,
+        at={**TAKEN, DEAD: Fate.UNREACHABLE},
+        dns={HOST: (DEAD,)},
+        public={HOST: (BALANCER,)},
+        expected=wrong("answer-dead", evidence=(DEAD,), advice=(DIRECT,), no_advice=(RELAY_STEP,)),
+    ),
     State(
         name="a stale record of a load balancer that is gone",
         objects=PROXY_MODE,
@@ -76,6 +88,21 @@ STATES: Final = (
         at=LIVING,
         dns={NAME: (BALANCER,)},
         expected=wrong("no-record"),
+    ),
+    State(
+        name="no record anywhere",
+        objects=PLAIN,
+        at=TAKEN,
+        dns={},
+        expected=wrong("no-record", told=("no-public-record",), advice=(DIRECT,), no_advice=(RELAY_STEP,)),
+    ),
+    State(
+        name="no record in the cluster's DNS only",
+        objects=PLAIN,
+        at=TAKEN,
+        dns={},
+        public={HOST: (BALANCER,)},
+        expected=wrong("no-record", untold=("no-public-record",), advice=(DIRECT,), no_advice=(RELAY_STEP,)),
     ),
     State(
         name="another controller of the cluster",

@@ -9,6 +9,7 @@ import pytest
 from tests.kit.doctor_stage.objects import (
     BALANCER,
     CONTROLLER,
+    KEY,
     NO_HEADER,
     antrea,
     cilium,
@@ -19,7 +20,7 @@ from tests.kit.doctor_stage.objects import (
 )
 from tests.kit.doctor_stage.servers import Fate, Server
 from tests.kit.doctor_stage.stage import PEERS, Stage, stage
-from tests.kit.doctor_stage.states import HOST, NO_RELAY, RELAY, State, differences, healthy, table, wrong
+from tests.kit.doctor_stage.states import HOST, NO_RELAY, RELAY, RELAY_STEP, State, differences, healthy, table, wrong
 from tests.kit.networks import root
 
 pytestmark = pytest.mark.peer(*PEERS)
@@ -32,6 +33,8 @@ SECOND: Final = "203.0.113.11"
 HETZNER_SWITCH: Final = "load-balancer.hetzner.cloud/uses-proxyprotocol"
 HETZNER: Final = {HETZNER_SWITCH: "true"}
 UNSET: Final = {HETZNER_SWITCH: "false"}
+DIRECT: Final = f"DNSPROXY_TARGET_FOR=nginx=service:{KEY}"
+"""The advice to lead the names to a controller that takes connections without the header."""
 SHORT: Final = (*nginx_controller(point(BALANCER)), ingress(HOST, BALANCER))
 PLAIN: Final = (*nginx_controller(point(BALANCER), settings=NO_HEADER), ingress(HOST, BALANCER))
 PROXY_MODE: Final = (*nginx_controller(point(BALANCER, "Proxy"), annotations=HETZNER), ingress(HOST, BALANCER))
@@ -112,6 +115,14 @@ STATES: Final = (
         expected=wrong("short-circuited", advice=(RELAY,)),
     ),
     State(
+        name="required, ipMode VIP, with an unknown data plane that reaches the load balancer",
+        objects=SHORT,
+        plane=(),
+        at={CONTROLLER: Server.REQUIRES, BALANCER: Server.BALANCER},
+        dns=DNS,
+        expected=healthy("reached", untold=("short-circuited",), no_advice=NO_RELAY),
+    ),
+    State(
         name="required, ipMode VIP, with an unknown data plane that does not reach it",
         objects=SHORT,
         plane=(),
@@ -168,6 +179,21 @@ STATES: Final = (
         at={CONTROLLER: Server.REQUIRES, BALANCER: Server.BALANCER_WITHOUT_HEADER},
         dns=DNS,
         expected=wrong("header-missing", "header-lost", advice=(f"{HETZNER_SWITCH}=true",)),
+    ),
+    State(
+        name="rejected, and the load balancer sends the header",
+        objects=(
+            *nginx_controller(point(BALANCER, "Proxy"), settings=NO_HEADER, annotations=HETZNER),
+            ingress(HOST, BALANCER),
+        ),
+        at={CONTROLLER: Server.REJECTS, BALANCER: Server.BALANCER_OF_REJECTS},
+        dns=DNS,
+        expected=wrong(
+            "header-unwanted",
+            "balancer-unserved",
+            advice=(DIRECT, 'use-proxy-protocol: "true"'),
+            no_advice=(RELAY_STEP,),
+        ),
     ),
     State(
         name="rejected, short-circuited past a load balancer that sends the header",
