@@ -12,7 +12,7 @@ from typing import Final
 
 from dnsproxy.doctor.facts.model import Facts
 from dnsproxy.doctor.judge.controller import Controller
-from dnsproxy.doctor.judge.cures import target_line
+from dnsproxy.doctor.judge.cures import class_of, target_line
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
 from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.doctor.judge.host_groups import HostGroup
@@ -44,10 +44,11 @@ def _judge_class(controller: Controller, group: HostGroup, facts: Facts) -> Iter
 
 
 def _wrong_class(controller: Controller, group: HostGroup, *, rejects: bool) -> Finding:
+    named = class_of(group, controller)
     why = "their controller rejects the PROXY header" if rejects else "the relay routes to another controller"
-    text = f"the cluster's DNS answers with the relay for hosts of class {group.ingress_class}, but {why}"
+    text = f"the cluster's DNS answers with the relay for hosts of class {named}, but {why}"
     evidence = (f"{controller.about}: the controller {controller.header_mode.value}",)
-    step = Remedy("answer this class with its own controller", (target_line(group.ingress_class, controller.key),))
+    step = Remedy("answer this class with its own controller", (target_line(named, controller.key),))
     return Finding("wrong-class", Severity.PROBLEM, text, controller.about, evidence, (step,), group.hostnames)
 
 

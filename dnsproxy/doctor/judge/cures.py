@@ -93,7 +93,7 @@ def lead_to_service(group: HostGroup, controller: Controller, facts: Facts) -> R
         "answer the names with the controller's own Service, which takes connections without the PROXY header: no "
         "relay is needed"
     )
-    line = target_line(group.ingress_class, controller.key)
+    line = target_line(class_of(group, controller), controller.key)
     if facts.dnsproxy is None or not facts.dnsproxy.found:
         # Without the setting, the deployment would lead the names to the relay.
         text += "; write the setting into dnsproxy-settings before you deploy (deploy/README.md)"
@@ -107,6 +107,12 @@ def target_line(ingress_class: str, key: str) -> str:
     if ingress_class == _NO_CLASS:
         return f"DNSPROXY_TARGET=service:{key}"
     return f"DNSPROXY_TARGET_FOR={ingress_class}=service:{key}"
+
+
+def class_of(group: HostGroup, controller: Controller) -> str:
+    """The class of those hosts of a group that enter through a controller, as a flag takes it."""
+    own = (host.ingress_class for host in group.hosts if host in controller.path.hosts)
+    return next((name for name in own if name), controller.path.ingress_class)
 
 
 def find_out(group: HostGroup, controller: Controller) -> Remedy:

@@ -70,7 +70,8 @@ def _finding(ident: str, addresses: Sequence[AddressReach], ways: Ways, facts: F
     if len(addresses) < len(ways.counted):
         text += f"; the cluster's DNS answers with {len(ways.counted)} addresses, and clients take any of them"
     ports = {port for one in addresses for port in one.failing_ports(tls=ways.group.tls)}
-    cured = cures(ways.group, ways.controllers, facts, short=ident in _SHORT, ports=ports)
+    controllers = ways.for_addresses(one.address for one in addresses)
+    cured = cures(ways.group, controllers, facts, short=ident in _SHORT, ports=ports)
     steps = (*_first_steps(ident, named, ways), *cured)
     about = ", ".join(one.about for one in ways.controllers)
     return Finding(ident, Severity.PROBLEM, text, about, evidence_of(ways), steps, ways.group.hostnames)

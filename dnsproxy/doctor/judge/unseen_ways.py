@@ -66,7 +66,7 @@ def _by_balancer(ways: Ways, facts: Facts) -> Finding:
     ident = cause_of(worst, ways, facts)
     text = f"pods that resolve these hosts to {worst.address} are not served: a connection {worst.reach.value}"
     short = ident in ("short-circuited", "ip-mode-ignored")
-    steps = cures(ways.group, ways.controllers, facts, short=short)
+    steps = cures(ways.group, ways.for_addresses([worst.address]), facts, short=short)
     about = ", ".join(one.about for one in ways.controllers)
     known = ident if short or ident in ("header-lost", "balancer-unserved") else "balancer-unserved"
     return Finding(known, Severity.PROBLEM, text, about, evidence_of(ways), steps, ways.group.hostnames)

@@ -40,6 +40,11 @@ class Ways:
         """The controllers whose load balancer has an address."""
         return tuple(one for one in self.controllers if address in self.balancers[one.key])
 
+    def for_addresses(self, addresses: Iterable[str]) -> tuple[Controller, ...]:
+        """All controllers, those of these addresses first: of a load balancer, or of a ClusterIP."""
+        meant = frozenset(map(normalize_address, addresses))
+        return tuple(sorted(self.controllers, key=lambda one: meant.isdisjoint(self.balancers[one.key] | one.inner)))
+
     @property
     def counted(self) -> tuple[AddressReach, ...]:
         """The answers of a family that pods have a route for."""

@@ -50,6 +50,21 @@ CLOSED, SILENT, REFUSED = (Outcome.CLOSED,) * 3, (Outcome.SILENT,) * 3, (Outcome
 SERVED = (Outcome.ANSWERED,)
 TARGET = f"DNSPROXY_TARGET_FOR=nginx=service:{KEY}"
 
+OTHER_HOST = "other.example.org"
+OTHER_KEY = "other/controller"
+OTHER_BALANCER = "203.0.113.20"
+OTHER_CONTROLLER = "10.96.0.81"
+
+
+def other_service(**fields: Any) -> Service:
+    """The Service of the class `other`, beside that of `service`."""
+    fields = {
+        "key": OTHER_KEY,
+        "cluster_ips": (OTHER_CONTROLLER,),
+        "points": (BalancerAddress(ip=OTHER_BALANCER),),
+    } | fields
+    return service(**fields)
+
 
 def service(
     annotations: Mapping[str, str] | None = None, *, points: tuple[BalancerAddress, ...] = OLD_IP, **fields: Any

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from dnsproxy.doctor.facts.model import Host
 from dnsproxy.doctor.facts.probes import Outcome, Probe
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.findings import Severity
@@ -14,6 +15,10 @@ from tests.dnsproxy.doctor.making import (
     ACCEPTS,
     BALANCER,
     CONTROLLER,
+    HOST,
+    OTHER_BALANCER,
+    OTHER_CONTROLLER,
+    OTHER_KEY,
     PROXY_MODE,
     REFUSED,
     REJECTS,
@@ -22,11 +27,15 @@ from tests.dnsproxy.doctor.making import (
     SILENT,
     STRANGE,
     TARGET,
+    answering,
+    balancer_probes,
+    controller_probes,
     diagnose,
     facts,
     led_to,
     lines,
     named,
+    other_service,
     probes_at,
     service,
 )
@@ -68,3 +77,24 @@ def test_a_port_that_rejects_the_header_gets_a_route_without_it() -> None:
     routes = "8080=ingress-nginx-controller.ingress-nginx.svc:80,proxy-protocol=none "
     routes += "8443=ingress-nginx-controller.ingress-nginx.svc:443"
     assert f"PROXY_ROUTE={routes}" in lines(finding)
+
+
+@pytest.mark.parametrize("hosts", [slice(None), slice(None, None, -1)], ids=["its class last", "its class first"])
+def test_the_controller_of_the_failing_address_is_cured_and_not_its_neighbour(hosts: slice) -> None:
+    one = service(key="aaa/controller")
+    both = (Host(HOST, "Ingress web/a", "nginx", (BALANCER,)), Host(HOST, "Ingress web/b", "other", (OTHER_BALANCER,)))
+    short = (*probes_at(OTHER_CONTROLLER, REQUIRES), *probes_at(OTHER_BALANCER, REQUIRES))
+    probes = (*controller_probes(REJECTS), *balancer_probes(*SERVED), *short)
+    seen = facts(one, services=(one, other_service()), hosts=both[hosts], probes=probes)
+    told = lines(named(judge(replace(seen, lookups=(answering(OTHER_BALANCER),))), "short-circuited"))
+    assert not any("aaa" in line for line in told)
+    assert "dnsproxy install" in told
+
+
+def test_a_line_names_the_class_whose_controller_it_names() -> None:
+    one = service(key="aaa/controller")
+    both = (Host(HOST, "Ingress web/b", "other", (OTHER_BALANCER,)), Host(HOST, "Ingress web/a", "nginx", (BALANCER,)))
+    dead = (*probes_at(OTHER_CONTROLLER, REJECTS), *probes_at(OTHER_BALANCER, REFUSED))
+    seen = facts(one, services=(one, other_service()), hosts=both, probes=(*controller_probes(REQUIRES), *dead))
+    told = lines(named(judge(replace(seen, lookups=(answering(OTHER_BALANCER),))), "balancer-unserved"))
+    assert f"DNSPROXY_TARGET_FOR=other=service:{OTHER_KEY}" in told
