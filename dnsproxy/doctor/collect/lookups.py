@@ -27,6 +27,9 @@ from sidecar.values.endpoints import Endpoint, parse_endpoint
 SECONDS: Final = 5.0
 ALL_SECONDS: Final = 30.0
 """Seconds for all look-ups: a dead server must not delay the user once for each of 300 names."""
+GIVE_UP: Final = 8
+"""A server that leaves so many names in a row without an answer is not asked again."""
+NO_ANSWER: Final = "no answer"
 _TYPES: Final = (dns.rdatatype.A, dns.rdatatype.AAAA)
 _RESOLV_CONF: Final = Path("/etc/resolv.conf")
 _FAULTS: Final = (dns.exception.DNSException, OSError, ValueError, EOFError)
@@ -43,14 +46,21 @@ async def look_up_all(
     # All servers of a name in turn: a dead server must not take the time of the other one.
     pairs = [(hostname, server) for hostname in hostnames for server in servers]
 
+    silent = dict.fromkeys(servers, 0)
+
     async def one(pair: tuple[str, str]) -> Lookup:
-        return await look_up(*pair, servers[pair[1]])
+        hostname, server = pair
+        if silent[server] >= GIVE_UP:
+            return Lookup(hostname, server, str(servers[server]), fault=f"no answer to {GIVE_UP} other names")
+        found = await look_up(hostname, server, servers[server])
+        silent[server] = silent[server] + 1 if found.fault == NO_ANSWER else 0
+        return found
 
     return await run_all(one, pairs, on_done, seconds=seconds)
 
 
 async def look_up(hostname: str, server: str, endpoint: Endpoint, *, seconds: float = SECONDS) -> Lookup:
-    """The answer of one server for one hostname."""
+    """The answer of one server for one hostname; a query that gets none is sent once more."""
     addresses: dict[str, None] = {}
     aliases: dict[str, None] = {}
     faults: dict[str, str] = {}
@@ -58,12 +68,9 @@ async def look_up(hostname: str, server: str, endpoint: Endpoint, *, seconds: fl
     async def ask(rtype: dns.rdatatype.RdataType) -> None:
         try:
             query = dns.message.make_query(name_to_ask(hostname), rtype)
-            with trio.fail_after(seconds):
-                reply, _ = await dns.asyncquery.udp_with_fallback(
-                    query, endpoint.host, port=endpoint.port, ignore_unexpected=True
-                )
+            reply = await _ask_twice(query, endpoint, seconds)
         except trio.TooSlowError:
-            faults[rtype.name] = "no answer"
+            faults[rtype.name] = NO_ANSWER
         except _FAULTS as error:
             faults[rtype.name] = str(error) or type(error).__name__
         else:
@@ -77,6 +84,18 @@ async def look_up(hostname: str, server: str, endpoint: Endpoint, *, seconds: fl
     fault = "" if addresses else ", ".join(dict.fromkeys(faults.values()))
     partial = "".join(f"{name}: {why}" for name, why in faults.items()) if len(faults) < len(_TYPES) else ""
     return Lookup(hostname, server, str(endpoint), tuple(sorted(addresses)), tuple(aliases), fault, partial)
+
+
+async def _ask_twice(query: dns.message.Message, endpoint: Endpoint, seconds: float) -> dns.message.Message:
+    """The reply to the first or the second datagram. Raises TooSlowError and what dnspython raises."""
+    with trio.fail_after(seconds):
+        for attempt in (seconds / 2, seconds):
+            with trio.move_on_after(attempt):
+                reply, _ = await dns.asyncquery.udp_with_fallback(
+                    query, endpoint.host, port=endpoint.port, ignore_unexpected=True
+                )
+                return reply
+    raise trio.TooSlowError
 
 
 def _take(reply: dns.message.Message, addresses: dict[str, None], aliases: dict[str, None]) -> None:

@@ -19,9 +19,10 @@ open is UNKNOWN. All sources were read on 2026-11-22:
   header and do without one; IGNORE only drops its addresses. So the entry point accepts both, from every source.
 - Cilium, `enable-ingress-proxy-protocol` and `enable-gateway-api-proxy-protocol` (cilium/cilium
   operator/pkg/model/translation/envoy_listener.go): Envoy's listener filter with its defaults, which requires the
-  header ("only Proxy protocol traffic will be accepted"); the default is false.
-- Contour, `--use-proxy-protocol` (projectcontour/contour cmd/contour/serve.go): the same filter. Without the flag, a
-  ContourConfiguration may still turn it on.
+  header ("only Proxy protocol traffic will be accepted"); the default is false. The filter itself: Envoy v1.30.2,
+  docs/configuration/listeners/listener_filters/proxy_protocol.
+- Contour, `--use-proxy-protocol` (projectcontour/contour cmd/contour/serve.go, 000ee1d5c60e): "for all listeners", by
+  the same filter. Without the flag, a ContourConfiguration may still turn it on.
 """
 
 from __future__ import annotations

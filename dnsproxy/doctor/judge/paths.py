@@ -31,6 +31,7 @@ CONTROLLERS: Final[Mapping[str, tuple[str, ...]]] = {
     "ingress-controllers.konghq.com/": ("kong", "gateway"),
     "istio.io/": ("istio-ingressgateway", "istio-ingress", "gateway"),
     "cilium.io/": ("cilium",),
+    "io.cilium/": ("cilium",),
     "gateway.envoyproxy.io/": ("envoy", "gateway"),
 }
 """From a prefix of a class's `spec.controller` to the `app.kubernetes.io/name` (or `app`) labels of its Services."""

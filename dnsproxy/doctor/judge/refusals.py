@@ -25,6 +25,11 @@ HOST_LISTS: Final = frozenset(
         "list gateways",
         "list gatewayclasses",
         "list httproutes",
+        "list grpcroutes",
+        "list tlsroutes",
+        "list listenersets",
+        "list xlistenersets",
+        "list namespaces",
     ]
 )
 """Without one of these lists, hosts or their Services may be missing from the diagnosis."""

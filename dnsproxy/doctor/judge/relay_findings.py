@@ -24,6 +24,8 @@ from dnsproxy.doctor.judge.remedies import deploy_line, quoted
 TRUST_KEYS: Final = ("proxy-real-ip-cidr", "proxy-protocol", "trusted-ips")
 """Settings of controllers that list the networks whose headers they trust."""
 _ROUTES: Final = "PROXY_ROUTE"
+_REFUSES_STRANGERS: Final = "kubernetes-ingress"
+"""The controller of HAProxy Technologies expects no header from other networks: to it, the header is a bad request."""
 _FAILING: Final = re.compile(r"backend unreachable \([a-z-]+\): (\S+):[^\s:]+: ")
 """The host of each failing backend in the answer of the relay's /readyz."""
 
@@ -151,14 +153,17 @@ def _judge_trust(part: OwnService, service: Service) -> Iterator[Finding]:
             continue
         untrusted = tuple(pod for pod in part.pods if not is_in_networks(pod, networks))
         if untrusted:
+            refused = service.program == _REFUSES_STRANGERS
+            effect = "it rejects the header" if refused else "logs and limits show the relay's address for every client"
             message = (
                 f"the controller does not trust the relay's header: {key} of {service.settings_from} lacks the "
-                "network of the relay's pods, so logs and limits show the relay's address for every client"
+                f"network of the relay's pods, so {effect}"
             )
             evidence = (f"{key}: {text}", f"pods of the relay: {', '.join(untrusted)}")
             line = f'{key}: "{text.strip()},{network_of(untrusted[0])}"'
             step = Remedy("add the pod network of your cluster; for these pods it may be", (line,))
-            yield _finding("relay-not-trusted", message, evidence, (step,), severity=Severity.WARNING)
+            severity = Severity.PROBLEM if refused else Severity.WARNING
+            yield _finding("relay-not-trusted", message, evidence, (step,), severity=severity)
 
 
 def parse_networks(text: str) -> tuple[str, ...]:

@@ -11,9 +11,11 @@ import dnslib
 import pytest
 import trio
 
+from dnsproxy.doctor.collect import lookups
 from dnsproxy.doctor.collect.bounded_work import TOGETHER
-from dnsproxy.doctor.collect.lookups import look_up, look_up_all, public_server
+from dnsproxy.doctor.collect.lookups import GIVE_UP, NO_ANSWER, look_up, look_up_all, public_server
 from dnsproxy.doctor.facts.model import ReadFailure
+from dnsproxy.doctor.facts.probes import Lookup
 from sidecar.values.endpoints import Endpoint
 
 Answering = Callable[[dnslib.DNSRecord], bytes]
@@ -154,6 +156,37 @@ async def test_a_wildcard_is_queried_by_a_name_below_it() -> None:
         found = await look_up("*.example.org", "cluster", endpoint)
     assert set(asked) == {"switchback-doctor.example.org."}
     assert found.hostname == "*.example.org"
+
+
+async def test_a_lost_datagram_costs_no_record() -> None:
+    lost: set[int] = set()
+
+    def answer(query: dnslib.DNSRecord) -> bytes:
+        if query.q.qtype not in lost:
+            lost.add(query.q.qtype)
+            return b""
+        return BOTH(query)
+
+    async with server(answer) as endpoint:
+        found = await look_up("a.example.org", "cluster", endpoint, seconds=1)
+    assert found.addresses == ("192.0.2.1", "192.0.2.2", "2001:db8::1")
+    assert (found.fault, found.partial) == ("", "")
+
+
+async def test_a_server_that_never_answers_is_not_asked_for_every_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: set[str] = set()
+
+    async def unanswered(hostname: str, server: str, endpoint: Endpoint) -> Lookup:
+        asked.add(hostname)
+        await trio.lowlevel.checkpoint()
+        return Lookup(hostname, server, str(endpoint), fault=NO_ANSWER)
+
+    monkeypatch.setattr(lookups, "look_up", unanswered)
+    names = [f"h{number}.example.org" for number in range(300)]
+    found = await look_up_all(names, {"cluster": Endpoint("192.0.2.53", 53)})
+    assert GIVE_UP <= len(asked) <= GIVE_UP + TOGETHER
+    assert len(found.results) == len(names)
+    assert {one.fault for one in found.results} == {NO_ANSWER, f"no answer to {GIVE_UP} other names"}
 
 
 async def test_a_dead_server_takes_no_time_from_the_other_one() -> None:

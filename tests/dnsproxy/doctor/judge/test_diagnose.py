@@ -255,6 +255,13 @@ def test_trust_depends_on_networks(networks: str, trusted: bool) -> None:
     assert ("relay-not-trusted" not in ids(diagnosis)) is trusted
 
 
+def test_a_controller_that_takes_no_header_from_strangers_rejects_the_relay() -> None:
+    haproxy = service(settings={"proxy-protocol": "192.168.0.0/16"}, settings_from="x", program="kubernetes-ingress")
+    finding = named(judge(replace(installed(), services=(haproxy,))), "relay-not-trusted")
+    assert finding.severity is Severity.PROBLEM
+    assert "it rejects the header" in finding.text
+
+
 def test_the_line_that_trusts_the_relay_keeps_the_trusted_networks() -> None:
     diagnosis = judge(replace(installed(), services=(_trusting("192.168.0.0/16"),)))
     assert lines(named(diagnosis, "relay-not-trusted")) == ['proxy-real-ip-cidr: "192.168.0.0/16,10.244.0.0/16"']
