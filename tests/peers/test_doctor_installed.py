@@ -140,6 +140,24 @@ STATES: Final = (
     ),
     replace(
         LOADED,
+        name="loaded, and services cannot be read",
+        denied=("services",),
+        expected=not_known(
+            "list services: forbidden", untold=("relay-missing", "dnsproxy-missing", "stanza-missing", "no-road")
+        ),
+    ),
+    replace(
+        LOADED,
+        name="loaded, all hosts, and configmaps cannot be read",
+        host="",
+        objects=installed(PROXY),
+        at={**LOADED.at, BALANCER: Server.BALANCER},
+        denied=("configmaps",),
+        expected=healthy("relayed", untold=("no-longer-needed", "not-needed"), unseen=("get configmaps",)),
+    ),
+    replace(LOADED, name="loaded, a file from outside that is judged in a pod", saved=(HOST,)),
+    replace(
+        LOADED,
         name="looked at from outside, short-circuited by its status",
         arguments=(),
         expected=not_known(untold=("short-circuited", "loaded", "relayed"), no_advice=NO_RELAY),

@@ -11,6 +11,8 @@ from tests.kit.doctor_stage.gateways import gateway, gateway_class, http_route
 from tests.kit.doctor_stage.objects import (
     BALANCER,
     CONTROLLER,
+    DNS_ADDRESS,
+    KEY,
     NO_HEADER,
     Object,
     ingress,
@@ -36,6 +38,14 @@ SECOND: Final = "203.0.113.11"
 """The load balancer of a second controller, without the header, at PLAIN."""
 PLAIN: Final = "10.96.0.81"
 FOUR_PORTS: Final = {"http": 80, "https": 443, "http-alt": 8080, "https-alt": 8443}
+
+
+def answering(*, a: str, aaaa: str) -> str:
+    """The Corefile of a cluster's DNS that has one reply for each type."""
+    types = (("A", a), ("AAAA", aaaa))
+    replies = "".join(f"    template IN {kind} . {{\n        {reply}\n    }}\n" for kind, reply in types)
+    return f".:53 {{\n    bind {DNS_ADDRESS}\n{replies}}}\n"
+
 
 TWO_FAMILIES: Final = State(
     name="",
@@ -90,6 +100,31 @@ FAMILIES: Final = (
         name="a record of IPv6 only, and pods without a route",
         dns={HOST: (IPV6,)},
         expected=wrong("balancer-unserved", evidence=("no route",), advice=(RELAY,)),
+    ),
+    replace(
+        TWO_FAMILIES,
+        name="a record of IPv6 only, pods without a route, no header",
+        objects=(*nginx_controller(point(BALANCER), point(IPV6), settings=NO_HEADER), ingress(HOST, *BOTH)),
+        at={CONTROLLER: Server.REJECTS, BALANCER: Server.REJECTS},
+        dns={HOST: (IPV6,)},
+        expected=wrong("balancer-unserved", advice=(f"DNSPROXY_TARGET_FOR=nginx=service:{KEY}",)),
+    ),
+    replace(
+        TWO_FAMILIES,
+        name="a record of IPv6 that leads elsewhere, and pods without a route",
+        dns={HOST: (BALANCER, "2001:db8:99::1")},
+    ),
+    replace(
+        TWO_FAMILIES,
+        name="IPv4 is answered, and the query for IPv6 fails",
+        corefile=answering(a=f'answer "{{{{ .Name }}}} 5 IN A {BALANCER}"', aaaa="rcode SERVFAIL"),
+        expected=not_known("AAAA: SERVFAIL", told=("reached",), no_advice=NO_RELAY),
+    ),
+    replace(
+        TWO_FAMILIES,
+        name="the query for IPv4 fails, and pods have no route of IPv6",
+        corefile=answering(a="rcode SERVFAIL", aaaa=f'answer "{{{{ .Name }}}} 5 IN AAAA {IPV6}"'),
+        expected=wrong("balancer-unserved"),
     ),
     replace(TWO_FAMILIES, name="a record of IPv6 only, and pods with a route", dns={HOST: (IPV6,)}, pod_has_ipv6=True),
     replace(TWO_FAMILIES, name="a record of IPv4 only", dns={HOST: (BALANCER,)}, pod_has_ipv6=True),

@@ -68,6 +68,10 @@ BY_GATEWAY: Final = State(
     expected=healthy("reached"),
 )
 """A host of a Gateway, whose pods are served."""
+EVERYTHING: Final = (
+    "configmaps", "daemonsets", "deployments", "endpointslices", "gatewayclasses", "gateways", "httproutes",
+    "ingressclasses", "ingresses", "namespaces", "nodes", "services",
+)  # fmt: skip
 STATES: Final = (
     replace(SERVED, name="all rights", denied=("felixconfigurations",), expected=healthy("reached")),
     replace(
@@ -190,6 +194,19 @@ STATES: Final = (
         denied=("services",),
         saved=(HOST,),
         expected=not_known("list services: forbidden", untold=ABSENCES, no_advice=NO_RELAY),
+    ),
+    replace(
+        SERVED,
+        name="no rights, in a pod",
+        denied=EVERYTHING,
+        expected=not_known("list ingresses: forbidden", "list services: forbidden", untold=ABSENCES),
+    ),
+    replace(
+        BY_GATEWAY,
+        name="no gatewayclasses, and no address in the status",
+        objects=(*BY_GATEWAY.objects, gateway(HOST)),
+        denied=("gatewayclasses",),
+        expected=not_known("list gatewayclasses: forbidden", untold=ABSENCES, no_advice=NO_RELAY),
     ),
     replace(
         SERVED,
