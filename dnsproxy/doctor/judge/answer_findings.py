@@ -12,12 +12,13 @@ from typing import Final
 
 from dnsproxy.doctor.facts.model import Facts
 from dnsproxy.doctor.judge.controller import Controller
-from dnsproxy.doctor.judge.cures import class_of, target_line
+from dnsproxy.doctor.judge.cures import class_of, route_line, target_line
+from dnsproxy.doctor.judge.failing_ways import evidence_of
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
 from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.doctor.judge.host_groups import HostGroup
 from dnsproxy.doctor.judge.paths import normalize_address
-from dnsproxy.doctor.judge.reach import FAILING
+from dnsproxy.doctor.judge.reach import FAILING, differ, statuses
 from dnsproxy.doctor.judge.relay_findings import routes_to
 from dnsproxy.doctor.judge.ways import Ways
 
@@ -28,28 +29,49 @@ def judge_answers(every: Sequence[Ways], facts: Facts) -> Iterator[Finding]:
     """The findings about the answers of all groups."""
     for ways in every:
         for controller in ways.controllers:
-            yield from _judge_class(controller, ways.group, facts)
+            yield from _judge_class(controller, ways, facts)
         yield from _judge_loaded(ways, facts)
         yield from _judge_public(ways, facts)
 
 
-def _judge_class(controller: Controller, group: HostGroup, facts: Facts) -> Iterator[Finding]:
+def _judge_class(controller: Controller, ways: Ways, facts: Facts) -> Iterator[Finding]:
+    """Hosts that the cluster's DNS leads to the relay, whose controller the relay does not serve."""
     relay = facts.relay
-    if relay is None or set(map(normalize_address, relay.addresses)).isdisjoint(map(normalize_address, group.answers)):
+    if relay is None:
+        return
+    own = frozenset(map(normalize_address, relay.addresses))
+    led = [one for one in ways.answers if one.address in own]
+    if not led:
         return
     other = bool(relay.settings.get("PROXY_ROUTE", "")) and not routes_to(relay, controller.path.service)
-    rejects = controller.header_mode is HeaderMode.REJECTS
-    if rejects or (other and controller.header_mode is not HeaderMode.REQUIRES):
-        yield _wrong_class(controller, group, rejects=rejects)
+    here = controller.statuses(ways.group.sample)
+    if controller.header_mode is HeaderMode.REJECTS:
+        yield _wrong_class(controller, ways.group, "their controller rejects the PROXY header")
+    elif other and controller.header_mode is not HeaderMode.REQUIRES:
+        yield _wrong_class(controller, ways.group, "the relay routes to another controller")
+    # A route may name the same controller by another Service; another status shows that it is another one.
+    elif other and any(differ(statuses(one.bare), here) for one in led):
+        yield _other_relay(controller, ways)
 
 
-def _wrong_class(controller: Controller, group: HostGroup, *, rejects: bool) -> Finding:
-    named = class_of(group, controller)
-    why = "their controller rejects the PROXY header" if rejects else "the relay routes to another controller"
-    text = f"the cluster's DNS answers with the relay for hosts of class {named}, but {why}"
+def _wrong_class(controller: Controller, group: HostGroup, why: str) -> Finding:
+    name = class_of(group, controller)
+    text = f"the cluster's DNS answers with the relay for hosts of class {name}, but {why}"
     evidence = (f"{controller.about}: the controller {controller.header_mode.value}",)
-    step = Remedy("answer this class with its own controller", (target_line(named, controller.key),))
+    step = Remedy("answer this class with its own controller", (target_line(name, controller.key),))
     return Finding("wrong-class", Severity.PROBLEM, text, controller.about, evidence, (step,), group.hostnames)
+
+
+def _other_relay(controller: Controller, ways: Ways) -> Finding:
+    """The relay serves the controller of another class, and this one requires the header too."""
+    name = class_of(ways.group, controller)
+    text = (
+        f"the cluster's DNS answers with the relay for hosts of class {name}, but the relay routes to another "
+        "controller, which answers otherwise than theirs"
+    )
+    step = Remedy("give this class a relay of its own, with these routes", (route_line(controller),))
+    hosts = ways.group.hostnames
+    return Finding("wrong-class", Severity.PROBLEM, text, controller.about, evidence_of(ways), (step,), hosts)
 
 
 def _judge_loaded(ways: Ways, facts: Facts) -> Iterator[Finding]:

@@ -24,6 +24,7 @@ from dnsproxy.doctor.judge.remedies import (
     provider_remedies,
     quoted,
 )
+from dnsproxy.doctor.judge.web_ports import web_ports
 
 _NO_CLASS: Final = "CLASS"
 RELAY_PORTS: Final[Mapping[int, int]] = MappingProxyType({80: 8080, 443: 8443})
@@ -70,14 +71,22 @@ def _mixed(controller: Controller) -> Iterator[Remedy]:
     """The relay's route of a port that rejects the header, beside one that requires it."""
     bare = sorted(port for port, mode in controller.modes.items() if mode is HeaderMode.REJECTS)
     if bare:
-        namespace, _, name = controller.key.partition("/")
-        routes = " ".join(
-            f"{RELAY_PORTS.get(port, port)}={name}.{namespace}.svc:{port}"
-            + (",proxy-protocol=none" if mode is HeaderMode.REJECTS else "")
-            for port, mode in sorted(controller.modes.items())
-        )
         ports = ", ".join(map(str, bare))
-        yield Remedy(f"port {ports} rejects the header: give its route of the relay none", (f"PROXY_ROUTE={routes}",))
+        yield Remedy(f"port {ports} rejects the header: give its route of the relay none", (route_line(controller),))
+
+
+def route_line(controller: Controller) -> str:
+    """The setting that leads a relay to a controller's Service; of relay-settings, deploy/README.md."""
+    namespace, _, name = controller.key.partition("/")
+    modes = controller.modes or dict.fromkeys(
+        (port for port, _ in web_ports(controller.path.service.ports)), controller.header_mode
+    )
+    routes = " ".join(
+        f"{RELAY_PORTS.get(port, port)}={name}.{namespace}.svc:{port}"
+        + (",proxy-protocol=none" if mode is HeaderMode.REJECTS else "")
+        for port, mode in sorted(modes.items())
+    )
+    return f"PROXY_ROUTE={routes}"
 
 
 def mend(controller: Controller) -> Remedy:

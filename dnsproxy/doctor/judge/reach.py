@@ -8,7 +8,7 @@ tests/dnsproxy/doctor/judge/test_reach.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -146,3 +146,8 @@ def overall_reach(found: Sequence[AddressReach]) -> Reach:
 def statuses(probes: Iterable[Probe]) -> dict[WebPort, int]:
     """The HTTP status of each port that answered."""
     return {(probe.port, probe.tls): probe.status for probe in probes if probe.status}
+
+
+def differ(there: Mapping[WebPort, int], here: Mapping[WebPort, int]) -> bool:
+    """Whether two servers answer a request to the same port with different statuses."""
+    return any(there[port] != here[port] for port in there.keys() & here.keys())

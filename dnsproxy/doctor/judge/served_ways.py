@@ -7,7 +7,7 @@ tests/dnsproxy/doctor/judge/test_served_ways.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Final
 
@@ -18,11 +18,10 @@ from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
 from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.doctor.judge.loopback import loopback
 from dnsproxy.doctor.judge.paths import normalize_address, services_by_address
-from dnsproxy.doctor.judge.reach import FAILING, statuses
+from dnsproxy.doctor.judge.reach import FAILING, differ, statuses
 from dnsproxy.doctor.judge.remedies import quoted
 from dnsproxy.doctor.judge.short_circuit import Answer
 from dnsproxy.doctor.judge.ways import Ways
-from dnsproxy.doctor.judge.web_ports import WebPort
 
 _NOT_HERE: Final = frozenset([HTTPStatus.NOT_FOUND, HTTPStatus.MISDIRECTED_REQUEST])
 NOT_CHECKED: Final = "not checked: the issuer of certificates, and every path but /"
@@ -113,16 +112,12 @@ def _judge_server(ways: Ways, facts: Facts) -> Iterator[Finding]:
         there = statuses(one.bare)
         # A CDN may answer for itself; only "not here" shows that it does not serve the host.
         there = there if keys else {port: status for port, status in there.items() if status in _NOT_HERE}
-        if any(_differ(there, at_controller) for at_controller in here):
+        if any(differ(there, at_controller) for at_controller in here):
             yield _wrong_server(one.address, sorted(keys), ways)
 
 
 def _relay(facts: Facts) -> frozenset[str]:
     return frozenset(map(normalize_address, facts.relay.addresses if facts.relay else ()))
-
-
-def _differ(there: Mapping[WebPort, int], here: Mapping[WebPort, int]) -> bool:
-    return any(there[port] != here[port] for port in there.keys() & here.keys())
 
 
 def _wrong_server(address: str, keys: list[str], ways: Ways) -> Finding:
