@@ -1,7 +1,8 @@
 """Providers: the vendor of a load balancer, and whether it sends the PROXY header.
 
-The law: a provider is recognised by annotations, then by the class of the load balancer, then by the nodes' providerID.
-Tested in tests/dnsproxy/doctor/judge/test_providers.py.
+The law: a provider is recognised by the class of the load balancer, then by annotations, then by the nodes' providerID.
+A controller leaves Services of another class alone (core/v1 ServiceSpec.loadBalancerClass), so that neither stale
+annotations nor the nodes count beside it. Tested in tests/dnsproxy/doctor/judge/test_providers.py.
 """
 
 from __future__ import annotations
@@ -45,13 +46,13 @@ _BY_SCHEME: Final = MappingProxyType({scheme: one for one in PROVIDERS for schem
 
 def provider_of(service: Service, scheme: str = "") -> Provider:
     """The provider of a Service's load balancer; `scheme` is that of the nodes' providerID."""
-    for provider in PROVIDERS:
-        if any(key.startswith(mark) for key in service.annotations for mark in provider.marks):
-            return provider
     for beginning, provider in _BY_CLASS.items():
         if service.load_balancer_class.startswith(beginning):
             return provider
-    return _BY_SCHEME.get(scheme, UNKNOWN)
+    for provider in PROVIDERS:
+        if any(key.startswith(mark) for key in service.annotations for mark in provider.marks):
+            return provider
+    return UNKNOWN if service.load_balancer_class else _BY_SCHEME.get(scheme, UNKNOWN)
 
 
 def sends(provider: Provider, service: Service) -> Sends:

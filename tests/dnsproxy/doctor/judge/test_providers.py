@@ -87,6 +87,9 @@ def test_a_provider_without_the_header_sends_none(annotations: dict[str, str]) -
         (service({"lb.stackit.cloud/tcp-proxy-protocol": "true", "loadbalancer.openstack.org/x": ""}), "", "STACKIT"),
         (service(load_balancer_class="service.k8s.aws/nlb"), "", "AWS"),
         (service(load_balancer_class="io.cilium/l2-announcer"), "hcloud", "Cilium LB-IPAM"),
+        (service({"load-balancer.hetzner.cloud/name": "a"}, load_balancer_class="metallb.io/a"), "hcloud", "MetalLB"),
+        (service(load_balancer_class="example.org/own"), "hcloud", UNKNOWN.name),
+        (service({"metallb.io/address-pool": "a"}, load_balancer_class="example.org/own"), "hcloud", "MetalLB"),
         (service(), "hcloud", "Hetzner"),
         (service(), "aws", "AWS"),
         (service(), "ocid1", "Oracle"),
@@ -96,7 +99,8 @@ def test_a_provider_without_the_header_sends_none(annotations: dict[str, str]) -
         (service({"hetzner.cloud/": "x"}), "", UNKNOWN.name),
         (Service("a/b"), "https", UNKNOWN.name),
     ],
-    ids=["ovh on openstack", "stackit on openstack", "class", "class before nodes", "nodes of hetzner", "nodes of aws",
+    ids=["ovh on openstack", "stackit on openstack", "class", "class before nodes", "class before annotations",
+         "class of somebody else", "class of one's own, and annotations", "nodes of hetzner", "nodes of aws",
          "nodes of oracle", "annotation before nodes", "nodes of k3s", "nothing", "alike", "empty"],
 )  # fmt: skip
 def test_the_nearest_sign_counts(one: Service, scheme: str, expected: str) -> None:
