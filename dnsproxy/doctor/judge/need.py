@@ -22,7 +22,7 @@ def is_needed(ways: Ways) -> bool:
 
 def works_without(ways: Ways) -> bool:
     """Whether pods were seen to be served at the addresses that they get without Switchback."""
-    return overall_reach(ways.without) is Reach.SERVED and not ways.loops_back
+    return overall_reach(ways.without) is Reach.SERVED and not any(ways.may_loop(one.address) for one in ways.without)
 
 
 def judge_need(every: Sequence[Ways], paths: Paths, facts: Facts) -> Iterator[Finding]:

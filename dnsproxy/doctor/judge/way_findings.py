@@ -28,7 +28,8 @@ def judge_ways(ways: Ways, facts: Facts) -> Iterator[Finding | Unseen]:
     if group.asked and not group.fault and not group.answers:
         yield _wild(ways) if group.is_wild else _no_record(ways, facts)
         return
-    if ways.loops_back and not ways.is_past and (ways.failing or ways.is_served):
+    may_loop = any(ways.may_loop(one.address) for one in ways.counted)
+    if may_loop and not ways.is_past and (ways.failing or ways.is_served):
         yield loopback(ways, facts, answered=False)
     if ways.failing:
         yield from judge_failing(ways, facts)

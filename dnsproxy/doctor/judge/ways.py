@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 
 from dnsproxy.dns.addresses import is_address
 from dnsproxy.doctor.facts.model import Facts, Service
@@ -81,6 +82,11 @@ class Ways:
         """Whether one of its load balancers may return a connection to the node that it came from."""
         return any(one.loops_back for one in self.controllers)
 
+    def may_loop(self, address: str) -> bool:
+        """Whether an address is of such a load balancer, or may be: its hostname was not looked up."""
+        looping = [one for one in self.controllers if one.loops_back]
+        return any(address in self.balancers[one.key] or not self.balancers[one.key] for one in looping)
+
 
 def make_all_ways(groups: Iterable[HostGroup], controllers: Iterable[Controller], facts: Facts) -> tuple[Ways, ...]:
     """The ways of all groups."""
@@ -107,8 +113,12 @@ def _make_ways(
     def reach(address: str) -> AddressReach:
         return index.reach(address, group.sample, tls=group.tls)
 
+    def reach_of_answer(address: str) -> AddressReach:
+        # What listens there beside the doctor is no server of other pods.
+        return AddressReach(address, Reach.CLOSED) if is_pod_itself(address) else reach(address)
+
     balancers = {one.key: frozenset(_unique(_addresses(entries_of(one.path.service), resolved))) for one in own}
-    return Ways(group, own, tuple(map(reach, answers)), tuple(map(reach, others)), inner, balancers)
+    return Ways(group, own, tuple(map(reach_of_answer, answers)), tuple(map(reach, others)), inner, balancers)
 
 
 def balancer_addresses(
@@ -125,13 +135,23 @@ def _addresses(entries: Iterable[str], resolved: Mapping[str, tuple[str, ...]]) 
         yield from (text,) if is_address(text) else resolved.get(normalize_address(text), ())
 
 
+def is_pod_itself(address: str) -> bool:
+    """Whether a connection to an address ends in the pod that opens it: loopback, or unspecified."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return False
+    found = getattr(found, "ipv4_mapped", None) or found
+    return found.is_loopback or found.is_unspecified
+
+
 def resolve(lookups: Iterable[Lookup]) -> dict[str, tuple[str, ...]]:
-    """The addresses of each hostname: those of public DNS before those of the cluster's."""
-    found: dict[str, tuple[str, ...]] = {}
+    """The addresses of each hostname: those of public DNS, then those that only the cluster's answers."""
+    found: dict[str, dict[str, None]] = {}
     for lookup in sorted(lookups, key=lambda one: one.server != PUBLIC):
         if lookup.addresses:
-            found.setdefault(normalize_address(lookup.hostname), lookup.addresses)
-    return found
+            found.setdefault(normalize_address(lookup.hostname), {}).update(dict.fromkeys(lookup.addresses))
+    return {hostname: tuple(addresses) for hostname, addresses in found.items()}
 
 
 def _unique(addresses: Iterable[str]) -> tuple[str, ...]:

@@ -11,14 +11,17 @@ from sidecar.values.exit_status import ExitStatus
 from tests.dnsproxy.doctor.making import (
     BALANCER,
     HOST,
+    HOSTNAME,
     REJECTS,
     REQUIRES,
+    SERVED,
     STRANGE,
     TARGET,
     answering,
     bad,
     balancer_probes,
     controller_probes,
+    diagnose,
     facts,
     ids,
     lines,
@@ -74,3 +77,31 @@ def test_a_stale_record_of_one_host_is_a_finding_about_that_host_alone() -> None
 def test_hosts_with_one_fault_are_one_finding() -> None:
     diagnosis = judge(several(*((f"h{number}.example.org", STRANGE) for number in range(30))))
     assert len(named(diagnosis, "answer-dead").hosts) == 30
+
+
+NLB = {"service.beta.kubernetes.io/aws-load-balancer-type": "nlb"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"), [(STRANGE, set()), (BALANCER, {"nlb-loopback"})], ids=["a CDN in front", "its own address"]
+)
+def test_the_loopback_of_an_nlb_does_not_concern_pods_that_are_led_elsewhere(answer: str, found: set[str]) -> None:
+    lookups = (answering(answer), answering(BALANCER, hostname="lb.example.org"))
+    probes = (*controller_probes(REJECTS), *probes_at(STRANGE, SERVED), *balancer_probes(*SERVED))
+    assert bad(diagnose(service(NLB, points=HOSTNAME), provider="aws", lookups=lookups, probes=probes)) == found
+
+
+def test_an_nlb_is_known_by_what_the_clusters_own_dns_answers_for_its_hostname() -> None:
+    public = answering(STRANGE, hostname="lb.example.org", server="public")
+    lookups = (answering(BALANCER), answering(BALANCER, hostname="lb.example.org"), public)
+    probes = (*controller_probes(REJECTS), *balancer_probes(*SERVED), *probes_at(STRANGE, SERVED))
+    seen = diagnose(service(NLB, points=HOSTNAME), provider="aws", lookups=lookups, probes=probes)
+    assert bad(seen) == {"nlb-loopback"}
+
+
+@pytest.mark.parametrize("own", ["127.0.0.1", "127.0.1.1", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1"])
+def test_an_address_of_the_pod_itself_serves_nobody_whatever_listens_beside_the_doctor(own: str) -> None:
+    probes = (*controller_probes(REJECTS), *balancer_probes(*SERVED), *probes_at(own, SERVED))
+    diagnosis = diagnose(lookups=(answering(own),), probes=probes)
+    assert "each pod itself" in " ".join(named(diagnosis, "answer-dead").evidence)
+    assert diagnosis.status == ExitStatus.NO
