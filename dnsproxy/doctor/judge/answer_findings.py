@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from shlex import quote
 from typing import Final
 
+from dnsproxy.dns.names import is_wildcard
 from dnsproxy.doctor.facts.model import Facts
 from dnsproxy.doctor.judge.controller import Controller
 from dnsproxy.doctor.judge.cures import class_of, route_line, target_line
@@ -95,7 +96,9 @@ def _judge_public(ways: Ways, facts: Facts) -> Iterator[Finding]:
     lookups = [one for one in facts.lookups if one.server == "public" and one.hostname in hosts and not one.fault]
     points = {entry for one in ways.controllers for entry in one.balancer}
     about = ", ".join(one.about for one in ways.controllers)
-    bare = tuple(sorted(one.hostname for one in lookups if not one.addresses and not one.aliases))
+    # Of a wildcard, only a name that nobody uses was asked.
+    named = (one for one in lookups if not is_wildcard(one.hostname))
+    bare = tuple(sorted(one.hostname for one in named if not one.addresses and not one.aliases))
     elsewhere = [one for one in lookups if one.addresses and points.isdisjoint((*one.addresses, *one.aliases))]
     if bare:
         text = "public DNS has no record of these hosts: no client outside reaches them"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from dnsproxy.doctor.facts.model import Facts
-from dnsproxy.doctor.facts.probes import Header, Probe
+from dnsproxy.doctor.facts.probes import Header, Outcome, Probe
 from dnsproxy.doctor.judge.declared_header import declared
 from dnsproxy.doctor.judge.header_annotations import Sends
 from dnsproxy.doctor.judge.header_mode import HeaderMode, PortKey, by_port, header_mode_of, overall, usable_probes
@@ -63,6 +63,12 @@ class Controller:
     def is_down(self) -> bool:
         """Whether it serves nobody, with or without the header."""
         return self.header_mode in (HeaderMode.DEAD, HeaderMode.SILENT)
+
+    @property
+    def refused_header(self) -> bool:
+        """Whether the header was tried at its ClusterIP, and answered as bytes that are no request."""
+        tried = [probe.outcome for probe in self.probes if probe.header is not Header.PLAIN]
+        return bool(tried) and set(tried) <= {Outcome.BAD_REQUEST, Outcome.GARBAGE}
 
     @property
     def takes_bare(self) -> bool:

@@ -18,20 +18,22 @@ from dnsproxy.doctor.judge.remedies import header_on
 from dnsproxy.doctor.judge.short_circuit import Answer
 
 
-def judge_header(controller: Controller, *, served: bool) -> Iterator[Finding]:
+def judge_header(controller: Controller, *, served: bool, needed: bool = True) -> Iterator[Finding]:
     """The controller's header mode compared with what the load balancer sends.
 
-    `served`: a connection through the load balancer was answered, which refutes what its settings say.
+    `served`: a connection through the load balancer was answered, which refutes what its settings say; `needed`: some
+    of its hosts were not seen to be served, so that a controller that is down matters.
     """
     # A short-circuited connection says nothing about the load balancer, unless the controller requires the header.
+    down = Severity.PROBLEM if needed else Severity.INFO
     seen = served and controller.short.state is Answer.NO
     said = f"the load balancer of {controller.provider.name} {controller.sends.value}"
     if controller.header_mode is HeaderMode.DEAD:
         text = "the controller's Service accepts no connection"
-        yield _of_header(controller, "controller-dead", Severity.PROBLEM, text, (mend(controller),))
+        yield _of_header(controller, "controller-dead", down, text, (mend(controller),))
     elif controller.header_mode is HeaderMode.SILENT:
         text = "the controller's Service accepts connections and answers none, with and without the PROXY header"
-        yield _of_header(controller, "controller-silent", Severity.PROBLEM, text, (mend(controller),))
+        yield _of_header(controller, "controller-silent", down, text, (mend(controller),))
     elif controller.header_mode is HeaderMode.REJECTS and controller.sends is Sends.YES and not seen:
         text = f"{said}, but the controller rejects it: all clients get 400"
         yield _of_header(controller, "header-unwanted", Severity.PROBLEM, text, (_accept_header(controller),))

@@ -62,6 +62,8 @@ def past_the_balancer(group: HostGroup, controller: Controller, facts: Facts) ->
     elif controller.header_mode is HeaderMode.REQUIRES:
         yield install_step(facts, controller.provider)
         yield from _mixed(controller)
+    elif controller.refused_header:
+        yield _read_log(controller)
     else:
         yield find_out(group, controller)
         yield install_step(facts, controller.provider, condition="if it requires the header, ")
@@ -94,6 +96,13 @@ def mend(controller: Controller) -> Remedy:
     namespace, _ = quoted(controller.key)
     line = f"kubectl -n {namespace} get endpointslices,pods"
     return Remedy("see whether the controller's pods are ready: no address can replace a living controller", (line,))
+
+
+def _read_log(controller: Controller) -> Remedy:
+    """A controller that answers 400 with and without the header: no address and no relay changes that."""
+    namespace, _ = quoted(controller.key)
+    text = "see what the controller logs: it answers 400 at its own Service, with and without the PROXY header"
+    return Remedy(text, (f"kubectl -n {namespace} get pods",))
 
 
 def lead_to_service(group: HostGroup, controller: Controller, facts: Facts) -> Remedy:

@@ -38,7 +38,7 @@ def judge(facts: Facts, paths: Paths | None = None) -> Diagnosis:
     results = [
         *_judge_paths(facts, paths, every),
         *(one for ways in every for one in judge_ways(ways, facts)),
-        *(one for controller in controllers for one in judge_header(controller, served=_passes(controller, every))),
+        *(one for controller in controllers for one in _judge_header(controller, every)),
         *_judge_own(facts, controllers, every),
         *judge_answers(every, facts),
         *judge_need(every, paths, facts),
@@ -49,10 +49,15 @@ def judge(facts: Facts, paths: Paths | None = None) -> Diagnosis:
     return Diagnosis(findings, unseen, _verdict(facts, findings, unseen), report_path(facts, paths, every))
 
 
-def _passes(controller: Controller, every: Iterable[Ways]) -> bool:
-    """Whether a bare connection was answered that did not go past its load balancer."""
+def _judge_header(controller: Controller, every: Sequence[Ways]) -> Iterator[Finding]:
     own = [ways for ways in every if controller in ways.controllers]
-    straight = (one for ways in own for one in (*ways.answers, *ways.others) if one.address not in ways.ours)
+    needed = not all(ways.is_served for ways in own)
+    return judge_header(controller, served=_passes(own), needed=needed)
+
+
+def _passes(every: Iterable[Ways]) -> bool:
+    """Whether a bare connection was answered that did not go past the load balancer."""
+    straight = (one for ways in every for one in (*ways.answers, *ways.others) if one.address not in ways.ours)
     return any(one.reach is Reach.SERVED for one in straight)
 
 

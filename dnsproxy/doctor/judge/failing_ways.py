@@ -51,9 +51,16 @@ def cause_of(one: AddressReach, ways: Ways, facts: Facts) -> str:
         return _CONTROLLER
     if ways.may_loop(address) and not inner:
         return _LOOPBACK
-    if owners:
+    return _unserved(one, ways, owned=bool(owners), inner=bool(inner))
+
+
+def _unserved(one: AddressReach, ways: Ways, *, owned: bool, inner: bool) -> str:
+    """The cause of an address that serves pods neither without nor with the header."""
+    if one.reach is Reach.NO_ROUTE:
+        return "no-route"
+    if owned:
         return "balancer-unserved"
-    if one.reach not in (Reach.CLOSED, Reach.NO_ROUTE):
+    if one.reach is not Reach.CLOSED:
         return "answer-unserved"
     bare_metal = bool(ways.controllers) and all(controller.short.empty for controller in ways.controllers)
     return "no-loopback" if bare_metal and not inner else "answer-dead"
@@ -89,6 +96,7 @@ TEXTS: Final[Mapping[str, str]] = MappingProxyType(
         "balancer-unserved": "pods that dial the load balancer {named} are not served, and no missing PROXY header "
         "explains it",
         "no-loopback": "pods cannot reach the public address {named}: typical of a router without NAT loopback",
+        "no-route": "pods have no route to {named}, and the cluster's DNS answers with no address of the other family",
         "answer-dead": "the cluster's DNS answers with {named}, which accepts no connection from a pod and belongs to "
         "no load balancer of these hosts",
         "answer-unserved": "the cluster's DNS answers with {named}, which accepts connections, but serves no pod",
@@ -105,9 +113,12 @@ def _words(ways: Ways) -> dict[str, str]:
 def _first_steps(ident: str, named: str, ways: Ways) -> Iterator[Remedy]:
     if ident == "balancer-unserved":
         yield Remedy("see whether clients outside are served, and what the controller logs when a pod asks")
+        return
+    entries = sorted({text for one in ways.controllers for text in one.balancer})
+    right = f"; the load balancer is at {', '.join(entries)}" if entries else ""
+    if ident == "no-route":
+        yield Remedy(f"add a record of the family that pods have{right}")
     elif ident in ("answer-dead", "answer-unserved"):
-        entries = sorted({text for one in ways.controllers for text in one.balancer})
-        right = f"; the load balancer is at {', '.join(entries)}" if entries else ""
         yield Remedy(f"see who owns {named} and correct the record, if it is stale or meant for other clients{right}")
 
 

@@ -109,6 +109,7 @@ MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
         "no-road": "no Service of the cluster has the address in the status of the host's object",
         "no-record": "the cluster's DNS has no address for the host, so no pod reaches it",
         "answer-dead": "the cluster's DNS answers with an address that accepts no connection and is no load balancer's",
+        "no-route": "the cluster's DNS answers only with addresses of a family that pods have no route for",
         "answer-unserved": "the cluster's DNS answers with an address that accepts connections, but serves no pod",
         "wrong-server": "the cluster's DNS leads to the Service of another controller, which answers otherwise",
         "server-error": "the host answers with an error of the server (5xx)",

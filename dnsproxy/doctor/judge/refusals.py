@@ -21,9 +21,7 @@ HOST_LISTS: Final = frozenset(
     [
         "list services",
         "list ingresses",
-        "list ingressclasses",
         "list gateways",
-        "list gatewayclasses",
         "list httproutes",
         "list grpcroutes",
         "list tlsroutes",
@@ -33,6 +31,8 @@ HOST_LISTS: Final = frozenset(
     ]
 )
 """Without one of these lists, hosts or their Services may be missing from the diagnosis."""
+CLASS_LISTS: Final = frozenset(["list ingressclasses", "list gatewayclasses"])
+"""Without one of these lists, a host that no status names has no controller."""
 DIALLING: Final = "dial the ports"
 LOOKING_UP: Final = "look up the names"
 """Parts of the look that may end before everything was tried; the collector takes their names from here."""
@@ -40,7 +40,7 @@ LOOKING_UP: Final = "look up the names"
 
 def could_not_list(facts: Facts) -> bool:
     """Whether hosts or Services may be missing, because a list could not be read."""
-    return any(refusal.what in HOST_LISTS for refusal in facts.refusals)
+    return any(refusal.what in HOST_LISTS | CLASS_LISTS for refusal in facts.refusals)
 
 
 def judge_refusals(every: Sequence[Ways], paths: Paths, facts: Facts) -> Iterator[Unseen]:

@@ -56,8 +56,9 @@ def _past(ways: Ways, facts: Facts) -> Finding:
 def _straight(ways: Ways) -> Finding:
     named = ", ".join(one.address for one in ways.counted)
     taken = {address for one in ways.controllers for address in map(normalize_address, one.short.addresses)}
-    # A controller that requires the header was not met by a bare connection that was answered: it passed the balancer.
-    short = any(one.short.state is Answer.YES for one in ways.controllers if one.header_mode is not HeaderMode.REQUIRES)
+    # A bare connection that was answered did not meet a controller that requires the header, or that is down.
+    met = [one for one in ways.controllers if one.header_mode is not HeaderMode.REQUIRES and not one.is_down]
+    short = any(one.short.state is Answer.YES for one in met)
     if short and taken.intersection(one.address for one in ways.counted):
         text = f"pods are short-circuited past the load balancer {named}, but the controller serves them"
         return _finding(ways, "short-circuit-harmless", text)

@@ -15,6 +15,7 @@ from dnsproxy.doctor.judge.failing_ways import controller_evidence, judge_failin
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity, Unseen
 from dnsproxy.doctor.judge.loopback import loopback
 from dnsproxy.doctor.judge.reach import Reach
+from dnsproxy.doctor.judge.refusals import could_not_list
 from dnsproxy.doctor.judge.served_ways import judge_served
 from dnsproxy.doctor.judge.unseen_ways import judge_unseen
 from dnsproxy.doctor.judge.ways import Ways
@@ -23,7 +24,7 @@ from dnsproxy.doctor.judge.ways import Ways
 def judge_ways(ways: Ways, facts: Facts) -> Iterator[Finding | Unseen]:
     """The findings about one group."""
     group = ways.group
-    if not group.hosts:
+    if not group.hosts and not could_not_list(facts):
         return
     if group.asked and not group.fault and not group.answers:
         yield _wild(ways) if group.is_wild else _no_record(ways, facts)

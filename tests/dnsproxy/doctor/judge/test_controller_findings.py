@@ -257,3 +257,13 @@ def test_an_installation_turns_the_fault_into_an_ok_finding() -> None:
     assert named(diagnosis, "short-circuit-answered").severity is Severity.OK
     assert diagnosis.verdict == "this cluster: all is well"
     assert diagnosis.status == ExitStatus.DONE
+
+
+@pytest.mark.parametrize(("controller", "ident"), [(DEAD, "controller-dead"), (SILENT, "controller-silent")])
+def test_a_controller_that_is_down_is_no_fault_where_all_hosts_are_served(
+    controller: tuple[Outcome, ...], ident: str
+) -> None:
+    diagnosis = judge(seen_at(service(HETZNER_ON), controller, *SERVED))
+    assert named(diagnosis, ident).severity is Severity.INFO
+    assert diagnosis.status == ExitStatus.DONE
+    assert "short-circuit-harmless" not in ids(diagnosis)

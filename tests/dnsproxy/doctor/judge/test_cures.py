@@ -98,3 +98,9 @@ def test_a_line_names_the_class_whose_controller_it_names() -> None:
     seen = facts(one, services=(one, other_service()), hosts=both, probes=(*controller_probes(REQUIRES), *dead))
     told = lines(named(judge(replace(seen, lookups=(answering(OTHER_BALANCER),))), "balancer-unserved"))
     assert f"DNSPROXY_TARGET_FOR=other=service:{OTHER_KEY}" in told
+
+
+def test_a_controller_that_answers_400_to_everything_is_read_and_not_relayed() -> None:
+    refusing = (Outcome.BAD_REQUEST,) * 3
+    finding = named(judge(led_to(BALANCER, REFUSED, controller=refusing)), "balancer-unserved")
+    assert not any("install" in line or "deploy/overlays" in line for line in lines(finding))

@@ -42,7 +42,7 @@ from tests.dnsproxy.doctor.making import (
     [
         (REFUSED, "answer-dead"),
         ((Outcome.UNREACHABLE,), "answer-dead"),
-        ((Outcome.NO_ROUTE,), "answer-dead"),
+        ((Outcome.NO_ROUTE,), "no-route"),
         (CLOSED, "answer-unserved"),
         (SILENT, "answer-unserved"),
         ((Outcome.BAD_REQUEST,) * 3, "answer-unserved"),

@@ -12,6 +12,7 @@ from sidecar.values.exit_status import ExitStatus
 from tests.dnsproxy.doctor.making import (
     HOST,
     PROXY_MODE,
+    REQUIRES,
     balancer_probes,
     facts,
     ids,
@@ -26,9 +27,9 @@ FORBIDDEN = "forbidden: 403: not allowed"
     [
         ("list services", ExitStatus.UNKNOWN),
         ("list ingresses", ExitStatus.UNKNOWN),
-        ("list ingressclasses", ExitStatus.UNKNOWN),
+        ("list ingressclasses", ExitStatus.DONE),
         ("list gateways", ExitStatus.UNKNOWN),
-        ("list gatewayclasses", ExitStatus.UNKNOWN),
+        ("list gatewayclasses", ExitStatus.DONE),
         ("list httproutes", ExitStatus.UNKNOWN),
         ("list grpcroutes", ExitStatus.UNKNOWN),
         ("list tlsroutes", ExitStatus.UNKNOWN),
@@ -57,3 +58,22 @@ def test_an_unreadable_list_gives_no_finding_of_absence(what: str, hostname: str
     diagnosis = judge(seen)
     assert not ids(diagnosis) & {"host-unknown", "no-hosts", "no-road"}
     assert diagnosis.status == ExitStatus.UNKNOWN
+
+
+def test_without_the_classes_a_host_that_no_status_names_is_not_known() -> None:
+    lone = tuple(replace(one, status=()) for one in facts().hosts)
+    seen = facts(hosts=lone, probes=balancer_probes(Outcome.ANSWERED))
+    assert "no-road" in ids(judge(seen))
+    diagnosis = judge(replace(seen, refusals=(ReadFailure("list ingressclasses", FORBIDDEN),)))
+    assert "no-road" not in ids(diagnosis)
+    assert diagnosis.status == ExitStatus.UNKNOWN
+
+
+def test_what_a_pod_gets_is_told_of_a_host_that_could_not_be_read() -> None:
+    refusals = (ReadFailure("list ingresses", FORBIDDEN),)
+    failing = facts(hosts=(), hostname=HOST, refusals=refusals, probes=balancer_probes(*REQUIRES))
+    assert judge(failing).status == ExitStatus.NO
+    assert {"header-lost"} == ids(judge(failing))
+    served = replace(failing, probes=balancer_probes(Outcome.ANSWERED))
+    assert "reached" in ids(judge(served))
+    assert judge(served).status == ExitStatus.UNKNOWN
