@@ -44,6 +44,7 @@ __all__ = ["root", "stage"]
 NAME: Final = "lb.example.org"
 STALE: Final = "198.51.100.9"
 """An address in a status, which no Service has and nobody answers."""
+OUTSIDE: Final = "198.51.100.80"
 NODE: Final = "192.0.2.11"
 SECOND_CONTROLLER: Final = "10.96.0.81"
 SECOND_BALANCER: Final = "203.0.113.20"
@@ -288,6 +289,40 @@ DOWN: Final = (
             advice=("kubectl -n internal get endpointslices,pods",),
             no_advice=NO_RELAY,
         ),
+    ),
+    State(
+        name="a controller that answers 400 to everything",
+        objects=PLAIN,
+        at={CONTROLLER: Server.BAD_REQUEST, BALANCER: Server.BAD_REQUEST},
+        dns={HOST: (BALANCER,)},
+        expected=wrong("balancer-unserved", evidence=("400",), no_advice=(*NO_RELAY, DIRECT)),
+    ),
+    State(
+        name="a dead controller, and its load balancer answers 503",
+        objects=PLAIN,
+        at={CONTROLLER: Fate.REFUSED, BALANCER: Server.UNAVAILABLE},
+        dns={HOST: (BALANCER,)},
+        expected=wrong(
+            "controller-dead",
+            "server-error",
+            untold=("short-circuit-harmless",),
+            advice=(MEND,),
+            no_advice=(*NO_RELAY, DIRECT),
+        ),
+    ),
+    State(
+        name="a dead controller, and DNS leads to a server outside that serves pods",
+        objects=PLAIN,
+        at={CONTROLLER: Fate.REFUSED, BALANCER: Fate.REFUSED, OUTSIDE: Server.BALANCER},
+        dns={HOST: (OUTSIDE,)},
+        expected=healthy("reached", "controller-dead", no_advice=NO_RELAY),
+    ),
+    State(
+        name="a Service without endpoints, and the nodes serve pods",
+        objects=(*BARE_METAL_PLAIN, endpoint_slice(KEY), ingress(HOST, NODE)),
+        at={CONTROLLER: Fate.REFUSED, NODE: Server.REJECTS},
+        dns={HOST: (NODE,)},
+        expected=healthy("reached", "controller-dead", no_advice=NO_RELAY),
     ),
 )
 """Controllers that serve nobody: no address and no relay replaces them."""
