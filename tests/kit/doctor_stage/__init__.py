@@ -22,5 +22,7 @@ The states are in tests/peers, a module and thus a stage for each subject:
 - test_doctor_controllers.py: controllers that are hidden, dead, or not reached by their load balancer;
 - test_doctor_settings.py: settings for some sources only, absent ones, and ipMode on data planes that ignore it;
 - test_doctor_hosts.py: what hosts answer;
-- planned: providers' lines, rights, two families, outside the cluster, after the installation.
+- test_doctor_rights.py: rights that a user lacks, a slow API server; test_doctor_outside.py: outside, and files;
+- test_doctor_names.py: two families, wildcards, Gateways, many hosts; test_doctor_installed.py: after the installation;
+- planned: providers' lines.
 """
