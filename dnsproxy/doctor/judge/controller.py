@@ -93,6 +93,11 @@ class Controller:
         modes = [self.modes[port] for port in sorted(set(ports)) if port in self.modes]
         return replace(self, header_mode=overall(modes), declared=False) if modes else self
 
+    def greets(self, hostname: str, port: int) -> bool:
+        """Whether a TLS handshake for a hostname was finished at a port of its ClusterIPs, bare or with the header."""
+        own = (probe for probe in self.probes if probe.hostname == hostname and (probe.port, probe.tls) == (port, True))
+        return any(probe.outcome is Outcome.ANSWERED for probe in own)
+
     def statuses(self, hostname: str) -> dict[WebPort, int]:
         """The HTTP status of each port for a hostname, with the header if the port requires it."""
         asked = [probe for probe in self.probes if probe.hostname == hostname]

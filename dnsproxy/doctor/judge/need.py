@@ -29,7 +29,7 @@ def judge_need(every: Sequence[Ways], paths: Paths, facts: Facts) -> Iterator[Fi
     """Whether Switchback is needed, if everything is known."""
     written = facts.dns is not None and bool(facts.dns.stanzas)
     known = bool(every) and not paths.unmatched and not facts.refusals and not facts.hostname
-    known = known and not any(ways.group.late for ways in every)
+    known = known and not any(ways.group.late or ways.refused_handshakes for ways in every)
     if not known or not all(map(works_without, every)):
         return
     if written:

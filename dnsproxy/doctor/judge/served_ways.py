@@ -9,33 +9,51 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from http import HTTPStatus
+from shlex import quote
 from typing import Final
 
 from dnsproxy.doctor.facts.model import Facts
 from dnsproxy.doctor.facts.probes import Probe
 from dnsproxy.doctor.judge.failing_ways import evidence_of
-from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
+from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity, Unseen
 from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.doctor.judge.loopback import loopback
 from dnsproxy.doctor.judge.paths import normalize_address, services_by_address
-from dnsproxy.doctor.judge.reach import FAILING, differ, statuses
+from dnsproxy.doctor.judge.reach import FAILING, AddressReach, differ, statuses
 from dnsproxy.doctor.judge.remedies import quoted
 from dnsproxy.doctor.judge.short_circuit import Answer
 from dnsproxy.doctor.judge.ways import Ways
 
 _NOT_HERE: Final = frozenset([HTTPStatus.NOT_FOUND, HTTPStatus.MISDIRECTED_REQUEST])
+_NO_BACKEND: Final = _NOT_HERE | {HTTPStatus.SERVICE_UNAVAILABLE}
+"""HAProxy's answer for an unknown host is 503; at a server outside, it may be a backend that is down."""
 NOT_CHECKED: Final = "not checked: the issuer of certificates, and every path but /"
 
 
-def judge_served(ways: Ways, facts: Facts) -> Iterator[Finding]:
+def judge_served(ways: Ways, facts: Facts) -> Iterator[Finding | Unseen]:
     """The finding about a group that is served, then those about how."""
     wrong = tuple(_judge_server(ways, facts))
     if wrong:
         yield from wrong
+    elif ways.refused_handshakes:
+        yield _no_handshake(ways)
     else:
         yield _past(ways, facts) if ways.is_past else _straight(ways)
     yield from _judge_errors(ways, facts)
     yield from _judge_identity(ways, facts)
+
+
+def _no_handshake(ways: Ways) -> Unseen:
+    """A server that speaks TLS, and refuses the doctor: it may take clients with a certificate, or of HTTP/2 only."""
+    host = quote(ways.group.sample)
+    why = "the server ended the handshake: it has no certificate for the name, or takes other clients than the doctor"
+    line = f"openssl s_client -connect {ways.refused_handshakes[0].endpoint} -servername {host} -alpn h2,http/1.1"
+    said = "; ".join(_lines(ways.refused_handshakes))
+    return Unseen(
+        f"whether pods are served over TLS that dial {host}",
+        f"{why} ({said})",
+        (Remedy("ask as its clients do", (line,)),),
+    )
 
 
 def _past(ways: Ways, facts: Facts) -> Finding:
@@ -99,7 +117,7 @@ def _judge_identity(ways: Ways, facts: Facts) -> Iterator[Finding]:
         yield Finding("certificate-unfit", severity, text, "", _lines(bad), (), (host,))
 
 
-def _judge_server(ways: Ways, facts: Facts) -> Iterator[Finding]:
+def _judge_server(ways: Ways, facts: Facts) -> Iterator[Finding | Unseen]:
     """An address that is not of the hosts' controllers, and answers otherwise than they do."""
     if not ways.controllers:
         return
@@ -111,10 +129,18 @@ def _judge_server(ways: Ways, facts: Facts) -> Iterator[Finding]:
             continue
         here = [controller.statuses(ways.group.sample) for controller in ways.controllers]
         there = statuses(one.bare)
-        # A CDN may answer for itself; only "not here" shows that it does not serve the host.
-        there = there if keys else {port: status for port, status in there.items() if status in _NOT_HERE}
-        if any(differ(there, at_controller) for at_controller in here):
+        # A proxy in front may answer for itself; only "not here" shows that it does not serve the host.
+        absent = {port: status for port, status in there.items() if status in (_NO_BACKEND if keys else _NOT_HERE)}
+        if any(differ(absent, at_controller) for at_controller in here) or _is_refused(one, ways):
             yield _wrong_server(one.address, sorted(keys), ways)
+        elif keys and any(differ(there, at_controller) for at_controller in here):
+            yield _other_server(one, sorted(keys), ways)
+
+
+def _is_refused(one: AddressReach, ways: Ways) -> bool:
+    """Whether a server refuses the handshake that the hosts' controllers finish."""
+    refused = [probe for probe in ways.refused_handshakes if probe in one.probes]
+    return any(own.greets(ways.group.sample, probe.port) for probe in refused for own in ways.controllers)
 
 
 def _relay(facts: Facts) -> frozenset[str]:
@@ -128,6 +154,13 @@ def _wrong_server(address: str, keys: list[str], ways: Ways) -> Finding:
     step = Remedy(f"correct the record; the load balancer of the hosts' controller is at {entries}")
     about = ", ".join(one.about for one in ways.controllers)
     return Finding("wrong-server", Severity.WARNING, text, about, evidence_of(ways), (step,), ways.group.hostnames)
+
+
+def _other_server(one: AddressReach, keys: list[str], ways: Ways) -> Unseen:
+    """Another Service of the cluster: a proxy in front of the controller, or the controller of other hosts."""
+    why = f"it belongs to Service {', '.join(keys)} and answers otherwise than the controller of these hosts"
+    step = Remedy("see whether it leads to their controller, or the record is wrong")
+    return Unseen(f"whether {one.address}, which the cluster's DNS answers, serves {ways.group.sample}", why, (step,))
 
 
 def _bare(ways: Ways) -> list[Probe]:

@@ -13,7 +13,7 @@ from ipaddress import ip_address
 
 from dnsproxy.dns.addresses import is_address
 from dnsproxy.doctor.facts.model import Facts, Service
-from dnsproxy.doctor.facts.probes import Lookup
+from dnsproxy.doctor.facts.probes import Lookup, Outcome, Probe
 from dnsproxy.doctor.judge.controller import Controller
 from dnsproxy.doctor.judge.header_mode import usable_probes
 from dnsproxy.doctor.judge.host_groups import PUBLIC, HostGroup
@@ -60,6 +60,12 @@ class Ways:
     def failing(self) -> tuple[AddressReach, ...]:
         """The answers at which pods are not served."""
         return tuple(one for one in self.counted if one.reach in FAILING)
+
+    @property
+    def refused_handshakes(self) -> tuple[Probe, ...]:
+        """The bare connections of hosts with TLS that the server's alert ended before a handshake."""
+        bare = (probe for one in self.counted for probe in one.bare if self.group.tls)
+        return tuple(probe for probe in bare if probe.outcome is Outcome.ALERT)
 
     @property
     def is_past(self) -> bool:

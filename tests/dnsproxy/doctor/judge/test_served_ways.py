@@ -100,7 +100,7 @@ ANOTHER = service(key="web/another", points=(BalancerAddress(ip=OTHER),), cluste
     ("here", "there", "services", "wrong"),
     [
         (308, 404, (ANOTHER,), {"wrong-server"}),
-        (200, 308, (ANOTHER,), {"wrong-server"}),
+        (200, 503, (ANOTHER,), {"wrong-server", "server-error"}),
         (404, 404, (ANOTHER,), set()),
         (308, 404, (), {"wrong-server"}),
         (308, 421, (), {"wrong-server"}),
@@ -108,7 +108,7 @@ ANOTHER = service(key="web/another", points=(BalancerAddress(ip=OTHER),), cluste
         (308, 403, (), set()),
         (404, 404, (), set()),
     ],
-    ids=["another controller, not found", "another controller, otherwise", "another controller, alike",
+    ids=["another controller, not found", "another controller, no backend", "another controller, alike",
          "a server outside, not found", "a server outside, misdirected", "a CDN that answers itself",
          "a CDN that refuses robots", "not found at both"],
 )  # fmt: skip
@@ -118,8 +118,35 @@ def test_a_server_that_answers_otherwise_than_the_controller_is_the_wrong_one(
     one = service(points=PROXY_MODE)
     probes = (*rejecting(status=here), at(OTHER, status=there), at(BALANCER, status=here))
     seen = facts(one, services=(one, *services), probes=probes, lookups=(answering(OTHER),))
-    assert bad(judge(seen)) == wrong
+    assert bad(judge(replace(seen, hostname=HOST))) == wrong
     assert ("reached" in ids(judge(seen))) is not bool(wrong)
+
+
+@pytest.mark.parametrize(("here", "there"), [(200, 308), (404, 200), (200, 403)])
+def test_another_service_of_the_cluster_that_answers_otherwise_may_stand_in_front(here: int, there: int) -> None:
+    one = service(points=PROXY_MODE)
+    probes = (*rejecting(status=here), at(OTHER, status=there), at(BALANCER, status=here))
+    diagnosis = judge(facts(one, services=(one, ANOTHER), probes=probes, lookups=(answering(OTHER),)))
+    assert (bad(diagnosis), diagnosis.status) == (set(), ExitStatus.UNKNOWN)
+    assert "Service web/another" in diagnosis.unseen[0].why
+
+
+REFUSES = replace(at(OTHER, port=443), outcome=Outcome.ALERT, status=0, detail="TLSV1_UNRECOGNIZED_NAME")
+
+
+def test_a_server_that_refuses_the_handshake_which_the_controller_finishes_is_the_wrong_one() -> None:
+    probes = (at(CONTROLLER, port=443), at(BALANCER), at(OTHER, status=308), REFUSES)
+    seen = seen_with(*probes, host={"tls": True})
+    assert bad(judge(replace(seen, lookups=(answering(OTHER),)))) == {"wrong-server"}
+
+
+@pytest.mark.parametrize(("tls", "status"), [(True, ExitStatus.UNKNOWN), (False, ExitStatus.DONE)])
+def test_nobody_was_seen_to_be_served_where_every_handshake_is_refused(tls: bool, status: ExitStatus) -> None:
+    refused = (replace(REFUSES, address=CONTROLLER), replace(REFUSES, address=BALANCER))
+    diagnosis = judge(seen_with(at(BALANCER), *refused, host={"tls": tls}))
+    assert (bad(diagnosis), diagnosis.status) == (set(), status)
+    assert ("reached" in ids(diagnosis)) is not tls
+    assert ("not-needed" in ids(diagnosis)) is not tls
 
 
 def test_the_load_balancer_that_the_status_names_is_never_the_wrong_server() -> None:
