@@ -17,6 +17,7 @@ from dnsproxy.doctor.judge.controller import Controller
 from dnsproxy.doctor.judge.findings import Remedy
 from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.doctor.judge.host_groups import HostGroup
+from dnsproxy.doctor.judge.overlays import backend
 from dnsproxy.doctor.judge.remedies import (
     deploy_line,
     install_step,
@@ -60,13 +61,38 @@ def past_the_balancer(group: HostGroup, controller: Controller, facts: Facts) ->
     elif controller.takes_bare:
         yield lead_to_service(group, controller, facts)
     elif controller.header_mode is HeaderMode.REQUIRES:
-        yield install_step(facts, controller.provider)
+        yield _install(group, controller, facts)
         yield from _mixed(controller)
     elif controller.refused_header:
         yield _read_log(controller)
     else:
         yield find_out(group, controller)
-        yield install_step(facts, controller.provider, condition="if it requires the header, ")
+        yield _install(group, controller, facts, condition="if it requires the header, ")
+
+
+def _install(group: HostGroup, controller: Controller, facts: Facts, *, condition: str = "") -> Remedy:
+    """The installation with the settings that it needs for this controller, and that keep other classes as they are."""
+    step = install_step(facts, controller.provider, condition=condition)
+    if step.lines[0] != deploy_line(facts, controller.provider):
+        return step
+    needed = (*_limit(group, controller, facts), *_backend(controller, facts))
+    text = f"{step.text}; {' and '.join(why for why, _ in needed)} (deploy/README.md)" if needed else step.text
+    return Remedy(text, (*(line for _, line in needed), *step.lines))
+
+
+def _limit(group: HostGroup, controller: Controller, facts: Facts) -> Iterator[tuple[str, str]]:
+    """Without it, the hosts of other controllers would be led to the relay too."""
+    own = {host.ingress_class for host in controller.path.hosts}
+    name = class_of(group, controller)
+    if name != _NO_CLASS and any(host.ingress_class not in own for host in facts.hosts):
+        by_gateway = not any(host.origin.startswith("Ingress ") for host in group.hosts if host.ingress_class == name)
+        key = "DNSPROXY_GATEWAY_CLASS" if by_gateway else "DNSPROXY_INGRESS_CLASS"
+        yield "first limit it to the classes that need it", f"{key}={name}"
+
+
+def _backend(controller: Controller, facts: Facts) -> Iterator[tuple[str, str]]:
+    if controller.key != backend(facts, controller.provider):
+        yield "give the relay the routes to this controller", route_line(controller)
 
 
 def _mixed(controller: Controller) -> Iterator[Remedy]:
@@ -115,7 +141,8 @@ def lead_to_service(group: HostGroup, controller: Controller, facts: Facts) -> R
     if facts.dnsproxy is None or not facts.dnsproxy.found:
         # Without the setting, the deployment would lead the names to the relay.
         text += "; write the setting into dnsproxy-settings before you deploy (deploy/README.md)"
-        return Remedy(text, (line, deploy_line(facts, controller.provider), "dnsproxy install"))
+        limits = tuple(limit for _, limit in _limit(group, controller, facts))
+        return Remedy(text, (line, *limits, deploy_line(facts, controller.provider), "dnsproxy install"))
     asked = bool(facts.loaded) and {one.state for one in facts.loaded} == {"yes"}
     return Remedy(text, (line,) if asked else (line, "dnsproxy install"))
 

@@ -27,6 +27,22 @@ _IMPORTED: Final = "/coredns-custom"
 _MICRO_K8S: Final = "ingress/ingress"
 _MICRO_K8S_CLASS: Final = "public"
 
+_BACKENDS: Final = MappingProxyType(
+    {
+        "k3s": "kube-system/traefik",
+        "rke2": "kube-system/rke2-ingress-nginx-controller",
+        "microk8s": _MICRO_K8S,
+        "cozystack-host": "cozy-ingress-nginx/ingress-nginx-controller",
+        "cozystack-tenant": "cozy-ingress-nginx/ingress-nginx-controller",
+    }
+)
+_BACKEND: Final = "ingress-nginx/ingress-nginx-controller"
+
+
+def backend(facts: Facts, provider: Provider) -> str:
+    """The Service to which the folder's relay leads connections: `NAMESPACE/NAME`."""
+    return _BACKENDS.get(overlay(facts, provider), _BACKEND)
+
 
 def overlay(facts: Facts, provider: Provider) -> str:
     """The name of the folder."""

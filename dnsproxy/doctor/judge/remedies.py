@@ -166,7 +166,8 @@ def look_from_inside(facts: Facts) -> Remedy:
 
 def probe_by_hand(service: Service, hostname: str, header: Header) -> str:
     """One probe with curl from a pod, to check by hand."""
-    address = service.cluster_ips[0] if service.cluster_ips else service.key
+    namespace, _, name = service.key.partition("/")
+    address = service.cluster_ips[0] if service.cluster_ips else f"{name}.{namespace}.svc"
     bare = f"[{address}]" if ":" in address else address
     proxy = " --haproxy-protocol" if header is Header.V1 else ""
     return (

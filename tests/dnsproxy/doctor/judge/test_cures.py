@@ -18,6 +18,7 @@ from tests.dnsproxy.doctor.making import (
     HOST,
     OTHER_BALANCER,
     OTHER_CONTROLLER,
+    OTHER_HOST,
     OTHER_KEY,
     PROXY_MODE,
     REFUSED,
@@ -104,3 +105,35 @@ def test_a_controller_that_answers_400_to_everything_is_read_and_not_relayed() -
     refusing = (Outcome.BAD_REQUEST,) * 3
     finding = named(judge(led_to(BALANCER, REFUSED, controller=refusing)), "balancer-unserved")
     assert not any("install" in line or "deploy/overlays" in line for line in lines(finding))
+
+
+LIMIT = "DNSPROXY_INGRESS_CLASS=nginx"
+
+
+@pytest.mark.parametrize(
+    ("controller", "neighbour", "limited"),
+    [(REQUIRES, "other", True), (REJECTS, "other", True), (REQUIRES, "nginx", False), (REJECTS, "nginx", False)],
+    ids=["requires", "rejects", "requires, one class", "rejects, one class"],
+)
+def test_an_installation_leaves_the_hosts_of_other_classes_where_they_are(
+    controller: tuple[Outcome, ...], neighbour: str, limited: bool
+) -> None:
+    at = BALANCER if neighbour == "nginx" else OTHER_BALANCER
+    hosts = (Host(HOST, "Ingress web/a", "nginx", (BALANCER,)), Host(OTHER_HOST, "Ingress web/b", neighbour, (at,)))
+    served = probes_at(OTHER_BALANCER, SERVED, hostname=OTHER_HOST)
+    seen = facts(
+        services=(service(), other_service()),
+        hosts=hosts,
+        lookups=(answering(BALANCER), answering(at, hostname=OTHER_HOST)),
+        probes=(*controller_probes(controller), *balancer_probes(*REQUIRES), *served),
+    )
+    (finding,) = (one for one in judge(seen).findings if one.id == "short-circuited")
+    told = lines(finding)
+    assert (LIMIT in told) is limited
+    assert not limited or told.index(LIMIT) < told.index("kubectl apply -k deploy/overlays/kubeadm")
+
+
+def test_the_relay_gets_the_routes_to_a_controller_that_its_overlay_does_not_name() -> None:
+    told = lines(named(diagnose(service(key="haproxy/controller")), "short-circuited"))
+    assert told[:2] == ["PROXY_ROUTE=8080=controller.haproxy.svc:80", "kubectl apply -k deploy/overlays/kubeadm"]
+    assert lines(named(diagnose(), "short-circuited"))[0].startswith("kubectl apply")

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from dnsproxy.doctor.facts.model import Class, ClusterDns
-from dnsproxy.doctor.judge.overlays import overlay
+from dnsproxy.doctor.judge.overlays import backend, overlay
 from dnsproxy.doctor.judge.provider import Provider
 from dnsproxy.doctor.judge.provider_rows.announcers import METALLB
 from dnsproxy.doctor.judge.provider_rows.hosters import DIGITAL_OCEAN, HETZNER, LINODE
@@ -65,3 +65,11 @@ def test_every_overlay_is_named_except_one_that_nothing_shows() -> None:
     folders = {folder.name for folder in (ROOT / "deploy" / "overlays").iterdir()}
     # The facts show nothing of Talos; its overlay has the same objects as kubeadm.
     assert {expected for _, _, expected in CLUSTERS.values()} == folders - {"talos"}
+
+
+@pytest.mark.parametrize(("provider", "fields", "expected"), CLUSTERS.values(), ids=list(CLUSTERS))
+def test_the_relay_of_the_folder_has_the_backend(provider: Provider, fields: dict[str, Any], expected: str) -> None:
+    texts = [ROOT / "deploy" / folder / "kustomization.yaml" for folder in (f"overlays/{expected}", "base")]
+    routes = (line for file in texts for line in file.read_text().splitlines() if "- PROXY_ROUTE=" in line)
+    namespace, name = backend(facts(**fields), provider).split("/")
+    assert f"PROXY_ROUTE=8080={name}.{namespace}.svc:80 " in next(routes)

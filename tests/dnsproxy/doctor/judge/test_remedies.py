@@ -19,7 +19,7 @@ BETA = "service.beta.kubernetes.io/"
         (("10.96.0.80",), "::10.96.0.80:"),
         (("2001:db8::50",), "::[2001:db8::50]:"),
         (("2001:db8::50", "10.96.0.80"), "::[2001:db8::50]:"),
-        ((), "::ingress-nginx/ingress-nginx-controller:"),
+        ((), "::ingress-nginx-controller.ingress-nginx.svc:"),
     ],
     ids=["IPv4", "IPv6", "both", "none"],
 )
