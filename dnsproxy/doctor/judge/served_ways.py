@@ -7,7 +7,7 @@ tests/dnsproxy/doctor/judge/test_served_ways.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from shlex import quote
 from typing import Final
@@ -167,5 +167,5 @@ def _bare(ways: Ways) -> list[Probe]:
     return [probe for one in ways.counted for probe in one.bare]
 
 
-def _lines(probes: list[Probe]) -> tuple[str, ...]:
+def _lines(probes: Sequence[Probe]) -> tuple[str, ...]:
     return tuple(f"{one.endpoint} ({'TLS' if one.tls else 'HTTP'}): {one.detail}" for one in probes)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from dnsproxy.doctor.facts.model import Facts
+from dnsproxy.doctor.judge.application_answers import is_of_application, judge_application
 from dnsproxy.doctor.judge.cures import cures
 from dnsproxy.doctor.judge.failing_ways import controller_evidence, judge_failing
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity, Unseen
@@ -32,7 +33,9 @@ def judge_ways(ways: Ways, facts: Facts) -> Iterator[Finding | Unseen]:
     may_loop = any(ways.may_loop(one.address) for one in ways.counted)
     if may_loop and not ways.is_past and (ways.failing or ways.is_served):
         yield loopback(ways, facts, answered=False)
-    if ways.failing:
+    if is_of_application(ways):
+        yield judge_application(ways)
+    elif ways.failing:
         yield from judge_failing(ways, facts)
     elif ways.is_served:
         yield from judge_served(ways, facts)
