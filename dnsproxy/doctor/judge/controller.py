@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from dnsproxy.doctor.facts.model import Facts
 from dnsproxy.doctor.facts.probes import Header, Outcome, Probe
@@ -20,6 +21,9 @@ from dnsproxy.doctor.judge.providers import Provider, provider_of, sends
 from dnsproxy.doctor.judge.reach import statuses
 from dnsproxy.doctor.judge.short_circuit import Answer, DataPlane, ShortCircuit, data_plane, short_circuit
 from dnsproxy.doctor.judge.web_ports import WebPort
+
+_UNPARSED: Final = frozenset([Outcome.GARBAGE, Outcome.BAD_REQUEST])
+_UNDERSTOOD: Final = frozenset([Outcome.ANSWERED, Outcome.ALERT])
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,12 @@ class Controller:
         """Whether the header was tried at its ClusterIP, and answered as bytes that are no request."""
         tried = [probe.outcome for probe in self.probes if probe.header is not Header.PLAIN]
         return bool(tried) and set(tried) <= {Outcome.BAD_REQUEST, Outcome.GARBAGE}
+
+    @property
+    def lacks_tls(self) -> bool:
+        """Whether a port for TLS answers a handshake in plain text: TLS ends at its load balancer."""
+        ports = [[probe.outcome for probe in of] for (_, _, tls, _), of in by_port(self.probes).items() if tls]
+        return any(_UNPARSED.intersection(one) and not _UNDERSTOOD.intersection(one) for one in ports)
 
     @property
     def takes_bare(self) -> bool:

@@ -58,6 +58,8 @@ def past_the_balancer(group: HostGroup, controller: Controller, facts: Facts) ->
     """How the names can lead past the load balancer."""
     if controller.is_down:
         yield mend(controller)
+    elif controller.lacks_tls:
+        yield _keep_balancer(controller)
     elif controller.takes_bare:
         yield lead_to_service(group, controller, facts)
     elif controller.header_mode is HeaderMode.REQUIRES:
@@ -129,6 +131,14 @@ def _read_log(controller: Controller) -> Remedy:
     namespace, _ = quoted(controller.key)
     text = "see what the controller logs: it answers 400 at its own Service, with and without the PROXY header"
     return Remedy(text, (f"kubectl -n {namespace} get pods",))
+
+
+def _keep_balancer(controller: Controller) -> Remedy:
+    """Neither a relay nor the controller's Service can take over from a load balancer that ends TLS."""
+    return Remedy(
+        f"the port for TLS of {controller.about} answers a handshake in plain text, so TLS ends at its load balancer: "
+        "no address past it serves https. Let pods reach the load balancer, or let the controller end TLS"
+    )
 
 
 def lead_to_service(group: HostGroup, controller: Controller, facts: Facts) -> Remedy:

@@ -80,10 +80,16 @@ def _finding(ident: str, addresses: Sequence[AddressReach], ways: Ways, facts: F
         text += f"; the cluster's DNS answers with {len(ways.counted)} addresses, and clients take any of them"
     ports = {port for one in addresses for port in one.failing_ports(tls=ways.group.tls)}
     controllers = ways.for_addresses(one.address for one in addresses)
-    cured = cures(ways.group, controllers, facts, short=ident in _SHORT, ports=ports)
+    past = any(_passes_tls_by(one.address, ways) for one in addresses)
+    cured = cures(ways.group, controllers, facts, short=past or ident in _SHORT, ports=ports)
     steps = (*_first_steps(ident, named, ways), *cured)
     about = ", ".join(one.about for one in ways.controllers)
     return Finding(ident, Severity.PROBLEM, text, about, evidence_of(ways), steps, ways.group.hostnames)
+
+
+def _passes_tls_by(address: str, ways: Ways) -> bool:
+    """Whether pods are short-circuited past the load balancer that ends TLS."""
+    return any(one.lacks_tls and address in map(normalize_address, one.short.addresses) for one in ways.controllers)
 
 
 TEXTS: Final[Mapping[str, str]] = MappingProxyType(

@@ -13,7 +13,7 @@ from shlex import quote
 from typing import Final
 
 from dnsproxy.doctor.facts.model import Facts
-from dnsproxy.doctor.facts.probes import Probe
+from dnsproxy.doctor.facts.probes import Outcome, Probe
 from dnsproxy.doctor.judge.failing_ways import evidence_of
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity, Unseen
 from dnsproxy.doctor.judge.header_mode import HeaderMode
@@ -39,6 +39,7 @@ def judge_served(ways: Ways, facts: Facts) -> Iterator[Finding | Unseen]:
         yield _no_handshake(ways)
     else:
         yield _past(ways, facts) if ways.is_past else _straight(ways)
+    yield from _judge_plain_text(ways)
     yield from _judge_errors(ways, facts)
     yield from _judge_identity(ways, facts)
 
@@ -54,6 +55,16 @@ def _no_handshake(ways: Ways) -> Unseen:
         f"{why} ({said})",
         (Remedy("ask as its clients do", (line,)),),
     )
+
+
+def _judge_plain_text(ways: Ways) -> Iterator[Unseen]:
+    """A handshake that is answered in plain text: TLS ends at a load balancer that pods are led past."""
+    plain = [probe for probe in _bare(ways) if probe.tls and probe.outcome in (Outcome.GARBAGE, Outcome.BAD_REQUEST)]
+    if plain and any(one.lacks_tls for one in ways.controllers):
+        said = "; ".join(_lines(plain))
+        why = f"a handshake is answered in plain text: TLS ends at the load balancer, if anywhere ({said})"
+        step = Remedy("see whether clients outside are served by https")
+        yield Unseen(f"whether pods are served that dial https://{ways.group.sample}", why, (step,))
 
 
 def _past(ways: Ways, facts: Facts) -> Finding:

@@ -11,6 +11,7 @@ from dnsproxy.doctor.facts.model import Host
 from dnsproxy.doctor.facts.probes import Outcome, Probe
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.findings import Severity
+from sidecar.values.exit_status import ExitStatus
 from tests.dnsproxy.doctor.making import (
     ACCEPTS,
     BALANCER,
@@ -29,6 +30,7 @@ from tests.dnsproxy.doctor.making import (
     STRANGE,
     TARGET,
     answering,
+    bad,
     balancer_probes,
     controller_probes,
     diagnose,
@@ -137,3 +139,27 @@ def test_the_relay_gets_the_routes_to_a_controller_that_its_overlay_does_not_nam
     told = lines(named(diagnose(service(key="haproxy/controller")), "short-circuited"))
     assert told[:2] == ["PROXY_ROUTE=8080=controller.haproxy.svc:80", "kubectl apply -k deploy/overlays/kubeadm"]
     assert lines(named(diagnose(), "short-circuited"))[0].startswith("kubectl apply")
+
+
+GARBAGE = (Outcome.GARBAGE,) * 3
+HEADED = (Outcome.CLOSED, Outcome.GARBAGE, Outcome.GARBAGE)
+
+
+@pytest.mark.parametrize(("http", "https"), [(REJECTS, GARBAGE), (REQUIRES, HEADED)], ids=["rejects", "requires"])
+def test_nothing_in_the_cluster_takes_over_from_a_load_balancer_that_ends_tls(http: Any, https: Any) -> None:
+    digital_ocean = service({"service.beta.kubernetes.io/do-loadbalancer-protocol": "https"})
+    seen = facts(digital_ocean, probes=(*two_ports(CONTROLLER, http, https), *two_ports(BALANCER, http, https)))
+    seen = replace(seen, hosts=tuple(replace(one, tls=True) for one in seen.hosts))
+    (finding,) = (one for one in judge(seen).findings if one.id in ("short-circuited", "balancer-unserved"))
+    told = " ".join(lines(finding))
+    assert "do-loadbalancer-hostname=" in told
+    assert not any(word in told for word in ("DNSPROXY", "install", "haproxy-protocol"))
+    assert "TLS ends at its load balancer" in finding.steps[-1].text
+
+
+def test_pods_that_are_led_past_the_end_of_tls_are_not_known_to_be_served_by_https() -> None:
+    diagnosis = diagnose(probes=(*two_ports(CONTROLLER, REJECTS, GARBAGE), *two_ports(BALANCER, SERVED, GARBAGE)))
+    assert (bad(diagnosis), diagnosis.status) == (set(), ExitStatus.UNKNOWN)
+    assert "https://" in diagnosis.unseen[0].what
+    ended = (*two_ports(CONTROLLER, REJECTS, GARBAGE), *two_ports(BALANCER, SERVED, SERVED))
+    assert diagnose(probes=ended).status == ExitStatus.DONE
