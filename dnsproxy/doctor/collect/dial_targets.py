@@ -99,7 +99,9 @@ def _of_addresses(
     ports: Mapping[str, tuple[WebPort, ...]],
     resolved: Mapping[str, tuple[str, ...]],
 ) -> Iterator[DialTarget]:
-    usual = tuple(dict.fromkeys(port for service in own for port in web_ports(service.ports)))[:MOST_PORTS] or DEFAULT
+    usual = tuple(dict.fromkeys(port for service in own for port in web_ports(service.ports)))[:MOST_PORTS]
+    if not any(service.ports for service in own):
+        usual = DEFAULT
     inner = {normalize_address(ip) for service in own for ip in service.cluster_ips}
     addresses = (*group.answers, *balancer_addresses(group, own, resolved))
     for address in dict.fromkeys(map(normalize_address, addresses[:_MOST_ADDRESSES])):

@@ -100,8 +100,8 @@ def make_all_ways(groups: Iterable[HostGroup], controllers: Iterable[Controller]
     by_key = {one.key: one for one in controllers}
     ours = [*(facts.relay.addresses if facts.relay else ()), *(ip for one in facts.services for ip in one.cluster_ips)]
     inner = frozenset(map(normalize_address, ours))
-    resolved = resolve(facts.lookups)
-    return tuple(_make_ways(group, by_key, index, inner, resolved) for group in groups)
+    resolved, owned = resolve(facts.lookups), _resolve_by_all(facts.lookups)
+    return tuple(_make_ways(group, by_key, index, inner, resolved, owned) for group in groups)
 
 
 def _make_ways(
@@ -110,6 +110,7 @@ def _make_ways(
     index: ProbeIndex,
     inner: frozenset[str],
     resolved: Mapping[str, tuple[str, ...]],
+    owned: Mapping[str, tuple[str, ...]],
 ) -> Ways:
     own = tuple(controllers[key] for key in group.services if key in controllers)
     answers = _unique(group.answers)
@@ -123,7 +124,7 @@ def _make_ways(
         # What listens there beside the doctor is no server of other pods.
         return AddressReach(address, Reach.CLOSED) if is_pod_itself(address) else reach(address)
 
-    balancers = {one.key: frozenset(_unique(_addresses(entries_of(one.path.service), resolved))) for one in own}
+    balancers = {one.key: frozenset(_unique(_addresses(entries_of(one.path.service), owned))) for one in own}
     return Ways(group, own, tuple(map(reach_of_answer, answers)), tuple(map(reach, others)), inner, balancers)
 
 
@@ -152,12 +153,21 @@ def is_pod_itself(address: str) -> bool:
 
 
 def resolve(lookups: Iterable[Lookup]) -> dict[str, tuple[str, ...]]:
-    """The addresses of each hostname: those of public DNS, then those that only the cluster's answers."""
-    found: dict[str, dict[str, None]] = {}
+    """The addresses of each hostname: those of public DNS, or else those of the cluster's."""
+    found: dict[str, tuple[str, ...]] = {}
     for lookup in sorted(lookups, key=lambda one: one.server != PUBLIC):
         if lookup.addresses:
-            found.setdefault(normalize_address(lookup.hostname), {}).update(dict.fromkeys(lookup.addresses))
-    return {hostname: tuple(addresses) for hostname, addresses in found.items()}
+            found.setdefault(normalize_address(lookup.hostname), lookup.addresses)
+    return found
+
+
+def _resolve_by_all(lookups: Iterable[Lookup]) -> dict[str, tuple[str, ...]]:
+    """The addresses of each hostname that any server answers."""
+    found: dict[str, tuple[str, ...]] = {}
+    for lookup in lookups:
+        name = normalize_address(lookup.hostname)
+        found[name] = (*found.get(name, ()), *lookup.addresses)
+    return found
 
 
 def _unique(addresses: Iterable[str]) -> tuple[str, ...]:

@@ -16,8 +16,10 @@ from dnsproxy.doctor.collect.dial_targets import (
 )
 from dnsproxy.doctor.facts.model import BalancerAddress, Facts, Host, Port
 from dnsproxy.doctor.facts.probes import Lookup, Outcome
+from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.host_groups import find_groups
 from dnsproxy.doctor.judge.paths import find_paths, name_to_ask
+from sidecar.values.exit_status import ExitStatus
 from tests.dnsproxy.doctor.making import (
     BALANCER,
     CONTROLLER,
@@ -25,6 +27,7 @@ from tests.dnsproxy.doctor.making import (
     HOSTNAME,
     RELAY,
     answering,
+    bad,
     balancer_probes,
     controller_probes,
     facts,
@@ -74,6 +77,13 @@ def test_hosts_without_a_service_are_dialled_where_dns_leads() -> None:
     seen = facts(services=())
     assert at("192.0.2.7", targets_of(seen, (answering("192.0.2.7"),))) == BARE
     assert at(BALANCER, targets_of(seen)) == BARE
+
+
+def test_no_port_is_invented_for_a_service_whose_ports_are_not_known_to_be_of_the_web() -> None:
+    one = service(ports=(Port(3000, "port-3000"),))
+    assert at(BALANCER, targets_of(facts(one), (answering(BALANCER),))) == []
+    diagnosis = judge(facts(one, probes=()))
+    assert (bad(diagnosis), diagnosis.status) == (set(), ExitStatus.UNKNOWN)
 
 
 def test_hosts_with_other_answers_are_dialled_under_their_own_name() -> None:
