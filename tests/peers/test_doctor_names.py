@@ -99,7 +99,7 @@ FAMILIES: Final = (
         TWO_FAMILIES,
         name="a record of IPv6 only, and pods without a route",
         dns={HOST: (IPV6,)},
-        expected=wrong("balancer-unserved", evidence=("no route",), advice=(RELAY,)),
+        expected=wrong("no-route", evidence=("no route",), advice=(RELAY,)),
     ),
     replace(
         TWO_FAMILIES,
@@ -107,7 +107,7 @@ FAMILIES: Final = (
         objects=(*nginx_controller(point(BALANCER), point(IPV6), settings=NO_HEADER), ingress(HOST, *BOTH)),
         at={CONTROLLER: Server.REJECTS, BALANCER: Server.REJECTS},
         dns={HOST: (IPV6,)},
-        expected=wrong("balancer-unserved", advice=(f"DNSPROXY_TARGET_FOR=nginx=service:{KEY}",)),
+        expected=wrong("no-route", advice=(f"DNSPROXY_TARGET_FOR=nginx=service:{KEY}",)),
     ),
     replace(
         TWO_FAMILIES,
@@ -124,7 +124,7 @@ FAMILIES: Final = (
         TWO_FAMILIES,
         name="the query for IPv4 fails, and pods have no route of IPv6",
         corefile=answering(a="rcode SERVFAIL", aaaa=f'answer "{{{{ .Name }}}} 5 IN AAAA {IPV6}"'),
-        expected=wrong("balancer-unserved"),
+        expected=wrong("no-route"),
     ),
     replace(TWO_FAMILIES, name="a record of IPv6 only, and pods with a route", dns={HOST: (IPV6,)}, pod_has_ipv6=True),
     replace(TWO_FAMILIES, name="a record of IPv4 only", dns={HOST: (BALANCER,)}, pod_has_ipv6=True),

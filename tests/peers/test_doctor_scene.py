@@ -145,11 +145,6 @@ def test_a_relay_whose_backend_is_wrong(scene: Scene) -> None:
     assert "connection-refused" in json.dumps(document)
 
 
-def test_an_ingress_that_does_not_expect_the_header(scene: Scene) -> None:
-    _, document, _ = scene.doctor("--relay", "switchback/relay-plain")
-    assert "relay-header-unwanted" in wrong(document)
-
-
 def test_a_host_of_the_wrong_class(scene: Scene) -> None:
     create_ingress(scene.api, "plain", PLAIN_HOST, PLAIN_BALANCER)
     try:

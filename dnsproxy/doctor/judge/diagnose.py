@@ -24,6 +24,7 @@ from dnsproxy.doctor.judge.paths import Paths, find_paths, near_names, normalize
 from dnsproxy.doctor.judge.reach import Reach
 from dnsproxy.doctor.judge.refusals import could_not_list, judge_refusals
 from dnsproxy.doctor.judge.relay_findings import judge_relay
+from dnsproxy.doctor.judge.served_ways import has_errors
 from dnsproxy.doctor.judge.way_findings import judge_ways
 from dnsproxy.doctor.judge.ways import Ways, make_all_ways
 
@@ -51,7 +52,7 @@ def judge(facts: Facts, paths: Paths | None = None) -> Diagnosis:
 
 def _judge_header(controller: Controller, every: Sequence[Ways]) -> Iterator[Finding]:
     own = [ways for ways in every if controller in ways.controllers]
-    needed = not all(ways.is_served for ways in own)
+    needed = not all(ways.is_served and not has_errors(ways) for ways in own)
     return judge_header(controller, served=_passes(own), needed=needed)
 
 

@@ -17,7 +17,7 @@ from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
 from dnsproxy.doctor.judge.header_mode import describe
 from dnsproxy.doctor.judge.paths import normalize_address
 from dnsproxy.doctor.judge.reach import AddressReach, Reach
-from dnsproxy.doctor.judge.ways import Ways, is_pod_itself
+from dnsproxy.doctor.judge.ways import Ways
 
 _CONTROLLER: Final = "controller"
 _RELAY: Final = "relay"
@@ -43,7 +43,7 @@ def cause_of(one: AddressReach, ways: Ways, facts: Facts) -> str:
         return _RELAY
     inner = [controller for controller in ways.controllers if address in controller.inner]
     owners = ways.owners(address)
-    if is_pod_itself(address):
+    if ways.is_pod_itself(address):
         return "answer-dead"
     if one.reach is Reach.NEEDS_HEADER:
         return _without_header(address, owners)
@@ -132,7 +132,7 @@ def evidence_of(ways: Ways) -> tuple[str, ...]:
     """What the judgement of a group rests on, one line each."""
     group = ways.group
     lines = [f"the cluster's DNS answers {group.sample} with {', '.join(group.answers)}"] if group.answers else []
-    lines += [f"{one.address} is each pod itself" for one in ways.answers if is_pod_itself(one.address)]
+    lines += [f"{one.address} is each pod itself" for one in ways.answers if ways.is_pod_itself(one.address)]
     lines += [line for one in (*ways.answers, *ways.others) for line in describe(one.probes)]
     for controller in ways.controllers:
         lines += controller_evidence(controller)

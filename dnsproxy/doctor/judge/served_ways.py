@@ -107,8 +107,17 @@ def _grade(facts: Facts) -> Severity:
     return Severity.WARNING if facts.hostname else Severity.INFO
 
 
+def has_errors(ways: Ways) -> bool:
+    """Whether a server answered with an error of its own."""
+    return bool(_errors(ways))
+
+
+def _errors(ways: Ways) -> list[Probe]:
+    return [one for one in _bare(ways) if one.status >= HTTPStatus.INTERNAL_SERVER_ERROR]
+
+
 def _judge_errors(ways: Ways, facts: Facts) -> Iterator[Finding]:
-    bad = [one for one in _bare(ways) if one.status >= HTTPStatus.INTERNAL_SERVER_ERROR]
+    bad = _errors(ways)
     if bad:
         host = ways.group.sample
         text = f"{host} answers with an error of the server: {bad[0].detail}; its controller or its backend is unwell"

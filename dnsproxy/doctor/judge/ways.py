@@ -37,6 +37,10 @@ class Ways:
     balancers: Mapping[str, frozenset[str]]
     """From the key of each Service to the addresses of its load balancer, those of its hostnames too."""
 
+    def is_pod_itself(self, address: str) -> bool:
+        """Whether a connection to an answer ends in the pod that opens it; no Service of the hosts has the address."""
+        return _is_pod_itself(address) and address not in self.ours and not self.owners(address)
+
     def owners(self, address: str) -> tuple[Controller, ...]:
         """The controllers whose load balancer has an address."""
         return tuple(one for one in self.controllers if address in self.balancers[one.key])
@@ -120,11 +124,14 @@ def _make_ways(
     def reach(address: str) -> AddressReach:
         return index.reach(address, group.sample, tls=group.tls)
 
+    balancers = {one.key: frozenset(_unique(_addresses(entries_of(one.path.service), owned))) for one in own}
+    known = inner.union(*balancers.values())
+
     def reach_of_answer(address: str) -> AddressReach:
         # What listens there beside the doctor is no server of other pods.
-        return AddressReach(address, Reach.CLOSED) if is_pod_itself(address) else reach(address)
+        astray = _is_pod_itself(address) and address not in known
+        return AddressReach(address, Reach.CLOSED) if astray else reach(address)
 
-    balancers = {one.key: frozenset(_unique(_addresses(entries_of(one.path.service), owned))) for one in own}
     return Ways(group, own, tuple(map(reach_of_answer, answers)), tuple(map(reach, others)), inner, balancers)
 
 
@@ -142,7 +149,7 @@ def _addresses(entries: Iterable[str], resolved: Mapping[str, tuple[str, ...]]) 
         yield from (text,) if is_address(text) else resolved.get(normalize_address(text), ())
 
 
-def is_pod_itself(address: str) -> bool:
+def _is_pod_itself(address: str) -> bool:
     """Whether a connection to an address ends in the pod that opens it: loopback, or unspecified."""
     try:
         found = ip_address(address)
