@@ -38,7 +38,6 @@ CONTROLLER: Final = "127.96.0.80"
 PLAIN: Final = "127.96.0.81"
 RELAY: Final = "127.96.0.90"
 ASTRAY: Final = "127.96.0.91"
-TO_PLAIN: Final = "127.96.0.92"
 BALANCER: Final = "127.0.9.10"
 PLAIN_BALANCER: Final = "127.0.9.11"
 SECONDS: Final = 30.0
@@ -122,7 +121,7 @@ def running_scene(folder: Path) -> Iterator[Scene]:
         api = enter(running_apiserver(folder, service_range=RANGE))
         public = enter(running_coredns(folder, answering(BALANCER)))
         dns_port, own_port = free_port(), free_port()
-        backends = {RELAY: f"{CONTROLLER}:{port}", ASTRAY: "127.0.0.1:1", TO_PLAIN: f"{PLAIN}:{port}"}
+        backends = {RELAY: f"{CONTROLLER}:{port}", ASTRAY: "127.0.0.1:1"}
         relays = [enter(relay_to(to, _made(folder / at), host=at)) for at, to in backends.items()]
         make_objects(api, port, own_port, [relay.port for relay in relays])
         dnsproxy = enter(
@@ -180,8 +179,8 @@ def make_objects(api: ApiServer, port: int, own_port: int, relay_ports: Sequence
     create_service(api, "plain", "controller", PLAIN, web, balancer=PLAIN_BALANCER)
     own = [{"name": "dns", "port": own_port, "protocol": "UDP"}]
     create_service(api, "switchback", "dnsproxy", DNSPROXY, own)
-    names = ("relay", "relay-astray", "relay-plain")
-    for name, address, relay_port in zip(names, (RELAY, ASTRAY, TO_PLAIN), relay_ports, strict=True):
+    names = ("relay", "relay-astray")
+    for name, address, relay_port in zip(names, (RELAY, ASTRAY), relay_ports, strict=True):
         create_service(api, "switchback", name, address, [{"name": "http", "port": relay_port}])
         create_slice(api, "switchback", name, "10.244.0.6")
     create_slice(api, "switchback", "dnsproxy", "10.244.0.5")

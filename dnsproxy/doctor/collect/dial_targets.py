@@ -70,7 +70,7 @@ def dial_targets(facts: Facts, groups: Sequence[HostGroup], lookups: Iterable[Lo
 
 
 def header_targets(probes: Iterable[Probe]) -> tuple[DialTarget, ...]:
-    """The connections with a header, for each bare one that was opened and not answered."""
+    """The connections with a header, for each bare connection that was opened and not answered."""
     dialled = {(probe.address, probe.port, probe.hostname, probe.tls, probe.header) for probe in probes}
     failed = (
         probe

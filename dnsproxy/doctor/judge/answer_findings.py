@@ -96,7 +96,7 @@ def _judge_public(ways: Ways, facts: Facts) -> Iterator[Finding]:
     lookups = [one for one in facts.lookups if one.server == "public" and one.hostname in hosts and not one.fault]
     points = {entry for one in ways.controllers for entry in one.balancer}
     about = ", ".join(one.about for one in ways.controllers)
-    # Of a wildcard, only a name that nobody uses was asked.
+    # For a wildcard, the doctor asked for a name of its own, which no client uses.
     named = (one for one in lookups if not is_wildcard(one.hostname))
     bare = tuple(sorted(one.hostname for one in named if not one.addresses and not one.aliases))
     elsewhere = [one for one in lookups if one.addresses and points.isdisjoint((*one.addresses, *one.aliases))]

@@ -65,7 +65,7 @@ class Controller:
 
     @property
     def is_down(self) -> bool:
-        """Whether it serves nobody, with or without the header."""
+        """Whether it answers no connection, with or without the header."""
         return self.header_mode in (HeaderMode.DEAD, HeaderMode.SILENT)
 
     @property

@@ -1,7 +1,7 @@
 """The findings about the PROXY header at one controller: what it wants, compared with what the load balancer sends.
 
-The law: at most one finding for a controller; a controller that serves nobody is reported here, once, for all its
-hosts. Tested in tests/dnsproxy/doctor/judge/test_controller_findings.py.
+The law: at most one finding for a controller; a controller that answers no connection is reported here, once, for all
+its hosts. Tested in tests/dnsproxy/doctor/judge/test_controller_findings.py.
 """
 
 from __future__ import annotations

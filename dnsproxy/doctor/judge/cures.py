@@ -1,8 +1,8 @@
 """Cures: what makes the hosts of a failing group reachable, by what their controller was seen to take.
 
 The law: a relay is recommended only for a controller that requires the PROXY header. A controller that takes bare
-connections is answered with its own Service; one that serves nobody needs mending, and neither. Tested in
-tests/dnsproxy/doctor/judge/test_cures.py.
+connections is answered with its own Service; a controller that answers no connection needs mending, not an address.
+Tested in tests/dnsproxy/doctor/judge/test_cures.py.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _backend(controller: Controller, facts: Facts) -> Iterator[tuple[str, str]]:
 
 
 def _mixed(controller: Controller) -> Iterator[Remedy]:
-    """The relay's route of a port that rejects the header, beside one that requires it."""
+    """The relay's route of a port that rejects the header, if another port requires it."""
     bare = sorted(port for port, mode in controller.modes.items() if mode is HeaderMode.REJECTS)
     if bare:
         ports = ", ".join(map(str, bare))
@@ -120,7 +120,7 @@ def route_line(controller: Controller) -> str:
 
 
 def mend(controller: Controller) -> Remedy:
-    """A look at the pods of a controller that serves nobody."""
+    """A look at the pods of a controller that answers no connection."""
     namespace, _ = quoted(controller.key)
     line = f"kubectl -n {namespace} get endpointslices,pods"
     return Remedy("see whether the controller's pods are ready: no address can replace a living controller", (line,))

@@ -56,7 +56,7 @@ class HostGroup:
 
     @property
     def is_wild(self) -> bool:
-        """Whether it has only wildcards, whose names in use nobody knows."""
+        """Whether it has only wildcards, so that the names in use are unknown."""
         return bool(self.hosts) and all(is_wildcard(host.hostname) for host in self.hosts)
 
 

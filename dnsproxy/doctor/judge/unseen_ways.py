@@ -61,7 +61,7 @@ def _steps(ways: Ways, facts: Facts) -> tuple[Remedy, ...]:
 
 
 def _by_balancer(ways: Ways, facts: Facts) -> Finding:
-    """The load balancer's address was dialled and fails, though nobody knows whether the cluster's DNS answers it."""
+    """The load balancer's address was dialled and fails, and whether the cluster's DNS answers it is unknown."""
     worst = next(one for one in ways.others if one.reach in FAILING)
     ident = cause_of(worst, ways, facts)
     text = f"pods that resolve these hosts to {worst.address} are not served: a connection {worst.reach.value}"
