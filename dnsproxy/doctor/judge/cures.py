@@ -50,7 +50,7 @@ def cures(
     at_balancer: tuple[Remedy, ...] = ()
     if short:
         service = one.path.service
-        at_balancer = provider_remedies(service, one.provider, one.plane, facts, ignored=one.short.ignored)
+        at_balancer = provider_remedies(service, one.provider, one.plane, facts, ignored=bool(one.short.ignored))
     return (*at_balancer, *past_the_balancer(group, one, facts))
 
 

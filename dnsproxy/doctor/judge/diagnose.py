@@ -42,9 +42,11 @@ def judge(facts: Facts, paths: Paths | None = None) -> Diagnosis:
         *(one for controller in controllers for one in _judge_header(controller, every)),
         *_judge_own(facts, controllers, every),
         *judge_answers(every, facts),
-        *judge_need(every, paths, facts),
     ]
-    findings = worst_first(one for one in results if isinstance(one, Finding))
+    found = [one for one in results if isinstance(one, Finding)]
+    if not any(one.severity in (Severity.PROBLEM, Severity.WARNING) for one in found):
+        found += judge_need(every, paths, facts)
+    findings = worst_first(found)
     seen_missing = (*(one for one in results if isinstance(one, Unseen)), *judge_refusals(every, paths, facts))
     unseen = tuple(dict.fromkeys(seen_missing))
     return Diagnosis(findings, unseen, _verdict(facts, findings, unseen), report_path(facts, paths, every))

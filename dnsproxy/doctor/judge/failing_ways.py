@@ -68,7 +68,7 @@ def _unserved(one: AddressReach, ways: Ways, *, owned: bool, inner: bool) -> str
 
 def _without_header(address: str, owners: Sequence[Controller]) -> str:
     taken = [owner for owner in owners if address in map(normalize_address, owner.short.addresses)]
-    if any(owner.short.ignored for owner in taken):
+    if any(address in map(normalize_address, owner.short.ignored) for owner in taken):
         return "ip-mode-ignored"
     return "short-circuited" if taken else "header-lost"
 

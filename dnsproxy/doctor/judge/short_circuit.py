@@ -170,8 +170,8 @@ class ShortCircuit:
     addresses: tuple[str, ...] = ()
     """The addresses that are intercepted, or may be."""
     evidence: tuple[str, ...] = ()
-    ignored: bool = False
-    """Whether ipMode is Proxy and the data plane ignores it."""
+    ignored: tuple[str, ...] = ()
+    """Those whose ipMode is Proxy, which the data plane ignores."""
     empty: bool = False
     """Whether there is no load balancer address at all."""
 
@@ -187,10 +187,9 @@ def short_circuit(service: Service, plane: DataPlane) -> ShortCircuit:
     if plane.takes_addresses is Answer.NO:
         return ShortCircuit(Answer.NO, evidence=evidence)
     taken += service.external_ips
-    if taken:
-        return ShortCircuit(Answer.YES, taken, (*evidence, *_both(service)))
-    if left and plane.honours_ip_mode is Answer.NO:
-        return ShortCircuit(Answer.YES, left, evidence, ignored=True)
+    ignored = left if plane.honours_ip_mode is Answer.NO else ()
+    if taken or ignored:
+        return ShortCircuit(Answer.YES, (*taken, *ignored), (*evidence, *_both(service)), ignored)
     if left and (plane.honours_ip_mode is Answer.UNKNOWN or not _all_proxy(service)):
         return ShortCircuit(Answer.UNKNOWN, left, evidence)
     return ShortCircuit(Answer.NO, evidence=evidence)

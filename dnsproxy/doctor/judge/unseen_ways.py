@@ -77,7 +77,7 @@ def _by_settings(controller: Controller, ways: Ways, facts: Facts) -> Iterator[F
     if controller.loops_back:
         yield loopback(ways, facts, answered=False)
     elif controller.fails_by_settings is Answer.YES:
-        ident = "ip-mode-ignored" if controller.short.ignored else "short-circuited"
+        ident = "ip-mode-ignored" if controller.short.addresses == controller.short.ignored else "short-circuited"
         text = (
             f"pods that dial the load balancer {past} are short-circuited past it, so the controller never gets the "
             "PROXY header that it requires"

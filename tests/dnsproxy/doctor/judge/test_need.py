@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from dnsproxy.doctor.facts.model import BalancerAddress, Host
+from dnsproxy.doctor.facts.model import Admin, BalancerAddress, Host
 from dnsproxy.doctor.facts.probes import Outcome
 from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.findings import Severity
@@ -20,6 +20,7 @@ from tests.dnsproxy.doctor.making import (
     RELAY,
     REQUIRES,
     answering,
+    bad,
     balancer_probes,
     controller_probes,
     facts,
@@ -67,3 +68,11 @@ def test_a_cluster_without_need_gets_that_verdict() -> None:
     diagnosis = judge(facts(service(points=HOSTNAME), probes=balancer_probes(Outcome.ANSWERED)))
     assert diagnosis.status == ExitStatus.DONE
     assert diagnosis.verdict == "this cluster: no host of this cluster needs Switchback"
+
+
+def test_nothing_is_said_of_the_need_beside_a_fault() -> None:
+    served = facts(service(points=PROXY_MODE), probes=balancer_probes(Outcome.ANSWERED))
+    assert "not-needed" in ids(judge(served))
+    stale = replace(served, dns=None, admin=(Admin("dnsproxy", "pod a/b", False, "waiting for Ingress"),))
+    assert bad(judge(stale)) == {"dnsproxy-not-ready"}
+    assert "not-needed" not in ids(judge(stale))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dnsproxy.doctor.facts.model import BalancerAddress, Component
+from dnsproxy.doctor.judge.diagnose import judge
 from dnsproxy.doctor.judge.findings import Severity
 from dnsproxy.doctor.judge.short_circuit import Answer, data_plane, short_circuit
 from tests.dnsproxy.doctor.making import (
@@ -15,11 +16,15 @@ from tests.dnsproxy.doctor.making import (
     KUBE_PROXY,
     OLD_IP,
     PROXY_MODE,
+    REQUIRES,
+    answering,
+    controller_probes,
     diagnose,
     facts,
     ids,
     lines,
     named,
+    probes_at,
     service,
 )
 
@@ -116,6 +121,18 @@ def test_what_is_short_circuited_follows_from_the_status(
     assert (found.state, found.addresses) == (state, addresses)
     assert found.empty is (points == ())
     assert found.evidence
+
+
+def test_one_family_whose_ip_mode_is_ignored_is_told_from_the_other() -> None:
+    points = (BalancerAddress(ip=BALANCER), BalancerAddress(ip="2001:db8::1", ip_mode="Proxy"))
+    found = short_circuit(service(points=points), data_plane(facts(components=(cilium("v1.18.0"),))))
+    assert (found.addresses, found.ignored) == ((BALANCER, "2001:db8::1"), ("2001:db8::1",))
+    honoured = short_circuit(service(points=points), data_plane(facts(components=(cilium("v1.18.1"),))))
+    assert (honoured.addresses, honoured.ignored) == ((BALANCER,), ())
+    answers = (answering("2001:db8::1"),)
+    probes = (*controller_probes(REQUIRES), *probes_at("2001:db8::1", REQUIRES))
+    seen = facts(service(points=points), components=(cilium("v1.18.0"),), lookups=answers, probes=probes)
+    assert "ip-mode-ignored" in ids(judge(seen))
 
 
 def test_external_ips_are_short_circuited_with_any_ip_mode() -> None:
