@@ -85,8 +85,7 @@ def _judge_loaded(ways: Ways, facts: Facts) -> Iterator[Finding]:
     text = "the cluster's DNS asks dnsproxy, but answers with an address that is not dnsproxy's for these hosts"
     evidence = (f"{ways.group.sample}: {', '.join(ways.group.answers)}",)
     step = Remedy("see why", (f"kubectl -n switchback exec deploy/dnsproxy -- dnsproxy explain {quote(hostnames[0])}",))
-    about = ", ".join(one.about for one in ways.controllers)
-    yield Finding("not-answered", Severity.PROBLEM, text, about, evidence, (step,), hostnames)
+    yield Finding("not-answered", Severity.PROBLEM, text, ways.about, evidence, (step,), hostnames)
 
 
 def _judge_public(ways: Ways, facts: Facts) -> Iterator[Finding]:
@@ -95,17 +94,16 @@ def _judge_public(ways: Ways, facts: Facts) -> Iterator[Finding]:
     hosts = {host.hostname for host in group.hosts} | ({facts.hostname} if facts.hostname else set())
     lookups = [one for one in facts.lookups if one.server == "public" and one.hostname in hosts and not one.fault]
     points = {entry for one in ways.controllers for entry in one.balancer}
-    about = ", ".join(one.about for one in ways.controllers)
     # For a wildcard, the doctor asked for a name of its own, which no client uses.
     named = (one for one in lookups if not is_wildcard(one.hostname))
     bare = tuple(sorted(one.hostname for one in named if not one.addresses and not one.aliases))
     elsewhere = [one for one in lookups if one.addresses and points.isdisjoint((*one.addresses, *one.aliases))]
     if bare:
         text = "public DNS has no record of these hosts: no client outside reaches them"
-        yield Finding("no-public-record", Severity.INFO, text, about, hosts=bare)
+        yield Finding("no-public-record", Severity.INFO, text, ways.about, hosts=bare)
     # The addresses of a hostname in the status are not compared: they change.
     if elsewhere and any(point.ip for one in ways.controllers for point in one.path.service.points):
         text = "public DNS resolves these hosts to other addresses than the load balancer's: a CDN, or a foreign name"
         evidence = tuple(f"{one.hostname}: {', '.join(one.addresses)}" for one in elsewhere[:_SHOWN])
         found = tuple(sorted({one.hostname for one in elsewhere}))
-        yield Finding("public-elsewhere", Severity.INFO, text, about, evidence, hosts=found)
+        yield Finding("public-elsewhere", Severity.INFO, text, ways.about, evidence, hosts=found)

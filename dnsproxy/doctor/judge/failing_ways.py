@@ -83,8 +83,7 @@ def _finding(ident: str, addresses: Sequence[AddressReach], ways: Ways, facts: F
     past = any(_passes_tls_by(one.address, ways) for one in addresses)
     cured = cures(ways.group, controllers, facts, short=past or ident in _SHORT, ports=ports)
     steps = (*_first_steps(ident, named, ways), *cured)
-    about = ", ".join(one.about for one in ways.controllers)
-    return Finding(ident, Severity.PROBLEM, text, about, evidence_of(ways), steps, ways.group.hostnames)
+    return Finding(ident, Severity.PROBLEM, text, ways.about, evidence_of(ways), steps, ways.group.hostnames)
 
 
 def _passes_tls_by(address: str, ways: Ways) -> bool:

@@ -98,8 +98,7 @@ def _straight(ways: Ways) -> Finding:
 
 
 def _finding(ways: Ways, ident: str, text: str) -> Finding:
-    about = ", ".join(one.about for one in ways.controllers)
-    return Finding(ident, Severity.OK, text, about, (*evidence_of(ways), NOT_CHECKED), (), ways.group.hostnames)
+    return Finding(ident, Severity.OK, text, ways.about, (*evidence_of(ways), NOT_CHECKED), (), ways.group.hostnames)
 
 
 def _grade(facts: Facts) -> Severity:
@@ -172,8 +171,7 @@ def _wrong_server(address: str, keys: list[str], ways: Ways) -> Finding:
     text = f"the cluster's DNS leads to {address}, which {owner}answers otherwise than the controller of these hosts"
     entries = ", ".join(sorted({text for one in ways.controllers for text in one.balancer})) or "none in its status"
     step = Remedy(f"correct the record; the load balancer of the hosts' controller is at {entries}")
-    about = ", ".join(one.about for one in ways.controllers)
-    return Finding("wrong-server", Severity.WARNING, text, about, evidence_of(ways), (step,), ways.group.hostnames)
+    return Finding("wrong-server", Severity.WARNING, text, ways.about, evidence_of(ways), (step,), ways.group.hostnames)
 
 
 def _other_server(one: AddressReach, keys: list[str], ways: Ways) -> Unseen:

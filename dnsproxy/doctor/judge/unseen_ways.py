@@ -67,9 +67,8 @@ def _by_balancer(ways: Ways, facts: Facts) -> Finding:
     text = f"pods that resolve these hosts to {worst.address} are not served: a connection {worst.reach.value}"
     short = ident in ("short-circuited", "ip-mode-ignored")
     steps = cures(ways.group, ways.for_addresses([worst.address]), facts, short=short)
-    about = ", ".join(one.about for one in ways.controllers)
     known = ident if short or ident in ("header-lost", "balancer-unserved") else "balancer-unserved"
-    return Finding(known, Severity.PROBLEM, text, about, evidence_of(ways), steps, ways.group.hostnames)
+    return Finding(known, Severity.PROBLEM, text, ways.about, evidence_of(ways), steps, ways.group.hostnames)
 
 
 def _by_settings(controller: Controller, ways: Ways, facts: Facts) -> Iterator[Finding]:

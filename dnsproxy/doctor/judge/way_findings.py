@@ -15,7 +15,6 @@ from dnsproxy.doctor.judge.cures import cures
 from dnsproxy.doctor.judge.failing_ways import controller_evidence, judge_failing
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity, Unseen
 from dnsproxy.doctor.judge.loopback import loopback
-from dnsproxy.doctor.judge.reach import Reach
 from dnsproxy.doctor.judge.refusals import could_not_list
 from dnsproxy.doctor.judge.served_ways import judge_served
 from dnsproxy.doctor.judge.unseen_ways import judge_unseen
@@ -44,11 +43,6 @@ def judge_ways(ways: Ways, facts: Facts) -> Iterator[Finding | Unseen]:
         yield from judge_unseen(ways, facts, assumed=seems_installed(facts))
 
 
-def is_unknown(ways: Ways) -> bool:
-    """Whether nothing shows what pods get."""
-    return ways.reach is Reach.UNKNOWN and not (ways.group.asked and not ways.group.fault and not ways.group.answers)
-
-
 def seems_installed(facts: Facts) -> bool:
     """Whether the stanza is written and our parts are ready, for a look from outside the cluster."""
     written = facts.dns is not None and any(not stanza.fault for stanza in facts.dns.stanzas)
@@ -74,11 +68,10 @@ def _wild(ways: Ways) -> Unseen:
 
 def _no_record(ways: Ways, facts: Facts) -> Finding:
     group = ways.group
-    about = ", ".join(one.about for one in ways.controllers)
     evidence = tuple(line for one in ways.controllers for line in controller_evidence(one))
     text = "the cluster's DNS has no address for these hosts, so no pod reaches them"
     if group.public:
         text = f"{text}; public DNS answers {', '.join(group.public)}"
     step = Remedy("create the record in the DNS that the cluster asks")
     steps = (step, *cures(group, ways.controllers, facts)) if ways.controllers else (step,)
-    return Finding("no-record", Severity.PROBLEM, text, about, evidence, steps, group.hostnames)
+    return Finding("no-record", Severity.PROBLEM, text, ways.about, evidence, steps, group.hostnames)

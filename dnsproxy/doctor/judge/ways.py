@@ -37,6 +37,11 @@ class Ways:
     balancers: Mapping[str, frozenset[str]]
     """From the key of each Service to the addresses of its load balancer, those of its hostnames too."""
 
+    @property
+    def about(self) -> str:
+        """The Services of the controllers, for display."""
+        return ", ".join(one.about for one in self.controllers)
+
     def is_pod_itself(self, address: str) -> bool:
         """Whether a connection to an answer ends in the pod that opens it; no Service of the hosts has the address."""
         return _is_pod_itself(address) and address not in self.ours and not self.owners(address)
