@@ -53,7 +53,7 @@ _MOST_ZONES: Final = 3
 _MOST_OUTSIDE: Final = 40
 _TARGET: Final = "service:"
 _DEADLINES: Final = Deadlines(response=REQUEST_SECONDS, rounds=6 * REQUEST_SECONDS)
-# What is reported if the time was too short, under the names that refusals.py knows, and of which items.
+# What is reported if the time was too short: its name in refusals.py, and the word for its items.
 _LOOKING_UP: Final = (LOOKING_UP, "look-ups")
 _DIALLING: Final = (DIALLING, "connections")
 

@@ -20,7 +20,7 @@ from dnsproxy.doctor.judge.findings import Diagnosis, Finding, Remedy, Severity,
 from dnsproxy.doctor.judge.host_groups import find_groups
 from dnsproxy.doctor.judge.need import is_needed, judge_need
 from dnsproxy.doctor.judge.path_report import report_path
-from dnsproxy.doctor.judge.paths import Paths, find_paths, near_names, normalize_address
+from dnsproxy.doctor.judge.paths import Paths, find_paths, near_names, normalize_address, relay_addresses
 from dnsproxy.doctor.judge.reach import Reach
 from dnsproxy.doctor.judge.refusals import could_not_list, judge_refusals
 from dnsproxy.doctor.judge.relay_findings import judge_relay
@@ -110,7 +110,7 @@ def _judge_own(facts: Facts, controllers: Sequence[Controller], every: Sequence[
 
 def _leads_to_relay(facts: Facts, every: Sequence[Ways]) -> bool:
     """Whether the cluster's DNS leads some host to the relay; assumed if it was asked about none."""
-    relay = frozenset(map(normalize_address, facts.relay.addresses if facts.relay else ()))
+    relay = relay_addresses(facts)
     asked = [ways.group for ways in every if ways.group.asked]
     return not asked or any(relay.intersection(map(normalize_address, group.answers)) for group in asked)
 

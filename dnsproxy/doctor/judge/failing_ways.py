@@ -15,7 +15,7 @@ from dnsproxy.doctor.judge.controller import Controller
 from dnsproxy.doctor.judge.cures import cures
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity
 from dnsproxy.doctor.judge.header_mode import describe
-from dnsproxy.doctor.judge.paths import normalize_address
+from dnsproxy.doctor.judge.paths import normalize_address, relay_addresses
 from dnsproxy.doctor.judge.reach import AddressReach, Reach
 from dnsproxy.doctor.judge.ways import Ways
 
@@ -39,7 +39,7 @@ def judge_failing(ways: Ways, facts: Facts) -> Iterator[Finding]:
 def cause_of(one: AddressReach, ways: Ways, facts: Facts) -> str:
     """The id of the finding for a failing address; `controller`, `relay` or `loopback` if it is found there."""
     address = normalize_address(one.address)
-    if facts.relay is not None and address in map(normalize_address, facts.relay.addresses):
+    if address in relay_addresses(facts):
         return _RELAY
     inner = [controller for controller in ways.controllers if address in controller.inner]
     owners = ways.owners(address)

@@ -158,6 +158,11 @@ def services_by_address(services: Iterable[Service]) -> dict[str, tuple[Service,
     return {address: tuple(found.values()) for address, found in (inner | entries).items()}
 
 
+def relay_addresses(facts: Facts) -> frozenset[str]:
+    """The addresses of our relay's Service, normalized; empty without a relay."""
+    return frozenset(map(normalize_address, facts.relay.addresses if facts.relay else ()))
+
+
 def entries_of(service: Service) -> tuple[str, ...]:
     """The addresses and hostnames of a Service's load balancer, and its external IPs."""
     texts = (text for point in service.points for text in (point.ip, point.hostname) if text)

@@ -18,7 +18,7 @@ from dnsproxy.doctor.judge.failing_ways import evidence_of
 from dnsproxy.doctor.judge.findings import Finding, Remedy, Severity, Unseen
 from dnsproxy.doctor.judge.header_mode import HeaderMode
 from dnsproxy.doctor.judge.loopback import loopback
-from dnsproxy.doctor.judge.paths import normalize_address, services_by_address
+from dnsproxy.doctor.judge.paths import normalize_address, relay_addresses, services_by_address
 from dnsproxy.doctor.judge.reach import FAILING, AddressReach, differ, statuses
 from dnsproxy.doctor.judge.remedies import quoted
 from dnsproxy.doctor.judge.short_circuit import Answer
@@ -144,7 +144,7 @@ def _judge_server(ways: Ways, facts: Facts) -> Iterator[Finding | Unseen]:
     own = {one.key for one in ways.controllers}
     for one in ways.counted:
         keys = {service.key for service in owners.get(one.address, ())}
-        if keys & own or ways.owners(one.address) or one.address in _relay(facts):
+        if keys & own or ways.owners(one.address) or one.address in relay_addresses(facts):
             continue
         here = [controller.statuses(ways.group.sample) for controller in ways.controllers]
         there = statuses(one.bare)
@@ -160,10 +160,6 @@ def _is_refused(one: AddressReach, ways: Ways) -> bool:
     """Whether a server refuses the handshake that the hosts' controllers finish."""
     refused = [probe for probe in ways.refused_handshakes if probe in one.probes]
     return any(own.greets(ways.group.sample, probe.port) for probe in refused for own in ways.controllers)
-
-
-def _relay(facts: Facts) -> frozenset[str]:
-    return frozenset(map(normalize_address, facts.relay.addresses if facts.relay else ()))
 
 
 def _wrong_server(address: str, keys: list[str], ways: Ways) -> Finding:

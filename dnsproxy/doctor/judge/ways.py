@@ -17,7 +17,7 @@ from dnsproxy.doctor.facts.probes import Lookup, Outcome, Probe
 from dnsproxy.doctor.judge.controller import Controller
 from dnsproxy.doctor.judge.header_mode import usable_probes
 from dnsproxy.doctor.judge.host_groups import PUBLIC, HostGroup
-from dnsproxy.doctor.judge.paths import entries_of, normalize_address
+from dnsproxy.doctor.judge.paths import entries_of, normalize_address, relay_addresses
 from dnsproxy.doctor.judge.reach import FAILING, AddressReach, ProbeIndex, Reach, overall_reach, routed
 
 
@@ -107,8 +107,8 @@ def make_all_ways(groups: Iterable[HostGroup], controllers: Iterable[Controller]
     """The ways of all groups."""
     index = ProbeIndex(usable_probes(facts.probes))
     by_key = {one.key: one for one in controllers}
-    ours = [*(facts.relay.addresses if facts.relay else ()), *(ip for one in facts.services for ip in one.cluster_ips)]
-    inner = frozenset(map(normalize_address, ours))
+    cluster_ips = (normalize_address(ip) for one in facts.services for ip in one.cluster_ips)
+    inner = relay_addresses(facts).union(cluster_ips)
     resolved, owned = resolve(facts.lookups), _resolve_by_all(facts.lookups)
     return tuple(_make_ways(group, by_key, index, inner, resolved, owned) for group in groups)
 
