@@ -45,6 +45,12 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     """The addresses and hostnames in the load balancer status of the object, or of the Gateway that serves it."""
     routed: bool = True
     """False for a listener without a route: it accepts connections for the name, but an object that routes it wins."""
+    annotated: bool = False
+    """Whether the hostname or its target comes from an annotation or label of the object (`switchback.dev/hostname`,
+    `switchback.dev/target`), which counts only in a namespace that may use them."""
+    since: str = ""
+    """RFC 3339 in UTC. Since when the claim counts for the ranking, where that is before the object's creation: a route
+    takes a name from a listener with exactly this hostname, whose object may be older. Empty: the object's own age."""
 
 
 class Rejection(msgspec.Struct, frozen=True, gc=False):

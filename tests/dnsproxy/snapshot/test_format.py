@@ -185,7 +185,7 @@ def test_another_setting_is_named(settings: dict[str, str], reason: str) -> None
 
 
 def test_the_shape_names_all_that_a_claim_consists_of() -> None:
-    assert {"Claim.hostname", "Claim.origin", "Origin.created"} <= set(claim_shape())
+    assert {"Claim.hostname", "Claim.origin", "Claim.annotated", "Claim.since", "Origin.created"} <= set(claim_shape())
 
 
 def store_with(count: int, *, per_object: int = 1) -> ClaimStore:
