@@ -75,6 +75,13 @@ def stream_patience(ways: int) -> float:
     return patience(ways) if ways < FEW else (GIVE_UP - STREAM_AFTER) / (ways + 1)
 
 
+# --- A source port ---
+
+PORT_AGE: Final = 60.0
+"""Time after which a source port is closed: forging a reply needs its number, which takes an attacker time to find."""
+PORT_CHECK: Final = 10.0
+"""Time between two looks for old ports."""
+
 # --- A connection ---
 
 CONNECT: Final = 1.5

@@ -1,19 +1,22 @@
 """The source ports for one upstream: a rotating set of connected UDP sockets.
 
 The law: a query leaves from one of many random ports (RFC 5452 section 9.2); each is replaced by a new one after some
-thousand queries. At most `most` ports are in use, and half as many wait for late replies. Queries that are posted
-together leave together, from one port, in one system call.
+thousand queries, and closed after PORT_AGE, because an attacker needs time to find a port. At most `most` ports are in
+use, and half as many wait for late replies. Queries that are posted together leave together, from one port, in one
+system call.
 """
 
 from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from dnsproxy.datagrams.connected import Batches
 from dnsproxy.datagrams.port import ignore_path_mtu
+from dnsproxy.forward.deadlines import PORT_AGE
 from dnsproxy.forward.flight import Flight, Health
 from dnsproxy.forward.upstream_socket import Receiver, UpstreamSocket
 from sidecar.loop.poller import Poller
@@ -38,7 +41,9 @@ class SourcePorts:
         batches: Batches,
         receiver: Receiver,
         most: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`clock` returns seconds; it is read when a port is opened and when old ones are retired, not for a query."""
         self._endpoint = endpoint
         self.most = SOCKETS if most is None else most
         """Ports in use at one time; may be changed, and surplus ports are closed when nothing waits there."""
@@ -47,6 +52,9 @@ class SourcePorts:
         self._poller = poller
         self._batches = batches
         self._receiver = receiver
+        self._clock = clock
+        self.opened = False
+        """Whether a query was ever sent over UDP."""
         self._sockets: list[UpstreamSocket] = []
         self._retired: list[UpstreamSocket] = []
         self._posting: UpstreamSocket | None = None
@@ -56,11 +64,6 @@ class SourcePorts:
     def waiting(self) -> int:
         """How many replies the sockets wait for."""
         return sum(len(sock.waiting) for sock in self._sockets + self._retired)
-
-    @property
-    def opened(self) -> bool:
-        """Whether a query was ever sent over UDP: the sockets stay open."""
-        return bool(self._sockets)
 
     def post(self, flight: Flight) -> None:
         """Put a query into the outbox. Raises OSError if no socket can be opened."""
@@ -99,6 +102,18 @@ class SourcePorts:
             self._sockets[index] = fresh
         return self._sockets[index]
 
+    def retire_old(self) -> None:
+        """Retire the ports older than PORT_AGE; the next queries open new ones, so an idle server has none.
+
+        While many retired ports wait for replies, an old port with waiting replies stays in use.
+        """
+        oldest = self._clock() - PORT_AGE
+        for sock in [one for one in self._sockets if one.opened_at <= oldest and one is not self._posting]:
+            if not sock.waiting or len(self._retired) <= self.most // 2:
+                self._sockets.remove(sock)
+                self._retired.append(sock)
+        self.close_retired()
+
     def close_retired(self) -> None:
         """Close the replaced and the surplus sockets that wait for no reply."""
         if self._posting is None:
@@ -121,12 +136,18 @@ class SourcePorts:
             ignore_path_mtu(sock)
             sock.connect(socket_address(self._endpoint))
             opened = UpstreamSocket(
-                sock, ids=self._ids, health=self._health, batches=self._batches, receiver=self._receiver
+                sock,
+                ids=self._ids,
+                health=self._health,
+                batches=self._batches,
+                receiver=self._receiver,
+                opened_at=self._clock(),
             )
             self._poller.add(sock.fileno(), opened.on_event, edge=False)
         except OSError:
             sock.close()
             raise
+        self.opened = True
         return opened
 
     def _close(self, sock: UpstreamSocket) -> None:

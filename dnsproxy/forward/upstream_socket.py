@@ -35,12 +35,33 @@ class Receiver(Protocol):
 class UpstreamSocket:
     """One socket, and the flights that wait on it, by message ID."""
 
-    __slots__ = ("_batches", "_ids", "_lost", "_outbox", "_receiver", "health", "sock", "strays", "uses", "waiting")
+    __slots__ = (
+        "_batches",
+        "_ids",
+        "_lost",
+        "_outbox",
+        "_receiver",
+        "health",
+        "opened_at",
+        "sock",
+        "strays",
+        "uses",
+        "waiting",
+    )
 
     def __init__(
-        self, sock: socket.socket, *, ids: Iterator[bytes], health: Health, batches: Batches, receiver: Receiver
+        self,
+        sock: socket.socket,
+        *,
+        ids: Iterator[bytes],
+        health: Health,
+        batches: Batches,
+        receiver: Receiver,
+        opened_at: float = 0.0,
     ) -> None:
         self.sock = sock
+        self.opened_at = opened_at
+        """Seconds, on the clock of the caller."""
         self.health = health
         self.waiting: dict[bytes, Flight] = {}
         self.uses = 0

@@ -18,7 +18,7 @@ import trio
 
 from dnsproxy.datagrams.connected import Batches
 from dnsproxy.dns.wire import Query, is_truncated
-from dnsproxy.forward.deadlines import GIVE_UP, patience, stream_patience
+from dnsproxy.forward.deadlines import GIVE_UP, PORT_CHECK, patience, stream_patience
 from dnsproxy.forward.dial import default_context
 from dnsproxy.forward.flight import FAILING
 from dnsproxy.forward.loop import LoopProbes
@@ -67,6 +67,7 @@ class Upstreams:
             self._loops = loops if self._settings.detect_loops else None
             for upstream in self.used:
                 nursery.start_soon(upstream.run, self._loops)
+            nursery.start_soon(self._retire_old_ports)
             try:
                 await trio.sleep_forever()
             finally:
@@ -135,6 +136,13 @@ class Upstreams:
             if reply is not None:
                 return reply
         return None
+
+    async def _retire_old_ports(self) -> None:
+        """Apart from the sweep over the flights, which stops while there are none."""
+        while True:
+            await trio.sleep(PORT_CHECK)
+            for upstream in self.used:
+                upstream.ports.retire_old()
 
     def close_retired(self) -> None:
         """Close the replaced sockets that wait for no reply."""

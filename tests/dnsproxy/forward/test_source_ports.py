@@ -11,6 +11,7 @@ import pytest
 from dnsproxy.datagrams.connected import Batches
 from dnsproxy.datagrams.port import BATCH
 from dnsproxy.forward import source_ports
+from dnsproxy.forward.deadlines import PORT_AGE
 from dnsproxy.forward.flight import Flight
 from dnsproxy.forward.source_ports import SOCKETS, SourcePorts
 from dnsproxy.forward.upstream import Upstream
@@ -27,8 +28,10 @@ class World:
         self.poller = poller
         self.server = server
         self.told = Noted()
+        self.now = 1000.0
         upstream = Upstream(bound_endpoint(server), poller=poller, batches=Batches(), receiver=self.told)
         self.ports = upstream.ports
+        self.ports._clock = lambda: self.now
 
     def ask(self, count: int = 1) -> list[int]:
         """Send a batch of this many queries; returns the source port of each."""
@@ -100,6 +103,72 @@ def test_a_port_is_given_up_after_its_share_of_queries_and_closed_when_nothing_w
     assert [sock.sock.fileno() for sock in given_up] == [-1] * len(given_up)
     assert len(world.poller) == 2
     assert world.ask()[0]
+
+
+@pytest.mark.parametrize(
+    ("age", "left"),
+    [(0.0, 3), (PORT_AGE - 0.1, 3), (PORT_AGE, 0), (10 * PORT_AGE, 0)],
+    ids=["new", "young", "old", "idle"],
+)
+def test_a_port_is_closed_at_its_age_and_an_idle_server_has_none(world: World, age: float, left: int) -> None:
+    before = {world.ask()[0] for _ in range(3)}
+    for sock in world.ports._sockets:
+        sock.waiting.clear()
+    world.now += age
+    world.ports.retire_old()
+    assert (len(world.poller), len(world.ports._sockets)) == (left, left)
+    assert world.ports.opened, "the upstream was asked"
+    assert world.ask()[0] not in before
+
+
+def test_ports_grow_old_one_by_one(world: World) -> None:
+    first = world.ask()[0]
+    world.now += PORT_AGE / 2
+    second = world.ask()[0]
+    for sock in world.ports._sockets:
+        sock.waiting.clear()
+    world.now += PORT_AGE / 2
+    world.ports.retire_old()
+    assert [sock.sock.getsockname()[1] for sock in world.ports._sockets] == [second]
+    assert first != second
+
+
+def test_an_old_port_takes_no_query_and_waits_for_its_late_replies(world: World) -> None:
+    world.ports.most = 2
+    before = {world.ask()[0] for _ in range(2)}
+    old = list(world.ports._sockets)
+    world.now += PORT_AGE
+    world.ports.retire_old()
+    assert (world.ports._sockets, world.ports._retired) == ([], old)
+    assert not before & {world.ask()[0] for _ in range(6)}
+    assert world.ports.waiting == 8
+    world.ports.close_retired()
+    assert len(world.poller) == 4, "replies can still come there"
+    for sock in old:
+        sock.waiting.clear()
+    world.ports.close_retired()
+    assert len(world.poller) == 2
+
+
+def test_while_many_ports_wait_for_late_replies_an_old_one_serves_on(world: World) -> None:
+    world.ports.most = 2
+    for _ in range(3):
+        for _ in range(2):
+            world.ask()
+        world.now += PORT_AGE
+        world.ports.retire_old()
+    assert (len(world.ports._sockets), len(world.ports._retired)) == (2, 2)
+    world.ports._sockets[0].waiting.clear()
+    world.ports.retire_old()
+    assert (len(world.ports._sockets), len(world.ports._retired)) == (1, 2), "without late replies it is closed"
+
+
+def test_a_port_in_the_middle_of_a_batch_is_not_taken_away(world: World) -> None:
+    world.ports.post(flight())
+    world.now += PORT_AGE
+    world.ports.retire_old()
+    assert world.ports.flush() == []
+    assert world.server.recv(512)[2:] == flight().key
 
 
 def test_a_batch_that_began_on_a_port_stays_on_it_beyond_its_share(

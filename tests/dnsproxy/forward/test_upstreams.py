@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from dnsproxy.forward import source_ports
 from dnsproxy.forward import upstreams as forward_upstreams
-from dnsproxy.forward.deadlines import GIVE_UP
+from dnsproxy.forward.deadlines import GIVE_UP, PORT_CHECK
 from dnsproxy.forward.loop import LoopProbes
 from dnsproxy.forward.settings import ForwardSettings, TcpEndpoint, TlsEndpoint, ZoneUpstreams
 from dnsproxy.forward.upstream import Upstream
@@ -309,6 +310,22 @@ async def test_changes_without_end_leave_nothing_behind(clock: MockClock, poller
         upstreams.close_retired()
         assert len(poller) == 1
         assert not upstreams._replaced
+
+
+async def test_an_idle_server_keeps_no_old_source_port(
+    clock: MockClock, poller: Poller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_ports, "PORT_AGE", 0.0)
+    async with faulty_upstream(silence) as server, alive(made(poller)) as upstreams:
+        upstreams.replace(settings(server.endpoint))
+        (upstream,) = upstreams.used
+        upstream.ports.post(flight())
+        upstream.ports.flush()
+        for sock in upstream.ports._sockets:
+            sock.waiting.clear()
+        assert len(poller) == 1
+        await trio.sleep(2 * PORT_CHECK)
+        assert len(poller) == 0
 
 
 def test_replaced_before_they_run_they_close_at_once(poller: Poller) -> None:
