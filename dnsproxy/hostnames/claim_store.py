@@ -7,7 +7,7 @@ one hostname, it holds both claims, and the verdict chooses.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -91,15 +91,19 @@ class ClaimStore:
         """How many objects of a source are known only from a snapshot."""
         return len(self._restored.get(source, {}))
 
-    def forget_restored(self, source: str) -> Iterator[frozenset[str]]:
+    def forget_restored(
+        self, source: str, *, replace: Callable[[str, str, Sequence[Claim]], frozenset[str]] | None = None
+    ) -> Iterator[frozenset[str]]:
         """Remove restored objects that the source, which has reported all its objects by now, did not report.
 
-        Yields the hostnames whose claims changed, in slices between which the store may change.
+        Yields the hostnames whose claims changed, in slices between which the store may change. `replace` is called in
+        place of the store's own.
         """
+        replace = replace or self.replace
         restored = self._restored.get(source, {})
         while restored:
             keys = [restored.popitem()[0] for _ in range(min(_SLICE, len(restored)))]
-            yield frozenset().union(*(self.replace(source, key, ()) for key in keys))
+            yield frozenset().union(*(replace(source, key, ()) for key in keys))
 
     def keys(self, source: str) -> Collection[str]:
         """A copy of the objects of a source that claim something, to iterate while the store changes."""

@@ -15,6 +15,8 @@ from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.hostnames.guards import Guards, refusal
+from dnsproxy.hostnames.name_limits import NameLimits
+from dnsproxy.hostnames.name_shares import NameShares
 from dnsproxy.hostnames.ownership import Finding, Standing, standing_of
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.hostnames.verdict import Excluded, Unverified, Verdict, judge
@@ -22,10 +24,13 @@ from dnsproxy.hostnames.wildcards import reaches
 
 
 class Registry:
-    """A claim store, and the verdicts on its hostnames."""
+    """A claim store, and the verdicts on its hostnames; objects of the cluster go into it through the shares."""
 
-    def __init__(self, *, targets: Targets, guards: Guards, enforce_ownership: bool = False) -> None:
+    def __init__(
+        self, *, targets: Targets, guards: Guards, enforce_ownership: bool = False, limits: NameLimits | None = None
+    ) -> None:
         self.store = ClaimStore()
+        self.shares = NameShares(self.store, limits=limits or NameLimits())
         self._targets = targets
         self._guards = guards
         self._touched: list[Iterable[str]] = []

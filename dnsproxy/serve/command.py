@@ -14,6 +14,7 @@ import click
 from dnsproxy.cluster_dns.options import OBJECT_REF
 from dnsproxy.dns.names import parse_hostname, parse_zone
 from dnsproxy.forward.settings import parse_upstream
+from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.ownership import Mode, parse_trust
 from dnsproxy.hostnames.targets import parse_target
 from dnsproxy.sources.static_names import parse_host_flag
@@ -32,6 +33,7 @@ from sidecar.sockets.inherited import SYSTEMD
 
 _TTL = (1, 3600)
 _WAITING = (1, 1_000_000)
+_NAMES = (1, 100_000_000)
 
 EPILOG = """\b
 Examples:
@@ -151,6 +153,27 @@ TARGET = CheckedType("target", split_target)
 )
 @click.option("--zone", type=ZONE, multiple=True, help="Answer only names at or below this one.")
 @click.option("--deny", type=HOSTNAME, multiple=True, help="Never answer this name.")
+@click.option(
+    "--max-names-per-object",
+    type=click.IntRange(*_NAMES),
+    metavar="N",
+    default=NameLimits().per_object,
+    help="How many names one object of the cluster may claim; its first ones count.",
+)
+@click.option(
+    "--max-names-per-namespace",
+    type=click.IntRange(*_NAMES),
+    metavar="N",
+    default=NameLimits().per_namespace,
+    help="How many names the objects of one namespace may claim; the youngest objects are left out.",
+)
+@click.option(
+    "--max-names",
+    type=click.IntRange(*_NAMES),
+    metavar="N",
+    default=NameLimits().total,
+    help="How many names all objects of the cluster may claim; namespaces with the most names lose theirs first.",
+)
 @click.option(
     "--ownership",
     type=click.Choice([mode.value for mode in Mode]),

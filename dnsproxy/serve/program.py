@@ -118,7 +118,9 @@ class _Service:
         sources = [STATIC, *(ClusterSources.reports(settings.cluster) if settings.cluster else [])]
         sources += [UPSTREAMS] if settings.upstream_configmap else []
         enforce = settings.ownership.mode is Mode.ENFORCE
-        registry = Registry(targets=settings.targets, guards=settings.guards, enforce_ownership=enforce)
+        registry = Registry(
+            targets=settings.targets, guards=settings.guards, enforce_ownership=enforce, limits=settings.limits
+        )
         self.keeper = TableKeeper(registry, ttl=settings.ttl, publish=self._publish, sources=sources)
         self.cluster: ClusterSources | None = None
         self.ownership: OwnershipWatch | None = None

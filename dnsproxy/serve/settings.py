@@ -17,6 +17,7 @@ from dnsproxy.forward.resolv_conf_follower import read_forwarding
 from dnsproxy.forward.settings import ForwardSettings, exclude_own, refuse_loop
 from dnsproxy.hostnames.claims import Claim
 from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.sources.settings import ClusterSettings, GatewayOptions, IngressOptions
@@ -36,6 +37,7 @@ class ServeSettings:
     targets: Targets
     guards: Guards
     ownership: OwnershipSettings = field(default_factory=OwnershipSettings)
+    limits: NameLimits = field(default_factory=NameLimits)
     ttl: int = 5
     hosts: tuple[Claim, ...] = ()
     hosts_file: Path | None = None
@@ -98,6 +100,11 @@ def make_settings(**values: Any) -> ServeSettings:
             deny=values["deny"],
         ),
         ownership=_ownership_settings(values),
+        limits=NameLimits(
+            per_object=values["max_names_per_object"],
+            per_namespace=values["max_names_per_namespace"],
+            total=values["max_names"],
+        ),
         ttl=values["ttl"],
         hosts=join_flags(values["host"]),
         hosts_file=values["hosts_file"],

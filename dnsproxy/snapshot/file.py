@@ -77,7 +77,7 @@ def restore_snapshot(path: Path, registry: Registry, *, settings: Settings) -> S
         return SnapshotStatus()
     registry.set_services(snapshot.services)
     for one in snapshot.objects:
-        registry.touch(registry.store.restore(one.source, one.key, one.claims))
+        registry.touch(registry.shares.restore(one.source, one.key, one.claims))
     return SnapshotStatus(restored=snapshot.taken, upstreams=snapshot.upstreams)
 
 

@@ -19,6 +19,7 @@ from dnsproxy.sources.ingress_source import SOURCE as INGRESS
 from dnsproxy.sources.service_source import SOURCE as SERVICE
 from dnsproxy.sources.service_targets import Addresses, ServiceTargets
 from dnsproxy.sources.settings import ClusterSettings
+from dnsproxy.sources.share_settler import ShareSettler
 from dnsproxy.sources.target_service import ServiceUses, service_keys
 from sidecar.kubernetes.cluster import Cluster
 from sidecar.kubernetes.follower_status import FollowerStatus
@@ -129,25 +130,30 @@ class ClusterSources:
                 nursery.start_soon(follower)
 
     def _followers(self, client: ApiClient) -> Iterator[Callable[[], Awaitable[None]]]:
-        store = self._keeper.registry.store
+        shares = self._keeper.registry.shares
+        settler = ShareSettler(shares, on_claims=self._take)
+        yield settler.run
         if self._targets is not None:
             yield self._targets.run
         if self._settings.ingress is not None:
-            follow = partial(follow_ingresses, client, store, options=self._settings.ingress)
+            follow = partial(follow_ingresses, client, shares, options=self._settings.ingress, settler=settler)
             report = partial(self._note, INGRESS, lambda: self._ingress.synced)
             yield partial(follow, on_claims=self._take, on_synced=report, status=self._ingress)
         if self._settings.gateway is not None:
             self._gateway = GatewayFollower(
                 client,
-                store,
+                shares,
                 options=self._settings.gateway,
                 on_claims=self._take,
                 on_synced=partial(self._note, GATEWAY, lambda: True),
             )
+            for kind in GATEWAY_KINDS:
+                settler.register(kind, partial(self._gateway.report, kind))
             yield self._gateway.run
         if self._settings.services:
             report = partial(self._note, SERVICE, lambda: self._service.synced)
-            yield partial(follow_services, client, store, on_claims=self._take, on_synced=report, status=self._service)
+            follow_them = partial(follow_services, client, shares, settler=settler)
+            yield partial(follow_them, on_claims=self._take, on_synced=report, status=self._service)
 
     def _take(self, hostnames: frozenset[str]) -> None:
         self._keeper.registry.touch(hostnames)

@@ -11,12 +11,13 @@ from typing import Any
 
 import trio
 
-from dnsproxy.hostnames.claim_store import ClaimStore
+from dnsproxy.hostnames.claim_sink import ClaimSink
 from dnsproxy.sources import ingress_source, service_source
 from dnsproxy.sources.ingress import INGRESS_CLASSES, INGRESSES
 from dnsproxy.sources.ingress_source import IngressSource
 from dnsproxy.sources.service_source import SERVICES, ServiceSource
 from dnsproxy.sources.settings import IngressOptions
+from dnsproxy.sources.share_settler import ShareSettler
 from sidecar.kubernetes.follower_status import FollowerStatus
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.listwatch import follow
@@ -42,21 +43,25 @@ class IngressStatus:
 
 async def follow_ingresses(
     client: ApiClient,
-    store: ClaimStore,
+    store: ClaimSink,
     *,
     options: IngressOptions,
     on_claims: Report,
     on_synced: Callable[[], None] = lambda: None,
     status: IngressStatus | None = None,
+    settler: ShareSettler | None = None,
     pace: Pace = DEFAULT_PACE,
 ) -> None:
     """Keep the claims of the cluster's Ingresses in `store` until cancelled.
 
     `on_synced` is called after each whole list of either kind, once both are synced. Claims from a snapshot count until
-    then, and a first list that has next to nothing of them is confirmed by a second one.
+    then, and a first list that has next to nothing of them is confirmed by a second one. `settler`: of the shares that
+    `store` is, if it has any.
     """
     status = status or IngressStatus()
     source = IngressSource(store, options=options)
+    if settler is not None:
+        settler.register_collection(ingress_source.SOURCE, client, INGRESSES, change=source.change_ingresses, pace=pace)
     watches = (
         _Watch(INGRESSES, source.change_ingresses, status.ingresses, store.restored(ingress_source.SOURCE)),
         _Watch(INGRESS_CLASSES, source.change_classes, status.classes),
@@ -66,15 +71,18 @@ async def follow_ingresses(
 
 async def follow_services(
     client: ApiClient,
-    store: ClaimStore,
+    store: ClaimSink,
     *,
     on_claims: Report,
     on_synced: Callable[[], None] = lambda: None,
     status: FollowerStatus | None = None,
+    settler: ShareSettler | None = None,
     pace: Pace = DEFAULT_PACE,
 ) -> None:
     """The same for the cluster's annotated Services."""
     source = ServiceSource(store)
+    if settler is not None:
+        settler.register_collection(service_source.SOURCE, client, SERVICES, change=source.change, pace=pace)
     watch = _Watch(SERVICES, source.change, status or FollowerStatus(), store.restored(service_source.SOURCE))
     await _feed(client, store, service_source.SOURCE, (watch,), on_claims=on_claims, on_synced=on_synced, pace=pace)
 
@@ -93,7 +101,7 @@ class _Watch:
 
 async def _feed(
     client: ApiClient,
-    store: ClaimStore,
+    store: ClaimSink,
     source: str,
     watches: Sequence[_Watch],
     *,
@@ -130,7 +138,7 @@ async def _feed(
             nursery.start_soon(follow_one, watch)
 
 
-async def _forget_restored(store: ClaimStore, source: str, synced: trio.Event, report: Report) -> None:
+async def _forget_restored(store: ClaimSink, source: str, synced: trio.Event, report: Report) -> None:
     """Remove the claims that a snapshot had and the cluster, now that all is read, has not."""
     await synced.wait()
     for hostnames in store.forget_restored(source):

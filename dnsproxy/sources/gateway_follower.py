@@ -15,7 +15,7 @@ from typing import Any, Final
 import structlog
 import trio
 
-from dnsproxy.hostnames.claim_store import ClaimStore
+from dnsproxy.hostnames.claim_sink import ClaimSink
 from dnsproxy.sources.gateway.kinds import SOURCES
 from dnsproxy.sources.gateway.source import GatewaySource
 from dnsproxy.sources.gateway.versions import (
@@ -59,7 +59,7 @@ class GatewayFollower:
     def __init__(
         self,
         client: ApiClient,
-        store: ClaimStore,
+        store: ClaimSink,
         *,
         options: GatewayOptions,
         on_claims: Callable[[frozenset[str]], None],
@@ -98,6 +98,10 @@ class GatewayFollower:
     @property
     def _all_read(self) -> bool:
         return self._discovered and all(status.synced for status in self.statuses)
+
+    async def report(self, kind: str, key: str) -> frozenset[str]:
+        """Put the claims of one object into the store once more. Returns the hostnames whose claims changed."""
+        return self._source.report(kind, key)
 
     async def run(self) -> None:
         """Follow until cancelled."""

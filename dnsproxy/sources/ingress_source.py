@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from dnsproxy.hostnames.claim_store import ClaimStore
+from dnsproxy.hostnames.claim_sink import ClaimSink
 from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.sources.annotations import origin_of
 from dnsproxy.sources.ingress import Ingress, IngressClass, claims_of, default_class
@@ -24,9 +24,9 @@ _Contribution = tuple[Sequence[Claim], Sequence[Rejection]]
 
 
 class IngressSource:
-    """Feeds one ClaimStore with the claims of Ingresses."""
+    """Feeds one ClaimSink with the claims of Ingresses."""
 
-    def __init__(self, store: ClaimStore, *, options: IngressOptions) -> None:
+    def __init__(self, store: ClaimSink, *, options: IngressOptions) -> None:
         self._store = store
         self._options = options
         self._classes: dict[str, IngressClass] = {}

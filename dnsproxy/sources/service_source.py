@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from dnsproxy.hostnames.claim_store import ClaimStore
+from dnsproxy.hostnames.claim_sink import ClaimSink
 from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.hostnames.wildcards import reach_in_dns
 from dnsproxy.sources.annotations import AnnotatedMetadata, origin_of, read_annotations, rejections_of
@@ -49,9 +49,9 @@ def claims_of(service: AnnotatedService) -> tuple[list[Claim], list[Rejection]]:
 
 
 class ServiceSource:
-    """Feeds one ClaimStore with the claims of Services."""
+    """Feeds one ClaimSink with the claims of Services."""
 
-    def __init__(self, store: ClaimStore) -> None:
+    def __init__(self, store: ClaimSink) -> None:
         self._store = store
 
     def change(self, changes: Mapping[str, AnnotatedService | Unreadable | None]) -> frozenset[str]:

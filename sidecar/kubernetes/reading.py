@@ -14,7 +14,7 @@ import trio
 
 from sidecar.kubernetes.errors import ApiError
 from sidecar.kubernetes.http import ApiClient
-from sidecar.kubernetes.objects import Collection, Resource
+from sidecar.kubernetes.objects import Collection, Resource, Unreadable
 from sidecar.kubernetes.protocol import Decoder, LineSplitter, Page
 from sidecar.kubernetes.watch_policy import Pace, next_page_size
 
@@ -66,6 +66,19 @@ async def read_version(client: ApiClient, collection: Collection[T], decoder: De
     """
     body = await client.get(collection.path, _params(collection, limit="1"), seconds=pace.list_timeout)
     return decoder.split_page(body).version
+
+
+async def read_object(
+    client: ApiClient, collection: Collection[T], decoder: Decoder[T], pace: Pace, key: str
+) -> T | Unreadable | None:
+    """The object `NAMESPACE/NAME` of a collection as it is now, or None. RBAC: list. Raises ApiError."""
+    namespace, _, name = key.partition("/")
+    above, _, plural = collection.path.rpartition("/")
+    selectors = (collection.field_selector, f"metadata.name={name}")
+    params = _params(collection, limit="1") | {"fieldSelector": ",".join(filter(None, selectors))}
+    body = await client.get(f"{above}/namespaces/{namespace}/{plural}", params, seconds=pace.list_timeout)
+    entries = decoder.decode_items(decoder.split_page(body).items)
+    return next((entry.value for entry in entries if entry.key == key), None)
 
 
 async def read_watch(

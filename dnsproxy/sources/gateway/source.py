@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dnsproxy.hostnames.claim_store import ClaimStore
+from dnsproxy.hostnames.claim_sink import ClaimSink
 from dnsproxy.sources.gateway.contribution import contribution
 from dnsproxy.sources.gateway.facts import Object, read_facts
 from dnsproxy.sources.gateway.kinds import LISTENER_SETS, Ref
@@ -20,9 +20,9 @@ from sidecar.kubernetes.objects import Unreadable
 
 
 class GatewaySource:
-    """Feeds one ClaimStore with the claims of Gateways, ListenerSets and routes."""
+    """Feeds one ClaimSink with the claims of Gateways, ListenerSets and routes."""
 
-    def __init__(self, store: ClaimStore, *, options: GatewayOptions) -> None:
+    def __init__(self, store: ClaimSink, *, options: GatewayOptions) -> None:
         self._store = store
         self._classes = options.classes
         self._graph = ObjectGraph()
@@ -54,15 +54,22 @@ class GatewaySource:
             if self._graph.put_labels(name, labels):
                 self._spread(name, self._graph.residents(name))
 
+    def report(self, kind: str, key: str) -> frozenset[str]:
+        """Evaluate one object again at once. Returns the hostnames whose claims changed."""
+        namespace, _, name = key.rpartition("/")
+        return self._evaluate(Ref(kind, namespace, name))
+
     def settle(self, limit: int) -> frozenset[str]:
         """Evaluate at most this many objects again. Returns the hostnames whose claims changed."""
         hostnames: set[str] = set()
         while limit > 0 and not self.is_settled:
-            ref = self._next()
-            claims, rejections = contribution(ref, self._graph, classes=self._classes)
-            hostnames |= self._store.replace(ref.kind, f"{ref.namespace}/{ref.name}", claims, rejections)
+            hostnames |= self._evaluate(self._next())
             limit -= 1
         return frozenset(hostnames)
+
+    def _evaluate(self, ref: Ref) -> frozenset[str]:
+        claims, rejections = contribution(ref, self._graph, classes=self._classes)
+        return self._store.replace(ref.kind, f"{ref.namespace}/{ref.name}", claims, rejections)
 
     def _next(self) -> Ref:
         """Objects that changed come before those below a changed Gateway, because a user is waiting for them."""

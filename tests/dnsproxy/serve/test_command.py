@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from dnsproxy.cli import main
 from dnsproxy.forward.settings import ForwardSettings, TlsEndpoint
+from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
 from dnsproxy.serve import command
 from dnsproxy.serve.settings import ServeSettings
@@ -44,6 +45,7 @@ def test_the_defaults_are_those_of_the_design(made: list[ServeSettings]) -> None
     assert settings.forwarding.upstreams == (Endpoint("192.0.2.53", 53),)
     assert settings.admin == Endpoint("127.0.0.1", 8081)
     assert (settings.ttl, settings.cluster, settings.hosts) == (5, None, ())
+    assert settings.limits == NameLimits(per_object=1_000, per_namespace=20_000, total=500_000)
     assert (settings.forwarding.outstanding, settings.forwarding.per_client) == (10_000, 1_000)
     assert (settings.inherit, settings.resolv_conf) == (False, None)
     assert (settings.lameduck, settings.drain) == (5.0, 5.0)
@@ -63,6 +65,7 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
         *("--zone", "example.org", "--deny", "no.example.org", "--cluster-domain", "k8s.example.org"),
         *("--ttl", "30", "--lameduck", "2.5", "--drain", "1", "--admin", "off"),
         *("--outstanding", "500", "--outstanding-per-client", "50"),
+        *("--max-names-per-object", "5", "--max-names-per-namespace", "60", "--max-names", "700"),
         *("--ownership", "enforce", "--trust", "Shop.example.org."),
         *("--trust", "203.0.113.0/24", "--trust", "2001:db8::7"),
     )
@@ -87,6 +90,7 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
     assert [str(one) for one in settings.ownership.networks] == ["203.0.113.0/24", "2001:db8::7/128"]
     assert (settings.ttl, settings.admin, settings.hosts_file) == (30, None, hosts)
     assert (settings.lameduck, settings.drain, settings.inherit) == (2.5, 1.0, True)
+    assert settings.limits == NameLimits(per_object=5, per_namespace=60, total=700)
     assert (settings.forwarding.outstanding, settings.forwarding.per_client) == (500, 50)
 
 
@@ -120,6 +124,11 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
                 ("1.5", "'1.5' is not a valid integer"),
                 ("", "'' is not a valid integer"),
             ]
+        ),
+        *(
+            pytest.param((flag, value), f"{flag}: {complaint}", id=f"{flag} {value}")
+            for flag in ("--max-names-per-object", "--max-names-per-namespace", "--max-names")
+            for value, complaint in [("0", "0 is not in the range"), ("all", "'all' is not a valid integer")]
         ),
         *(
             pytest.param((flag, value), f"{flag}: {complaint}", id=f"{flag} {value}")

@@ -1,0 +1,48 @@
+"""The limits of names: how many one object, one namespace and all together may claim, and how names are counted.
+
+The law: values only. A claim counts as one name, and as more where its texts are long, so that a limit of names is a
+limit of memory and of the snapshot's size too: some 0.7 KiB and 0.4 KiB for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+from dnsproxy.hostnames.claims import Claim
+
+_OCTETS: Final = 128
+"""Of text that a claim has for one name."""
+
+
+@dataclass(frozen=True, slots=True)
+class NameLimits:
+    """Of the cluster's objects; static names have no limit."""
+
+    per_object: int = 1_000
+    """`--max-names-per-object`."""
+    per_namespace: int = 20_000
+    """`--max-names-per-namespace`."""
+    total: int = 500_000
+    """`--max-names`."""
+
+
+def weight_of(claim: Claim) -> int:
+    """As how many names a claim counts."""
+    texts = len(claim.hostname) + len(claim.origin.name) + len(claim.target or "") + sum(map(len, claim.status))
+    return 1 + texts // _OCTETS
+
+
+def count_names(claims: Sequence[Claim]) -> int:
+    """As how many names the claims of an object count."""
+    return sum(map(weight_of, claims))
+
+
+def first_names(claims: Sequence[Claim], most: int) -> Sequence[Claim]:
+    """The first claims of an object that count as at most this many names."""
+    if len(claims) <= most and count_names(claims) <= most:
+        return claims
+    fitting = sum(names <= most for names in accumulate(map(weight_of, claims)))
+    return claims[:fitting]
