@@ -7,8 +7,10 @@ The law: names are compared by their lower-case wire form, never by their text, 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from enum import Enum
+from typing import Final
 
 import idna
 
@@ -26,6 +28,8 @@ _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)\Z")
 # Nearly all names match this: in normal form, and without a final digit, which an IP literal could have.
 _NORMAL = re.compile(r"(?:\*\.)?(?:(?!-)[a-z0-9_-]{1,63}(?<!-)\.)*(?!-)[a-z0-9_-]{0,62}[a-z_]\Z")
 _NORMAL_LIMIT = MAXIMUM_NAME - 2  # the length octet of the first label, and the final zero
+_ACE: Final = "xn--"
+"""The prefix of an A-label (RFC 5890 section 2.3.2.1)."""
 
 
 class BadName(ValueError):
@@ -35,11 +39,15 @@ class BadName(ValueError):
 def parse_hostname(text: str) -> str:
     """The normal form of a hostname: lower case, A-labels, no final dot; a wildcard keeps its `*.`.
 
+    A label in another script must be its own normal form in UTS 46 (non-transitional), apart from upper case.
+
     Raises BadName for a text that can never be answered: an empty name, an IP literal, a bare `*`, a wildcard that is
-    not the whole first label, a label or name over the limits, any other character.
+    not the whole first label, a label or name over the limits, another spelling of a name, any other character.
     """
-    name = text.strip().lower().removesuffix(".")
-    if len(name) <= _NORMAL_LIMIT and _NORMAL.match(name):
+    name = text.strip().removesuffix(".")
+    # Not of other scripts: the lower case of the Kelvin sign is an ASCII `k`.
+    name = name.lower() if name.isascii() else name
+    if len(name) <= _NORMAL_LIMIT and _NORMAL.match(name) and _ACE not in name:
         return name
     base = name.removeprefix("*.")
     if not base or base == "*":
@@ -47,9 +55,6 @@ def parse_hostname(text: str) -> str:
     if _is_address(base):
         raise BadName(f"{quoted(text)} is an IP address, not a hostname")
     labels = [_parse_label(label, text) for label in base.split(".")]
-    # Again: IDNA has turned the digits of other scripts into ASCII digits.
-    if _is_address(".".join(labels)):
-        raise BadName(f"{quoted(text)} is an IP address, not a hostname")
     if sum(map(len, labels)) + len(labels) + 1 > MAXIMUM_NAME:
         raise BadName(f"{quoted(text)} is longer than {MAXIMUM_NAME} octets")
     return ("*." if name != base else "") + ".".join(labels)
@@ -65,14 +70,60 @@ def parse_zone(text: str) -> str:
 
 def _parse_label(label: str, text: str) -> str:
     if not label.isascii():
-        try:
-            label = idna.encode(label, uts46=True).decode("ascii")
-        except (idna.IDNAError, UnicodeError) as error:
-            raise BadName(f"{quoted(text)}: {error}") from error
+        return _to_a_label(label, text)
+    label = label.lower()
     if not _LABEL.match(label):
         fault = "is empty" if not label else f"{quoted(label)} is not a host label"
         raise BadName(f"{quoted(text)}: a label {fault}")
+    if label.startswith(_ACE):
+        _check_a_label(label, text)
     return label
+
+
+def _to_a_label(label: str, text: str) -> str:
+    """The A-label of a U-label, upper case included.
+
+    Nothing else is mapped: a compatibility character, such as a full-width letter, would become another owner's name.
+    """
+    # Character by character, as in UTS 46: str.lower() makes a final sigma of the last letter.
+    lowered = "".join(map(_lower, label))
+    try:
+        # An A-label is never shorter than its U-label, and checking takes time.
+        a_label = idna.encode(lowered).decode("ascii") if len(label) <= MAXIMUM_LABEL else ""
+        round_trips = bool(a_label) and idna.decode(a_label) == lowered
+    except (idna.IDNAError, UnicodeError):
+        round_trips = False
+    if not round_trips or not all(_has_one_case(letter) or _lower(letter).upper() == letter for letter in label):
+        raise BadName(f"{quoted(text)} is not the normal spelling of a name (UTS 46)")
+    return a_label
+
+
+def _lower(letter: str) -> str:
+    # The letters of Cherokee fold to upper case, which is the one that domain names have.
+    return letter if letter.casefold() == letter else letter.lower()
+
+
+def _has_one_case(letter: str) -> bool:
+    return _lower(letter) == letter
+
+
+def _check_a_label(label: str, text: str) -> None:
+    """Raises BadName for an A-label that no U-label has, which browsers and logs show as another name.
+
+    Emoji pass: UTS 46 allows them, and such names are in use, although IDNA 2008 does not.
+    """
+    try:
+        shown = label.removeprefix(_ACE).encode("ascii").decode("punycode")
+        shown.encode("utf-8")  # no surrogates
+        a_label = _ACE + shown.encode("punycode").decode("ascii")
+    except (UnicodeError, ValueError, OverflowError):
+        a_label = ""
+    if a_label != label or shown.isascii() or not _is_normal(shown):
+        raise BadName(f"{quoted(text)}: {quoted(label)} is not the A-label of a name (UTS 46)")
+
+
+def _is_normal(label: str) -> bool:
+    return unicodedata.is_normalized("NFKC", label) and all(map(_has_one_case, label))
 
 
 def is_wildcard(hostname: str) -> bool:

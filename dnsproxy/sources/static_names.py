@@ -129,7 +129,7 @@ def _parse_line(fields: list[str], origin: Origin, rejections: _Rejections) -> I
 
 
 def _parse_name(name: str) -> str:
-    # Before parse_hostname, which would import the tables of IDNA for it: 40 ms without an answer.
+    # Before parse_hostname, which would blame the spelling.
     if not name.isascii() and not is_text(name):
         raise BadName(f"{quoted(name)} is not UTF-8")
     return parse_hostname(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dns.name
+import idna
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -37,6 +38,15 @@ LABEL_63 = "a" * 63
         pytest.param("BÜCHER.example.org", "xn--bcher-kva.example.org", id="international in upper case"),
         pytest.param("xn--bcher-kva.example.org", "xn--bcher-kva.example.org", id="A-label"),
         pytest.param("*.bücher.example.org", "*.xn--bcher-kva.example.org", id="international wildcard"),
+        pytest.param(
+            "straße.example.org", "xn--strae-oqa.example.org", id="not transitional: another name than strasse"
+        ),
+        pytest.param("ΟΔΟΣ.example.org", "xn--pxavbq.example.org", id="upper case letter by letter, no final sigma"),
+        pytest.param("\u13a0\u13a1.example.org", "xn--58dc.example.org", id="Cherokee, whose normal case is the upper"),
+        pytest.param("XN--BCHER-KVA.example.org", "xn--bcher-kva.example.org", id="A-label in upper case"),
+        pytest.param("xn--i-7iq.example.org", "xn--i-7iq.example.org", id="A-label of an emoji"),
+        pytest.param("xn--11b5bs3a9aj6g", "xn--11b5bs3a9aj6g", id="A-label of a top level"),
+        pytest.param("axn--b.example.org", "axn--b.example.org", id="prefix of A-labels inside a label"),
         pytest.param("_acme.example.org", "_acme.example.org", id="underscore"),
         pytest.param("1.example.org", "1.example.org", id="digits"),
         pytest.param("1.2.3.4.5", "1.2.3.4.5", id="five numbers are no address"),
@@ -86,6 +96,29 @@ def test_a_hostname_has_one_normal_form(text: str, hostname: str) -> None:
         pytest.param("a\N{IDEOGRAPHIC FULL STOP}b.example.org", id="another script's dot"),
         pytest.param("xn--a\N{COMBINING GRAVE ACCENT}.example.org", id="half an A-label"),
         pytest.param("\ud800.example.org", id="lone surrogate"),
+        pytest.param("\uff41\uff50\uff49.example.org", id="letters of full width"),
+        pytest.param("api.\uff45xample.org", id="one letter of full width"),
+        pytest.param("\N{KELVIN SIGN}iosk.example.org", id="Kelvin sign, in lower case a k"),
+        pytest.param("\N{KELVIN SIGN}ü.example.org", id="Kelvin sign beside another script"),
+        pytest.param("\N{LATIN CAPITAL LETTER I WITH DOT ABOVE}.example.org", id="case that does not come back"),
+        pytest.param("\N{LATIN SMALL LETTER LONG S}hop.example.org", id="long s"),
+        pytest.param("\N{LATIN SMALL LIGATURE FI}.example.org", id="ligature"),
+        pytest.param("\N{CIRCLED LATIN SMALL LETTER A}.example.org", id="circled letter"),
+        pytest.param("\N{MATHEMATICAL BOLD SMALL A}.example.org", id="mathematical letter"),
+        pytest.param("e\N{COMBINING ACUTE ACCENT}.example.org", id="decomposed"),
+        pytest.param("a\N{ZERO WIDTH JOINER}b.example.org", id="joiner between Latin letters"),
+        pytest.param("a\N{RIGHT-TO-LEFT OVERRIDE}b.example.org", id="direction of writing"),
+        pytest.param("a\N{FULLWIDTH FULL STOP}b.example.org", id="dot of full width"),
+        pytest.param("app.example.org\N{IDEOGRAPHIC FULL STOP}", id="another script's dot at the end"),
+        pytest.param("\N{HEAVY BLACK HEART}.example.org", id="emoji as such"),
+        pytest.param("ü" * 100_000, id="very long label"),
+        pytest.param("xn--a-ecp.example.org", id="A-label of upper case"),
+        pytest.param("xn--api-226s.example.org", id="A-label of full width"),
+        pytest.param("xn--ph7c4a.example.org", id="A-label of full width alone"),
+        pytest.param("xn--99999999999.example.org", id="A-label that cannot be decoded"),
+        pytest.param("xn--.example.org", id="A-label of nothing"),
+        pytest.param("xn--api-.example.org", id="A-label of ASCII"),
+        pytest.param("*.xn--ph7c4a.example.org", id="wildcard below an A-label of full width"),
     ],
 )
 def test_what_is_no_hostname_is_refused_by_name(text: str) -> None:
@@ -132,6 +165,36 @@ def test_any_text_is_a_hostname_in_normal_form_or_refused(text: str) -> None:
     assert is_wildcard(hostname) == hostname.startswith("*.")
     base = hostname.removeprefix("*.")
     assert to_wire(hostname) == dns.name.from_text(base).to_wire() == to_wire(hostname).lower()
+
+
+@given(
+    st.text(
+        "bü\N{LATIN CAPITAL LETTER U WITH DIAERESIS}ßςאب日k\N{KELVIN SIGN}\uff4b\u13a0\N{COMBINING ACUTE ACCENT}",
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_a_spelling_comes_back_from_its_a_label(label: str) -> None:
+    try:
+        a_label = parse_hostname(label)
+    except BadName:
+        return
+    assert a_label.startswith("xn--") is not label.isascii()
+    back = idna.decode(a_label)
+    assert len(back) == len(label)
+    assert all(one in (other, other.lower()) for one, other in zip(back, label, strict=True))
+    assert parse_hostname(back) == parse_hostname(a_label) == a_label
+
+
+def test_no_letter_of_another_script_becomes_an_ascii_letter() -> None:
+    """Tried in full, for each letter alone and beside an ASCII letter."""
+    for code in range(0x80, 0x10000):
+        for label in (chr(code), "a" + chr(code)):
+            try:
+                hostname = parse_hostname(f"{label}.example.org")
+            except BadName:
+                continue
+            assert hostname.startswith("xn--"), hex(code)
 
 
 @given(st.lists(octet_labels, max_size=3))
@@ -205,3 +268,13 @@ def test_a_name_is_within_a_zone_by_whole_labels(name: str, zone: str, expected:
 )
 def test_wire_names_are_within_a_zone_by_whole_labels(name: str, zone: str, expected: bool) -> None:
     assert names.is_within_wire(names.to_wire(name), names.to_wire(zone)) is expected
+
+
+HOSTNAMES = st.lists(st.sampled_from(["a", "b", "ab", "ba", "example", "org", "xn--bcher-kva"]), min_size=1, max_size=4)
+
+
+@given(HOSTNAMES, HOSTNAMES)
+def test_a_name_is_within_a_zone_exactly_if_its_last_labels_are_the_zone(name: list[str], zone: list[str]) -> None:
+    expected = name[-len(zone) :] == zone
+    assert is_within(".".join(name), ".".join(zone)) is expected
+    assert names.is_within_wire(to_wire(".".join(name)), to_wire(".".join(zone))) is expected
