@@ -46,11 +46,14 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     routed: bool = True
     """False for a listener without a route: it accepts connections for the name, but an object that routes it wins."""
     annotated: bool = False
-    """Whether the hostname or its target comes from an annotation or label of the object (`switchback.dev/hostname`,
-    `switchback.dev/target`), which counts only in a namespace that may use them."""
+    """Whether the hostname comes only from an annotation or label of the object (`switchback.dev/hostname`)."""
     since: str = ""
     """RFC 3339 in UTC. Since when the claim counts for the ranking, where that is before the object's creation: a route
     takes a name from a listener with exactly this hostname, whose object may be older. Empty: the object's own age."""
+    target_from: str = ""
+    """The namespace of the object that chose the target, such as the Gateway of a route; empty: the claim's own."""
+    accepted: bool = True
+    """False for a Gateway, and what attaches to it, that no controller has accepted."""
 
 
 class Rejection(msgspec.Struct, frozen=True, gc=False):

@@ -18,6 +18,7 @@ from dnsproxy.hostnames.guards import Guards, refusal
 from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.name_shares import NameShares
 from dnsproxy.hostnames.ownership import Finding, Standing, standing_of
+from dnsproxy.hostnames.rights import Rights
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.hostnames.verdict import Excluded, Unverified, Verdict, judge
 from dnsproxy.hostnames.wildcards import reaches
@@ -27,10 +28,18 @@ class Registry:
     """A claim store, and the verdicts on its hostnames; objects of the cluster go into it through the shares."""
 
     def __init__(
-        self, *, targets: Targets, guards: Guards, enforce_ownership: bool = False, limits: NameLimits | None = None
+        self,
+        *,
+        targets: Targets,
+        guards: Guards,
+        rights: Rights | None = None,
+        enforce_ownership: bool = False,
+        limits: NameLimits | None = None,
     ) -> None:
         self.store = ClaimStore()
         self.shares = NameShares(self.store, limits=limits or NameLimits())
+        self.rights = rights
+        """After a change, the hostnames of the claims that it affects are to be touched."""
         self._targets = targets
         self._guards = guards
         self._touched: list[Iterable[str]] = []
@@ -79,6 +88,10 @@ class Registry:
         """What the finding about its hostname shows about a claim."""
         return standing_of(claim, answers=self._targets.addresses_for(claim), finding=finding)
 
+    def allows(self, claim: Claim) -> bool:
+        """Whether a claim has the rights that it needs."""
+        return self.rights is None or self.rights.denial(claim, targets=self._targets) is None
+
     def refusal(self, hostname: str) -> str | None:
         """Why every claim to this hostname is denied; None if it is not."""
         return refusal(hostname, self._guards)
@@ -107,6 +120,7 @@ class Registry:
             claims,
             targets=self._targets,
             guards=self._guards,
+            rights=self.rights,
             finding=self._findings.get(hostname),
             enforce=self._enforce_ownership,
         )

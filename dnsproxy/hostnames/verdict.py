@@ -15,6 +15,7 @@ from dnsproxy.hostnames.claims import Claim
 from dnsproxy.hostnames.guards import Guards, overreach, refusal
 from dnsproxy.hostnames.ownership import Finding, Standing, standing_of
 from dnsproxy.hostnames.ranking import rank
+from dnsproxy.hostnames.rights import Rights
 from dnsproxy.hostnames.targets import Targets
 
 
@@ -45,9 +46,15 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
 
 
 def judge(
-    claims: Iterable[Claim], *, targets: Targets, guards: Guards, finding: Finding | None = None, enforce: bool = False
+    claims: Iterable[Claim],
+    *,
+    targets: Targets,
+    guards: Guards,
+    rights: Rights | None = None,
+    finding: Finding | None = None,
+    enforce: bool = False,
 ) -> Verdict:
-    """Choose between the claims to one hostname and reach.
+    """Choose between the claims to one hostname and reach. `rights`: None allows every annotation and class.
 
     `finding`: the public record of the name, if it contradicts a claim; `enforce`: exclude the claims it contradicts.
     """
@@ -56,7 +63,8 @@ def judge(
     for claim in rest:
         addresses = targets.addresses_for(claim)
         doubt = _doubt(claim, addresses, finding)
-        denial = _denial(claim, guards) or (f"{doubt}, --ownership enforce" if doubt and enforce else None)
+        denial = _denial(claim, guards) or (rights.denial(claim, targets=targets) if rights else None)
+        denial = denial or (f"{doubt}, --ownership enforce" if doubt and enforce else None)
         if denial is None:
             excluded = tuple(Excluded(other, f"{claim.origin} has it") for other in rest)
             if addresses:

@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from dnsproxy.answers.table import HostTable
 from dnsproxy.answers.table_writer import TableWriter
@@ -15,6 +16,7 @@ from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.ownership import Finding
 from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.rights import Rights
 from dnsproxy.hostnames.targets import Targets
 from tests.dnsproxy.answers.test_table_writer import contents
 from tests.kit.messages import addresses_of
@@ -261,3 +263,14 @@ def test_a_finding_touches_its_name_alone_and_the_same_one_nothing() -> None:
     assert not following.registry.set_finding("app.example.org", None)
     following.table()
     assert (following.registry.unverified(), following.registry.findings) == ([], {})
+
+
+def test_a_right_counts_from_the_next_judgement_on() -> None:
+    registry = Registry(targets=TARGETS, guards=GUARDS, rights=Rights())
+    registry.replace("ingress", "app", [replace(claim("app.example.org"), annotated=True)])
+    assert [host.addresses for host in registry.changes()] == [()]
+    registry.rights = Rights(namespaces=frozenset({"shop"}))
+    assert not list(registry.changes())
+    registry.touch(["app.example.org"])
+    assert [host.addresses for host in registry.changes()] == [("192.0.2.1",)]
+    assert not registry.excluded()

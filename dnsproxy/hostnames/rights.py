@@ -1,0 +1,146 @@
+"""Rights: whose annotations count, which targets an annotation may choose, and which classes are served.
+
+The law: pure. Whoever may write an object may annotate it and name any class, but may neither label a namespace, nor
+create an IngressClass, nor write a status: these decide. What was not read yet gives no right. Static names need none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final
+
+from dnsproxy.dns.addresses import is_address
+from dnsproxy.hostnames.claims import Claim
+from dnsproxy.hostnames.targets import Targets
+from sidecar.values.text import quoted
+
+Network = IPv4Network | IPv6Network
+
+LABEL: Final = "switchback.dev/annotations"
+"""On a Namespace with the value `allowed`: the annotations of its objects count."""
+ALLOWED: Final = "allowed"
+
+_HOW: Final = f"needs the label {LABEL}: {ALLOWED}, or --annotations all"
+_NEVER: Final = tuple(
+    map(ip_network, ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "255.255.255.255/32",
+                     "::/128", "::1/128", "fe80::/10", "ff00::/8",
+                     # The metadata of Alibaba, Azure and Oracle, then of AWS, Google and Scaleway.
+                     "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32",
+                     "fd00:ec2::/32", "fd20:ce::254/128", "fd00:42::42/128"))
+)  # fmt: skip
+"""Addresses that belong to each host itself, to a link, to a group or to a cloud's metadata service."""
+_NAT64: Final = ip_network("64:ff9b::/96")
+"""RFC 6052: the last four octets are an IPv4 address."""
+
+
+class Annotations(Enum):
+    """Where annotations that add a hostname or choose a target count (`--annotations`)."""
+
+    OFF = "off"
+    LABELLED = "labelled"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What is allowed; a claim is denied without a right."""
+
+    annotations: Annotations = Annotations.LABELLED
+    networks: tuple[Network, ...] = ()
+    """The addresses that an annotation may choose (`--target-network`)."""
+    named_classes: frozenset[str] = frozenset()
+    """Classes that the operator named in flags: they need no IngressClass."""
+    namespaces: frozenset[str] | None = None
+    """Those with the label; None: not read yet."""
+    classes: frozenset[str] | None = None
+    """The names of all IngressClasses; None: not read yet. Without any, the cluster does not use them."""
+
+    def denial(self, claim: Claim, *, targets: Targets) -> str | None:
+        """Why a claim lacks a right; None if it does not."""
+        if claim.addresses:
+            return None
+        return self._unserved(claim) or self._hostname_denial(claim) or self._target_denial(claim, targets)
+
+    def _unserved(self, claim: Claim) -> str | None:
+        """Why no controller serves the object; None if one may.
+
+        A status is a controller's word. A controller may serve Ingresses without a class, and writes that nowhere.
+        """
+        if not claim.accepted:
+            return "no controller has accepted its Gateway"
+        name = claim.ingress_class
+        if claim.origin.kind != "Ingress" or claim.status or name is None or name in self.named_classes:
+            return None
+        if self.classes is None:
+            return "the IngressClasses were not read yet"
+        if not self.classes or name in self.classes:
+            return None
+        return f"nobody serves it: there is no IngressClass {quoted(name)}, and it has no load balancer status"
+
+    def _hostname_denial(self, claim: Claim) -> str | None:
+        return self._missing(claim.origin.namespace, "switchback.dev/hostname") if claim.annotated else None
+
+    def _target_denial(self, claim: Claim, targets: Targets) -> str | None:
+        if claim.target is None:
+            return None
+        owner = _owner(claim)
+        missing = self._missing(owner, "switchback.dev/target")
+        if missing is not None:
+            return missing
+        if claim.target.startswith("service:"):
+            own = claim.target.startswith(f"service:{owner}/") or claim.target in targets.named()
+            return None if own else f"its target {claim.target} is not in namespace {owner} (switchback.dev/target)"
+        if claim.target == "status":
+            return _never(filter(is_address, claim.status))
+        return self._outside(claim.target.split(","), targets)
+
+    def _outside(self, addresses: Iterable[str], targets: Targets) -> str | None:
+        """Why one of these addresses is no target; None if all of them may be."""
+        others = [text for text in addresses if text not in targets.named()]
+        for text in others:
+            if not any(ip_address(text) in network for network in self.networks):
+                return f"its target {text} is outside of --target-network (switchback.dev/target)"
+        return _never(others)
+
+    def _missing(self, namespace: str, annotation: str) -> str | None:
+        """Why an annotation of an object in a namespace does not count; None if it does."""
+        if self.annotations is Annotations.ALL:
+            return None
+        if self.annotations is Annotations.OFF:
+            return f"{annotation} does not count (--annotations off)"
+        if self.namespaces is None:
+            return f"{annotation}: the namespaces were not read yet"
+        return None if namespace in self.namespaces else f"{annotation} does not count: namespace {namespace} {_HOW}"
+
+
+def parse_network(text: str) -> Network:
+    """An address or a network. Raises ValueError."""
+    try:
+        return ip_network(text.strip())
+    except ValueError as error:
+        raise ValueError(f"{quoted(text)} is not a network such as 192.0.2.0/24: {error}") from None
+
+
+def _owner(claim: Claim) -> str:
+    """The namespace of the object whose annotation chose the target."""
+    return claim.target_from or claim.origin.namespace
+
+
+def _never(addresses: Iterable[str]) -> str | None:
+    for text in addresses:
+        address = _embedded(ip_address(text))
+        if any(address in network for network in _NEVER):
+            return f"its target {text} is a loopback, link-local, multicast or metadata address (switchback.dev/target)"
+    return None
+
+
+def _embedded(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """The IPv4 address that an IPv6 address stands for; otherwise the address itself."""
+    if not isinstance(address, IPv6Address):
+        return address
+    if address in _NAT64:
+        return IPv4Address(int(address) & 0xFFFF_FFFF)
+    return address.ipv4_mapped or address.sixtofour or address
