@@ -29,6 +29,11 @@ class NameLimits:
     """`--max-names`."""
 
 
+def too_many(most: int) -> str:
+    """What an object loses that claims too many names."""
+    return f"it claims more than {most:,} names (--max-names-per-object): the others are left out"
+
+
 def weight_of(claim: Claim) -> int:
     """As how many names a claim counts."""
     texts = len(claim.hostname) + len(claim.origin.name) + len(claim.target or "") + sum(map(len, claim.status))

@@ -17,7 +17,7 @@ from dnsproxy.hostnames.age_order import AgeOrder, Entry
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim, Origin, Rejection
 from dnsproxy.hostnames.fair_level import FairLevel
-from dnsproxy.hostnames.name_limits import NameLimits, count_names, first_names
+from dnsproxy.hostnames.name_limits import NameLimits, count_names, first_names, too_many
 from dnsproxy.hostnames.rejection_shares import RejectionShares
 
 NAMESPACE: Final = "Namespace"
@@ -59,7 +59,7 @@ class NameShares:
         """Like ClaimStore.replace; without claims and rejections, the object is gone."""
         kept = first_names(claims, self.limits.per_object)
         if len(kept) < len(claims):
-            rejections = [*rejections, self.over_object(claims[0].origin, len(claims) - len(kept))]
+            rejections = [*rejections, Rejection(claims[0].origin, too_many(self.limits.per_object))]
         admitted = self._put(source, key, kept)
         if kept and not admitted:
             rejections = [*rejections, _left_out(kept[0].origin, count_names(kept))]
@@ -77,11 +77,6 @@ class NameShares:
     def forget_restored(self, source: str) -> Iterator[frozenset[str]]:
         """Like ClaimStore.forget_restored."""
         return self._store.forget_restored(source, replace=self.replace)
-
-    def over_object(self, origin: Origin, more: int) -> Rejection:
-        """What an object loses that claims too many names."""
-        most = f"{self.limits.per_object:,} (--max-names-per-object)"
-        return Rejection(origin, f"{more:,} more hostnames are left out: an object may claim {most}")
 
     def settle(self) -> Iterator[frozenset[str]]:
         """Leave out and admit objects until every namespace has its share: one object a step.

@@ -59,7 +59,7 @@ async def follow_ingresses(
     `store` is, if it has any.
     """
     status = status or IngressStatus()
-    source = IngressSource(store, options=options)
+    source = IngressSource(store, options=options, most=settler.most_per_object if settler else None)
     if settler is not None:
         settler.register_collection(ingress_source.SOURCE, client, INGRESSES, change=source.change_ingresses, pace=pace)
     watches = (

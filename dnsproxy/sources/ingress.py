@@ -15,6 +15,7 @@ import msgspec
 
 from dnsproxy.dns.names import BadName, parse_hostname
 from dnsproxy.hostnames.claims import Claim, Rejection
+from dnsproxy.hostnames.name_limits import too_many
 from dnsproxy.hostnames.wildcards import reach_in_ingress
 from dnsproxy.sources.annotations import (
     AnnotatedMetadata,
@@ -74,8 +75,10 @@ INGRESSES: Final = Collection("Ingress", "/apis/networking.k8s.io/v1/ingresses",
 """In all namespaces. RBAC: list and watch ingresses.networking.k8s.io."""
 
 
-def claims_of(ingress: Ingress, *, tls_only: bool) -> tuple[list[Claim], list[Rejection]]:
+def claims_of(ingress: Ingress, *, tls_only: bool, most: int | None = None) -> tuple[list[Claim], list[Rejection]]:
     """A claim for each hostname that an Ingress serves, each once, and a rejection for each invalid one.
+
+    Of its hosts, which can be 100,000, the first `most` are read.
 
     Hosts of rules and of TLS sections both count, because the solver of an HTTP-01 challenge has only a rule;
     `tls_only` takes only those of TLS sections, and of annotations. A rule without a host means every host, and claims
@@ -83,7 +86,7 @@ def claims_of(ingress: Ingress, *, tls_only: bool) -> tuple[list[Claim], list[Re
     """
     origin = origin_of("Ingress", ingress.metadata)
     annotations = read_annotations(ingress.metadata)
-    hostnames, faults = _hostnames_of(ingress, annotations, tls_only=tls_only)
+    hostnames, faults = _hostnames_of(ingress, annotations, tls_only=tls_only, most=most)
     rejections = [Rejection(origin, fault) for fault in faults]
     if annotations.exclusion is not None:
         return [], rejections + rejections_of(origin, annotations, hostnames)
@@ -103,11 +106,19 @@ def claims_of(ingress: Ingress, *, tls_only: bool) -> tuple[list[Claim], list[Re
     ], rejections
 
 
-def _hostnames_of(ingress: Ingress, annotations: Annotations, *, tls_only: bool) -> tuple[dict[str, None], list[str]]:
+def _hostnames_of(
+    ingress: Ingress, annotations: Annotations, *, tls_only: bool, most: int | None
+) -> tuple[dict[str, None], list[str]]:
     """The hostnames in normal form, in the object's order, and the faults of the object."""
     hostnames: dict[str, None] = {}
     faults = [*annotations.faults, *annotations.bad_hostnames]
-    for host in dict.fromkeys(_hosts_of(ingress, tls_only=tls_only)):
+    hosts: dict[str, None] = {}
+    for host in _hosts_of(ingress, tls_only=tls_only):
+        if len(hosts) == most and host not in hosts:
+            faults.append(too_many(len(hosts)))
+            break
+        hosts[host] = None
+    for host in hosts:
         try:
             hostnames[parse_hostname(host)] = None
         except BadName as error:

@@ -26,9 +26,11 @@ _Contribution = tuple[Sequence[Claim], Sequence[Rejection]]
 class IngressSource:
     """Feeds one ClaimSink with the claims of Ingresses."""
 
-    def __init__(self, store: ClaimSink, *, options: IngressOptions) -> None:
+    def __init__(self, store: ClaimSink, *, options: IngressOptions, most: int | None = None) -> None:
+        """`most`: the hosts of one Ingress that are read."""
         self._store = store
         self._options = options
+        self._most = most
         self._classes: dict[str, IngressClass] = {}
         self._default: str | None = None
         self._classless: dict[str, _Contribution] = {}
@@ -68,7 +70,7 @@ class IngressSource:
         wanted = self._options.classes
         if wanted and ingress.class_name is not None and ingress.class_name not in wanted:
             return [], []
-        return claims_of(ingress, tls_only=self._options.tls_only)
+        return claims_of(ingress, tls_only=self._options.tls_only, most=self._most)
 
     def _with_default_class(self, found: _Contribution) -> _Contribution:
         wanted = self._options.classes

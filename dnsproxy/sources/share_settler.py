@@ -37,6 +37,11 @@ class ShareSettler:
         self._log = structlog.get_logger("dnsproxy.shares")
         shares.on_work = self.wake
 
+    @property
+    def most_per_object(self) -> int:
+        """How many names one object may claim."""
+        return self._shares.limits.per_object
+
     def wake(self) -> None:
         """Settle soon: a namespace may claim more or less than before."""
         self._due.set()

@@ -21,7 +21,7 @@ from sidecar.kubernetes.errors import ApiError, Forbidden, NotFound, ServerTroub
 from sidecar.kubernetes.follower_status import RESTORED, FollowerState, FollowerStatus
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection, Resource, Unreadable
-from sidecar.kubernetes.protocol import Decoder, Page
+from sidecar.kubernetes.protocol import Decoder, Page, in_parts
 from sidecar.kubernetes.reading import read_pages, read_version, read_watch
 from sidecar.kubernetes.store import Relist, Store
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace, Position
@@ -143,9 +143,9 @@ class _Follower(Generic[T]):
 
     async def take_items(self, page: Page, relist: Relist[T]) -> ApiError | None:
         """Decode and report the objects of a page in slices; returns the error of one of them."""
-        for start in range(0, len(page.items), self.pace.slice_size):
+        for part in in_parts(page.items, most=self.pace.slice_size, octets=self.pace.slice_octets):
             try:
-                entries = self.decoder.decode_items(page.items[start : start + self.pace.slice_size])
+                entries = self.decoder.decode_items(part)
             except ApiError as error:
                 return error
             await self.hand_over(relist.take(entries))
@@ -225,14 +225,18 @@ class _Follower(Generic[T]):
                 break
         else:
             ended = item
-        try:
-            batch = self.decoder.decode_events(lines)
-        except ApiError as error:
-            return version, error
-        self.status.events += len(batch.entries)
-        self.status.bookmarks += batch.bookmarks
-        await self.hand_over(self.store.apply(batch.entries))
-        return batch.version or version, batch.error or ended
+        for part in in_parts(lines, most=len(lines), octets=self.pace.slice_octets):
+            try:
+                batch = self.decoder.decode_events(part)
+            except ApiError as error:
+                return version, error
+            self.status.events += len(batch.entries)
+            self.status.bookmarks += batch.bookmarks
+            await self.hand_over(self.store.apply(batch.entries))
+            version = batch.version or version
+            if batch.error is not None:
+                return version, batch.error
+        return version, ended
 
     async def hand_over(self, changes: Changes[T]) -> None:
         """Report changes in slices, with other tasks in between."""

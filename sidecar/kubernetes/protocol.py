@@ -7,7 +7,7 @@ affects no other object. Format: https://kubernetes.io/docs/reference/using-api/
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -17,6 +17,7 @@ from sidecar.kubernetes.errors import ApiError, Garbled, Status, error_from_stat
 from sidecar.kubernetes.objects import ObjectMeta, Resource, Unreadable, key_of
 
 T = TypeVar("T", bound=Resource)
+B = TypeVar("B", bound=Sized)
 
 FAULTS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Exceptions of decoding foreign text."""
@@ -149,6 +150,18 @@ class Decoder(Generic[T]):
                 batch.error = error_from_status(self._status.decode(event.object))
             case _:
                 batch.unknown += 1
+
+
+def in_parts(pieces: Sequence[B], *, most: int, octets: int) -> Iterator[Sequence[B]]:
+    """The pieces in their order, in parts of at most so many, and of at most so many octets unless it is one piece."""
+    start = size = 0
+    for number, piece in enumerate(pieces):
+        size += len(piece)
+        if number > start and (size > octets or number - start >= most):
+            yield pieces[start:number]
+            start, size = number, len(piece)
+    if start < len(pieces):
+        yield pieces[start:]
 
 
 class LineSplitter:

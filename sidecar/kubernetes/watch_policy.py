@@ -31,6 +31,9 @@ class Pace:
     objects it contains; 2 MB take this program a millisecond without a break."""
     slice_size: int = 50
     """Changes per call of `on_change`, so that handling them blocks the loop for only half a millisecond."""
+    slice_octets: int = 64 << 10
+    """Of objects that are decoded in one go, because one object may be as large as a thousand others. A larger object
+    is decoded by itself."""
     list_timeout: float = 60.0
     """For one chunk of a list."""
     watch_timeout: float = 45.0

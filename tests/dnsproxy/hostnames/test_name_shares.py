@@ -217,7 +217,7 @@ def test_object_over_its_limit_says_so() -> None:
     world = World([Object("n/a", 7)])
     assert sorted(world.store.names()) == [f"{n}.a.n.example.org" for n in range(4)]
     (rejection,) = world.store.rejections_at(("Ingress", "n/a"))
-    assert rejection.reason == "3 more hostnames are left out: an object may claim 4 (--max-names-per-object)"
+    assert rejection.reason == "it claims more than 4 names (--max-names-per-object): the others are left out"
 
 
 def test_rejections_stay_when_an_object_is_left_out() -> None:

@@ -225,3 +225,21 @@ def test_newest_default_wins_and_then_the_first_by_name() -> None:
         assert default_class(order) == "b"
     assert default_class([old, parse_class("z", created=None)]) == "a"
     assert default_class([]) is None
+
+
+@pytest.mark.parametrize(
+    ("hosts", "most", "taken", "lost"),
+    [
+        (["a", "b"], None, ["a", "b"], False),
+        (["a", "b"], 2, ["a", "b"], False),
+        (["a", "b", "a", "b"], 2, ["a", "b"], False),
+        (["a", "b", "c"], 2, ["a", "b"], True),
+        (["a", "192.0.2.1", "c"], 2, ["a"], True),
+    ],
+    ids=["no-limit", "just-as-many", "repeated", "one-more", "invalid-ones-count"],
+)
+def test_first_hosts_count(hosts: list[str], most: int | None, taken: list[str], lost: bool) -> None:
+    """The others are not even read; the owner is told."""
+    claims, rejections = claims_of(parse({"tls": [{"hosts": hosts}]}), tls_only=False, most=most)
+    assert [claim.hostname for claim in claims] == taken
+    assert any("--max-names-per-object" in one.reason for one in rejections) is lost

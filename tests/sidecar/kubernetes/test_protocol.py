@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sidecar.kubernetes.errors import Forbidden, Garbled, Gone, ServerTrouble
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
-from sidecar.kubernetes.protocol import Decoder, Entry, LineSplitter
+from sidecar.kubernetes.protocol import Decoder, Entry, LineSplitter, in_parts
 from tests.kit.faulty_api import bookmark, event, status_object, thing
 
 
@@ -149,3 +149,23 @@ def test_line_without_end_is_refused() -> None:
     splitter.feed(b"x" * splitter.LIMIT)
     with pytest.raises(Garbled, match="more than"):
         splitter.feed(b"x")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ([], []),
+        ([9], [[9]]),
+        ([100], [[100]]),
+        ([4, 6], [[4, 6]]),
+        ([4, 7], [[4], [7]]),
+        ([1, 100, 1], [[1], [100], [1]]),
+        ([1, 1, 1, 1], [[1, 1, 1], [1]]),
+        ([5, 5, 5, 5, 1], [[5, 5], [5, 5], [1]]),
+    ],
+    ids=["nothing", "small", "too-large-alone", "just-fit", "too-large-together", "large-between", "many", "refilled"],
+)
+def test_parts_are_small(sizes: list[int], expected: list[list[int]]) -> None:
+    """At most 3 pieces or 10 octets, but at least one piece."""
+    parts = in_parts([b"x" * size for size in sizes], most=3, octets=10)
+    assert [[len(piece) for piece in part] for part in parts] == expected
