@@ -38,7 +38,7 @@ Examples:
 
 \b
 Requires CAP_NET_ADMIN in the network of the node.
-RBAC: list and watch on services, endpointslices, nodes and servicecidrs.
+RBAC: list and watch on services, endpointslices, nodes and servicecidrs, with --endpoints verified on pods.
 """
 RULES_EPILOG = """\b
 Examples:

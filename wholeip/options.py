@@ -13,6 +13,7 @@ import click
 
 from sidecar.cli.options import CheckedType, Decorated, add_options, kubeconfig_options
 from wholeip.mappings.addresses import parse_network
+from wholeip.mappings.pods import Proof
 from wholeip.mappings.services import DEFAULT_PROXY_NAME, LABEL
 from wholeip.settings import ClusterSettings
 
@@ -80,6 +81,14 @@ def cluster_options(command: Decorated) -> Decorated:
             multiple=True,
             help="Map only addresses in this network, also if it is inside a --cluster-network. Repeatable.",
         ),
+        click.option(
+            "--endpoints",
+            type=click.Choice([one.value for one in Proof]),
+            default=Proof.REFERENCED.value,
+            help="The endpoints that may get an address: `referenced`, with a targetRef to a Pod of the Service's "
+            "namespace; `verified`, only if that Pod has the address, which takes the right to list and watch pods; "
+            "`any`, also those that were written by hand.",
+        ),
         kubeconfig_options(),
     )
 
@@ -92,6 +101,7 @@ def make_cluster(values: dict[str, Any]) -> ClusterSettings:
         networks=tuple(values.pop("cluster_network")),
         protected=tuple(values.pop("protect")),
         allowed=tuple(values.pop("allow")),
+        endpoints=Proof(values.pop("endpoints")),
         kubeconfig=values.pop("kubeconfig"),
         context=values.pop("context"),
     )

@@ -25,6 +25,7 @@ from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.endpoints import slice_collection
 from wholeip.mappings.nodes import NODES
 from wholeip.mappings.plan import Plan
+from wholeip.mappings.pods import PODS, Proof
 from wholeip.mappings.services import service_collection
 from wholeip.ruleset.ruleset import Ruleset, format_ruleset, make_ruleset
 from wholeip.settings import ClusterSettings
@@ -55,6 +56,8 @@ async def read_state(client: ApiClient, settings: ClusterSettings) -> ClusterSta
     """The present state of the cluster. Raises ApiError."""
     state = await new_state(settings, client)
     state.change_services(await list_all(client, service_collection(settings.proxy_name)))
+    if settings.endpoints is Proof.VERIFIED:
+        state.change_pods(await list_all(client, PODS))
     state.change_slices(await list_all(client, slice_collection(settings.proxy_name)))
     state.change_api_services(await list_all(client, API_SERVICE))
     state.change_api_slices(await list_all(client, API_SLICES))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from sidecar.values.endpoints import Endpoint
 from wholeip.mappings.addresses import Network
+from wholeip.mappings.pods import Proof
 from wholeip.mappings.services import DEFAULT_PROXY_NAME
 
 
@@ -26,6 +27,8 @@ class ClusterSettings:
     """Addresses in them are never mapped."""
     allowed: tuple[Network, ...] = ()
     """Only addresses in them are mapped; empty: all that are not refused."""
+    endpoints: Proof = Proof.REFERENCED
+    """What an endpoint needs to count as a Pod."""
     kubeconfig: str | None = None
     """None: KUBECONFIG, the pod's own account, ~/.kube/config."""
     context: str | None = None

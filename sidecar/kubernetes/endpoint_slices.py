@@ -53,12 +53,21 @@ class Conditions(msgspec.Struct, frozen=True, gc=False):
     terminating: bool | None = None
 
 
+class TargetRef(msgspec.Struct, frozen=True, gc=False):
+    """The object that an endpoint belongs to. The writer of the slice chose it; the API server does not check it."""
+
+    kind: str | None = None
+    namespace: str | None = None
+    name: str | None = None
+
+
 class SliceEndpoint(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Usually one pod."""
 
     addresses: tuple[str, ...] | None = None
     conditions: Conditions | None = None
     node_name: str | None = None
+    target_ref: TargetRef | None = None
 
 
 class SlicePort(msgspec.Struct, frozen=True, gc=False):

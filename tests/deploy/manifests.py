@@ -31,6 +31,7 @@ _NEEDED: Final = {
     "installer-watch": ["installer"],
     "stub-domains": ["installer"],
     "wholeip-metrics": ["wholeip"],
+    "wholeip-strict": ["wholeip"],
 }
 """The components that a component requires."""
 _FILLED_IN: Final = re.compile(r"\$\(\w+\)")

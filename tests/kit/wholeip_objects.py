@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from ipaddress import ip_address
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from wholeip.mappings.addresses import Address
 from wholeip.mappings.api_server import ApiService, ServiceRange
 from wholeip.mappings.mapping import OpenPort
 from wholeip.mappings.nodes import Node
+from wholeip.mappings.pods import PodObject
 from wholeip.mappings.services import LABEL, Service
 
 WHOLE = {"networking.cozystack.io/wholeIP": "true"}
@@ -80,7 +82,10 @@ def slice_manifest(
     family: str = "IPv4",
     ports: Any = (),
     node: str | None = None,
+    target: Mapping[str, str] | None = MappingProxyType({"kind": "Pod"}),
 ) -> dict[str, Any]:
+    """`target` is the targetRef of the endpoints: by default the Pod OWNER-pod of the namespace."""
+    reference = {"targetRef": {"namespace": namespace, "name": f"{owner}-pod", **target}} if target is not None else {}
     on_node = {"nodeName": node} if node else {}
     return {
         "metadata": {
@@ -90,7 +95,8 @@ def slice_manifest(
         },
         "addressType": family,
         "endpoints": [
-            {"addresses": [address], "conditions": conditions, **on_node} for address, conditions in endpoints
+            {"addresses": [address], "conditions": conditions, **on_node, **reference}
+            for address, conditions in endpoints
         ],
         "ports": list(ports),
     }
@@ -98,6 +104,22 @@ def slice_manifest(
 
 def endpoint_slice(*arguments: Any, **options: Any) -> EndpointSlice:
     return msgspec.convert(slice_manifest(*arguments, **options), EndpointSlice)
+
+
+def pod_manifest(
+    name: str = "vm-pod",
+    *addresses: str,
+    namespace: str = "default",
+    phase: str | None = "Running",
+    host_network: bool | None = None,
+) -> dict[str, Any]:
+    status = {"phase": phase, "podIP": addresses[0] if addresses else "", "podIPs": [{"ip": one} for one in addresses]}
+    spec = {} if host_network is None else {"hostNetwork": host_network}
+    return {"metadata": {"name": name, "namespace": namespace}, "spec": spec, "status": status}
+
+
+def pod(*arguments: Any, **options: Any) -> PodObject:
+    return msgspec.convert(pod_manifest(*arguments, **options), PodObject)
 
 
 def node_manifest(name: str, *addresses: str, pods: Any = ()) -> dict[str, Any]:

@@ -24,9 +24,10 @@ from tests.kit.apiserver import ApiServer, running_apiserver
 from tests.kit.networks import Network
 from tests.kit.ports import free_ports
 from tests.kit.processes import end_process
-from tests.kit.wholeip_objects import WHOLE, slice_manifest
+from tests.kit.wholeip_objects import WHOLE, pod_manifest, slice_manifest
 from tests.wholeip.scene.place import place
 from wholeip.kernel.nft import Nft
+from wholeip.mappings.pods import Proof
 from wholeip.mappings.services import LABEL
 from wholeip.rules_command import read_state
 from wholeip.ruleset.ruleset import Ruleset, make_ruleset
@@ -34,6 +35,7 @@ from wholeip.settings import ClusterSettings
 
 NODE: Final = "node-1"
 SERVICES, NODES = "/api/v1/namespaces/default/services", "/api/v1/nodes"
+PODS: Final = "/api/v1/namespaces/default/pods"
 SLICES: Final = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
 MERGE: Final = "application/merge-patch+json"
 PATIENCE: Final = 90.0
@@ -57,13 +59,15 @@ class World:
     network: Network
     admin: int
     agent: subprocess.Popen[bytes] | None = None
+    proof: Proof = Proof.REFERENCED
+    """--endpoints of the agent."""
     held: dict[str, str] = field(default_factory=dict)
     """The created objects by path, so that a test can remove all of them."""
 
     def start_agent(self, *flags: str) -> None:
         self.end_agent()
         command = [sys.executable, "-m", "wholeip", "run", "--kubeconfig", str(self.server.kubeconfig)]
-        command += ["--node-name", NODE, "--admin", f"127.0.0.1:{self.admin}", *flags]
+        command += ["--node-name", NODE, "--admin", f"127.0.0.1:{self.admin}", "--endpoints", self.proof, *flags]
         with (self.folder / "agent.log").open("ab") as log:
             self.agent = subprocess.Popen(command, stderr=log)
 
@@ -94,8 +98,14 @@ class World:
         status = {"loadBalancer": {"ingress": [{"ip": one} for one in ips]}}
         self.put(SERVICES, {"metadata": metadata, "spec": spec, "status": status})
 
-    def put_slice(self, owner: str, *pods: tuple[str, Mapping[str, bool]], family: str = "IPv4") -> None:
-        self.put(SLICES, slice_manifest(owner, *pods, family=family, node=NODE))
+    def put_slice(self, owner: str, *pods: tuple[str, Mapping[str, bool]], family: str = "IPv4", **more: Any) -> None:
+        self.put(SLICES, slice_manifest(owner, *pods, family=family, node=NODE, **more))
+
+    def put_pod(self, name: str, *addresses: str, **more: Any) -> None:
+        """A Pod with these addresses, as its kubelet reports them."""
+        container = {"name": "vm", "image": "registry.example.org/vm"}
+        manifest = pod_manifest(name, *addresses, **more)
+        self.put(PODS, manifest | {"spec": manifest["spec"] | {"nodeName": NODE, "containers": [container]}})
 
     def delete(self, path: str) -> None:
         if self.held.pop(path, None):
@@ -109,7 +119,7 @@ class World:
         return trio.run(self._expected)
 
     async def _expected(self) -> Ruleset:
-        where = ClusterSettings(node_name=NODE, kubeconfig=str(self.server.kubeconfig))
+        where = ClusterSettings(node_name=NODE, kubeconfig=str(self.server.kubeconfig), endpoints=self.proof)
         async with ApiClient(load_cluster(kubeconfig=where.kubeconfig)) as client:
             state = await read_state(client, where)
         return make_ruleset(state.plan().mappings, cluster=state.networks)

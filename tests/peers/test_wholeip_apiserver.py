@@ -22,6 +22,7 @@ from tests.kit.programs import program
 from tests.kit.wholeip_objects import LEAVING, NOT_READY, READY, port
 from tests.kit.wholeip_world import MERGE, NODE, NODES, PATIENCE, SERVICES, SLICES, World, running_world
 from wholeip.kernel.nft import Nft
+from wholeip.mappings.pods import Proof
 from wholeip.mappings.services import LABEL
 
 __all__ = ["root"]
@@ -29,6 +30,7 @@ pytestmark = [pytest.mark.peer("etcd", "kube-apiserver", "nft", "ip", "nsenter",
 
 LB, LB2, LB6 = "192.0.2.1", "192.0.2.2", "2001:db8::1"
 POD, POD2, POD6 = "10.0.0.1", "10.0.0.2", "2001:db8:1::1"
+NODE_ADDRESS: Final = "192.0.2.200"
 API_ADDRESS: Final = "198.51.100.1"
 """The endpoint of the Service kubernetes in this network."""
 MEDDLING: Final = (
@@ -38,6 +40,10 @@ MEDDLING: Final = (
     f"add element inet switchback_wholeip whole_v4 {{ 192.0.2.9 : {POD} }}",
     "delete table inet switchback_wholeip",
 )
+
+
+def node_address(text: str) -> dict[str, str]:
+    return {"type": "InternalIP", "address": text}
 
 
 def run_wholeip(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -142,6 +148,71 @@ def test_addresses_of_the_cluster_are_refused_and_a_neighbour_keeps_its_own(worl
     assert "10.96.0.10" not in printed.stdout
     assert "(cluster-address)" in printed.stderr
     assert "(foreign-endpoint)" in printed.stderr
+
+
+VICTIM: Final = "10.0.0.99"
+BY_HAND: Final[dict[str, tuple[str, dict[str, str] | None]]] = {
+    "no-reference": (POD2, None),
+    "another-kind": (POD2, {"kind": "Node", "name": NODE}),
+    "another-namespace": (VICTIM, {"kind": "Pod", "namespace": "kube-system", "name": "victim"}),
+    "outside-the-pods": ("192.168.7.7", {"kind": "Pod"}),
+    "a-service": ("10.96.0.1", {"kind": "Pod"}),
+    "a-node": (NODE_ADDRESS, {"kind": "Pod"}),
+}
+"""Endpoints that a tenant may write: address and targetRef."""
+
+
+def put_by_hand(world: World, name: str, target: dict[str, str] | None, address: str, number: int) -> None:
+    world.put_service(name, f"192.0.2.{number}")
+    world.put_slice(name, (address, READY), target=target)
+
+
+def test_endpoints_that_a_tenant_writes_by_hand_get_no_address(world: World) -> None:
+    """And they cost a neighbour, whose Pod one of them names, neither its address nor its egress."""
+    world.put(NODES, {"metadata": {"name": NODE}, "status": {"addresses": [node_address(NODE_ADDRESS)]}})
+    world.put_service("victim", LB)
+    world.put_slice("victim", (VICTIM, READY))
+    for number, (name, (address, target)) in enumerate(BY_HAND.items(), 10):
+        put_by_hand(world, name, target, address, number)
+    world.until_in_step()
+    assert world.wholes() == {LB: VICTIM}
+    assert dict(status_of(world)) == {
+        "a-node": "protected-address",
+        "a-service": "cluster-address",
+        **dict.fromkeys(["no-reference", "another-kind", "another-namespace", "outside-the-pods"], "foreign-endpoint"),
+    }
+    assert "--endpoints any accepts it" in world.ask("/mappings")
+
+
+def test_by_the_flag_endpoints_without_a_reference_get_their_address_as_before(world: World) -> None:
+    world.proof = Proof.ANY
+    try:
+        world.start_agent()
+        put_by_hand(world, "by-hand", None, POD2, 10)
+        world.until_in_step()
+        assert world.wholes() == {"192.0.2.10": POD2}
+    finally:
+        world.proof = Proof.REFERENCED
+
+
+def test_the_address_of_another_pod_is_refused_where_pods_are_compared(world: World) -> None:
+    """The reference is forged: to a Pod of the tenant's own, which exists, and to one that has ended."""
+    world.proof = Proof.VERIFIED
+    try:
+        world.start_agent()
+        world.put_pod("own-pod", POD)
+        world.put_pod("forged-pod", POD2)
+        world.put_pod("ended-pod", VICTIM, phase="Succeeded")
+        for number, (name, address) in enumerate([("own", POD), ("forged", VICTIM), ("ended", VICTIM)], 10):
+            put_by_hand(world, name, {"kind": "Pod"}, address, number)
+        world.until_in_step()
+        assert world.wholes() == {"192.0.2.10": POD}
+        assert status_of(world) == [("ended", "foreign-endpoint"), ("forged", "foreign-endpoint")]
+        world.put_pod("own-pod", POD2)
+        world.until_in_step()
+        assert world.wholes() == {}, "the Pod has lost the address"
+    finally:
+        world.proof = Proof.REFERENCED
 
 
 def test_a_node_is_known_by_every_spelling_that_the_server_takes(world: World) -> None:

@@ -26,6 +26,7 @@ from wholeip.mappings.cluster_networks import StatedNetworks
 from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.endpoints import slice_collection
 from wholeip.mappings.nodes import NODES
+from wholeip.mappings.pods import PODS, Proof
 from wholeip.mappings.services import service_collection
 from wholeip.settings import ClusterSettings
 
@@ -45,7 +46,7 @@ async def new_state(settings: ClusterSettings, client: ApiClient) -> ClusterStat
     stated = StatedNetworks(
         settings.networks, settings.protected, settings.allowed, await api_addresses(client.cluster.server)
     )
-    return ClusterState(node=settings.node_name, stated=stated)
+    return ClusterState(node=settings.node_name, stated=stated, proof=settings.endpoints)
 
 
 class ClusterFollower:
@@ -61,10 +62,9 @@ class ClusterFollower:
         pace: Pace = DEFAULT_PACE,
     ) -> None:
         """`expected` is the approximate number of Services in an earlier run."""
-        self.statuses = tuple(
-            FollowerStatus(kind)
-            for kind in ("Service", "EndpointSlice", "Node", API_SERVICE.kind, API_SLICES.kind, SERVICE_RANGES.kind)
-        )
+        kinds = ("Service", "EndpointSlice", "Node", API_SERVICE.kind, API_SLICES.kind, SERVICE_RANGES.kind)
+        pods = (PODS.kind,) if state.proof is Proof.VERIFIED else ()
+        self.statuses = tuple(map(FollowerStatus, (*kinds, *pods)))
         self._state = state
         self._proxy_name = proxy_name
         self._on_change = on_change
@@ -73,7 +73,7 @@ class ClusterFollower:
 
     async def run(self, client: ApiClient) -> None:
         """Follow until cancelled."""
-        services, slices, nodes, api_service, api_slices, ranges = self.statuses
+        services, slices, nodes, api_service, api_slices, ranges, *pods = self.statuses
         state, name, expected = self._state, self._proxy_name, self._expected
         async with trio.open_nursery() as nursery:
             start = nursery.start_soon
@@ -84,6 +84,9 @@ class ClusterFollower:
             start(self._follow, client, API_SERVICE, state.change_api_services, api_service, 0)
             start(self._follow, client, API_SLICES, state.change_api_slices, api_slices, 0)
             start(self._follow, client, SERVICE_RANGES, state.change_ranges, ranges, 0)
+            for status in pods:
+                # At least one for each Service that had its address.
+                start(self._follow, client, PODS, state.change_pods, status, expected)
 
     async def _follow(
         self,

@@ -19,6 +19,7 @@ from wholeip.mappings.endpoints import candidates, service_key
 from wholeip.mappings.networks import NetworkSet
 from wholeip.mappings.nodes import Node
 from wholeip.mappings.plan import NOTHING_IN_USE, InUse, Plan, Pods, make_plan
+from wholeip.mappings.pods import KnownPods, PodObject, Proof
 from wholeip.mappings.services import ManagedService, Service, read_service
 from wholeip.mappings.sharing import Sharing
 
@@ -28,7 +29,13 @@ _FAMILIES = (4, 6)
 class ClusterState:
     """Services, slices and nodes by their keys."""
 
-    def __init__(self, *, node: str | None = None, stated: StatedNetworks = NOTHING_STATED) -> None:
+    def __init__(
+        self,
+        *,
+        node: str | None = None,
+        stated: StatedNetworks = NOTHING_STATED,
+        proof: Proof = Proof.REFERENCED,
+    ) -> None:
         """`node` is the name of the node to plan for; `stated` has the networks of the flags."""
         self._node = node
         self._services: dict[str, ManagedService] = {}
@@ -36,6 +43,7 @@ class ClusterState:
         """The Service of each slice."""
         self._slices: defaultdict[str, dict[str, EndpointSlice]] = defaultdict(dict)
         """By Service."""
+        self._known_pods = KnownPods(proof)
         self._pods: dict[str, Pods] = {}
         """By Service: the pods of its slices."""
         self._cluster = ClusterNetworks(stated)
@@ -61,15 +69,27 @@ class ClusterState:
         """Apply changes, by NAMESPACE/NAME; None: deleted. An unreadable slice counts as deleted."""
         touched = set()
         for key, one in changes.items():
+            before = after = None
             if (owner := self._owners.pop(key, None)) is not None:
-                del self._slices[owner][key]
+                before = self._slices[owner].pop(key)
                 touched.add(owner)
             if isinstance(one, EndpointSlice) and (owner := service_key(one)) is not None:
                 self._owners[key] = owner
-                self._slices[owner][key] = one
+                self._slices[owner][key] = after = one
                 touched.add(owner)
+            self._known_pods.refer(key, before, after)
         for owner in touched:
             self._read_pods(owner)
+
+    def change_pods(self, changes: Mapping[str, PodObject | Unreadable | None]) -> None:
+        """Apply changes, by NAMESPACE/NAME; None: deleted. Without --endpoints verified they change no plan."""
+        for owner in {self._owners[key] for key in self._known_pods.change(changes)}:
+            self._read_pods(owner)
+
+    @property
+    def proof(self) -> Proof:
+        """What an endpoint needs to count as a Pod."""
+        return self._known_pods.proof
 
     def change_nodes(self, changes: Mapping[str, Node | Unreadable | None]) -> None:
         """Apply changes, by name; None: deleted."""
@@ -148,7 +168,9 @@ class ClusterState:
     def _read_pods(self, owner: str) -> None:
         slices, known = self._slices[owner], self._pods.pop(owner, None)
         if slices:
-            self._pods[owner] = {version: candidates(slices.values(), version) for version in _FAMILIES}
+            self._pods[owner] = {
+                version: candidates(slices.values(), version, self._known_pods) for version in _FAMILIES
+            }
         else:
             del self._slices[owner]
         if self._pods.get(owner) != known:

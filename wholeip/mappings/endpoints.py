@@ -15,6 +15,7 @@ from sidecar.kubernetes.endpoint_choice import USABLE, preferred
 from sidecar.kubernetes.endpoint_slices import PATH, Condition, EndpointSlice, SliceEndpoint, condition_of
 from sidecar.kubernetes.objects import Collection
 from wholeip.mappings.addresses import Address, sorted_addresses
+from wholeip.mappings.pods import KnownPods
 from wholeip.mappings.refused_addresses import parse_mappable
 from wholeip.mappings.services import LABEL
 
@@ -42,6 +43,8 @@ class Candidates:
     """The number of other pods, by the condition that excludes them."""
     unusable: tuple[str, ...] = ()
     """Addresses that are refused, with the reason."""
+    foreign: tuple[str, ...] = ()
+    """Addresses that do not count as a Pod's, with the reason."""
     addresses: frozenset[Address] = frozenset()
     """The addresses of all pods that may get the load balancer's address."""
 
@@ -56,7 +59,7 @@ class Candidates:
     def describe_none(self) -> str:
         """Why there is no pod to choose: `no pod is ready; 1 not ready`."""
         states = [f"{count} {condition}" for condition, count in sorted(self.others.items())]
-        return "; ".join(["no pod is ready", *states, *self.unusable])
+        return "; ".join(["no pod is ready", *states, *self.unusable, *self.foreign])
 
 
 def slice_collection(proxy_name: str) -> Collection[EndpointSlice]:
@@ -73,12 +76,14 @@ def service_key(one: EndpointSlice) -> str | None:
     return f"{one.metadata.namespace}/{name}" if name else None
 
 
-def candidates(slices: Iterable[EndpointSlice], version: int) -> Candidates:
+def candidates(slices: Iterable[EndpointSlice], version: int, known: KnownPods | None = None) -> Candidates:
     """The pods of one family (4, 6) of the Service that has these slices."""
+    known = known or KnownPods()
     groups: dict[Condition, dict[Address, Pod]] = {condition: {} for condition in USABLE}
     others: Counter[Condition] = Counter()
     unusable: set[str] = set()
-    for endpoint in _endpoints(slices, version):
+    foreign: set[str] = set()
+    for one, endpoint in _endpoints(slices, version):
         condition = condition_of(endpoint)
         group = groups.get(condition)
         if group is None:
@@ -90,7 +95,11 @@ def candidates(slices: Iterable[EndpointSlice], version: int) -> Candidates:
             except ValueError as error:
                 unusable.add(f"{text}: {error}")
             else:
-                if address.version == version:
+                if address.version != version:
+                    continue
+                if doubt := known.doubt(one, endpoint, address):
+                    foreign.add(f"{address}: {doubt}")
+                else:
                     _put(group, Pod(address, endpoint.node_name))
     ready, leaving = groups[Condition.READY], groups[Condition.LEAVING]
     return Candidates(
@@ -98,14 +107,15 @@ def candidates(slices: Iterable[EndpointSlice], version: int) -> Candidates:
         tuple(leaving[one] for one in sorted_addresses(leaving.keys() - ready.keys())),
         others,
         tuple(sorted(unusable)),
+        tuple(sorted(foreign)),
         frozenset((*ready, *leaving)),
     )
 
 
-def _endpoints(slices: Iterable[EndpointSlice], version: int) -> Iterator[SliceEndpoint]:
+def _endpoints(slices: Iterable[EndpointSlice], version: int) -> Iterator[tuple[EndpointSlice, SliceEndpoint]]:
     for one in slices:
         if _VERSIONS.get(one.address_type) == version:
-            yield from one.endpoints or ()
+            yield from ((one, endpoint) for endpoint in one.endpoints or ())
 
 
 def _put(group: dict[Address, Pod], pod: Pod) -> None:

@@ -135,20 +135,18 @@ class _Planner:
         for address in service.addresses:
             pod = chosen[address.version]
             if pod is None:
-                self.report(
-                    service,
-                    Reason.NO_ENDPOINT,
-                    f"{address} (IPv{address.version}): {self.no_pod_reason(service, address)}",
-                )
+                reason, text = self.no_pod_reason(service, address)
+                self.report(service, reason, f"{address} (IPv{address.version}): {text}")
             elif not self.refuse(service, address, pod):
                 self.map(service, address, pod)
         return Part(tuple(self.mappings), tuple(sorted({*self.reports})), service.created)
 
-    def no_pod_reason(self, service: ManagedService, address: Address) -> str:
+    def no_pod_reason(self, service: ManagedService, address: Address) -> tuple[Reason, str]:
         """Why an address has no pod."""
         if service.key not in self.pods:
-            return "no pod is ready; there is no EndpointSlice with its label"
-        return self.pods[service.key].get(address.version, _NO_PODS).describe_none()
+            return Reason.NO_ENDPOINT, "no pod is ready; there is no EndpointSlice with its label"
+        found = self.pods[service.key].get(address.version, _NO_PODS)
+        return Reason.FOREIGN_ENDPOINT if found.foreign else Reason.NO_ENDPOINT, found.describe_none()
 
     def choose(self, service: ManagedService, version: int) -> Pod | None:
         """One pod for all addresses of a family: its egress can use one of them only."""

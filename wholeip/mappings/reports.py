@@ -28,7 +28,7 @@ class Reason(StrEnum):
     NOT_ALLOWED = "not-allowed"
     """Outside the networks that the operator allows."""
     FOREIGN_ENDPOINT = "foreign-endpoint"
-    """The endpoint is in no network of the cluster, so it is no pod."""
+    """The endpoint is in no network of the cluster, or refers to no Pod of its namespace, so it is no pod."""
     ADDRESS_TAKEN = "address-taken"
     """An older Service has it."""
     NO_ENDPOINT = "no-endpoint"

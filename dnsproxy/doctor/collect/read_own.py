@@ -25,10 +25,9 @@ from dnsproxy.corefile.upstream_routes import UpstreamRoute
 from dnsproxy.doctor.collect.read_hosts import make_service
 from dnsproxy.doctor.collect.reader import Reader
 from dnsproxy.doctor.collect.side_by_side import read_each, side_by_side
-from dnsproxy.doctor.collect.structs import PodSlice
 from dnsproxy.doctor.facts.model import Admin, ClusterDns, OriginalUpstreams, OwnService, Port, Stanza
 from sidecar.admin.asking import NoAnswer, get
-from sidecar.kubernetes.endpoint_slices import SERVICE_NAME
+from sidecar.kubernetes.endpoint_slices import SERVICE_NAME, EndpointSlice
 from sidecar.kubernetes.errors import ApiError
 from sidecar.kubernetes.structs.network import Service as RawService
 from sidecar.kubernetes.structs.workload import Workload
@@ -84,11 +83,11 @@ def with_found(part: OwnService, own: FoundOwn) -> OwnService:
     )
 
 
-async def _read_slices(reader: Reader, path: str, what: str, selector: str) -> list[PodSlice] | None:
-    return await reader.list(path, PodSlice, what, selector=selector)
+async def _read_slices(reader: Reader, path: str, what: str, selector: str) -> list[EndpointSlice] | None:
+    return await reader.list(path, EndpointSlice, what, selector=selector)
 
 
-def _pods(slices: list[PodSlice]) -> dict[tuple[str, str], bool]:
+def _pods(slices: list[EndpointSlice]) -> dict[tuple[str, str], bool]:
     """Address and name of each pod, with its readiness."""
     return {
         (address, endpoint.target_ref.name if endpoint.target_ref and endpoint.target_ref.name else ""): (

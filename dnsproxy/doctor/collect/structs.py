@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from dnsproxy.sources.ingress import IngressClass
-from sidecar.kubernetes.endpoint_slices import EndpointSlice, SliceEndpoint
 from sidecar.kubernetes.objects import ObjectMeta
 
 
@@ -55,24 +54,6 @@ class Node(msgspec.Struct, frozen=True):
     metadata: ObjectMeta
     spec: NodeSpec | None = None
     status: NodeStatus | None = None
-
-
-class TargetRef(msgspec.Struct, frozen=True):
-    """The pod of an endpoint."""
-
-    name: str | None = None
-
-
-class PodEndpoint(SliceEndpoint, frozen=True, gc=False, rename="camel"):
-    """An endpoint with its pod."""
-
-    target_ref: TargetRef | None = None
-
-
-class PodSlice(EndpointSlice, frozen=True, gc=False, rename="camel"):
-    """discovery.k8s.io/v1 EndpointSlice with the pods of its endpoints."""
-
-    endpoints: tuple[PodEndpoint, ...] | None = None
 
 
 class FelixConfiguration(msgspec.Struct, frozen=True):

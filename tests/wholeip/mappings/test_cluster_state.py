@@ -21,6 +21,7 @@ from tests.kit.wholeip_objects import (
     endpoint_slice,
     ip,
     node,
+    pod,
     port,
     service,
     service_range,
@@ -32,6 +33,7 @@ from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.mapping import Mapping
 from wholeip.mappings.nodes import Node
 from wholeip.mappings.plan import Plan
+from wholeip.mappings.pods import PodObject, Proof
 from wholeip.mappings.reports import Reason
 from wholeip.mappings.services import Service
 
@@ -171,12 +173,58 @@ def test_networks_of_the_operator_are_protected() -> None:
     assert with_vm(stated=StatedNetworks(protected=(parse_network("192.0.2.0/24"),))).plan().mappings == ()
 
 
+def verifying(*addresses: str) -> ClusterState:
+    state = with_vm(proof=Proof.VERIFIED)
+    state.change_pods({"default/vm-pod": pod("vm-pod", *addresses)})
+    state.take_touched()
+    return state
+
+
+@pytest.mark.parametrize(
+    ("change", "mapped"),
+    [
+        pytest.param({"default/vm-pod": pod("vm-pod", POD2)}, False, id="another address"),
+        pytest.param({"default/vm-pod": None}, False, id="deleted"),
+        pytest.param({"default/vm-pod": pod("vm-pod", POD, phase="Succeeded")}, False, id="ended"),
+        pytest.param({"default/vm-pod": Unreadable(ObjectMeta("vm-pod", "default"), "bad")}, False, id="unreadable"),
+        pytest.param({"default/vm-pod": pod("vm-pod", "2001:db8::9", POD)}, True, id="one more address"),
+        pytest.param({"default/other": pod("other", POD2)}, True, id="another Pod"),
+        pytest.param({"other/vm-pod": None}, True, id="a Pod of another namespace"),
+    ],
+)
+def test_a_pod_that_loses_the_address_loses_the_mapping(change: Any, mapped: bool) -> None:
+    state = verifying(POD)
+    assert state.plan().mappings == (MAPPING,)
+    state.change_pods(change)
+    assert state.take_touched() == (set() if mapped else {"default/vm"})
+    assert state.plan().mappings == ((MAPPING,) if mapped else ())
+
+
+def test_a_pod_that_gets_its_address_later_gets_the_mapping() -> None:
+    state = verifying()
+    assert [one.reason for one in state.plan().reports] == [Reason.FOREIGN_ENDPOINT]
+    state.change_pods({"default/vm-pod": pod("vm-pod", POD)})
+    assert state.take_touched() == {"default/vm"}
+    assert state.plan().mappings == (MAPPING,)
+
+
+def test_pods_touch_nothing_if_they_are_not_compared() -> None:
+    state = with_vm()
+    state.take_touched()
+    state.change_pods({"default/vm-pod": pod("vm-pod", POD2)})
+    assert state.take_touched() == set()
+    assert state.plan().mappings == (MAPPING,)
+
+
 class AnyOrder(RuleBasedStateMachine):
     """Random changes; at each moment the plan is that of a state which learned everything at once."""
 
+    proof = Proof.REFERENCED
+
     def __init__(self) -> None:
         super().__init__()
-        self.state = ClusterState(node="n1")
+        self.state = ClusterState(node="n1", proof=self.proof)
+        self.pods: dict[str, PodObject] = {}
         self.services: dict[str, Service | Unreadable] = {}
         self.slices: dict[str, EndpointSlice | Unreadable] = {}
         self.nodes: dict[str, Node] = {}
@@ -218,6 +266,17 @@ class AnyOrder(RuleBasedStateMachine):
         self.slices[f"default/{name}"] = found
         self.state.change_slices({f"default/{name}": found})
 
+    @rule(name=st.sampled_from("abc"), addresses=st.lists(st.sampled_from([POD, POD2]), max_size=2))
+    def put_pod(self, name: str, addresses: list[str]) -> None:
+        key = f"default/{name}-pod"
+        self.pods[key] = pod(f"{name}-pod", *addresses)
+        self.state.change_pods({key: self.pods[key]})
+
+    @rule(name=st.sampled_from("abc"))
+    def delete_pod(self, name: str) -> None:
+        self.pods.pop(f"default/{name}-pod", None)
+        self.state.change_pods({f"default/{name}-pod": None})
+
     @rule(name=st.sampled_from("pqr"))
     def delete_slice(self, name: str) -> None:
         self.slices.pop(f"default/{name}", None)
@@ -253,7 +312,8 @@ class AnyOrder(RuleBasedStateMachine):
 
     @invariant()
     def is_the_plan_of_the_final_state(self) -> None:
-        at_once = ClusterState(node="n1")
+        at_once = ClusterState(node="n1", proof=self.proof)
+        at_once.change_pods(self.pods)
         at_once.change_api_services(self.api)
         at_once.change_ranges(self.ranges)
         at_once.change_nodes(self.nodes)
@@ -268,5 +328,13 @@ class AnyOrder(RuleBasedStateMachine):
         assert set(self.state.networks) == set(at_once.networks)
 
 
+class AnyOrderVerified(AnyOrder):
+    """The same with the addresses of Pods."""
+
+    proof = Proof.VERIFIED
+
+
 TestAnyOrder = AnyOrder.TestCase
+TestAnyOrderVerified = AnyOrderVerified.TestCase
+TestAnyOrderVerified.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
 TestAnyOrder.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
