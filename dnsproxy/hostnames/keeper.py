@@ -6,6 +6,7 @@ one slice. Until each source has reported once, the server is not ready.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Generator, Iterable
 from typing import Final
@@ -23,6 +24,9 @@ _GATHER: Final = 0.01
 _REST: Final = 10
 """Wait this multiple of the time that opening the table took, so that opening takes at most about 10 % of the time."""
 
+_WARNINGS: Final = 20
+"""Names that another namespace waits for, logged one by one of a swap."""
+
 
 class TableKeeper:
     """Owns the registry and the next table."""
@@ -39,6 +43,7 @@ class TableKeeper:
         self._unsynced = dict.fromkeys(sources)
         self._unpublished: set[str] = set()
         self._changed = trio.Event()
+        self._epoch = time.time() - trio.current_time()
         self._log = structlog.get_logger("dnsproxy.table")
 
     @property
@@ -59,7 +64,8 @@ class TableKeeper:
     async def run(self) -> None:
         """Swap the table after every change, until cancelled."""
         while True:
-            await self._changed.wait()
+            with trio.move_on_at(self._next_hold()):
+                await self._changed.wait()
             self._changed = trio.Event()
             took = await self.swap()
             await trio.sleep(max(_GATHER, _REST * took))
@@ -77,6 +83,9 @@ class TableKeeper:
         self.swapped_time = time.time()
         for source in reported:
             self._unsynced.pop(source, None)
+        if not self._unsynced:
+            self.registry.holds.begin()
+        self._log_news()
         if changed or reported:
             self._log.info("table swapped", names=self.names, changed=changed, waiting_for=list(self._unsynced))
         return took
@@ -84,8 +93,30 @@ class TableKeeper:
     def _take_in(self) -> Generator[None, None, int]:
         """Judge and write every touched name, one step per name. Returns their number."""
         changed = 0
-        for host in self.registry.changes():
+        for host in self.registry.changes(self._now()):
             self._writer.put(host)
             changed += 1
             yield
         return changed
+
+    def _now(self) -> float:
+        """Seconds since the epoch, on a clock that never jumps: a correction of the time must end no hold."""
+        return self._epoch + trio.current_time()
+
+    def _next_hold(self) -> float:
+        """When the next hold is over, on trio's clock."""
+        due = self.registry.holds.due
+        return math.inf if due is None else due - self._epoch
+
+    def _log_news(self) -> None:
+        news = self.registry.holds.take_news()
+        for one in news[:_WARNINGS]:
+            self._log.warning(
+                "another namespace waits for a name",
+                hostname=one.hostname,
+                namespace=one.holder.namespace,
+                origin=str(one.rival),
+                seconds=round(one.until - self._now()),
+            )
+        if len(news) > _WARNINGS:
+            self._log.warning("other namespaces wait for more names", count=len(news) - _WARNINGS)

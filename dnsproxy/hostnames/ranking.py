@@ -4,23 +4,32 @@ The law: pure; no two different claims rank alike, so the winner never depends o
 in test_verdict.py.
 
 1. A static name (`--host`, `--hosts-file`) beats every object of the cluster.
-2. An object that routes the name beats a mere listener.
-3. The older object wins; objects without an age come first.
+2. The older object wins, whatever its kind; objects without an age come first. A route is as old as the listener that
+   it takes the name from, and a namespace that has the name as old as the first object by which it got it.
+3. Of one age, a route beats its listener.
 4. Then the kind, the namespace and the name decide, in alphabetical order.
 """
 
 from __future__ import annotations
 
-from dnsproxy.hostnames.claims import Claim
+from dnsproxy.hostnames.claims import Claim, Origin
 
-Rank = tuple[tuple[bool, bool, str, str, str, str], tuple[tuple[str, ...], str, str, tuple[str, ...]]]
+Rank = tuple[tuple[bool, str, bool, str, str, str], tuple[tuple[str, ...], str, str, tuple[str, ...]]]
 
 
-def rank(claim: Claim) -> Rank:
-    """The sort key: the claim with the lowest rank wins."""
+def age_of(claim: Claim) -> str:
+    """Since when a claim counts, as RFC 3339 in UTC, so that it sorts as text; empty without an age."""
+    return claim.since or claim.origin.created
+
+
+def rank(claim: Claim, holder: Origin | None = None) -> Rank:
+    """The sort key: the claim with the lowest rank wins. `holder` has the name (holds.py)."""
     origin = claim.origin
+    age = age_of(claim)
+    if holder is not None and holder.namespace == origin.namespace:
+        age = min(age, holder.created)
     # Among static names, the kind `flag` sorts before `hosts file`: the command line overrides the file.
-    age_and_name = (origin.created, origin.kind, origin.namespace, origin.name)
+    place = (origin.kind, origin.namespace, origin.name)
     # The rest only orders the claims of one object, so that no two rank alike.
     rest = (claim.addresses, claim.ingress_class or "", claim.target or "", claim.status)
-    return (not claim.addresses, not claim.routed, *age_and_name), rest
+    return (not claim.addresses, age, not claim.routed, *place), rest

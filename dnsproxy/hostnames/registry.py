@@ -1,7 +1,7 @@
 """The registry: the verdicts on the claims of all sources, by hostname.
 
-The law: only the hostnames that a change touches are judged again, and the result equals that of judging all claims
-afresh, whatever the order of the changes.
+The law: only the hostnames that a change touches are judged again. Without holds the result equals that of judging all
+claims afresh, whatever the order of the changes; with holds it comes to that when their time is over (holds.py).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.hostnames.guards import Guards, refusal
+from dnsproxy.hostnames.holds import Holds
 from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.name_shares import NameShares
 from dnsproxy.hostnames.ownership import Finding, Standing, standing_of
@@ -35,11 +36,13 @@ class Registry:
         rights: Rights | None = None,
         enforce_ownership: bool = False,
         limits: NameLimits | None = None,
+        holds: Holds | None = None,
     ) -> None:
         self.store = ClaimStore()
         self.shares = NameShares(self.store, limits=limits or NameLimits())
         self.rights = rights
         """After a change, the hostnames of the claims that it affects are to be touched."""
+        self.holds = holds or Holds()
         self._targets = targets
         self._guards = guards
         self._touched: list[Iterable[str]] = []
@@ -104,14 +107,35 @@ class Registry:
         """Note that the claims to these hostnames have changed in the store; constant time for any number."""
         self._touched.append(hostnames)
 
-    def changes(self) -> Iterator[Host]:
-        """The new row of each hostname touched since the last call; a row without addresses leaves the table."""
+    def changes(self, now: float = 0.0) -> Iterator[Host]:
+        """The new row of each hostname touched since the last call; a row without addresses leaves the table.
+
+        `now` in seconds since the epoch, from a clock that never jumps: names whose hold is over are touched too.
+        """
+        for hostname in self.holds.end_due(now):
+            self.touch((hostname,))
         while self._touched:
             for hostname in self._touched.pop():
                 for reach in reaches(hostname):
-                    verdict = self.verdict(hostname, reach)
+                    verdict = self._settle(hostname, reach, now)
                     self._remember((hostname, reach), verdict)
                     yield Host(hostname, reach, verdict.addresses)
+
+    def _settle(self, hostname: str, reach: Reach, now: float) -> Verdict:
+        """The verdict, and what it changes in who has the name."""
+        verdict = self.verdict(hostname, reach)
+        winner = verdict.winner
+        if winner is not None and winner.addresses:
+            return verdict  # the operator's own name: whoever has it otherwise has it again afterwards
+        tenure = self.holds.tenure(hostname, reach)
+        claimed = tenure is not None and any(
+            claim.reach is reach and claim.origin.namespace == tenure.holder.namespace
+            for claim in self.store.claims_for(hostname)
+        )
+        origin = winner.origin if winner is not None else None
+        changed = self.holds.note((hostname, reach), winner=origin, rival=verdict.rival, claimed=claimed, now=now)
+        # The reasons have the time until which a claim waits.
+        return self.verdict(hostname, reach) if changed else verdict
 
     def verdict(self, hostname: str, reach: Reach) -> Verdict:
         """Which claim to a hostname wins, and which are excluded."""
@@ -123,6 +147,7 @@ class Registry:
             rights=self.rights,
             finding=self._findings.get(hostname),
             enforce=self._enforce_ownership,
+            tenure=self.holds.tenure(hostname, reach),
         )
 
     def excluded(self) -> list[Excluded]:

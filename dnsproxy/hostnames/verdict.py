@@ -1,20 +1,24 @@
 """The verdict on one hostname: which claim wins, the addresses of the answer, and why the other claims are excluded.
 
-The law: the result depends only on the set of claims, never on their order. The claim that ranks first wins
-(ranking.py). If a guard denies a claim, the next one takes its place. A name whose target has no address is not
-answered but forwarded, because a wrong answer is worse.
+The law: the result depends only on the set of claims and on who has the name, never on their order. Of the claims that
+no guard denies and whose target has an address, the first by rank wins (ranking.py), unless another namespace has the
+name: then the namespace's claim is answered, or none, until the time of holds.py is over. A name without an answer is
+forwarded, because a wrong answer is worse.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import NamedTuple
 
 import msgspec
 
-from dnsproxy.hostnames.claims import Claim
+from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards, overreach, refusal
+from dnsproxy.hostnames.holds import Tenure
 from dnsproxy.hostnames.ownership import Finding, Standing, standing_of
-from dnsproxy.hostnames.ranking import rank
+from dnsproxy.hostnames.ranking import age_of, rank
 from dnsproxy.hostnames.rights import Rights
 from dnsproxy.hostnames.targets import Targets
 
@@ -42,7 +46,16 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     doubt: str = ""
     """Why the winner is unverified, although it is answered; empty if no public record contradicts it."""
     waits: bool = False
-    """Whether the hostname is forwarded because the winner's target has no address."""
+    """Whether the hostname is forwarded because no target of its claims has an address."""
+    rival: Origin | None = None
+    """The first by rank, where another namespace has the name."""
+
+
+class _Trial(NamedTuple):
+    claim: Claim
+    addresses: tuple[str, ...]
+    doubt: str
+    denial: str | None
 
 
 def judge(
@@ -53,27 +66,70 @@ def judge(
     rights: Rights | None = None,
     finding: Finding | None = None,
     enforce: bool = False,
+    tenure: Tenure | None = None,
 ) -> Verdict:
     """Choose between the claims to one hostname and reach. `rights`: None allows every annotation and class.
 
-    `finding`: the public record of the name, if it contradicts a claim; `enforce`: exclude the claims it contradicts.
+    `finding`: the public record of the name, if it contradicts a claim; `enforce`: exclude the claims it contradicts;
+    `tenure`: who has the name.
     """
-    denied: list[Excluded] = []
-    rest = iter(sorted(claims, key=rank))
-    for claim in rest:
+    holder = tenure.holder if tenure is not None else None
+    trials: list[_Trial] = []
+    for claim in sorted(claims, key=lambda claim: rank(claim, holder)):
         addresses = targets.addresses_for(claim)
         doubt = _doubt(claim, addresses, finding)
         denial = _denial(claim, guards) or (rights.denial(claim, targets=targets) if rights else None)
         denial = denial or (f"{doubt}, --ownership enforce" if doubt and enforce else None)
-        if denial is None:
-            excluded = tuple(Excluded(other, f"{claim.origin} has it") for other in rest)
-            if addresses:
-                return Verdict(claim, addresses, (*denied, *excluded), doubt)
-            chosen = ",".join(targets.target_of(claim)) or "--target"
-            unanswered = Excluded(claim, f"its target has no address ({chosen})")
-            return Verdict(None, (), (*denied, unanswered, *excluded), waits=True)
-        denied.append(Excluded(claim, denial))
-    return Verdict(None, (), tuple(denied))
+        trials.append(_Trial(claim, addresses, doubt, denial))
+    able = [one for one in trials if one.denial is None]
+    first = next((one for one in able if one.addresses), None)
+    winner = _winner_of(able, first, tenure)
+    rival = first.claim.origin if first is not None and winner is not first else None
+    excluded = tuple(_excluded(trials, winner, rival, targets=targets, tenure=tenure))
+    if winner is None:
+        return Verdict(None, (), excluded, waits=bool(able) and rival is None, rival=rival)
+    return Verdict(winner.claim, winner.addresses, excluded, winner.doubt, rival=rival)
+
+
+def _winner_of(able: Iterable[_Trial], first: _Trial | None, tenure: Tenure | None) -> _Trial | None:
+    """The claim that is answered; `first` would be by its rank."""
+    if first is None or tenure is None or tenure.ended or first.claim.addresses:
+        return first
+    namespace = tenure.holder.namespace
+    if first.claim.origin.namespace == namespace:
+        return first
+    own = next((one for one in able if one.addresses and one.claim.origin.namespace == namespace), None)
+    return first if own is not None and _is_route_of(first.claim, own.claim) else own
+
+
+def _is_route_of(claim: Claim, listener: Claim) -> bool:
+    """Whether a claim may have the name from this listener, whose owner then has handed it over himself."""
+    is_route = claim.routed and claim.origin.kind.endswith("Route") and claim.ingress_class == listener.ingress_class
+    return is_route and not listener.routed and age_of(claim) <= age_of(listener)
+
+
+def _excluded(
+    trials: Iterable[_Trial], winner: _Trial | None, rival: Origin | None, *, targets: Targets, tenure: Tenure | None
+) -> Iterator[Excluded]:
+    """Why the other claims are not answered, in the order of their ranks."""
+    has_it = ""
+    for one in trials:
+        if one is winner:
+            has_it = f"{one.claim.origin} has it"
+        elif has_it or one.denial is not None:
+            yield Excluded(one.claim, has_it or one.denial or "")
+        elif not one.addresses:
+            chosen = ",".join(targets.target_of(one.claim)) or "--target"
+            yield Excluded(one.claim, f"its target has no address ({chosen})")
+        elif one.claim.origin == rival and tenure is not None:
+            until = f"until {_format_time(tenure.until)} " if tenure.until is not None else ""
+            yield Excluded(one.claim, f"namespace {tenure.holder.namespace} has the name: it waits {until}(--hold)")
+        else:
+            yield Excluded(one.claim, f"{rival} comes first")
+
+
+def _format_time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _denial(claim: Claim, guards: Guards) -> str | None:

@@ -187,6 +187,13 @@ TARGET = CheckedType("target", split_target)
     multiple=True,
     help="For --ownership: names at or below this zone, or records within this network, are the cluster's own.",
 )
+@click.option(
+    "--hold",
+    type=Seconds(),
+    default=600.0,
+    help="Seconds that a claim of another namespace waits when the claim that has a name goes, or an older one "
+    "appears; 0 for none.",
+)
 @click.option("--cluster-domain", type=ZONE, help="Never answer names below it.  [default: found in --resolv-conf]")
 @click.option("--ttl", type=click.IntRange(*_TTL), metavar="SECONDS", default=5, help="Seconds an answer may be kept.")
 @click.option(

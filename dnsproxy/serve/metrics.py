@@ -70,6 +70,11 @@ class ServerCollector(Collector):
             "Claimed names that are forwarded because their target has no address.",
             value=self._keeper.registry.waiting,
         )
+        yield GaugeMetricFamily(
+            "dnsproxy_table_names_contested",
+            "Names that a claim of another namespace waits for (--hold).",
+            value=self._keeper.registry.holds.contested,
+        )
         if self._looks is not None:
             yield from _ownership(self._looks, doubted=len(self._keeper.registry.findings))
         yield from _freshness(self._keeper, self._statuses())

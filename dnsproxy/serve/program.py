@@ -21,6 +21,7 @@ from dnsproxy.answers.table import HostTable
 from dnsproxy.datagrams.open import open_port
 from dnsproxy.forward.resolv_conf_follower import follow_resolv_conf, log_own_nameservers
 from dnsproxy.forward.settings import ForwardSettings
+from dnsproxy.hostnames.holds import Holds
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.ownership import Mode
 from dnsproxy.hostnames.registry import Registry
@@ -119,7 +120,11 @@ class _Service:
         sources += [UPSTREAMS] if settings.upstream_configmap else []
         enforce = settings.ownership.mode is Mode.ENFORCE
         registry = Registry(
-            targets=settings.targets, guards=settings.guards, enforce_ownership=enforce, limits=settings.limits
+            targets=settings.targets,
+            guards=settings.guards,
+            enforce_ownership=enforce,
+            limits=settings.limits,
+            holds=Holds(settings.hold),
         )
         self.keeper = TableKeeper(registry, ttl=settings.ttl, publish=self._publish, sources=sources)
         self.cluster: ClusterSources | None = None

@@ -38,6 +38,8 @@ class ServeSettings:
     guards: Guards
     ownership: OwnershipSettings = field(default_factory=OwnershipSettings)
     limits: NameLimits = field(default_factory=NameLimits)
+    hold: float = 600.0
+    """Seconds that a claim of another namespace waits for a name."""
     ttl: int = 5
     hosts: tuple[Claim, ...] = ()
     hosts_file: Path | None = None
@@ -105,6 +107,7 @@ def make_settings(**values: Any) -> ServeSettings:
             per_namespace=values["max_names_per_namespace"],
             total=values["max_names"],
         ),
+        hold=values["hold"],
         ttl=values["ttl"],
         hosts=join_flags(values["host"]),
         hosts_file=values["hosts_file"],

@@ -20,6 +20,7 @@ from dnsproxy.admin.explain import (
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Claim, Origin, Rejection
 from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.holds import Holds
 from dnsproxy.hostnames.ownership import Finding
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
@@ -323,3 +324,19 @@ def test_the_document_is_json_of_all_that_is_known() -> None:
 def test_any_other_document_than_an_explanation_is_a_value_error(octets: bytes) -> None:
     with pytest.raises(ValueError, match=r"\S"):
         parse_explanation(octets)
+
+
+def test_a_claim_that_waits_for_the_name_of_another_namespace_is_shown_with_its_time() -> None:
+    registry = Registry(targets=Targets((RELAY,)), guards=Guards(), holds=Holds(600))
+    for day, namespace in enumerate(("shop", "thief"), 1):
+        origin = Origin("Ingress", "web", namespace, f"2026-01-0{day}T00:00:00Z")
+        registry.replace("Ingress", f"{namespace}/web", [Claim("a.example.org", Reach.NAME, origin)])
+    list(registry.changes(0))
+    registry.holds.begin()
+    registry.replace("Ingress", "shop/web", [])
+    list(registry.changes(1_000_000_000))
+    assert text_of(registry, "a.example.org") == (
+        "a.example.org is not in the table: queries for it are forwarded\n"
+        "  excluded  Ingress thief/web claims it: "
+        "namespace shop has the name: it waits until 2001-09-09T01:56:40Z (--hold)"
+    )

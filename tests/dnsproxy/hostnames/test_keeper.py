@@ -1,15 +1,20 @@
 """The keeper: changes become swaps, and every source is waited for."""
 
+# ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
+
 from __future__ import annotations
 
 import pytest
 import trio
+from structlog.testing import capture_logs
+from trio.testing import MockClock
 
 from dnsproxy.answers.table import HostTable
 from dnsproxy.dns import names
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.holds import Holds
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
@@ -117,3 +122,60 @@ async def test_a_report_of_an_unexpected_source_changes_nothing(source: str) -> 
     keeper.synced(source)
     await keeper.swap()
     assert keeper.waiting_for == ("Ingress",)
+
+
+def contested(*sources: str, hold: float = 600) -> tuple[TableKeeper, Published]:
+    """A keeper whose one name two namespaces claim: `shop` has it, `thief` waits."""
+    published = Published()
+    registry = Registry(targets=Targets(default=("192.0.2.10",)), guards=Guards(), holds=Holds(hold))
+    for day, namespace in enumerate(("shop", "thief"), 1):
+        origin = Origin("Ingress", "web", namespace, f"2026-01-0{day}T00:00:00Z")
+        registry.replace("Ingress", f"{namespace}/web", [Claim("app.example.org", Reach.NAME, origin)])
+    return TableKeeper(registry, ttl=5, publish=published, sources=sources), published
+
+
+async def test_a_name_changes_hands_by_itself_when_the_time_is_over(
+    nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
+    keeper, published = contested(hold=4)
+    await keeper.swap()
+    nursery.start_soon(keeper.run)
+    begun = trio.current_time()
+    keeper.registry.replace("Ingress", "shop/web", [])
+    with capture_logs() as logs:
+        keeper.wake()
+        await published.until(0)
+        await published.until(1)
+    assert trio.current_time() - begun == pytest.approx(4, abs=0.1)
+    warnings = [line for line in logs if line["log_level"] == "warning"]
+    assert [(line["hostname"], line["namespace"], line["origin"], line["seconds"]) for line in warnings] == [
+        ("app.example.org", "shop", "Ingress thief/web", 4)
+    ]
+
+
+async def test_no_name_is_held_before_every_source_has_reported() -> None:
+    keeper, published = contested("Ingress", "Gateway API")
+    keeper.synced("Ingress")
+    await keeper.swap()
+    keeper.registry.replace("Ingress", "shop/web", [])
+    await keeper.swap()
+    assert len(published.tables[-1]) == 1
+    keeper.synced("Gateway API")
+    await keeper.swap()
+    keeper.registry.replace("Ingress", "thief/web", [])
+    await keeper.swap()
+    assert keeper.registry.holds.due is not None
+
+
+async def test_many_names_that_change_hands_together_are_logged_as_a_few() -> None:
+    keeper, _ = contested()
+    names = [f"h{number}.example.org" for number in range(30)]
+    for namespace in ("shop", "thief"):
+        claims = [Claim(name, Reach.NAME, Origin("Ingress", "many", namespace)) for name in names]
+        keeper.registry.replace("Ingress", f"{namespace}/many", claims)
+    await keeper.swap()
+    keeper.registry.replace("Ingress", "shop/many", [])
+    with capture_logs() as logs:
+        await keeper.swap()
+    warnings = [line for line in logs if line["log_level"] == "warning"]
+    assert (len(warnings), warnings[-1]["count"]) == (21, 10)

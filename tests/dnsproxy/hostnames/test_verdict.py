@@ -40,22 +40,28 @@ LINE = Claim(HOST, Reach.NAME, Origin("hosts file", "names:1"), ("192.0.2.9",))
         pytest.param(LINE, claim("a", created=""), id="a static name before the cluster's"),
         pytest.param(FLAG, LINE, id="a flag before a file"),
         pytest.param(
-            claim("z", created=NEW),
-            replace(claim("a"), routed=False),
-            id="who routes it before a mere listener",
+            replace(claim("z"), routed=False),
+            claim("a", created=NEW),
+            id="the older, also a mere listener",
+        ),
+        pytest.param(
+            replace(claim("z", created=NEW, kind="HTTPRoute"), since=OLD),
+            replace(claim("a", kind="Gateway"), routed=False),
+            id="a route before the listener that it is as old as",
         ),
         pytest.param(LINE, replace(claim("a"), routed=False), id="a static name before a listener"),
         pytest.param(
             claim("a", ingress_class="inner"), claim("a", ingress_class="other"), id="what differs in its class alone"
         ),
-        pytest.param(claim("a"), replace(claim("a"), target="status"), id="its target alone"),
+        pytest.param(claim("a", kind="HTTPRoute"), claim("b"), id="of one age, the kind"),
+        pytest.param(claim("z", kind="TLSRoute"), claim("a", created=NEW), id="the older, whatever the kinds"),
+        pytest.param(claim("a"), replace(claim("a"), target="192.0.2.4"), id="its target alone"),
         pytest.param(claim("a"), replace(claim("a"), status=("192.0.2.3",)), id="its status alone"),
         pytest.param(
             replace(LINE, addresses=("192.0.2.3",)),
             replace(LINE, addresses=("192.0.2.4",)),
             id="its addresses alone",
         ),
-        pytest.param(claim("a", ingress_class="empty"), claim("b", ingress_class="inner"), id="also without address"),
     ],
 )
 def test_the_first_by_rank_wins_in_either_order(winner: Claim, loser: Claim) -> None:
@@ -63,6 +69,13 @@ def test_the_first_by_rank_wins_in_either_order(winner: Claim, loser: Claim) -> 
     assert verdict == judge([loser, winner], targets=TARGETS, guards=Guards())
     assert [excluded.claim for excluded in verdict.excluded if excluded.claim != winner] == [loser]
     assert verdict.excluded[-1].reason == f"{winner.origin} has it"
+
+
+def test_a_claim_without_an_address_does_not_keep_the_name_from_one_that_has_one() -> None:
+    older, younger = claim("a", ingress_class="empty"), claim("b", ingress_class="inner", created=NEW)
+    verdict = judge([older, younger], targets=TARGETS, guards=Guards())
+    assert (verdict.winner, verdict.waits) == (younger, False)
+    assert [one.reason for one in verdict.excluded] == ["its target has no address (--target)"]
 
 
 @pytest.mark.parametrize(

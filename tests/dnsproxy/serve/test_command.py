@@ -48,7 +48,7 @@ def test_the_defaults_are_those_of_the_design(made: list[ServeSettings]) -> None
     assert settings.limits == NameLimits(per_object=1_000, per_namespace=20_000, total=500_000)
     assert (settings.forwarding.outstanding, settings.forwarding.per_client) == (10_000, 1_000)
     assert (settings.inherit, settings.resolv_conf) == (False, None)
-    assert (settings.lameduck, settings.drain) == (5.0, 5.0)
+    assert (settings.lameduck, settings.drain, settings.hold) == (5.0, 5.0, 600.0)
     assert settings.ownership == OwnershipSettings(Mode.WARN)
 
 
@@ -63,7 +63,7 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
         *("--source", "ingress", "--kubeconfig", "k", "--context", "c", "--ingress-class", "a", "--tls-only"),
         *("--target", "192.0.2.20", "--target-for", "internal=192.0.2.21"),
         *("--zone", "example.org", "--deny", "no.example.org", "--cluster-domain", "k8s.example.org"),
-        *("--ttl", "30", "--lameduck", "2.5", "--drain", "1", "--admin", "off"),
+        *("--hold", "3600", "--ttl", "30", "--lameduck", "2.5", "--drain", "1", "--admin", "off"),
         *("--outstanding", "500", "--outstanding-per-client", "50"),
         *("--max-names-per-object", "5", "--max-names-per-namespace", "60", "--max-names", "700"),
         *("--ownership", "enforce", "--trust", "Shop.example.org."),
@@ -89,8 +89,8 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
     assert settings.ownership.zones == ("shop.example.org",)
     assert [str(one) for one in settings.ownership.networks] == ["203.0.113.0/24", "2001:db8::7/128"]
     assert (settings.ttl, settings.admin, settings.hosts_file) == (30, None, hosts)
-    assert (settings.lameduck, settings.drain, settings.inherit) == (2.5, 1.0, True)
     assert settings.limits == NameLimits(per_object=5, per_namespace=60, total=700)
+    assert (settings.lameduck, settings.drain, settings.inherit, settings.hold) == (2.5, 1.0, True, 3600.0)
     assert (settings.forwarding.outstanding, settings.forwarding.per_client) == (500, 50)
 
 
@@ -98,6 +98,8 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
     ("arguments", "complaint"),
     [
         pytest.param(("--ttl", "0"), "--ttl: 0 is not in the range", id="ttl too small"),
+        pytest.param(("--hold", "-1"), "--hold: -1", id="hold before now"),
+        pytest.param(("--hold", "10m"), "--hold: '10m'", id="hold with a unit"),
         pytest.param(("--ttl", "soon"), "--ttl: 'soon'", id="ttl not a number"),
         pytest.param(("--listen", "localhost:53"), "--listen: 'localhost' is not an IP address", id="listen on a name"),
         pytest.param(("--listen", "127.0.0.1:65536"), "--listen: ", id="no such port"),

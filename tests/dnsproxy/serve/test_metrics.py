@@ -9,6 +9,7 @@ from prometheus_client.exposition import generate_latest
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.holds import Holds
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
@@ -71,6 +72,21 @@ async def test_a_name_whose_target_has_no_address_is_counted() -> None:
         registry = make_registry(ServerCollector(world.server, keeper))
         assert registry.get_sample_value("dnsproxy_table_names_without_address") == 1
         assert registry.get_sample_value("dnsproxy_table_names") == 0
+
+
+async def test_a_name_that_another_namespace_waits_for_is_counted() -> None:
+    async with faulty_upstream() as server, running(server.endpoint) as world:
+        claims = Registry(targets=Targets(("192.0.2.1",)), guards=Guards(), holds=Holds(600))
+        keeper = TableKeeper(claims, ttl=5, publish=lambda _table: None, sources=[])
+        registry = make_registry(ServerCollector(world.server, keeper))
+        for namespace in ("shop", "thief"):
+            origin = Origin("Ingress", "app", namespace)
+            claims.replace("Ingress", namespace, [Claim("app.example.org", Reach.NAME, origin)])
+        await keeper.swap()
+        assert registry.get_sample_value("dnsproxy_table_names_contested") == 0
+        claims.replace("Ingress", "shop", [])
+        await keeper.swap()
+        assert registry.get_sample_value("dnsproxy_table_names_contested") == 1
 
 
 async def test_no_name_that_is_asked_for_becomes_a_label() -> None:

@@ -1,0 +1,346 @@
+"""Holds: a name stays in its namespace, and passes to another one only after the time, whatever comes and goes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from msgspec.structs import replace
+
+from dnsproxy.dns.names import Reach
+from dnsproxy.hostnames.claims import Claim, Origin
+from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.holds import MOST_RESERVED, Holds
+from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.targets import Targets
+
+HOST: Final = "app.example.org"
+HOLD: Final = 600.0
+ROW: Final = HOST, Reach.NAME
+RELAY: Final = Targets(("192.0.2.1",), {"empty": ()})
+
+
+def claim(namespace: str, day: int, name: str = "web", *, kind: str = "Ingress", empty: bool = False) -> Claim:
+    """A claim of an object that was created on this day; `empty`: its target has no address."""
+    origin = Origin(kind, name, namespace, f"2026-01-{day:02}T00:00:00Z")
+    return Claim(HOST, Reach.NAME, origin, ingress_class="empty" if empty else None)
+
+
+@dataclass
+class Played:
+    """A registry after its first lists, under the test's clock."""
+
+    registry: Registry = field(
+        default_factory=lambda: Registry(targets=RELAY, guards=Guards(), holds=Holds(HOLD)),
+    )
+    now: float = 1_000_000.0
+
+    def put(self, one: Claim) -> None:
+        self.registry.replace(one.origin.kind, f"{one.origin.namespace}/{one.origin.name}", [one])
+        self.settle()
+
+    def drop(self, one: Claim) -> None:
+        self.registry.replace(one.origin.kind, f"{one.origin.namespace}/{one.origin.name}", [])
+        self.settle()
+
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+        self.settle()
+
+    def settle(self) -> None:
+        for _ in self.registry.changes(self.now):
+            pass
+
+    @property
+    def owner(self) -> str:
+        """The namespace whose claim is answered; empty if the name is forwarded."""
+        winner = self.registry.verdict(*ROW).winner
+        return winner.origin.namespace if winner is not None else ""
+
+    @property
+    def reasons(self) -> list[str]:
+        return [one.reason for one in self.registry.excluded_at(*ROW)]
+
+
+def played(*claims: Claim, begun: bool = True) -> Played:
+    one = Played()
+    for each in claims:
+        one.put(each)
+    if begun:
+        one.registry.holds.begin()
+    return one
+
+
+VICTIM, YOUNGER = claim("shop", 1), claim("thief", 2)
+
+
+def test_a_claim_of_another_namespace_waits_when_the_winner_goes() -> None:
+    game = played(VICTIM, YOUNGER)
+    game.drop(VICTIM)
+    assert game.owner == ""
+    assert game.reasons == ["namespace shop has the name: it waits until 1970-01-12T13:56:40Z (--hold)"]
+    game.wait(HOLD - 1)
+    assert game.owner == ""
+    game.wait(1)
+    assert (game.owner, game.reasons) == ("thief", [])
+
+
+def test_a_claim_of_the_same_namespace_takes_over_at_once() -> None:
+    game = played(VICTIM, claim("shop", 9, "other"), YOUNGER)
+    game.drop(VICTIM)
+    assert game.owner == "shop"
+    game.wait(10 * HOLD)
+    assert game.owner == "shop"
+
+
+@pytest.mark.parametrize("gone", [0.0, HOLD - 1], ids=["at once", "just in time"])
+def test_a_reinstalled_object_has_its_name_for_good(gone: float) -> None:
+    """It is younger now than the claim that lay waiting."""
+    game = played(VICTIM, YOUNGER)
+    game.drop(VICTIM)
+    game.wait(gone)
+    game.put(claim("shop", 20))
+    for _ in range(3):
+        assert game.owner == "shop"
+        game.wait(HOLD)
+
+
+def test_a_name_that_nobody_claims_is_reserved_for_its_namespace() -> None:
+    game = played(VICTIM)
+    game.drop(VICTIM)
+    game.wait(HOLD / 2)
+    game.put(YOUNGER)
+    assert game.owner == ""
+    game.wait(HOLD / 2)
+    assert game.owner == "thief"
+
+
+def test_after_the_time_a_name_is_free() -> None:
+    game = played(VICTIM)
+    game.drop(VICTIM)
+    game.wait(HOLD)
+    game.put(YOUNGER)
+    assert game.owner == "thief"
+    assert game.registry.holds.due is None
+
+
+def test_an_older_claim_that_appears_later_waits_while_the_winner_goes_on_answering() -> None:
+    game = played(YOUNGER)
+    game.put(VICTIM)
+    assert game.owner == "thief"
+    assert game.reasons == ["namespace thief has the name: it waits until 1970-01-12T13:56:40Z (--hold)"]
+    game.wait(HOLD)
+    assert (game.owner, game.reasons) == ("shop", ["Ingress shop/web has it"])
+
+
+def test_a_claim_that_leaves_before_its_time_waits_anew() -> None:
+    game = played(YOUNGER)
+    game.put(VICTIM)
+    game.wait(HOLD - 1)
+    game.drop(VICTIM)
+    game.put(VICTIM)
+    game.wait(HOLD - 1)
+    assert game.owner == "thief"
+
+
+def test_a_claim_without_an_address_takes_no_name_and_gives_it_up_after_the_time() -> None:
+    game = played(VICTIM)
+    game.put(claim("squatter", 1, "a", empty=True))
+    assert game.owner == "shop"
+    game.drop(VICTIM)
+    game.put(claim("shop", 1, empty=True))
+    game.put(YOUNGER)
+    assert game.owner == ""
+    game.wait(HOLD)
+    assert game.owner == "thief"
+
+
+def test_while_no_target_has_an_address_nothing_changes_hands() -> None:
+    """The relay's Service is gone for an hour."""
+    game = played(VICTIM, YOUNGER)
+    game.drop(VICTIM)
+    game.put(claim("shop", 20))
+    game.registry._targets = dataclasses.replace(RELAY, default=("service:switchback/relay",))
+    game.registry.set_services({})
+    game.settle()
+    game.wait(6 * HOLD)
+    assert (game.owner, game.registry.holds.due) == ("", None)
+    game.registry.set_services({"switchback/relay": ("192.0.2.1",)})
+    game.settle()
+    assert game.owner == "shop"
+
+
+@pytest.mark.parametrize("order", [(VICTIM, YOUNGER), (YOUNGER, VICTIM)], ids=["older first", "younger first"])
+def test_in_the_first_lists_the_rank_alone_decides(order: tuple[Claim, ...]) -> None:
+    game = played(*order, begun=False)
+    assert game.owner == "shop"
+    game.drop(VICTIM)
+    assert (game.owner, game.registry.holds.due) == ("thief", None)
+
+
+def test_a_static_name_never_waits_and_leaves_the_name_where_it_was() -> None:
+    game = played(VICTIM, YOUNGER)
+    static = Claim(HOST, Reach.NAME, Origin("flag", "--host"), ("192.0.2.9",))
+    game.registry.replace("flag", "--host", [static])
+    game.settle()
+    assert game.registry.verdict(*ROW).winner == static
+    game.drop(VICTIM)
+    game.wait(HOLD)
+    game.registry.replace("flag", "--host", [])
+    game.settle()
+    assert game.owner == ""
+    game.wait(HOLD)
+    assert game.owner == "thief"
+
+
+LISTENER: Final = replace(claim("infra", 1, "gateway", kind="Gateway"), routed=False)
+
+
+@pytest.mark.parametrize(
+    ("route", "owner"),
+    [
+        pytest.param(replace(claim("shop", 9, kind="HTTPRoute"), since=LISTENER.origin.created), "shop", id="its own"),
+        pytest.param(claim("shop", 1, kind="HTTPRoute"), "shop", id="a route of the same second"),
+        pytest.param(claim("shop", 9, kind="HTTPRoute"), "infra", id="a younger one of another listener"),
+        pytest.param(claim("shop", 1, "a", kind="Ingress"), "infra", id="no route"),
+        pytest.param(
+            replace(claim("shop", 1, kind="HTTPRoute"), ingress_class="other"), "infra", id="a route of another class"
+        ),
+    ],
+)
+def test_a_route_takes_the_name_of_its_listener_at_once(route: Claim, owner: str) -> None:
+    game = played(LISTENER)
+    game.put(route)
+    assert game.owner == owner
+
+
+def test_each_waiting_namespace_is_news_once() -> None:
+    game = played(VICTIM, YOUNGER)
+    game.drop(VICTIM)
+    game.put(claim("thief", 3, "second"))
+    (news,) = game.registry.holds.take_news()
+    assert (news.hostname, news.holder, news.rival) == (HOST, VICTIM.origin, YOUNGER.origin)
+    assert (news.until, game.registry.holds.contested) == (game.now + HOLD, 1)
+    game.wait(HOLD)
+    assert (game.registry.holds.take_news(), game.registry.holds.contested) == ([], 0)
+
+
+def test_a_namespace_that_creates_and_deletes_names_reserves_a_bounded_number() -> None:
+    holds = Holds(HOLD)
+    holds.begin()
+    for number in range(MOST_RESERVED + 5):
+        row = f"h{number}.example.org", Reach.NAME
+        holds.note(row, winner=YOUNGER.origin, rival=None, claimed=True, now=0)
+        holds.note(row, winner=None, rival=None, claimed=False, now=0)
+    assert sum(1 for _ in holds.end_due(HOLD)) == MOST_RESERVED
+    holds.note(ROW, winner=VICTIM.origin, rival=None, claimed=True, now=HOLD)
+    holds.note(ROW, winner=None, rival=None, claimed=False, now=HOLD)
+    assert holds.due == 2 * HOLD
+
+
+@dataclass
+class Model:
+    """One name, in the plainest way."""
+
+    claims: dict[str, Claim] = field(default_factory=dict)
+    holder: str = ""
+    since: str = ""
+    waiting: float | None = None
+
+    def age(self, one: Claim) -> str:
+        created = one.origin.created
+        return min(created, self.since) if one.origin.namespace == self.holder else created
+
+    def settle(self, now: float) -> str:
+        """The namespace that is answered."""
+        able = [one for one in self.claims.values() if one.ingress_class != "empty"]
+        able.sort(key=lambda one: (self.age(one), one.origin.kind, one.origin.namespace, one.origin.name))
+        claimed = any(one.origin.namespace == self.holder for one in self.claims.values())
+        own = [one for one in able if one.origin.namespace == self.holder]
+        if (able and able[0] in own) or (not able and claimed):
+            self.waiting = None
+        elif self.holder:
+            self.waiting = now if self.waiting is None else self.waiting
+            if now - self.waiting < HOLD:
+                return self.holder if own else ""
+            self.holder = self.since = ""
+        if not able:
+            return ""
+        if able[0].origin.namespace != self.holder:
+            self.holder, self.since, self.waiting = able[0].origin.namespace, able[0].origin.created, None
+        self.since = min(self.since, able[0].origin.created)
+        return self.holder
+
+
+OBJECTS: Final = st.builds(
+    claim,
+    st.sampled_from(["shop", "thief", "third"]),
+    st.integers(1, 5),
+    st.sampled_from(["a", "b"]),
+    kind=st.sampled_from(["Ingress", "HTTPRoute"]),
+    empty=st.booleans(),
+)
+
+
+class ComingAndGoing(RuleBasedStateMachine):
+    """Objects that come, change and go, and time that passes, against the model."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.game = played()
+        self.model = Model()
+        self.owner = ""
+
+    @rule(one=OBJECTS)
+    def put(self, one: Claim) -> None:
+        self.game.put(one)
+        self.model.claims[f"{one.origin}"] = one
+        self.owner = self.model.settle(self.game.now)
+
+    @rule(one=OBJECTS)
+    def drop(self, one: Claim) -> None:
+        self.game.drop(one)
+        self.model.claims.pop(f"{one.origin}", None)
+        self.owner = self.model.settle(self.game.now)
+
+    @rule(seconds=st.sampled_from([1.0, HOLD / 2, HOLD - 1, HOLD, 3 * HOLD]))
+    def wait(self, seconds: float) -> None:
+        self.game.wait(seconds)
+        self.owner = self.model.settle(self.game.now)
+
+    @invariant()
+    def the_same_namespace_is_answered(self) -> None:
+        assert self.game.owner == self.owner
+
+    @invariant()
+    def nothing_is_left_of_names_without_claims(self) -> None:
+        holds = self.game.registry.holds
+        if not self.model.claims and not self.model.holder:
+            assert (holds.tenure(*ROW), holds.due, holds.contested) == (None, None, 0)
+
+
+TestComingAndGoing = ComingAndGoing.TestCase
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["shop", "thief", "third"]), st.booleans(), st.integers(0, 700)), max_size=12),
+    st.dictionaries(st.sampled_from(["shop", "thief", "third"]), st.integers(1, 5), min_size=3),
+)
+def test_after_the_time_the_verdict_depends_on_the_set_of_claims_alone(
+    history: list[tuple[str, bool, int]], days: Mapping[str, int]
+) -> None:
+    game = played()
+    present: set[str] = set()
+    for namespace, comes, seconds in history:
+        one = claim(namespace, days[namespace])
+        (game.put if comes else game.drop)(one)
+        (present.add if comes else present.discard)(namespace)
+        game.wait(seconds)
+    game.wait(HOLD)
+    assert game.owner == played(*(claim(one, days[one]) for one in sorted(present))).owner
