@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import zlib
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -109,13 +109,18 @@ def parse_document(octets: bytes) -> Publication:
         parsed = _DECODER.decode(_unpacked(octets))
     except (zlib.error, RecursionError) as error:
         raise ValueError(str(error)) from None
+    parsed.names.sort(key=sort_key)
     _check(parsed.names)
-    return Publication(parsed.ttl, tuple(sorted(parsed.names, key=sort_key)))
+    return Publication(parsed.ttl, tuple(parsed.names))
 
 
-def sort_key(name: Name) -> tuple[list[str], str]:
-    """By labels from the right, so that the names of a domain are adjacent."""
-    return name.hostname.split(".")[::-1], name.reach.value
+def sort_key(name: Name) -> str:
+    """By labels from the right, so that the names of a domain are adjacent.
+
+    One text, because lists of labels took half of the memory of a reader of 500,000 names.
+    """
+    # The empty label puts a name in front of the names below it.
+    return "\0".join((*reversed(name.hostname.split(".")), "", name.reach.value))
 
 
 def _unpacked(octets: bytes) -> bytes:
@@ -126,19 +131,18 @@ def _unpacked(octets: bytes) -> bytes:
     return unpacked
 
 
-def _check(names: Iterable[Name]) -> None:
-    seen: set[tuple[str, Reach]] = set()
+def _check(names: Sequence[Name]) -> None:
+    """Names in order. Raises ValueError."""
     addresses: set[str] = set()
-    for name in names:
+    for before, name in zip([None, *names], names, strict=False):
         if parse_hostname(name.hostname) != name.hostname:
             raise ValueError(f"{name.hostname!a} is not in normal form")
         if is_wildcard(name.hostname) != (name.reach is not Reach.NAME):
             raise ValueError(f"{name.hostname!a} does not reach {name.reach.value}")
         if not name.addresses:
             raise ValueError(f"{name.hostname!a} has no address")
-        if (name.hostname, name.reach) in seen:
+        if before and (before.hostname, before.reach) == (name.hostname, name.reach):
             raise ValueError(f"{name.hostname!a} comes twice")
-        seen.add((name.hostname, name.reach))
         addresses.update(name.addresses)
     for address in addresses:
         if "%" in address or str(ipaddress.ip_address(address)) != address:

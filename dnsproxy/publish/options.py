@@ -5,6 +5,7 @@ The law: combinations of flags that are refused are reported in one line that na
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -59,12 +60,6 @@ def publisher_options(command: Decorated) -> Decorated:
             type=click.Path(path_type=Path),
             help="Read it from here instead: where the ConfigMap of `publish-hosts --to-configmap` is mounted.",
         ),
-        click.option(
-            "--zone",
-            type=CheckedType("zone", parse_zone),
-            multiple=True,
-            help="Publish only names at or below this one.",
-        ),
         click.option("--interval", type=Seconds(0.1), default=10.0, help="Seconds between two reads of the table."),
         click.option("--once", is_flag=True, help="Publish the present table, and exit."),
         click.option(
@@ -81,12 +76,18 @@ def publisher_options(command: Decorated) -> Decorated:
     )
 
 
-def make_common(values: dict[str, Any]) -> PublisherSettings:
-    """Settings from the values by the flags' names. Raises BadUsage."""
+def zone_option(command: Decorated) -> Decorated:
+    """`--zone` of a publisher that also publishes without one."""
+    kind, text = CheckedType("zone", parse_zone), "Publish only names at or below this one."
+    return click.option("--zone", type=kind, multiple=True, help=text)(command)
+
+
+def make_common(values: dict[str, Any], more_faults: Iterable[str] = ()) -> PublisherSettings:
+    """Settings from the values by the flags' names. Raises BadUsage, with the other faults that a publisher found."""
     from dnsproxy.publish.settings import Mode, Pace, PublisherSettings  # noqa: PLC0415  # --help must not cost its imports
 
     mode = Mode.REMOVE if values["remove"] else Mode.ONCE if values["once"] else Mode.FOLLOW
-    faults = []
+    faults = list(more_faults)
     if values["remove"] and values["once"]:
         faults.append("--once and --remove: give one of them, each exits when it is done")
     if values["remove_on_exit"] and (values["dry_run"] or mode is not Mode.FOLLOW):

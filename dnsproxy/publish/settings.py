@@ -12,6 +12,7 @@ from pathlib import Path
 
 from dnsproxy.publish.configmaps.manifests import MapName
 from dnsproxy.publish.externaldns.manifests import PREFIX, Kind
+from dnsproxy.publish.hosts.rules import Rules
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.host_port import HostPort
 
@@ -58,6 +59,8 @@ class HostsSettings:
 
     common: PublisherSettings
     to: Path | MapName
+    rules: Rules
+    """For a file."""
     force: bool = False
     """Accept a file of any name."""
 

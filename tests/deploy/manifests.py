@@ -29,6 +29,8 @@ _NEEDED: Final = {
     "installer-job": ["installer"],
     "installer-print": ["installer"],
     "installer-watch": ["installer"],
+    "node-hosts-control-planes": ["node-hosts"],
+    "node-hosts-user-namespace": ["node-hosts"],
     "stub-domains": ["installer"],
     "wholeip-metrics": ["wholeip"],
     "wholeip-strict": ["wholeip"],
@@ -36,6 +38,13 @@ _NEEDED: Final = {
 """The components that a component requires."""
 _FILLED_IN: Final = re.compile(r"\$\(\w+\)")
 """A reference to another variable inside a value."""
+
+NODE_HOSTS_SETTINGS: Final = {
+    "name": "node-hosts-settings",
+    "namespace": "switchback-nodes",
+    "literals": ["DNSPROXY_ZONE=example.org"],
+}
+"""The names that nodes take; an owner's kustomization with node-hosts has this generator."""
 
 Manifest = Mapping[str, Any]
 
@@ -87,8 +96,17 @@ def compose(folder: Path, *, with_components: Sequence[Path], more: str = "", ba
     rows += ["resources:", f"  - {os.path.relpath(base, folder.resolve())}"]
     if with_components:
         rows += ["components:", *(f"  - {os.path.relpath(one, folder.resolve())}" for one in with_components)]
+    if any(one.name == "node-hosts" for one in with_components):
+        more = _with_zone(more)
     (folder / "kustomization.yaml").write_text("\n".join(rows) + f"\n{more}", encoding="utf-8")
     return folder
+
+
+def _with_zone(more: str) -> str:
+    """The setting that node-hosts requires of its owner, beside the owner's other lines."""
+    owner = yaml.safe_load(more) or {}
+    owner["configMapGenerator"] = [*owner.get("configMapGenerator", ()), NODE_HOSTS_SETTINGS]
+    return yaml.safe_dump(owner)
 
 
 def name_of(manifest: Manifest) -> str:

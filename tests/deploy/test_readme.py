@@ -42,7 +42,7 @@ def written(place: str, folder: Path) -> Path:
 
 
 def test_the_page_shows_these_kustomizations() -> None:
-    assert set(SHOWN) == {"my-cluster", "my-cluster/wholeip", "my-cluster/other-ports"}
+    assert set(SHOWN) == {"my-cluster", "my-cluster/wholeip", "my-cluster/other-ports", "my-cluster/node-hosts"}
 
 
 @pytest.mark.parametrize("place", [place for place in SHOWN if "images:" in SHOWN[place]])
@@ -77,6 +77,13 @@ def test_the_policies_are_widened_and_nothing_else_changes(tmp_path: Path) -> No
     assert (5300, "UDP") not in ports_of(widened, "installer")
     sources = find(widened, "NetworkPolicy", "metrics")["spec"]["ingress"][0]["from"]
     assert sources == [{"namespaceSelector": {}}, {"ipBlock": {"cidr": "192.0.2.0/24"}}]
+
+
+def test_nodes_take_the_named_host_alone_and_pools_can_be_added(tmp_path: Path) -> None:
+    manifests = render(written("my-cluster/node-hosts", tmp_path))
+    template = find(manifests, "DaemonSet", "node-hosts")["spec"]["template"]
+    assert settings_of(manifests, template)["DNSPROXY_ZONE"] == "registry.example.org"
+    assert template["spec"]["tolerations"] == [{"key": "example.org/pool", "operator": "Exists"}]
 
 
 @pytest.mark.peer("etcd", "kube-apiserver", "gateway-api", "prometheus-operator", "dnsendpoint")

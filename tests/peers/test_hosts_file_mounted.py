@@ -64,7 +64,13 @@ class Node:
 
     @property
     def _environment(self) -> dict[str, str]:
-        return {**os.environ, "PYTHONPATH": str(ROOT), "DNSPROXY_FROM_FILE": str(self.names), "DNSPROXY_ADMIN": "off"}
+        return {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "DNSPROXY_FROM_FILE": str(self.names),
+            "DNSPROXY_ADMIN": "off",
+            "DNSPROXY_ZONE": "example.org",
+        }
 
     def _command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "dnsproxy", "publish-hosts", *arguments]

@@ -252,6 +252,12 @@ def mount(place: Place, folder: Path) -> Path:
     return folder
 
 
+def fill(place: Place, hosts: Path, mounted: Path, *arguments: str) -> tuple[int, str, str]:
+    """Fill a hosts file from the mounted ConfigMaps."""
+    source = str(mount(place, mounted))
+    return place.publish("publish-hosts", "--once", "--to", str(hosts), "--from-file", source, *arguments)
+
+
 def test_a_config_map_carries_the_table_to_a_hosts_file(make: Make, tmp_path: Path) -> None:
     place = make(MAP_RIGHTS)
     place.has(*TABLE)
@@ -261,9 +267,7 @@ def test_a_config_map_carries_the_table_to_a_hosts_file(make: Make, tmp_path: Pa
     assert stored(place)["node-hosts"]["metadata"]["resourceVersion"] == before
     hosts = tmp_path / "hosts"
     hosts.write_text("127.0.0.1 localhost\n")
-    done = place.publish(
-        "publish-hosts", "--once", "--to", str(hosts), "--from-file", str(mount(place, tmp_path / "m"))
-    )
+    done = fill(place, hosts, tmp_path / "m", "--zone", "example.org")
     assert done[0] == 0, done[2]
     assert "\n2001:db8::10 app.example.org\n" in hosts.read_text()
     assert keep(place, "--remove")[0] == 0
@@ -280,9 +284,7 @@ def test_a_table_that_is_too_large_for_one_config_map_takes_several(make: Make, 
     assert set(stored(place)) == {"node-hosts", "node-hosts-2"}
     hosts = tmp_path / "hosts"
     hosts.write_text("")
-    done = place.publish(
-        "publish-hosts", "--once", "--to", str(hosts), "--from-file", str(mount(place, tmp_path / "m"))
-    )
+    done = fill(place, hosts, tmp_path / "m", "--zone", "example.org", "--max-names", "100000")
     assert done[0] == 0, done[2]
     assert hosts.read_text().count("\n192.0.2.1 ") == len(many)
     place.has(*many[:9_000])

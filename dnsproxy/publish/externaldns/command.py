@@ -16,7 +16,7 @@ from dnsproxy.publish.externaldns.options import (
     parse_namespace,
     refuse_reserved,
 )
-from dnsproxy.publish.options import make_common, publisher_options
+from dnsproxy.publish.options import make_common, publisher_options, zone_option
 from sidecar.cli.options import BadUsage, CheckedType, Program, run_program
 
 _TTL: Final = (1, 86_400)
@@ -75,6 +75,7 @@ Examples:
     help="Change and delete such objects too: after a change of --from, --from-file or --zone.",
 )
 @click.option("--allow-empty", is_flag=True, help="Delete all objects when the table is empty.")
+@zone_option
 @publisher_options
 def publish_external_dns(log_format: str | None, log_level: str, **values: Any) -> None:
     """Keep the names of a running server in objects from which external-dns creates DNS records.

@@ -12,6 +12,7 @@ import structlog
 
 from dnsproxy.cluster_dns.read import load_client
 from dnsproxy.publish.configmaps.target import ConfigMapTarget
+from dnsproxy.publish.hosts.rules import ROOT
 from dnsproxy.publish.hosts.target import HostsTarget, check_name
 from dnsproxy.publish.program import run_publisher
 from dnsproxy.publish.publisher_status import PublishStatus
@@ -30,7 +31,7 @@ async def run_publish_hosts(settings: HostsSettings) -> int:
             return await run_publisher(ConfigMapTarget(client, to, zones=common.zones, status=status), common, status)
     if not settings.force and (fault := check_name(to)):
         raise StartError(f"--to {fault}")
-    if not common.zones and common.mode is not Mode.REMOVE:
-        log.warning("without --zone, this node accepts any hostname that an object of the cluster claims")
-    target = HostsTarget(to, zones=common.zones, status=status)
+    if ROOT in settings.rules.zones and common.mode is not Mode.REMOVE:
+        log.warning("with --zone . this node accepts any hostname that an object of the cluster claims")
+    target = HostsTarget(to, rules=settings.rules, status=status)
     return await run_publisher(target, common, status, preview=target.preview)

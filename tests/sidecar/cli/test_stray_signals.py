@@ -31,7 +31,16 @@ def caught(process: subprocess.Popen[bytes], signals: tuple[signal.Signals, ...]
 
 COMMANDS = {
     "dnsproxy serve": ["dnsproxy", "serve", "--upstream", "192.0.2.53", "--listen", "127.0.0.1:{}", "--admin", "off"],
-    "dnsproxy publish-hosts": ["dnsproxy", "publish-hosts", "--from", "127.0.0.1:{}", "--to", "{folder}/hosts"],
+    "dnsproxy publish-hosts": [
+        "dnsproxy",
+        "publish-hosts",
+        "--zone",
+        ".",
+        "--from",
+        "127.0.0.1:{}",
+        "--to",
+        "{folder}/hosts",
+    ],
     "proxy": ["proxy", "--route", "127.0.0.1:{}=192.0.2.1:9", "--admin", "off"],
     "proxy with workers": ["proxy", "--route", "127.0.0.1:{}=192.0.2.1:9", "--admin", "off", "--workers", "2"],
     "install --watch": ["dnsproxy", "install", "--watch", "--kubeconfig", "{folder}/kubeconfig", "--admin", "off"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from tests.kit.serve_process import serving
 
 FOREIGN: Final = "127.0.0.1 localhost"
 SECONDS: Final = 60
+ZONE: Final = "example.org"
 
 
 class World:
@@ -48,7 +50,7 @@ class World:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**os.environ, "PYTHONPATH": str(ROOT), "DNSPROXY_TO": str(self.hosts)}
+        return {**os.environ, "PYTHONPATH": str(ROOT), "DNSPROXY_TO": str(self.hosts), "DNSPROXY_ZONE": ZONE}
 
     def run(self, *arguments: str, **environment: str) -> tuple[int, str, str]:
         """Status, stdout and stderr."""
@@ -114,6 +116,10 @@ def test_a_dry_run_is_a_diff_and_changes_nothing(world: World) -> None:
         pytest.param(["--from", "nowhere"], 2, "--from: 'nowhere' is not HOST:PORT", id="no port"),
         pytest.param(["--to-configmap", "names"], 2, "'names' is not NAMESPACE/NAME", id="no namespace"),
         pytest.param(["--dry-run", "--to-configmap", "a/b"], 2, "--to-configmap has none", id="a diff of what"),
+        pytest.param(["--allow", "a.example.org", "--to-configmap", "a/b"], 2, "--to-configmap has none", id="allowed"),
+        pytest.param(["--deny", "a.example.org", "--to-configmap", "a/b"], 2, "--to-configmap has none", id="denied"),
+        pytest.param(["--zone", "*.example.org"], 2, "is a wildcard", id="a wildcard"),
+        pytest.param(["--max-names", "0"], 2, "--max-names", id="no name at all"),
         pytest.param(["--interval", "0"], 2, "--interval", id="no interval"),
         pytest.param(["--once", "--from", "127.0.0.1:9"], 3, "no server answers there", id="no server"),
         pytest.param(["--once", "--from-file", "/nowhere/names"], 3, "No such file", id="no file"),
@@ -126,6 +132,74 @@ def test_what_cannot_be_done_is_one_line_and_a_status(
 ) -> None:
     code, output, errors = world.run(*arguments)
     assert (code, output) == (status, "")
+    assert said in errors
+    assert "Traceback" not in errors
+    assert world.hosts.read_text() == FOREIGN
+
+
+@pytest.mark.parametrize("arguments", [(), ("--once",), ("--dry-run",), ("--remove-on-exit",)], ids=" ".join)
+def test_without_a_zone_nothing_is_read_or_written(world: World, arguments: tuple[str, ...]) -> None:
+    world.has("app.example.org 192.0.2.10")
+    status, output, errors = world.run("--from-file", str(world.names), *arguments, DNSPROXY_ZONE="")
+    assert (status, output) == (2, "")
+    assert "--zone: a hosts file needs at least one" in errors
+    assert "`--zone .` takes all of them" in errors
+    assert world.hosts.read_text() == FOREIGN
+
+
+def test_all_faults_of_the_flags_are_reported_together(world: World) -> None:
+    _, _, errors = world.run("--allow-loss", DNSPROXY_ZONE="")
+    assert "--zone" in errors
+    assert "--allow-loss" in errors
+
+
+def test_what_was_published_is_removed_without_a_zone(world: World) -> None:
+    world.has("app.example.org 192.0.2.10")
+    assert world.run("--once", "--from-file", str(world.names))[0] == 0
+    assert world.run("--remove", DNSPROXY_ZONE="")[0] == 0
+    assert world.hosts.read_text() == FOREIGN
+
+
+def test_all_names_are_taken_on_request_but_the_nodes_own(world: World) -> None:
+    world.has("app.example.net 192.0.2.10", "quay.io 192.0.2.66", "kubernetes.default.svc 192.0.2.66")
+    status, _, errors = world.run("--once", "--from-file", str(world.names), DNSPROXY_ZONE=".")
+    assert status == 0
+    assert "this node accepts any hostname" in errors
+    assert "\n192.0.2.10 app.example.net\n" in world.hosts.read_text()
+    assert "192.0.2.66" not in world.hosts.read_text()
+    world.run("--once", "--from-file", str(world.names), "--allow", "quay.io", DNSPROXY_ZONE=".")
+    assert "192.0.2.66 quay.io\n" in world.hosts.read_text()
+    assert "kubernetes" not in world.hosts.read_text()
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        pytest.param(
+            '["a.example.org\\n192.0.2.66 x.example.org",["192.0.2.1"],"exact"]',
+            "is not a host label",
+            id="a line in a name",
+        ),
+        pytest.param(
+            '["a.example.org 192.0.2.66",["192.0.2.1"],"exact"]', "is not a host label", id="a blank in a name"
+        ),
+        pytest.param('["a.example.org#",["192.0.2.1"],"exact"]', "is not a host label", id="a comment in a name"),
+        pytest.param('["A.example.org",["192.0.2.1"],"exact"]', "is not in normal form", id="another spelling"),
+        pytest.param(
+            '["a.example.org",["192.0.2.1\\n192.0.2.66 x"],"exact"]', "does not appear to be", id="a line in an address"
+        ),
+        pytest.param('["a.example.org",["192.0.2.1 x"],"exact"]', "does not appear to be", id="a blank in an address"),
+        pytest.param(
+            '["a.example.org",["fe80::1%\\n1"],"exact"]', "is not an address in normal form", id="a line in a scope"
+        ),
+        pytest.param('["a.example.org",[],"exact"]', "has no address", id="no address"),
+    ],
+)
+def test_a_hostile_table_is_refused_whole(world: World, row: str, said: str) -> None:
+    text = f'{{"ttl":5,"names":[["b.example.org",["192.0.2.1"],"exact"],\n{row}]}}'
+    world.names.write_bytes(gzip.compress(text.encode()))
+    status, output, errors = world.run("--once", "--from-file", str(world.names))
+    assert (status, output) == (3, "")
     assert said in errors
     assert "Traceback" not in errors
     assert world.hosts.read_text() == FOREIGN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from dnsproxy.publish.following import PublishError
 from dnsproxy.publish.hosts import file as hosts_file
 from dnsproxy.publish.hosts.block import find_block
 from dnsproxy.publish.hosts.mounts import Mount
+from dnsproxy.publish.hosts.rules import MOST_NAMES, ROOT, Rules
 from dnsproxy.publish.hosts.target import HostsTarget, check_name
 from dnsproxy.publish.publisher_status import PublishStatus
 from sidecar.values.errors import StartError
@@ -19,14 +21,18 @@ from tests.kit.publications import many, publication
 FOREIGN = b"127.0.0.1 localhost"
 
 
+def rules(*zones: str, allow: Collection[str] = (), deny: Collection[str] = (), most: int = MOST_NAMES) -> Rules:
+    return Rules(frozenset(zones), allow=frozenset(allow), deny=frozenset(deny), most=most)
+
+
 class World:
     """A hosts file and who keeps it."""
 
-    def __init__(self, folder: Path, *zones: str) -> None:
+    def __init__(self, folder: Path, *zones: str, most: int = MOST_NAMES) -> None:
         self.file = folder / "hosts"
         self.file.write_bytes(FOREIGN)
         self.status = PublishStatus("the source", str(self.file))
-        self.target = HostsTarget(self.file, zones=zones, status=self.status)
+        self.target = HostsTarget(self.file, rules=rules(*zones or (ROOT,), most=most), status=self.status)
 
     async def publish(self, *rows: str, confirmed: bool = False) -> str:
         return await self.target.publish(publication(*rows), confirmed=confirmed)
@@ -90,7 +96,7 @@ async def test_a_table_that_lost_nearly_everything_is_written_at_the_second_look
 
 async def test_a_restart_does_not_forget_what_is_in_the_file(world: World) -> None:
     await world.target.publish(many(5), confirmed=False)
-    again = HostsTarget(world.file, status=PublishStatus("", ""))
+    again = HostsTarget(world.file, rules=rules(ROOT), status=PublishStatus("", ""))
     assert await again.publish(many(0), confirmed=False) != ""
     assert len(world.lines) == 5
 
@@ -113,7 +119,7 @@ async def test_wildcards_are_left_out_counted_and_told_once_each_change(world: W
             await world.publish(*rows)
         logged.append([entry["names"] for entry in logs if entry["log_level"] == "warning"])
     assert logged == [["*.example.org"], [], ["*.example.net, *.example.org"], []]
-    assert world.status.excluded == {"wildcard": 0, "taken": 0}
+    assert set(world.status.excluded.values()) == {0}
     assert world.lines == ["192.0.2.10 b.example.org"]
 
 
@@ -126,10 +132,31 @@ async def test_names_that_the_node_has_itself_are_left_to_it_and_told_once(world
         await world.publish(*rows, "c.example.org 192.0.2.10")
     assert [entry["names"] for entry in logs if entry["log_level"] == "warning"] == ["api.example.org"]
     assert world.lines == ["192.0.2.10 b.example.org", "192.0.2.10 c.example.org"]
-    assert (world.status.names, world.status.excluded) == (2, {"wildcard": 0, "taken": 1})
+    assert (world.status.names, world.status.excluded["taken"]) == (2, 1)
     world.file.write_bytes(b"")
     await world.publish(*rows)
     assert world.lines == ["192.0.2.10 api.example.org", "192.0.2.10 b.example.org"]
+
+
+async def test_each_reason_to_exclude_names_is_logged_once_and_counted(tmp_path: Path) -> None:
+    world = World(tmp_path, ROOT, most=1)
+    rows = ("quay.io 192.0.2.66", "a.example.org 192.0.2.1", "b.example.org 192.0.2.1", "c.example.org 127.0.0.1")
+    with structlog.testing.capture_logs() as logs:
+        await world.publish(*rows)
+        await world.publish(*rows, "*.example.org 192.0.2.1")
+    logged = [(entry["names"], entry["count"]) for entry in logs if entry["log_level"] == "warning"]
+    assert logged == [("quay.io", 1), ("c.example.org", 1), ("b.example.org", 1), ("*.example.org", 1)]
+    assert world.lines == ["192.0.2.1 a.example.org"]
+    assert world.status.excluded == {"wildcard": 1, "protected": 1, "address": 1, "taken": 0, "limit": 1}
+
+
+async def test_names_in_the_file_keep_their_place_when_more_come_than_are_accepted(tmp_path: Path) -> None:
+    world = World(tmp_path, "example.org", most=2)
+    await world.publish("x.example.org 192.0.2.1", "y.example.org 192.0.2.1")
+    await world.publish("x.example.org 192.0.2.1", "y.example.org 192.0.2.1", "a.example.org 192.0.2.66")
+    assert world.lines == ["192.0.2.1 x.example.org", "192.0.2.1 y.example.org"]
+    await world.publish("y.example.org 192.0.2.1", "a.example.org 192.0.2.66")
+    assert world.lines == ["192.0.2.66 a.example.org", "192.0.2.1 y.example.org"]
 
 
 async def test_markers_out_of_order_are_told_with_their_line_and_the_file_is_left_alone(world: World) -> None:
