@@ -101,16 +101,17 @@ def claims_of(ingress: Ingress, *, tls_only: bool, most: int | None = None) -> t
             ingress_class=ingress_class,
             target=annotations.target,
             status=status,
+            annotated=annotated,
         )
-        for hostname in hostnames
+        for hostname, annotated in hostnames.items()
     ], rejections
 
 
 def _hostnames_of(
     ingress: Ingress, annotations: Annotations, *, tls_only: bool, most: int | None
-) -> tuple[dict[str, None], list[str]]:
-    """The hostnames in normal form, in the object's order, and the faults of the object."""
-    hostnames: dict[str, None] = {}
+) -> tuple[dict[str, bool], list[str]]:
+    """The hostnames in normal form, in the object's order, with whether only an annotation has it; and the faults."""
+    hostnames: dict[str, bool] = {}
     faults = [*annotations.faults, *annotations.bad_hostnames]
     hosts: dict[str, None] = {}
     for host in _hosts_of(ingress, tls_only=tls_only):
@@ -120,10 +121,11 @@ def _hostnames_of(
         hosts[host] = None
     for host in hosts:
         try:
-            hostnames[parse_hostname(host)] = None
+            hostnames[parse_hostname(host)] = False
         except BadName as error:
             faults.append(str(error))
-    hostnames.update(dict.fromkeys(annotations.hostnames))
+    for hostname in annotations.hostnames:
+        hostnames.setdefault(hostname, True)
     return hostnames, faults
 
 

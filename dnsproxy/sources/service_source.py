@@ -43,7 +43,7 @@ def claims_of(service: AnnotatedService) -> tuple[list[Claim], list[Rejection]]:
         return [], rejections + rejections_of(origin, annotations, annotations.hostnames)
     status = points_of(service.status)
     return [
-        Claim(name, reach_in_dns(name), origin, target=annotations.target, status=status)
+        Claim(name, reach_in_dns(name), origin, target=annotations.target, status=status, annotated=True)
         for name in annotations.hostnames
     ], rejections
 

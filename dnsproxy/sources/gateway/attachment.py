@@ -27,6 +27,8 @@ class Parent:
     gateway: GatewayFacts
     target: str | None
     """The target that the ListenerSet chose, or else the Gateway."""
+    target_from: str = ""
+    """The namespace of the object that chose it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ def find_parent(ref: Ref, graph: ObjectGraph, *, classes: Set[str]) -> Parent | 
         case GatewayFacts() if classes and facts.class_name not in classes:
             return NotAttached(f"{ref} has class {facts.class_name}, which --gateway-class excludes", deliberate=True)
         case GatewayFacts():
-            return Parent(ref, facts.listeners, facts, facts.annotations.target)
+            return Parent(ref, facts.listeners, facts, facts.annotations.target, ref.namespace)
         case ListenerSetFacts(gateway=Ref() as gateway):
             return _through_gateway(ref, facts, find_parent(gateway, graph, classes=classes), graph)
         case _:
@@ -93,7 +95,9 @@ def _through_gateway(
     reason = admission.refusal(ref.namespace, home=gateway.ref.namespace, labels=graph.labels_of(ref.namespace))
     if reason is not None:
         return NotAttached(f"{gateway.ref} refuses {ref}: {reason} (allowedListeners)")
-    return Parent(ref, facts.listeners, gateway.gateway, facts.annotations.target or gateway.target)
+    own = facts.annotations.target
+    chosen = (own, ref.namespace) if own is not None else (gateway.target, gateway.target_from)
+    return Parent(ref, facts.listeners, gateway.gateway, *chosen)
 
 
 def _is_meant(listener: Listener, ref: ParentRef) -> bool:

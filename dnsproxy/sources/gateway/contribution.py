@@ -49,18 +49,24 @@ def _of_listeners(
     ref: Ref, facts: GatewayFacts | ListenerSetFacts, graph: ObjectGraph, classes: Set[str]
 ) -> Contribution:
     listened = (one.hostname for one in facts.listeners)
-    names = [*(name for name in listened if name is not None and not is_wildcard(name)), *facts.annotations.hostnames]
+    names = {name: False for name in listened if name is not None and not is_wildcard(name)}
+    names |= {name: True for name in facts.annotations.hostnames if name not in names}
     parent = find_parent(ref, graph, classes=classes)
     if isinstance(parent, NotAttached):
         return [], _refused(facts.origin, names, [parent])
-    return [_claim(name, facts.origin, parent, parent.target, routed=False) for name in dict.fromkeys(names)], []
+    return [
+        _claim(name, facts.origin, parent, routed=False, annotated=annotated) for name, annotated in names.items()
+    ], []
 
 
 def _of_route(route: RouteFacts, graph: ObjectGraph, classes: Set[str]) -> Contribution:
     reached, refusals = _attached(route, graph, classes)
-    served, matched = _served(route, reached)
+    served, matched = _served(route, reached, _own_hostnames(route))
+    plain, _ = _served(route, reached, route.hostnames or ()) if route.annotations.hostnames else (served, matched)
+    target = route.annotations.target
     claims = [
-        _claim(name, route.origin, parent, route.annotations.target or parent.target) for name, parent in served.items()
+        _claim(name, route.origin, plain.get(name, parent), own_target=target, annotated=name not in plain)
+        for name, parent in served.items()
     ]
     own = _own_hostnames(route)
     if own:
@@ -77,8 +83,8 @@ def _of_route(route: RouteFacts, graph: ObjectGraph, classes: Set[str]) -> Contr
     return [], [Rejection(route.origin, _format_reasons(refusals), _are_deliberate(refusals))]
 
 
-def _served(route: RouteFacts, reached: Reached) -> tuple[dict[str, Parent], set[str]]:
-    """The names that a route serves, with the first parent that has each, and the route's own hostnames that match."""
+def _served(route: RouteFacts, reached: Reached, wanted: Collection[str]) -> tuple[dict[str, Parent], set[str]]:
+    """The names that a route serves, with the first parent that has each, and those of its wanted ones that match."""
     doors: dict[str, int] = {}
     every_name: list[int] = []
     for number, (_, listeners) in enumerate(reached):
@@ -87,7 +93,6 @@ def _served(route: RouteFacts, reached: Reached) -> tuple[dict[str, Parent], set
                 every_name.append(number)
             else:
                 doors.setdefault(listener.hostname, number)
-    wanted = _own_hostnames(route)
     found = {name: every_name[0] for name in wanted if every_name}
     matched = set(found)
     if route.hostnames is None:
@@ -129,8 +134,17 @@ def _unattached(route: RouteFacts) -> NotAttached | None:
     return None if route.parents else NotAttached("it has no Gateway or ListenerSet as its parent", deliberate=True)
 
 
-def _claim(hostname: str, origin: Origin, parent: Parent, target: str | None, *, routed: bool = True) -> Claim:
+def _claim(
+    hostname: str,
+    origin: Origin,
+    parent: Parent,
+    *,
+    own_target: str | None = None,
+    routed: bool = True,
+    annotated: bool = False,
+) -> Claim:
     gateway = parent.gateway
+    target, target_from = (own_target, "") if own_target is not None else (parent.target, parent.target_from)
     return Claim(
         hostname,
         reach_in_dns(hostname),
@@ -139,6 +153,9 @@ def _claim(hostname: str, origin: Origin, parent: Parent, target: str | None, *,
         target=target,
         status=gateway.status,
         routed=routed,
+        annotated=annotated,
+        target_from=target_from if target is not None and target_from != origin.namespace else "",
+        accepted=gateway.accepted,
     )
 
 

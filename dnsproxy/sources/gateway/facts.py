@@ -25,6 +25,9 @@ from dnsproxy.sources.gateway.listeners import Listener, parse_listeners
 from dnsproxy.sources.gateway.selectors import BadSelector
 from sidecar.kubernetes.objects import Unreadable
 
+_ACCEPTED: Final = frozenset(("Accepted", "Programmed", "Ready", "Scheduled"))
+"""Conditions that only a controller that serves a Gateway sets to True; the last two are those of earlier versions."""
+
 _PARENTS: Final = frozenset((GROUPS[kind], kind) for kind in (GATEWAY, *LISTENER_SETS))
 
 
@@ -49,6 +52,8 @@ class GatewayFacts(msgspec.Struct, frozen=True, gc=False):
     listener_sets: Admission
     status: tuple[str, ...]
     """Its addresses and hostnames, in the form of Claim.status."""
+    accepted: bool = False
+    """Whether a controller has accepted it: only controllers write a status."""
 
 
 class ListenerSetFacts(msgspec.Struct, frozen=True, gc=False):
@@ -127,6 +132,7 @@ def _read_gateway(origin: Origin, gateway: structs.Gateway) -> GatewayFacts:
         listeners,
         admission,
         status,
+        bool(status) or _is_accepted(gateway.status),
     )
 
 
@@ -175,6 +181,11 @@ def _parse_hostnames(texts: Iterable[str | None]) -> tuple[tuple[str, ...], list
         except BadName as error:
             faults.append(str(error))
     return tuple(hostnames), faults
+
+
+def _is_accepted(status: structs.GatewayStatus | None) -> bool:
+    conditions = (status.conditions if status is not None else None) or ()
+    return any(one is not None and one.type in _ACCEPTED and one.status == "True" for one in conditions)
 
 
 def _read_addresses(status: structs.GatewayStatus | None) -> Iterator[str]:

@@ -80,10 +80,18 @@ class Address(msgspec.Struct, frozen=True, gc=False):
     type: str | None = None
 
 
+class Condition(msgspec.Struct, frozen=True, gc=False):
+    """meta/v1 Condition without its times and texts."""
+
+    type: str | None = None
+    status: str | None = None
+
+
 class GatewayStatus(msgspec.Struct, frozen=True, gc=False):
-    """The fields that are read here: conditions and counts change with every route and do not affect names."""
+    """The fields that are read here: the listeners' counts change with every route and do not affect names."""
 
     addresses: tuple[Address | None, ...] | None = None
+    conditions: tuple[Condition | None, ...] | None = None
 
 
 class Gateway(msgspec.Struct, frozen=True, gc=False):

@@ -174,7 +174,7 @@ async def test_services_of_a_snapshot_count_until_the_cluster_has_spoken(autojum
     store = ClaimStore()
     for name in ("kept", "gone"):
         origin = Origin("Service", name, "git")
-        store.restore("Service", f"git/{name}", [Claim(f"{name}.example.org", Reach.NAME, origin)])
+        store.restore("Service", f"git/{name}", [Claim(f"{name}.example.org", Reach.NAME, origin, annotated=True)])
     lists = [failure(503, "Unavailable"), page(service("kept", "kept.example.org"), service("other"))]
     async with following_services(store, lists, QUIET) as followed:
         await followed.until(lambda: followed.services.errors["server-trouble"] == 1)

@@ -34,7 +34,7 @@ def service(annotations: Any = None, *, points: Any = None, **rest: Any) -> Anno
 
 def test_an_annotated_service_is_answered() -> None:
     claims, rejections = claims_of(service({HOSTNAME: GIT}, points=[{"ip": "192.0.2.22"}]))
-    assert claims == [Claim(GIT, Reach.NAME, ORIGIN, status=("192.0.2.22",))]
+    assert claims == [Claim(GIT, Reach.NAME, ORIGIN, status=("192.0.2.22",), annotated=True)]
     assert rejections == []
 
 

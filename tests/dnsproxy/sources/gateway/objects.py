@@ -9,6 +9,9 @@ import msgspec
 from dnsproxy.sources.gateway import structs
 from dnsproxy.sources.gateway.kinds import GATEWAY, LISTENER_SET, X_GROUP, X_LISTENER_SET
 
+ACCEPTED = {"conditions": [{"type": "Accepted", "status": "True"}, {"type": "Programmed", "status": "Unknown"}]}
+"""The status of a Gateway that a controller serves, and that has no address yet."""
+
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-06-01T00:00:00Z"
 
 
@@ -26,9 +29,9 @@ def listener(hostname: str | None = None, name: str = "https", **more: Any) -> d
 
 
 def gateway(*listeners: Any, place: str = "infra/main", class_name: str = "public", **more: Any) -> structs.Gateway:
-    """`more`: `created`, `annotations`, `labels` for the metadata, `status`, and the rest for the spec."""
+    """`more`: `created`, `annotations`, `labels` for the metadata, `status`, the rest for the spec. Accepted."""
     about = {key: more.pop(key) for key in ("created", "annotations", "labels") if key in more}
-    status = more.pop("status", None)
+    status = more.pop("status", ACCEPTED)
     spec = {"gatewayClassName": class_name, "listeners": list(listeners), **more}
     return msgspec.convert({"metadata": metadata(place, **about), "spec": spec, "status": status}, structs.Gateway)
 

@@ -67,18 +67,18 @@ def test_a_listener_set_has_the_class_of_its_gateway(classes: tuple[str, ...]) -
 
 
 @pytest.mark.parametrize(
-    ("gateway_target", "set_target", "expected"),
+    ("gateway_target", "set_target", "expected", "chosen_in"),
     [
-        (None, None, None),
-        ("192.0.2.1", None, "192.0.2.1"),
-        (None, "status", "status"),
-        ("192.0.2.1", "192.0.2.2", "192.0.2.2"),
+        (None, None, None, "infra"),
+        ("192.0.2.1", None, "192.0.2.1", "infra"),
+        (None, "status", "status", "web"),
+        ("192.0.2.1", "192.0.2.2", "192.0.2.2", "web"),
     ],
 )
-def test_the_nearer_target_goes_first(gateway_target: Any, set_target: Any, expected: Any) -> None:
+def test_the_nearer_target_goes_first(gateway_target: Any, set_target: Any, expected: Any, chosen_in: str) -> None:
     marked = gateway(allowedListeners=ALL_SETS, annotations={TARGET: gateway_target})
     parent = parent_of((GATEWAY, marked), (LISTENER_SET, listener_set(annotations={TARGET: set_target})))
-    assert parent.target == expected
+    assert (parent.target, parent.target_from) == (expected, chosen_in)
 
 
 @pytest.mark.parametrize(

@@ -336,18 +336,57 @@ def test_reasons_of_many_parents_are_cut() -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "of_gateway", "expected"),
+    ("own", "of_gateway", "expected", "chosen_in"),
     [
-        (None, None, None),
-        ("192.0.2.1", None, "192.0.2.1"),
-        (None, "status", "status"),
-        ("192.0.2.1", "status", "192.0.2.1"),
+        (None, None, None, ""),
+        ("192.0.2.1", None, "192.0.2.1", ""),
+        (None, "status", "status", "infra"),
+        ("192.0.2.1", "status", "192.0.2.1", ""),
     ],
 )
-def test_the_target_of_a_route_goes_before_that_of_its_gateway(own: Any, of_gateway: Any, expected: Any) -> None:
+def test_the_target_of_a_route_goes_before_that_of_its_gateway(
+    own: Any, of_gateway: Any, expected: Any, chosen_in: str
+) -> None:
+    """The right to choose a target is that of the namespace of the object that chose it."""
     others = [(GATEWAY, gateway(listener(), annotations={TARGET: of_gateway}))]
     (claim,), _ = contribute((HTTP_ROUTE, route("a.org", annotations={TARGET: own})), *others)
-    assert claim.target == expected
+    assert (claim.target, claim.target_from) == (expected, chosen_in)
+
+
+@pytest.mark.parametrize(
+    ("own", "marked", "doors", "annotated"),
+    [
+        pytest.param(["a.org"], "b.org", [None], ["b.org"], id="beside its own"),
+        pytest.param(["a.org"], "a.org", [None], [], id="one of its own"),
+        pytest.param(["*.a.org"], "x.a.org", ["x.a.org"], [], id="one that its own wildcard serves there"),
+        pytest.param(["*.a.org"], "x.a.org", [None], ["x.a.org"], id="one that its own wildcard does not list"),
+        pytest.param([], "b.org", ["b.org"], [], id="the listener's own name"),
+        pytest.param([], "b.org", ["*.org"], ["b.org"], id="below the listener's wildcard"),
+        pytest.param(["?"], "b.org", [None], ["b.org"], id="in place of an invalid one"),
+        pytest.param([], "*.org", ["b.org"], [], id="a wildcard that the listener narrows to its own"),
+        pytest.param(["c.net"], "*.org", ["b.org", "c.net"], ["b.org"], id="which a route with names does not serve"),
+    ],
+)
+def test_a_hostname_that_only_an_annotation_adds_is_marked(
+    own: list[str], marked: str, doors: list[str | None], annotated: list[str]
+) -> None:
+    listeners = [listener(hostname, f"l{number}") for number, hostname in enumerate(doors)]
+    claims, _ = contribute((HTTP_ROUTE, route(*own, annotations={HOSTNAME: marked})), (GATEWAY, gateway(*listeners)))
+    assert [claim.hostname for claim in claims if claim.annotated] == annotated
+
+
+def test_a_hostname_that_an_annotation_adds_to_a_listener_is_marked() -> None:
+    marked = gateway(listener("a.org"), annotations={HOSTNAME: "a.org,b.org"})
+    claims, _ = contribute((GATEWAY, marked))
+    assert [(claim.hostname, claim.annotated) for claim in claims] == [("a.org", False), ("b.org", True)]
+
+
+@pytest.mark.parametrize("status", [None, {}, {"conditions": [{"type": "Accepted", "status": "False"}]}])
+def test_the_claims_of_a_gateway_that_nobody_accepts_say_so(status: Any) -> None:
+    unserved = (GATEWAY, gateway(listener("a.org"), status=status))
+    for objects in ([unserved], [(HTTP_ROUTE, route("a.org")), unserved]):
+        (claim,), _ = contribute(*objects)
+        assert not claim.accepted
 
 
 @pytest.mark.parametrize("label", [IGNORE, TARGET])

@@ -186,6 +186,31 @@ def test_parent_of_a_listener_set_is_a_gateway(parent: Any, expected: Ref | None
     assert list(parents_of(facts)) == ([expected] if expected else [])
 
 
+@pytest.mark.parametrize(
+    ("status", "accepted"),
+    [
+        pytest.param(None, False, id="no status"),
+        pytest.param({"conditions": None}, False, id="no conditions"),
+        pytest.param({"conditions": [None, {}]}, False, id="empty conditions"),
+        pytest.param(
+            {"conditions": [{"type": kind, "status": "Unknown"} for kind in ("Accepted", "Programmed")]},
+            False,
+            id="the default of the definitions",
+        ),
+        pytest.param({"conditions": [{"type": "Accepted", "status": "False"}]}, False, id="refused"),
+        pytest.param({"conditions": [{"type": "Accepted", "status": "true"}]}, False, id="a word in lower case"),
+        pytest.param({"conditions": [{"type": "Seen", "status": "True"}]}, False, id="another condition"),
+        pytest.param({"addresses": [{"value": "?"}]}, False, id="no readable address"),
+        pytest.param({"conditions": [{"type": "Accepted", "status": "True"}]}, True, id="accepted"),
+        pytest.param({"conditions": [{"type": "Scheduled", "status": "True"}]}, True, id="as in v1alpha2"),
+        pytest.param({"conditions": [None, {"type": "Programmed", "status": "True"}]}, True, id="programmed"),
+        pytest.param({"addresses": [{"value": "192.0.2.1"}]}, True, id="an address"),
+    ],
+)
+def test_only_the_word_of_a_controller_makes_a_gateway_accepted(status: Any, accepted: bool) -> None:
+    assert read_gateway(status=status).accepted is accepted
+
+
 @pytest.mark.parametrize("annotations", [{IGNORE: "yes"}, {TARGET: "?"}])
 def test_annotations_and_their_faults_are_kept(annotations: dict[str, str]) -> None:
     for facts in (read_gateway(annotations=annotations), read_set(annotations=annotations)):

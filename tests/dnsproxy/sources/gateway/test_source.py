@@ -16,6 +16,7 @@ from dnsproxy.sources.settings import GatewayOptions
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from tests.dnsproxy.sources.gateway.histories import Key, Step, histories
 from tests.dnsproxy.sources.gateway.objects import (
+    ACCEPTED,
     ALL_SETS,
     NEW,
     SELECTED,
@@ -84,7 +85,7 @@ def test_a_status_without_effect_on_names_costs_nothing() -> None:
     fed = Fed()
     fed.tell((MAIN, gateway(listener())), (APP, route("a.org")))
     version = fed.store.version
-    fed.change(MAIN, gateway(listener(), status={"listeners": [{"name": "https", "attachedRoutes": 1}]}))
+    fed.change(MAIN, gateway(listener(), status=ACCEPTED | {"listeners": [{"name": "https", "attachedRoutes": 1}]}))
     assert fed.source.is_settled
     assert fed.tell((MAIN, gateway(listener(), status={"addresses": [{"value": "192.0.2.1"}]}))) == {"a.org"}
     assert fed.store.version > version
