@@ -83,6 +83,12 @@ class Garbled(ServerTrouble):
     cause = "garbled"
 
 
+class Oversized(ServerTrouble):
+    """An answer larger than the program takes in; one with fewer objects may fit."""
+
+    cause = "oversized"
+
+
 class TimedOut(ServerTrouble):
     """No answer in time: the server hangs, or the connection was lost without a reset."""
 

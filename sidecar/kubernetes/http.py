@@ -26,7 +26,7 @@ import trio
 
 from sidecar.kubernetes.body import body_of
 from sidecar.kubernetes.cluster import Cluster, ClusterConfigError
-from sidecar.kubernetes.errors import ApiError, ServerTrouble, TimedOut, Unauthorized, error_from_response
+from sidecar.kubernetes.errors import ApiError, Oversized, ServerTrouble, TimedOut, Unauthorized, error_from_response
 
 _HEADERS: Final = {
     "accept": "application/json",
@@ -82,10 +82,18 @@ class ApiClient:
         if self._http is not None:
             await self._http.aclose()
 
-    async def get(self, path: str, params: Mapping[str, str] | None = None, *, seconds: float) -> bytes:
-        """A whole body, within `seconds`. Raises ApiError."""
+    async def get(
+        self, path: str, params: Mapping[str, str] | None = None, *, seconds: float, largest: int | None = None
+    ) -> bytes:
+        """A whole body, within `seconds`. Raises ApiError: Oversized if it has more than `largest` octets."""
+        pieces, size = [], 0
         async with self._open_stream(_Call(path, params or {}, _COMPRESSED), seconds=seconds) as chunks:
-            return b"".join([chunk async for chunk in chunks])
+            async for chunk in chunks:
+                pieces.append(chunk)
+                size += len(chunk)
+                if largest is not None and size > largest:
+                    raise Oversized(f"the answer has more than {largest} octets")
+        return b"".join(pieces)
 
     async def change(
         self, method: str, path: str, params: Mapping[str, str], content: bytes, *, content_type: str, seconds: float

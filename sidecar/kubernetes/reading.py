@@ -8,17 +8,20 @@ together be reported together, however they were framed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import trio
 
-from sidecar.kubernetes.errors import ApiError
+from sidecar.kubernetes.errors import ApiError, Oversized
 from sidecar.kubernetes.http import ApiClient
 from sidecar.kubernetes.objects import Collection, Resource, Unreadable
 from sidecar.kubernetes.protocol import Decoder, LineSplitter, Page
 from sidecar.kubernetes.watch_policy import Pace, next_page_size
 
 T = TypeVar("T", bound=Resource)
+
+_FEWER: Final = 8
+"""A chunk that is too large is requested again with so many times fewer objects."""
 
 
 async def read_pages(
@@ -48,7 +51,18 @@ async def read_page(
     client: ApiClient, collection: Collection[T], decoder: Decoder[T], pace: Pace, params: dict[str, str]
 ) -> tuple[Page, dict[str, str] | None]:
     """One chunk of a list, and the query parameters for the next; None after the last chunk. Raises ApiError."""
-    body = await client.get(collection.path, params, seconds=pace.list_timeout)
+    limit = int(params["limit"])
+    while True:
+        largest = pace.most_octets if limit > 1 else LineSplitter.LIMIT
+        params = params | {"limit": str(limit)}
+        try:
+            body = await client.get(collection.path, params, seconds=pace.list_timeout, largest=largest)
+            break
+        except Oversized:
+            # Anyone may create objects that are a hundred times as large as the others.
+            if limit == 1:
+                raise
+            limit = max(1, limit // _FEWER)
     # Joining the pieces of the body has taken a moment already.
     await trio.lowlevel.checkpoint()
     page = decoder.split_page(body)

@@ -29,6 +29,8 @@ class Pace:
     page_octets: int = 2_000_000
     """Approximate size of the later chunks. With 100,000 objects a chunk takes the API server about 30 ms, however few
     objects it contains; 2 MB take this program a millisecond without a break."""
+    most_octets: int = 8 << 20
+    """The largest chunk of several objects that is taken in, so that memory does not depend on what others create."""
     slice_size: int = 50
     """Changes per call of `on_change`, so that handling them blocks the loop for only half a millisecond."""
     slice_octets: int = 64 << 10

@@ -19,6 +19,7 @@ from trio.testing import MockClock
 from sidecar.kubernetes.follower_status import FollowerState, FollowerStatus
 from sidecar.kubernetes.listwatch import Changes, follow
 from sidecar.kubernetes.objects import Collection, ObjectMeta, Unreadable
+from sidecar.kubernetes.protocol import LineSplitter
 from sidecar.kubernetes.watch_policy import DEFAULT_PACE, Pace
 from tests.kit.faulty_api import (
     CUT,
@@ -159,6 +160,25 @@ async def test_next_chunk_is_as_large_as_the_last_one_was_light(autojump_clock: 
     first, *others = [int(one.params["limit"]) for one in api.listed]
     assert first == 10
     assert all(30 < size < 70 for size in others)
+
+
+async def test_chunk_that_is_too_large_is_requested_with_fewer_objects(autojump_clock: MockClock) -> None:
+    """A tenant's large objects cost no more memory than others; one alone is always taken."""
+    large = page(*[thing(f"a{number}") for number in range(10)], token="x")
+    api = FaultyApi([large, large, page(thing("a0"), token="x"), page(thing("b"))])
+    async with following(api, pace=Pace(page_size=640, most_octets=500)) as seen:
+        await seen.until(lambda: seen.syncs == 1)
+        assert seen.names == {"a0", "b"}
+        assert not seen.status.errors
+    assert [int(one.params["limit"]) for one in api.listed][:3] == [640, 80, 10]
+
+
+async def test_object_that_is_larger_than_any_can_be_ends_a_list(autojump_clock: MockClock) -> None:
+    huge = page(thing("a", note="x" * LineSplitter.LIMIT))
+    api = FaultyApi([huge, page(thing("a"))], checks=[huge])
+    async with following(api, pace=Pace(page_size=2)) as seen:
+        await seen.until_names("a")
+        assert seen.status.errors["oversized"] == 1
 
 
 async def test_what_is_no_object_ends_a_list_and_what_came_before_it_counts(autojump_clock: MockClock) -> None:
