@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from dnsproxy.admin.listing import Row, row_of
-from dnsproxy.dns.names import BadName, Reach, is_wildcard, parse_hostname
+from dnsproxy.dns.names import BadName, Reach, is_wildcard, is_within, parse_hostname
 from dnsproxy.hostnames.claims import Claim, Origin, Rejection
 from dnsproxy.hostnames.ownership import ADVICE
 from dnsproxy.hostnames.registry import Registry
@@ -85,7 +85,7 @@ def explain(
         return Explanation(text, None, "", ttl, (), rejected, (str(error),), tuple(notes))
     answer, target = None, ""
     left_out: list[ExcludedClaim] = []
-    for candidate in _candidates(hostname, registry.denied):
+    for candidate in _candidates(hostname, registry.denied, registry.closed):
         verdict = registry.verdict(candidate.hostname, candidate.reach)
         if verdict.winner is not None and (answer is not None or candidate.bar):
             before = f"{answer.hostname} of {answer.origin} comes first" if answer else ""
@@ -171,16 +171,26 @@ def answer_facts(answer: Row, explanation: Explanation) -> Iterator[tuple[str, s
     yield "TTL", f"{explanation.ttl} s"
 
 
-def _candidates(hostname: str, denied: Sequence[str]) -> Iterator[_Candidate]:
+def _candidates(hostname: str, denied: Sequence[str], closed: Sequence[str]) -> Iterator[_Candidate]:
     """The rows that could answer, in the order in which the table looks them up."""
     if not is_wildcard(hostname):
         yield _Candidate(hostname, Reach.NAME, "")
     denial = "it is denied (--deny)" if hostname in denied and not is_wildcard(hostname) else ""
     deeper = ""
     for wildcard in (*([hostname] if is_wildcard(hostname) else []), *wider(hostname)):
-        yield _Candidate(wildcard, Reach.ONE_LABEL, denial or deeper)
-        yield _Candidate(wildcard, Reach.ANY_LABELS, denial)
+        bar = denial or _bar_of(hostname, wildcard, closed)
+        yield _Candidate(wildcard, Reach.ONE_LABEL, bar or deeper)
+        yield _Candidate(wildcard, Reach.ANY_LABELS, bar)
         deeper = "an Ingress wildcard covers one label only"
+
+
+def _bar_of(hostname: str, wildcard: str, closed: Sequence[str]) -> str:
+    """Why a wildcard does not reach a hostname in a search domain; empty if it does."""
+    base, parent = hostname.removeprefix("*."), wildcard.removeprefix("*.")
+    for domain in closed:
+        if is_within(base, domain) and not is_within(parent, domain):
+            return f"no wildcard reaches into the search domain {domain}; --allow {domain} allows that"
+    return ""
 
 
 def _excluded(claim: Claim, reason: str) -> ExcludedClaim:
@@ -213,5 +223,5 @@ def _mention_of(text: str) -> Callable[[Rejection], bool]:
         hostname = parse_hostname(text)
     except BadName:
         return lambda rejection: asked in rejection.reason.lower()
-    wanted = {asked, *(one.hostname for one in _candidates(hostname, ()))}
+    wanted = {asked, *(one.hostname for one in _candidates(hostname, (), ()))}
     return lambda rejection: not wanted.isdisjoint(word.rstrip(".") for word in _WORD.findall(rejection.reason.lower()))

@@ -88,7 +88,7 @@ class QuickAnswers:
         return self._learn(body, lowered)
 
     def _is_named(self, name: bytes) -> bool:
-        return name in self.table.exact or name in self.table.never
+        return name in self.table.exact or name in self.table.never or name in self.table.closed
 
     def _learn(self, body: bytes, lowered: bytes) -> Recipe | None:
         where, opt = (_TO_OPT, _OPTS.get(body[_OPT])) if body[_ADDITIONAL] else (_TO_END, b"")
@@ -119,6 +119,6 @@ class QuickAnswers:
         if parent in self.table.wildcards and len(parent) <= _LONGEST_PARENT:
             where = None
             # If only the wildcard is below the parent, no exact name needs to be looked up.
-            if self.table.above.get(parent) != 1 or self.table.never:
+            if self.table.above.get(parent) != 1 or self.table.never or self.table.closed:
                 where = _NAME_TO_OPT if recipe[0] is _TO_OPT else _NAME_TO_END
             self._below[lowered[_HEAD] + lowered[_NAME_START + rest :]] = recipe, where

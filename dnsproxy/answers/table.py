@@ -41,6 +41,9 @@ class HostTable:
     """The ancestors of our names, and how many names are below each: an NXDOMAIN would deny those (RFC 8020)."""
     never: frozenset[bytes] = frozenset()
     """Names that no wildcard covers: those that --deny names."""
+    closed: frozenset[bytes] = frozenset()
+    """Zones that no wildcard from above reaches into, the apex included: search domains. A wildcard inside one covers
+    its names."""
 
     def __len__(self) -> int:
         kinds = sum((one is not None) + (many is not None) for one, many in self.wildcards.values())
@@ -50,16 +53,19 @@ class HostTable:
         """The answers of the longest wildcard that covers a lower-case wire name."""
         wildcards = self.wildcards
         size = len(name)
-        if not wildcards or size > names.MAXIMUM_NAME or name in self.never:
+        if not wildcards or size > names.MAXIMUM_NAME or name in self.never or name in self.closed:
             return None
         position, first = 0, True
         while position < size and 0 < name[position] <= names.MAXIMUM_LABEL:
             position += 1 + name[position]
-            found = wildcards.get(name[position:])
+            parent = name[position:]
+            found = wildcards.get(parent)
             if found is not None:
                 answers = (found.one_label if first else None) or found.any_labels
                 if answers is not None:
                     return answers
+            if parent in self.closed:
+                return None
             first = False
         return None
 

@@ -92,6 +92,7 @@ class TableWriter:
         self._is_open = True
         # A denied wildcard is that wildcard itself, which the registry excludes.
         self._never = frozenset(names.to_wire(name) for name in never if not names.is_wildcard(name))
+        self._closed: frozenset[bytes] = frozenset()
         self._shared: dict[tuple[str, ...], Answers] = {}
         self._uses: dict[tuple[str, ...], int] = {}
 
@@ -104,6 +105,13 @@ class TableWriter:
             self._put_exact(wire, answers)
         else:
             self._put_wildcard(wire, host.reach, answers)
+
+    def close(self, zones: Iterable[str]) -> None:
+        """Set the zones that no wildcard from above reaches into."""
+        closed = frozenset(map(names.to_wire, zones))
+        if closed != self._closed:
+            self.open()
+            self._closed = closed
 
     def open(self) -> None:
         """Prepare for changes after a table was published; put() does it too."""
@@ -118,7 +126,8 @@ class TableWriter:
         """The table of all hosts so far."""
         table = None if self._is_open else self._published()
         if table is None:
-            table = HostTable(self._exact.hand_out(), self._wildcards.hand_out(), self._above.hand_out(), self._never)
+            rows = self._exact.hand_out(), self._wildcards.hand_out(), self._above.hand_out()
+            table = HostTable(*rows, self._never, self._closed)
             if self._is_open:
                 self._before = self._published
             self._published = weakref.ref(table)

@@ -7,8 +7,11 @@ not mean the local host: the list is empty, so that the caller can report it.
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
+
+from dnsproxy.dns.names import BadName, parse_zone
 
 _LONGEST_TIMEOUT: Final = 30  # RES_MAXRETRANS of resolv.h
 _MOST_ATTEMPTS: Final = 5  # RES_MAXRETRY
@@ -63,6 +66,17 @@ def parse_search(content: str) -> list[str]:
         if keyword in ("search", "domain"):
             search = [value.lower().removesuffix(".") for value in values]
     return search
+
+
+def search_domains(search: Iterable[str]) -> tuple[str, ...]:
+    """The domains of a search list in normal form, each once; others, such as the root, match no hostname."""
+    found: dict[str, None] = {}
+    for domain in search:
+        try:
+            found[parse_zone(domain)] = None
+        except BadName:
+            continue
+    return tuple(found)
 
 
 def find_cluster_domain(search: list[str]) -> str | None:

@@ -1,7 +1,7 @@
-"""The upstreams of a resolv.conf: read at the start, and followed from then on.
+"""The upstreams and the search domains of a resolv.conf: read at the start, and followed from then on.
 
-The law: whatever happens to the file, there are upstreams to ask. A nameserver that is this server is excluded and
-logged; a file without any other changes nothing.
+The law: whatever happens to the file, there are upstreams to ask, and the search domains stay protected. A nameserver
+that is this server is excluded and logged; a file without any other changes nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Final
 
 import structlog
 
+from dnsproxy.forward.resolv_conf import parse_nameservers, parse_search, search_domains
 from dnsproxy.forward.settings import ForwardSettings, exclude_own, parse_forwarding
 from sidecar.files.follow import Reloads, follow_file, read_regular_file
 from sidecar.values.endpoints import Endpoint
@@ -39,19 +40,21 @@ async def follow_resolv_conf(
     used: ForwardSettings,
     listening: Sequence[Endpoint],
     apply: Callable[[ForwardSettings], None],
+    apply_search: Callable[[tuple[str, ...]], None] = lambda _: None,
     reloads: Reloads | None = None,
 ) -> None:
-    """Apply changed settings, until cancelled; `reloads` as in follow_file.
+    """Apply changed settings, and the search domains of each content, until cancelled; `reloads` as in follow_file.
 
     Settings that are not from the file stay as they are.
     """
     used, ours = exclude_own(used, listening=listening)
 
-    async def read(path: Path) -> tuple[ForwardSettings, tuple[Endpoint, ...]]:
-        found = parse_forwarding(read_regular_file(path, largest=LARGEST), plain=used)
-        return exclude_own(found, listening=listening)
+    async def read(path: Path) -> tuple[ForwardSettings, tuple[Endpoint, ...], tuple[str, ...]]:
+        content = read_regular_file(path, largest=LARGEST)
+        found = parse_forwarding(content, plain=used)
+        return *exclude_own(found, listening=listening), search_domains(parse_search(content))
 
-    async def use(found: tuple[ForwardSettings, tuple[Endpoint, ...]]) -> None:
+    async def use(found: tuple[ForwardSettings, tuple[Endpoint, ...], tuple[str, ...]]) -> None:
         nonlocal used, ours
         # The file may have been rewritten unchanged, or this may be its first read after the start.
         if found[1] != ours:
@@ -60,7 +63,25 @@ async def follow_resolv_conf(
             upstreams = [str(upstream) for upstream in found[0].upstreams]
             log.info("resolv.conf changed", path=str(path), upstreams=upstreams)
             apply(found[0])
-        used, ours = found
+        used, ours, search = found
+        apply_search(search)
+
+    await follow_file(path, read=read, on_change=use, reloads=reloads)
+
+
+async def follow_search(
+    path: Path, *, apply_search: Callable[[tuple[str, ...]], None], reloads: Reloads | None = None
+) -> None:
+    """Apply the search domains of a file whose nameservers are not asked; otherwise as follow_resolv_conf."""
+
+    async def read(path: Path) -> tuple[str, ...]:
+        content = read_regular_file(path, largest=LARGEST)
+        if not parse_nameservers(content):
+            raise ValueError("has no nameserver")
+        return search_domains(parse_search(content))
+
+    async def use(found: tuple[str, ...]) -> None:
+        apply_search(found)
 
     await follow_file(path, read=read, on_change=use, reloads=reloads)
 

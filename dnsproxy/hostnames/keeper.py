@@ -77,6 +77,7 @@ class TableKeeper:
         self._writer.open()
         took = time.thread_time() - begun
         changed = await in_slices(self._take_in())
+        self._writer.close(self.registry.closed)
         table = self._writer.publish()
         self._publish(table)
         self.names = len(table)

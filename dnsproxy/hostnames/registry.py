@@ -59,6 +59,19 @@ class Registry:
         return self._guards.deny
 
     @property
+    def closed(self) -> tuple[str, ...]:
+        """The search domains that no wildcard from above reaches into."""
+        return self._guards.closed
+
+    def set_search(self, domains: tuple[str, ...]) -> bool:
+        """Set the search domains, which are denied to the cluster's objects. Returns whether they changed."""
+        if domains == self._guards.search:
+            return False
+        self._guards = dataclasses.replace(self._guards, search=domains)
+        self.touch(self.store.names())
+        return True
+
+    @property
     def targets(self) -> Targets:
         """The targets of claims without addresses of their own."""
         return self._targets

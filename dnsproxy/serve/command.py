@@ -154,6 +154,13 @@ TARGET = CheckedType("target", split_target)
 @click.option("--zone", type=ZONE, multiple=True, help="Answer only names at or below this one.")
 @click.option("--deny", type=HOSTNAME, multiple=True, help="Never answer this name.")
 @click.option(
+    "--allow",
+    type=ZONE,
+    multiple=True,
+    help="Let the cluster's objects have names at or below this one that are denied to them by default: in search "
+    "domains, internal, local and home.arpa, public suffixes, names of one label.",
+)
+@click.option(
     "--max-names-per-object",
     type=click.IntRange(*_NAMES),
     metavar="N",

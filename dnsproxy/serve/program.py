@@ -19,11 +19,12 @@ import trio
 
 from dnsproxy.answers.table import HostTable
 from dnsproxy.datagrams.open import open_port
-from dnsproxy.forward.resolv_conf_follower import follow_resolv_conf, log_own_nameservers
+from dnsproxy.forward.resolv_conf_follower import follow_resolv_conf, follow_search, log_own_nameservers
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.hostnames.holds import Holds
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.ownership import Mode
+from dnsproxy.hostnames.public_suffixes import load_public_suffixes
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.serve.descriptor_shares import Shares, divide
 from dnsproxy.serve.ownership_watch import OwnershipWatch
@@ -95,7 +96,8 @@ async def serve(
         bound = await nursery.start(service.run, cluster)
         where = {"dns": [str(endpoint) for endpoint in bound.dns], "admin": str(bound.admin or "off")}
         log.info("limits", descriptors=descriptor_limit(), **shares._asdict())
-        log.info("serving", **where, cluster_domain=settings.guards.cluster_domain)
+        guards = settings.guards
+        log.info("serving", **where, cluster_domain=guards.cluster_domain, search_domains=guards.search)
         task_status.started(bound)
         await stopping.wait()
         # First not ready, but answering as before: clients need some time to notice.
@@ -152,6 +154,8 @@ class _Service:
 
     async def run(self, cluster: Cluster | None, *, task_status: trio.TaskStatus[Bound]) -> None:
         settings = self.settings
+        if settings.cluster:
+            load_public_suffixes()
         mark = await self._load_static()
         if settings.snapshot and settings.cluster and cluster:
             made_with = settings.cluster.snapshot_settings(cluster.server)
@@ -189,6 +193,8 @@ class _Service:
                     nursery.start_soon(self.ownership.run)
                 if settings.resolv_conf:
                     nursery.start_soon(self._follow_resolv_conf, settings.resolv_conf, listening)
+                elif settings.search_conf:
+                    nursery.start_soon(self._follow_search, settings.search_conf)
                 nursery.start_soon(self.report.serve, port)
                 task_status.started(Bound(listening, port.endpoint))
 
@@ -254,7 +260,18 @@ class _Service:
     async def _follow_resolv_conf(self, path: Path, listening: Sequence[Endpoint]) -> None:
         used = self.forwarding
         apply = self.upstreams.set_node if self.upstreams else self.server.replace_upstreams
-        await follow_resolv_conf(path, used=used, listening=listening, apply=apply, reloads=self.reloads)
+        search = self._use_search if self.settings.search_conf else lambda _: None
+        await follow_resolv_conf(
+            path, used=used, listening=listening, apply=apply, apply_search=search, reloads=self.reloads
+        )
+
+    async def _follow_search(self, path: Path) -> None:
+        await follow_search(path, apply_search=self._use_search, reloads=self.reloads)
+
+    def _use_search(self, domains: tuple[str, ...]) -> None:
+        if self.keeper.registry.set_search(domains):
+            log.info("search domains changed", search_domains=domains)
+            self.keeper.wake()
 
     async def _keep_snapshot(self, cluster: ClusterSources, server: str) -> None:
         if self.settings.snapshot and self.settings.cluster:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dnsproxy.cluster_dns.own_service import ObjectRef
-from dnsproxy.forward.resolv_conf import find_cluster_domain, parse_search
+from dnsproxy.forward.resolv_conf import find_cluster_domain, parse_search, search_domains
 from dnsproxy.forward.resolv_conf_follower import read_forwarding
 from dnsproxy.forward.settings import ForwardSettings, exclude_own, refuse_loop
 from dnsproxy.hostnames.claims import Claim
@@ -54,6 +54,8 @@ class ServeSettings:
     """The file for the cluster's claims, for a start without the API server."""
     resolv_conf: Path | None = None
     """The file that `forwarding` was read from, which is followed; None if --upstream was given."""
+    search_conf: Path | None = None
+    """The file that the search domains were read from, which is followed; None if no cluster is watched."""
     upstream_configmap: UpstreamConfigMap | None = None
     """The ConfigMap with the upstreams; None if none is named, or --upstream was given."""
     lameduck: float = 5.0
@@ -100,6 +102,8 @@ def make_settings(**values: Any) -> ServeSettings:
             cluster_domain=values["cluster_domain"] or _cluster_domain(resolv_conf),
             zones=values["zone"],
             deny=values["deny"],
+            search=_search(resolv_conf) if values["source"] else (),
+            allow=values["allow"],
         ),
         ownership=_ownership_settings(values),
         limits=NameLimits(
@@ -116,6 +120,7 @@ def make_settings(**values: Any) -> ServeSettings:
         shared=values["share_ports"],
         inherit=SYSTEMD in values["listen"],
         resolv_conf=None if values["upstream"] else resolv_conf,
+        search_conf=resolv_conf if values["source"] else None,
         upstream_configmap=None if values["upstream"] else _upstream_configmap(values),
         snapshot=values["snapshot"],
         lameduck=values["lameduck"],
@@ -164,8 +169,16 @@ def _refuse_without_target(values: dict[str, Any]) -> None:
 
 
 def _cluster_domain(path: Path) -> str:
+    return find_cluster_domain(_read_search(path)) or _DEFAULT_CLUSTER_DOMAIN
+
+
+def _search(path: Path) -> tuple[str, ...]:
+    return search_domains(_read_search(path))
+
+
+def _read_search(path: Path) -> list[str]:
+    """The search list of a file that need not exist; follow_search logs why it cannot be read."""
     try:
-        search = parse_search(path.read_text(encoding="utf-8", errors="replace"))
+        return parse_search(path.read_text(encoding="utf-8", errors="replace"))
     except OSError:
-        return _DEFAULT_CLUSTER_DOMAIN
-    return find_cluster_domain(search) or _DEFAULT_CLUSTER_DOMAIN
+        return []

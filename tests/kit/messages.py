@@ -198,8 +198,9 @@ def parse_host(line: str) -> Host:
     return Host(hostname, reach, tuple(addresses))
 
 
-def table_of(*lines: str, ttl: int = TTL, never: tuple[str, ...] = ()) -> HostTable:
+def table_of(*lines: str, ttl: int = TTL, never: tuple[str, ...] = (), closed: tuple[str, ...] = ()) -> HostTable:
     writer = TableWriter(ttl=ttl, never=never)
+    writer.close(closed)
     for line in lines:
         writer.put(parse_host(line))
     return writer.publish()

@@ -193,6 +193,37 @@ def test_the_excluded_claims_have_reasons(claims: list[Claim], name: str, left_o
 
 
 @pytest.mark.parametrize(
+    ("hostname", "name", "reason"),
+    [
+        pytest.param(
+            "github.com.eu.example.org",
+            "github.com.eu.example.org",
+            "it is in the search domain eu.example.org, which resolvers add to other names; "
+            "--allow github.com.eu.example.org allows that",
+            id="in a search domain",
+        ),
+        pytest.param(
+            "*.example.org",
+            "eu.example.org",
+            "no wildcard reaches into the search domain eu.example.org; --allow eu.example.org allows that",
+            id="a wildcard above a search domain",
+        ),
+        pytest.param("registry", "registry", "--allow registry allows that", id="one label"),
+        pytest.param("*.co.uk", "a.co.uk", "--allow co.uk allows that", id="a wildcard of a public suffix"),
+        pytest.param("a.internal", "A.internal.", "--allow a.internal allows that", id="internal"),
+    ],
+)
+def test_a_name_that_no_object_gets_is_explained_with_the_flag_that_allows_it(
+    hostname: str, name: str, reason: str
+) -> None:
+    registry = registry_of(ingress(hostname), guards=Guards(search=("eu.example.org",)))
+    text = text_of(registry, name)
+    assert "is not in the table" in text
+    assert f"  excluded  Ingress shop/web claims {'it' if hostname == name.lower().rstrip('.') else hostname}: " in text
+    assert text.splitlines()[1].endswith(reason)
+
+
+@pytest.mark.parametrize(
     ("name", "reason"),
     [
         pytest.param("a.example.org", "no object claims it", id="claimed by nobody"),

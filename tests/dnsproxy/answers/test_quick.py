@@ -202,6 +202,9 @@ def test_a_batch_is_answered_in_order_with_the_positions_of_undecided_queries() 
 @pytest.mark.parametrize("kind", ["*.example.org", "**.example.org"], ids=["one label", "any labels"])
 @pytest.mark.parametrize("never", [(), ("intern.example.org",)], ids=["none denied", "one denied"])
 @pytest.mark.parametrize(
+    "closed", [(), ("intern.example.org",), ("example.org",)], ids=["none closed", "below closed", "the parent closed"]
+)
+@pytest.mark.parametrize(
     "others",
     [
         pytest.param((), id="alone"),
@@ -214,13 +217,19 @@ def test_a_batch_is_answered_in_order_with_the_positions_of_undecided_queries() 
     ],
 )
 def test_what_beats_a_wildcard_does_so_also_when_the_wildcard_was_asked_first(
-    kind: str, others: tuple[str, ...], never: tuple[str, ...], additional: tuple[bytes, ...]
+    kind: str,
+    others: tuple[str, ...],
+    never: tuple[str, ...],
+    closed: tuple[str, ...],
+    additional: tuple[bytes, ...],
 ) -> None:
-    quick = QuickAnswers(table_of(f"{kind} 192.0.2.1", *others, never=never))
+    quick = QuickAnswers(table_of(f"{kind} 192.0.2.1", *others, never=never, closed=closed))
     below = ["x", "app", "intern", "sub", "y.sub", "APP", "Intern", "y.z.sub", "b", "a.b", "x.y", "x" * 63]
     for name in ["example.org", *(f"{name}.example.org" for name in below)] * 2:
         ask(quick, query(name, additional=additional))
-    assert (ask(quick, query("intern.example.org", additional=additional)) is None) == bool(never)
+    assert (ask(quick, query("intern.example.org", additional=additional)) is None) == (
+        "intern.example.org" in (*never, *closed)
+    )
 
 
 @pytest.mark.parametrize("octet", range(256))

@@ -98,6 +98,52 @@ def test_a_wildcard_leaves_out_a_name_that_was_denied(row: str) -> None:
     assert addresses_of(table, "extern.example.org") == ("192.0.2.1",)
 
 
+CLOSED = table_of(
+    "**.example.org 192.0.2.1",
+    "*.example.org 192.0.2.2",
+    "own.eu.example.org 192.0.2.3",
+    "**.apps.eu.example.org 192.0.2.4",
+    "*.example.net 192.0.2.5",
+    closed=("eu.example.org", "example.net", "com"),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        pytest.param("eu.example.org", None, id="the closed zone itself"),
+        pytest.param("a.eu.example.org", None, id="one label in it"),
+        pytest.param("github.com.eu.example.org", None, id="two labels in it"),
+        pytest.param("GitHub.com.EU.example.org", None, id="case"),
+        pytest.param("x.own.eu.example.org", None, id="below an exact name in it"),
+        pytest.param("apps.eu.example.org", None, id="parent of a wildcard in it"),
+        pytest.param("own.eu.example.org", "192.0.2.3", id="an exact name in it"),
+        pytest.param("a.b.apps.eu.example.org", "192.0.2.4", id="below a wildcard in it"),
+        pytest.param("a.example.net", "192.0.2.5", id="the wildcard of the closed zone"),
+        pytest.param("example.net", None, id="the parent of that wildcard"),
+        pytest.param("b.a.example.net", None, id="two labels below it"),
+        pytest.param("aeu.example.org", "192.0.2.2", id="ends like it"),
+        pytest.param("a.aeu.example.org", "192.0.2.1", id="below a name that ends like it"),
+        pytest.param("eu.example.org.example.org", "192.0.2.1", id="it in front"),
+    ],
+)
+def test_no_wildcard_from_above_reaches_into_a_closed_zone(name: str, answer: str | None) -> None:
+    assert addresses_of(CLOSED, name) == ((answer,) if answer else None)
+
+
+ZONE_LABELS = st.lists(st.sampled_from(["a", "b", "eu"]), min_size=1, max_size=4)
+
+
+@given(ZONE_LABELS, ZONE_LABELS, ZONE_LABELS)
+def test_a_wildcard_covers_a_name_unless_a_zone_below_it_is_closed_to_the_name(
+    name: list[str], parent: list[str], zone: list[str]
+) -> None:
+    table = table_of(f"**.{'.'.join(parent)} 192.0.2.1", closed=(".".join(zone),))
+    below = len(name) > len(parent) and name[-len(parent) :] == parent
+    barred = name[-len(zone) :] == zone and parent[-len(zone) :] != zone
+    assert (addresses_of(table, ".".join(name)) is not None) is (below and not barred)
+
+
 def test_a_table_counts_both_kinds_of_wildcard() -> None:
     assert len(LAYERED) == 7
     assert len(HostTable()) == 0

@@ -153,6 +153,18 @@ def test_a_denied_wildcard_is_no_denied_name() -> None:
     assert addresses_of(table, "dev.example.org") == ("192.0.2.1",)
 
 
+def test_closing_a_zone_makes_a_new_table_and_leaves_the_published_one() -> None:
+    writer = TableWriter(ttl=5)
+    writer.put(Host("*.example.org", Reach.ANY_LABELS, ("192.0.2.1",)))
+    before = writer.publish()
+    writer.close(["eu.example.org"])
+    after = writer.publish()
+    assert addresses_of(before, "a.eu.example.org") == ("192.0.2.1",)
+    assert addresses_of(after, "a.eu.example.org") is None
+    writer.close(["eu.example.org"])
+    assert writer.publish() is after
+
+
 def test_the_ttl_is_the_writers() -> None:
     one, other = (
         table_of("app.example.org 192.0.2.1", ttl=ttl).exact[wire_name("app.example.org")] for ttl in (5, 300)

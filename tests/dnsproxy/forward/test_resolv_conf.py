@@ -14,6 +14,7 @@ from dnsproxy.forward.resolv_conf import (
     parse_nameservers,
     parse_options,
     parse_search,
+    search_domains,
 )
 
 POD = "search shop.svc.cluster.local svc.cluster.local cluster.local\nnameserver 10.96.0.10\noptions ndots:5\n"
@@ -152,3 +153,19 @@ def test_any_text_is_a_resolv_conf(content: str) -> None:
     assert [str(ipaddress.ip_address(address)) for address in nameservers] == list(dict.fromkeys(nameservers))
     domain = find_cluster_domain(parse_search(content))
     assert domain is None or domain in parse_search(content)
+
+
+@pytest.mark.parametrize(
+    ("search", "domains"),
+    [
+        pytest.param([], (), id="empty"),
+        pytest.param(["eu.example.org", "lan"], ("eu.example.org", "lan"), id="as it is"),
+        pytest.param(["lan", "eu.example.org", "lan"], ("lan", "eu.example.org"), id="each once"),
+        pytest.param(["bücher.example.org"], ("xn--bcher-kva.example.org",), id="normal form"),
+        pytest.param([""], (), id="root"),
+        pytest.param(["a..b", "-x", "*.example.org", "192.0.2.1", "\0", "a b"], (), id="no names"),
+        pytest.param(["a..b", "lan"], ("lan",), id="one of two"),
+    ],
+)
+def test_the_search_domains_are_the_names_of_the_list(search: list[str], domains: tuple[str, ...]) -> None:
+    assert search_domains(search) == domains

@@ -11,7 +11,7 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from dnsproxy.forward.resolv_conf_follower import LARGEST, follow_resolv_conf, read_forwarding
+from dnsproxy.forward.resolv_conf_follower import LARGEST, follow_resolv_conf, follow_search, read_forwarding
 from dnsproxy.forward.settings import ForwardSettings
 from sidecar.files.follow import LOOK_EVERY
 from sidecar.values.endpoints import Endpoint
@@ -33,9 +33,17 @@ class Following:
 
     def __init__(self, path: Path, nursery: trio.Nursery, clock: MockClock) -> None:
         self.applied: list[ForwardSettings] = []
+        self.search: list[tuple[str, ...]] = []
         self._clock = clock
         used = read_forwarding(path, plain=PLAIN)
-        start = partial(follow_resolv_conf, path, used=used, listening=[OURS], apply=self.applied.append)
+        start = partial(
+            follow_resolv_conf,
+            path,
+            used=used,
+            listening=[OURS],
+            apply=self.applied.append,
+            apply_search=self.search.append,
+        )
         nursery.start_soon(start)
 
     @property
@@ -51,6 +59,15 @@ class Following:
                 self._clock.jump(LOOK_EVERY)
             await wait_all_tasks_blocked()
         return [str(line.get("cause", line["event"])) for line in logs if line["log_level"] == "warning"]
+
+
+class FollowingSearch(Following):
+    """A running follower of the search domains alone."""
+
+    def __init__(self, path: Path, nursery: trio.Nursery, clock: MockClock) -> None:
+        self.search = []
+        self._clock = clock
+        nursery.start_soon(partial(follow_search, path, apply_search=self.search.append))
 
 
 def make_folder(path: Path) -> None:
@@ -201,3 +218,45 @@ async def test_after_a_trouble_the_next_good_file_counts(
     path.write_text("nameserver 192.0.2.5\n")
     assert await following.look() == []
     assert following.hosts == [["192.0.2.5"]]
+
+
+@pytest.mark.parametrize("follower", [Following, FollowingSearch], ids=["with the upstreams", "alone"])
+async def test_changed_search_domains_are_reported(
+    path: Path, nursery: trio.Nursery, mock_clock: MockClock, follower: type[Following]
+) -> None:
+    following = follower(path, nursery, mock_clock)
+    contents = ["search EU.example.org. . lan\nnameserver 192.0.2.1\n", "nameserver 192.0.2.1\n"]
+    for content in contents:
+        path.write_text(content)
+        assert await following.look() == []
+    assert following.search == [("eu.example.org", "lan"), ()]
+
+
+@pytest.mark.parametrize("follower", [Following, FollowingSearch], ids=["with the upstreams", "alone"])
+@pytest.mark.parametrize(
+    ("spoil", "cause"),
+    [
+        pytest.param(lambda path: path.unlink(), "No such file or directory", id="missing"),
+        pytest.param(lambda path: path.write_text(""), "has no nameserver", id="empty, as while it is written"),
+        pytest.param(lambda path: path.write_text("search example.net\n"), "has no nameserver", id="half a file"),
+        pytest.param(make_folder, "Is a directory", id="a folder"),
+        pytest.param(make_pipe, "is no regular file", id="a pipe"),
+        pytest.param(lambda path: os.truncate(path, LARGEST + 1), "is larger than", id="too large"),
+    ],
+)
+async def test_an_unusable_file_keeps_the_search_domains(
+    path: Path,
+    nursery: trio.Nursery,
+    mock_clock: MockClock,
+    spoil: object,
+    cause: str,
+    follower: type[Following],
+) -> None:
+    path.write_text("search lan\nnameserver 192.0.2.1\n")
+    following = follower(path, nursery, mock_clock)
+    assert await following.look() == []
+    assert callable(spoil)
+    spoil(path)
+    (complaint,) = await following.look()
+    assert cause in complaint
+    assert following.search == [("lan",)]

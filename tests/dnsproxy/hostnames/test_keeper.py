@@ -72,6 +72,22 @@ async def test_a_denied_name_is_not_answered_through_a_wildcard_over_it() -> Non
     assert table.find(names.to_wire("no.example.org")) is None
 
 
+async def test_new_search_domains_are_in_the_next_table() -> None:
+    published = Published()
+    keeper = keeper_of(published)
+    wildcard = Claim("*.example.org", Reach.ANY_LABELS, Origin("HTTPRoute", "web", "default"))
+    keeper.registry.replace("HTTPRoute", "default/web", [wildcard])
+    keeper.registry.replace("Ingress", "default/web", [claim("github.com.eu.example.org")])
+    await keeper.swap()
+    keeper.registry.set_search(("eu.example.org",))
+    await keeper.swap()
+    before, after = published.tables
+    for hostname in ("github.com.eu.example.org", "other.eu.example.org"):
+        assert before.find(names.to_wire(hostname)) is not None
+        assert after.find(names.to_wire(hostname)) is None
+    assert after.find(names.to_wire("other.example.org")) is not None
+
+
 async def test_a_burst_of_changes_is_one_swap(nursery: trio.Nursery) -> None:
     published = Published()
     keeper = keeper_of(published)

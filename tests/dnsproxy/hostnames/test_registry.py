@@ -22,7 +22,7 @@ from tests.dnsproxy.answers.test_table_writer import contents
 from tests.kit.messages import addresses_of
 
 TARGETS: Final = Targets(default=("192.0.2.1",), by_class={"inner": ("192.0.2.2",), "empty": ()})
-GUARDS: Final = Guards(deny=("intern.example.org",))
+GUARDS: Final = Guards(deny=("intern.example.org",), search=("y.app.example.org",))
 
 Key = tuple[str, str]
 State = dict[Key, tuple[Claim, ...]]
@@ -43,6 +43,7 @@ class Following:
     def table(self) -> HostTable:
         for host in self.registry.changes():
             self.writer.put(host)
+        self.writer.close(self.registry.closed)
         return self.writer.publish()
 
 
@@ -274,3 +275,23 @@ def test_a_right_counts_from_the_next_judgement_on() -> None:
     registry.touch(["app.example.org"])
     assert [host.addresses for host in registry.changes()] == [("192.0.2.1",)]
     assert not registry.excluded()
+
+
+def test_the_claims_are_judged_again_when_the_search_domains_change() -> None:
+    following = build(
+        {
+            ("ingress", "a"): (claim("github.com.corp.example.net"), claim("*.example.net", reach=Reach.ANY_LABELS)),
+            ("hosts", "b"): (claim("own.corp.example.net", addresses=("192.0.2.5",)),),
+        }
+    )
+    assert addresses_of(following.table(), "github.com.corp.example.net") == ("192.0.2.1",)
+    assert following.registry.set_search(("corp.example.net",))
+    closed = following.table()
+    assert addresses_of(closed, "github.com.corp.example.net") is None
+    assert addresses_of(closed, "other.corp.example.net") is None
+    assert addresses_of(closed, "own.corp.example.net") == ("192.0.2.5",)
+    assert addresses_of(closed, "other.example.net") == ("192.0.2.1",)
+    assert not following.registry.set_search(("corp.example.net",))
+    assert following.registry.set_search(())
+    assert addresses_of(following.table(), "github.com.corp.example.net") == ("192.0.2.1",)
+    assert addresses_of(following.table(), "other.corp.example.net") == ("192.0.2.1",)

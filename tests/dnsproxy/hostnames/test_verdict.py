@@ -194,7 +194,7 @@ def test_a_whole_top_level_domain_is_for_the_operator_alone() -> None:
     wild = Claim("*.lan", Reach.ONE_LABEL, claim("a").origin)
     static = Claim("*.lan", Reach.ONE_LABEL, FLAG.origin, ("192.0.2.8",))
     verdict = judge([wild], targets=TARGETS, guards=Guards())
-    assert (verdict.winner, "--zone lan" in verdict.excluded[0].reason) == (None, True)
+    assert (verdict.winner, "--allow lan" in verdict.excluded[0].reason) == (None, True)
     assert judge([wild, static], targets=TARGETS, guards=Guards()).winner == static
     assert judge([wild], targets=TARGETS, guards=Guards(zones=("lan",))).winner == wild
 

@@ -63,6 +63,7 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
         *("--source", "ingress", "--kubeconfig", "k", "--context", "c", "--ingress-class", "a", "--tls-only"),
         *("--target", "192.0.2.20", "--target-for", "internal=192.0.2.21"),
         *("--zone", "example.org", "--deny", "no.example.org", "--cluster-domain", "k8s.example.org"),
+        *("--allow", "Corp.Example.net.", "--allow", "lan"),
         *("--hold", "3600", "--ttl", "30", "--lameduck", "2.5", "--drain", "1", "--admin", "off"),
         *("--outstanding", "500", "--outstanding-per-client", "50"),
         *("--max-names-per-object", "5", "--max-names-per-namespace", "60", "--max-names", "700"),
@@ -85,6 +86,7 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
     assert settings.guards.zones == ("example.org",)
     assert settings.guards.deny == ("no.example.org",)
     assert settings.guards.cluster_domain == "k8s.example.org"
+    assert settings.guards.allow == ("corp.example.net", "lan")
     assert settings.ownership.mode is Mode.ENFORCE
     assert settings.ownership.zones == ("shop.example.org",)
     assert [str(one) for one in settings.ownership.networks] == ["203.0.113.0/24", "2001:db8::7/128"]
@@ -97,6 +99,9 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
+        pytest.param(("--allow", "*.lan"), "--allow: '*.lan' is a wildcard; name the zone, lan", id="allow a wildcard"),
+        pytest.param(("--allow", "."), "--allow: '.' is not a hostname", id="allow everything"),
+        pytest.param(("--allow", "192.0.2.1"), "--allow: '192.0.2.1' is an IP address", id="allow an address"),
         pytest.param(("--ttl", "0"), "--ttl: 0 is not in the range", id="ttl too small"),
         pytest.param(("--hold", "-1"), "--hold: -1", id="hold before now"),
         pytest.param(("--hold", "10m"), "--hold: '10m'", id="hold with a unit"),
@@ -219,6 +224,26 @@ def test_upstreams_and_cluster_domain_come_from_resolv_conf(made: list[ServeSett
     assert [str(one) for one in made[0].forwarding.upstreams] == ["192.0.2.1:53", "[2001:db8::1]:53"]
     assert made[0].guards.cluster_domain == "k8s.test"
     assert made[0].resolv_conf == path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "search"),
+    [
+        pytest.param(("--source", "ingress", "--target", "192.0.2.20"), ("eu.example.org", "lan"), id="a cluster"),
+        pytest.param(
+            (*UPSTREAM, "--source", "service", "--target", "status"), ("eu.example.org", "lan"), id="upstreams"
+        ),
+        pytest.param((), (), id="static names alone"),
+    ],
+)
+def test_search_domains_come_from_resolv_conf_if_a_cluster_is_watched(
+    made: list[ServeSettings], tmp_path: Path, arguments: tuple[str, ...], search: tuple[str, ...]
+) -> None:
+    path = tmp_path / "resolv.conf"
+    path.write_text("nameserver 192.0.2.1\nsearch EU.example.org. . lan *.x\n")
+    assert invoke("--resolv-conf", str(path), *arguments).exit_code == 0
+    assert made[0].guards.search == search
+    assert made[0].search_conf == (path if search else None)
 
 
 @pytest.mark.parametrize(
