@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,12 +16,16 @@ from tests.kit.launched import ROOT
 from tests.kit.mounts import MountNamespace, mount_namespace
 from tests.kit.processes import end_process, wait_for
 from tests.kit.publications import publication
+from tests.kit.user_namespaces import FIRST, closed_folders, user_namespace
 
-pytestmark = pytest.mark.peer("unshare", "nsenter", "mount", "getent")
+pytestmark = pytest.mark.peer("unshare", "nsenter", "mount", "getent", "setpriv")
 
 FOREIGN = "127.0.0.1\tlocalhost\r\n192.0.2.9\tforeign.example.org"
 ETC_HOSTS = Path("/etc/hosts")
 SECONDS = 60
+BARE = ("setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs")
+"""As the manifest starts a program: no capability, and none to gain."""
+OTHER = ("--reuid=65532", "--clear-groups")
 
 
 class Node:
@@ -40,8 +44,11 @@ class Node:
         new.write_bytes(format_document(publication(*rows)).octets)
         new.replace(self.names)
 
-    def publish(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return self.namespace.run(*self._command(*arguments), environment=self._environment)
+    def publish(self, *arguments: str, prefix: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+        return self.namespace.run(*prefix, *self._command(*arguments), environment=self._environment)
+
+    def run(self, *prefix: str, script: str) -> subprocess.CompletedProcess[str]:
+        return self.namespace.run(*prefix, "sh", "-c", script)
 
     @contextmanager
     def publishing(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
@@ -184,3 +191,53 @@ def test_a_read_only_root_with_a_mounted_file_is_as_in_the_manifest(node: Node) 
     node.has("app.example.org 192.0.2.10")
     assert node.publish("--once", "--to", str(host / "hosts")).returncode == 0
     assert "192.0.2.10 app.example.org" in node.hosts.read_text()
+
+
+@pytest.mark.parametrize("group", ["65532", "0"], ids=["its own group", "the group root"])
+def test_no_other_user_than_root_can_write_the_file(node: Node, group: str) -> None:
+    """The reason for uid 0 in the manifest: mode 0644 gives a group nothing, whichever it is."""
+    node.hosts.chmod(0o644)
+    done = node.run(*BARE, *OTHER, f"--regid={group}", script="echo 192.0.2.66 example.org >> /etc/hosts")
+    assert done.returncode != 0
+    assert "Permission denied" in done.stderr
+    assert node.hosts.read_bytes() == FOREIGN.encode()
+
+
+def test_root_without_a_capability_publishes_and_can_do_little_else(node: Node) -> None:
+    node.hosts.chmod(0o644)
+    private = node.folder / "of another user"
+    private.write_text("")
+    private.chmod(0o600)
+    os.chown(private, 65532, 65532)
+    node.has("app.example.org 192.0.2.10")
+    done = node.publish("--once", prefix=BARE)
+    assert done.returncode == 0, done.stderr
+    assert node.ask("hosts", "app.example.org") == ["192.0.2.10"]
+    for script in (f"cat '{private}'", f"chown 0 '{private}'", "mount -t tmpfs none /mnt", "umount /etc/hosts"):
+        assert node.run(*BARE, script=script).returncode != 0, script
+    assert node.publish("--remove", prefix=BARE).returncode == 0
+    assert node.hosts.read_bytes() == FOREIGN.encode()
+
+
+def test_the_root_of_a_user_namespace_writes_the_mapped_file_and_no_other_of_roots(node: Node) -> None:
+    """The component node-hosts-user-namespace; the folders of the program are mapped like a container's root."""
+    node.hosts.chmod(0o644)
+    beside = Path("/etc/hostname")
+    before = beside.read_bytes()
+    node.has("app.example.org 192.0.2.10")
+    with user_namespace() as users:
+        as_root = users.command(*BARE)
+        refused = node.run(*as_root, script="echo 192.0.2.66 example.org >> /etc/hosts")
+        assert "Permission denied" in refused.stderr
+        users.bind(node.namespace, node.hosts, ETC_HOSTS)
+        for folder in closed_folders(Path(sys.executable), Path(sys.base_prefix), ROOT / "dnsproxy", node.names):
+            users.bind(node.namespace, folder, folder)
+        done = node.publish("--once", prefix=as_root)
+        assert done.returncode == 0, done.stderr
+        assert node.run(*as_root, script=f"cat /proc/self/uid_map; : >> {beside}").stdout.split()[:2] == [
+            "0",
+            str(FIRST),
+        ]
+        assert "Permission denied" in node.run(*as_root, script=f"echo x >> {beside}").stderr
+    assert "192.0.2.10 app.example.org" in node.hosts.read_text()
+    assert (node.hosts.stat().st_uid, beside.read_bytes()) == (0, before)
