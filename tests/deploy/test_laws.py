@@ -197,7 +197,13 @@ def test_a_program_that_writes_a_nodes_file_keeps_all_other_laws() -> None:
     pod(manifests)["volumes"] = [{"name": "hosts", "hostPath": {"path": "/etc/hosts", "type": "File"}}]
     manifests[4]["metadata"]["name"] = "node-hosts"
     assert list(laws.pods_are_restricted(manifests)) == []
-    pod(manifests)["volumes"] = [{"name": "etc", "hostPath": {"path": "/etc", "type": "Directory"}}]
+    for host_path in (
+        {"path": "/etc", "type": "Directory"},
+        {"path": "/etc/shadow", "type": "File"},
+        {"path": "/etc/hosts"},
+    ):
+        pod(manifests)["volumes"] = [{"name": "etc", "hostPath": host_path}]
+        assert len(list(laws.pods_are_restricted(manifests))) == 1
     pod(manifests)["hostNetwork"] = True
     assert len(list(laws.pods_are_restricted(manifests))) == 2
 

@@ -86,7 +86,12 @@ def test_the_owners_settings_override_the_defaults(tmp_path: Path) -> None:
         pytest.param({f"{ROLE}control-plane": ""}, (f"{ROLE}control-plane",), False, True, id="kubeadm"),
         pytest.param({f"{ROLE}control-plane": ""}, (), False, True, id="kubeadm without the taint"),
         pytest.param({}, (f"{ROLE}control-plane",), False, True, id="kubeadm without the label"),
-        pytest.param({f"{ROLE}master": ""}, (f"{ROLE}master",), False, True, id="an old control plane"),
+        pytest.param(
+            {f"{ROLE}control-plane": "", f"{ROLE}master": ""}, (f"{ROLE}master",), False, True, id="OpenShift"
+        ),
+        pytest.param({}, (f"{ROLE}master",), False, True, id="the old taint alone"),
+        pytest.param({f"{ROLE}controlplane": "true"}, (f"{ROLE}controlplane",), False, True, id="RKE1"),
+        pytest.param({f"{ROLE}controlplane": "true"}, (), False, True, id="RKE1 without the taint"),
         pytest.param({f"{ROLE}control-plane": "true", f"{ROLE}etcd": "true"}, (), False, True, id="k3s, RKE2"),
         pytest.param({f"{ROLE}etcd": "true"}, (f"{ROLE}etcd",), False, True, id="etcd alone"),
         pytest.param({f"{ROLE}control-plane": "true"}, ("CriticalAddonsOnly",), False, True, id="k3s with its taint"),
