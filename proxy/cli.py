@@ -127,6 +127,7 @@ def main(
     workers: int,
     drain: float,
     admin: Endpoint | None,
+    admin_host: tuple[str, ...],
     log_format: str | None,
     log_level: str,
     **values: Any,
@@ -158,5 +159,5 @@ def main(
     if workers > 1:
         from proxy.serve.supervisor import supervise  # noqa: PLC0415
 
-        run_program(supervise, settings, admin, drain, workers, log_format, log_level)
-    run_program(serve, settings, admin, drain)
+        run_program(supervise, settings, admin, admin_host, drain, workers, log_format, log_level)
+    run_program(serve, settings, admin, admin_host, drain)

@@ -91,7 +91,9 @@ def main() -> None:
 )
 @admin_option(ADMIN)
 @log_options
-def run(*, admin: Endpoint | None, log_format: str | None, log_level: str, **values: Any) -> None:
+def run(
+    *, admin: Endpoint | None, admin_host: tuple[str, ...], log_format: str | None, log_level: str, **values: Any
+) -> None:
     """Keep this node's rules equal to what the cluster asks for. They stay until `wholeip uninstall`.
 
     Exit status: 0 stopped, 2 bad usage, 3 the cluster's address or nftables is not available.
@@ -102,7 +104,7 @@ def run(*, admin: Endpoint | None, log_format: str | None, log_level: str, **val
 
     if values["end_connections"] and not values["end_flows"]:
         raise BadUsage(["--end-connections and --keep-flows: give one of them"])
-    settings = RunSettings(cluster=make_cluster(values), admin=admin, **values)
+    settings = RunSettings(cluster=make_cluster(values), admin=admin, admin_hosts=admin_host, **values)
     configure_logging(format=log_format, level=log_level)
     run_program(run_agent, settings)
 

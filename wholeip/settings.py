@@ -48,3 +48,5 @@ class RunSettings:
     remove_on_exit: bool = False
     """Whether to remove the rules when the agent exits."""
     admin: Endpoint | None = None
+    admin_hosts: tuple[str, ...] = ()
+    """The names by which the admin port may be asked."""

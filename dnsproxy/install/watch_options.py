@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from dnsproxy.install.run.survey import InstallRequest
 
 ADMIN: Final = "127.0.0.1:8085"
-ON_WATCHES: Final = ("admin", "log_format", "log_level")
+ON_WATCHES: Final = ("admin", "admin_host", "log_format", "log_level")
 """Parameters that only --watch uses."""
 
 
 def watch_options(command: Decorated) -> Decorated:
-    """`--watch`, and the options only for it: `--admin`, `--log-format`, `--log-level`."""
+    """`--watch`, and the options only for it: `--admin`, `--admin-host`, `--log-format`, `--log-level`."""
     watch = click.option(
         "--watch",
         is_flag=True,
@@ -59,4 +59,4 @@ def run_watching(request: InstallRequest, values: dict[str, Any]) -> NoReturn:
 
     configure_logging(format=values["log_format"], level=values["log_level"])
     where = values["kubeconfig"], values["context"], values["dns"]
-    run_program(run_watch, WatchSettings(request, *where, values["timeout"], values["admin"]))
+    run_program(run_watch, WatchSettings(request, *where, values["timeout"], values["admin"], values["admin_host"]))

@@ -105,6 +105,7 @@ def make_common(values: dict[str, Any], more_faults: Iterable[str] = ()) -> Publ
         remove_on_exit=values["remove_on_exit"],
         allow_loss=values["allow_loss"],
         admin=values["admin"],
+        admin_hosts=values["admin_host"],
         kubeconfig=values["kubeconfig"],
         context=values["context"],
     )

@@ -109,7 +109,7 @@ async def publish(
 ) -> None:
     """Publish until `stopping` is set; its start value is the endpoint of the admin port."""
     source = make_source(settings)
-    with open_admin_port(settings.admin) as port:
+    with open_admin_port(settings.admin, hosts=settings.admin_hosts) as port:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_serve_admin, port, status)
             nursery.start_soon(partial(follow, source, target, pace=settings.pace, status=status))

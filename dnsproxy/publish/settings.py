@@ -49,6 +49,8 @@ class PublisherSettings:
     allow_loss: bool = False
     """Whether publishing once may remove most of the published names."""
     admin: Endpoint | None = None
+    admin_hosts: tuple[str, ...] = ()
+    """The names by which the admin port may be asked."""
     kubeconfig: str | None = None
     context: str | None = None
 

@@ -175,7 +175,7 @@ class _Service:
             log_own_nameservers(ours)
             if self.upstreams is None:
                 self.server.replace_upstreams(replace(self.forwarding, upstreams=others.upstreams))
-            port = sockets.enter_context(open_admin_port(settings.admin))
+            port = sockets.enter_context(open_admin_port(settings.admin, hosts=settings.admin_hosts))
             async with trio.open_nursery() as nursery:
                 listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(stream)) for stream in streams]
                 nursery.start_soon(self.server.run, [open_port(bound) for bound in datagrams], listeners)

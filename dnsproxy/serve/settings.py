@@ -46,6 +46,8 @@ class ServeSettings:
     cluster: ClusterSettings | None = None
     """None: no cluster is watched."""
     admin: Endpoint | None = None
+    admin_hosts: tuple[str, ...] = ()
+    """The names by which the admin port may be asked."""
     shared: bool = False
     """Whether other processes may listen on the same ports."""
     inherit: bool = False
@@ -117,6 +119,7 @@ def make_settings(**values: Any) -> ServeSettings:
         hosts_file=values["hosts_file"],
         cluster=_cluster_settings(values) if values["source"] else None,
         admin=values["admin"],
+        admin_hosts=values["admin_host"],
         shared=values["share_ports"],
         inherit=SYSTEMD in values["listen"],
         resolv_conf=None if values["upstream"] else resolv_conf,

@@ -22,12 +22,12 @@ from sidecar.values.endpoints import Endpoint
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
-async def serve(settings: Settings, admin: Endpoint | None, drain: float) -> int:
+async def serve(settings: Settings, admin: Endpoint | None, admin_hosts: tuple[str, ...], drain: float) -> int:
     """Relay until SIGTERM or SIGINT, then drain; returns the exit status. Raises StartError."""
     listeners = open_listeners(settings)
     try:
         relay = Relay(settings, listeners)
-        port = open_admin_port(admin, backlog=128)
+        port = open_admin_port(admin, hosts=admin_hosts, backlog=128)
     except BaseException:
         for listener in listeners:
             listener.close()

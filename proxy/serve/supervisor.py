@@ -34,6 +34,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger()
 async def supervise(
     settings: Settings,
     admin: Endpoint | None,
+    admin_hosts: tuple[str, ...],
     drain: float,
     workers: int,
     log_format: str | None,
@@ -42,7 +43,7 @@ async def supervise(
     """Run `workers` processes until SIGTERM or SIGINT, then drain; returns the exit status. Raises StartError."""
     with ExitStack() as stack:
         claimed = [stack.enter_context(claim_tcp(route.listen, flag=ROUTE_FLAG)) for route in settings.routes]
-        port = stack.enter_context(open_admin_port(admin, backlog=128))
+        port = stack.enter_context(open_admin_port(admin, hosts=admin_hosts, backlog=128))
         # By now, port 0 has become a number that all workers share.
         routes = tuple(
             dataclasses.replace(route, listen=bound_endpoint(claim))

@@ -1,4 +1,4 @@
 """The admin port: what a program shows there, and how it is asked.
 
-Pure: answers.py.
+Pure: answers.py, hosts.py.
 """

@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 METHODS = ("GET", "HEAD")
+SCHEMES: Final = frozenset({b"http", b"https"})
 MAXIMUM_FIELDS = 16
 """Fields in the query of a request target."""
 
@@ -52,6 +53,12 @@ def path_of(target: bytes) -> str:
     if path.startswith((b"http://", b"https://")):
         path = b"/" + path.split(b"/", 3)[3] if path.count(b"/") > 2 else b"/"  # noqa: PLR2004  # the two of the scheme
     return path.decode("ascii", "replace")
+
+
+def authority_of(target: bytes) -> str:
+    """The host and port of a request target in absolute form; empty in origin form."""
+    scheme, found, rest = target.partition(b"://")
+    return rest.partition(b"/")[0].partition(b"?")[0].decode("latin-1") if found and scheme in SCHEMES else ""
 
 
 def query_of(target: bytes) -> dict[str, str]:

@@ -8,7 +8,7 @@ two servers in one process do not share metrics.
 from __future__ import annotations
 
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -23,9 +23,13 @@ from sidecar.sockets.listeners import bound_endpoint, listen_tcp
 from sidecar.values.endpoints import Endpoint
 
 
-def open_admin_port(endpoint: Endpoint | None, *, backlog: int = 4096) -> AdminPort:
-    """Listen where `--admin` says; None is no port. Raises StartError, which names the flag."""
-    return AdminPort(None if endpoint is None else listen_tcp(endpoint, flag="--admin", backlog=backlog))
+def open_admin_port(endpoint: Endpoint | None, *, hosts: Iterable[str] = (), backlog: int = 4096) -> AdminPort:
+    """Listen where `--admin` says; None is no port. Raises StartError, which names the flag.
+
+    `hosts` are names by which clients may ask, from `--admin-host`, beside this host's own.
+    """
+    names = frozenset((*hosts, socket.gethostname().lower()))
+    return AdminPort(None if endpoint is None else listen_tcp(endpoint, flag="--admin", backlog=backlog), names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,8 @@ class AdminPort:
     """An open admin port, or none; as text its endpoint, or `off`. As a context manager it closes the socket."""
 
     listener: socket.socket | None
+    names: frozenset[str] = frozenset()
+    """The names by which clients may ask."""
 
     @property
     def endpoint(self) -> Endpoint | None:
@@ -76,6 +82,7 @@ class AdminPort:
                 registry=make_registry(*collectors),
                 page=page,
                 routes=routes or {},
+                names=self.names,
                 task_status=task_status,
             )
 

@@ -24,6 +24,7 @@ from sidecar.admin.answers import (
     Answer,
     Readiness,
     Route,
+    authority_of,
     metrics_answer,
     not_modified,
     page_answer,
@@ -32,6 +33,7 @@ from sidecar.admin.answers import (
     readiness_answer,
     refusal,
 )
+from sidecar.admin.hosts import Asked, is_loopback, refusal_of_host
 from sidecar.admin.page.assets import asset_routes
 from sidecar.loop.slices import SLICE
 from sidecar.sockets.accepting import accept_connections
@@ -62,20 +64,23 @@ async def serve_admin(
     registry: CollectorRegistry,
     page: Callable[[], str],
     routes: Mapping[str, Route] = _NO_ROUTES,
+    names: frozenset[str] = frozenset(),
     task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve until cancelled, then close the listeners (made by listen_tcp).
 
-    `page` returns the HTML of `/`, with foreign text already escaped. `routes` maps further paths to functions.
+    `page` returns the HTML of `/`, with foreign text already escaped. `routes` maps further paths to functions. `names`
+    are those by which clients may ask (hosts.py).
     """
-    resources = _Resources(readiness=readiness, registry=registry, page=page, routes=routes)
+    resources = _Resources(readiness=readiness, registry=registry, page=page, routes=routes, names=names)
     connections = _Newest(admin_share(descriptor_limit()))
 
     async def serve_one(stream: trio.SocketStream) -> None:
         with connections.one():
             try:
                 await _serve_connection(stream, resources)
-            except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
+            except (OSError, trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
+                # Without a peer any more, its address is an OSError.
                 pass
             except Exception:
                 # An error in one connection must not end a program that is being asked for its health.
@@ -120,7 +125,9 @@ class _Resources:
         registry: CollectorRegistry,
         page: Callable[[], str],
         routes: Mapping[str, Route],
+        names: frozenset[str],
     ) -> None:
+        self.names = names
         self._readiness = readiness
         self._registry = registry
         self._page = page
@@ -161,7 +168,7 @@ async def _serve_connection(stream: trio.SocketStream, resources: _Resources) ->
             await _send(stream, http, Answer(error.error_status_hint, b"This is not an HTTP request.\n"), resources)
             return
         if request is not None:
-            answer = await _answer(request, resources)
+            answer = _refusal(request, stream, resources) or await _answer(request, resources)
             await _send(stream, http, answer, resources, with_body=request.method != b"HEAD")
 
 
@@ -176,8 +183,23 @@ async def _receive_request(stream: trio.SocketStream, http: h11.Connection) -> h
         http.receive_data(bytes(await stream.receive_some(_CHUNK)))
 
 
+def _headers(request: h11.Request) -> dict[bytes, str]:
+    return {name: value.decode("latin-1") for name, value in request.headers}
+
+
+def _refusal(request: h11.Request, stream: trio.SocketStream, resources: _Resources) -> Answer | None:
+    asked = Asked(
+        path_of(request.target),
+        _headers(request),
+        authority=authority_of(request.target),
+        port=stream.socket.getsockname()[1],
+        from_here=is_loopback(str(stream.socket.getpeername()[0])),
+    )
+    return refusal_of_host(asked, resources.names)
+
+
 async def _answer(request: h11.Request, resources: _Resources) -> Answer:
-    headers = {name: value.decode("latin-1") for name, value in request.headers}
+    headers = _headers(request)
     if headers.get(b"content-length", "0") != "0" or b"transfer-encoding" in headers:
         return Answer(413, b"A request here has no body.\n")
     path = path_of(request.target)

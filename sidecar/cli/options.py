@@ -18,6 +18,7 @@ from sidecar.cli.usage import BadUsage, Command, Group, Program
 from sidecar.sockets.listeners import bound_endpoint, listen_tcp, listen_udp
 from sidecar.values.endpoints import Endpoint, parse_endpoint
 from sidecar.values.errors import StartError
+from sidecar.values.host_name import parse_host_name
 from sidecar.values.text import one_line
 
 __all__ = [
@@ -126,13 +127,27 @@ def kubeconfig_options(purpose: str = "How to reach the API server.") -> Callabl
 
 
 def admin_option(default: str) -> Callable[[Decorated], Decorated]:
-    """`--admin ADDR:PORT` as `admin`: an Endpoint, or None for `off`."""
-    return click.option(
-        "--admin",
-        type=_AdminType(),
-        default=default,
-        help="Where to serve /healthz, /readyz, /metrics and a status page; `off` for nowhere.",
-    )
+    """`--admin ADDR:PORT` as `admin`: an Endpoint, or None for `off`; `--admin-host NAME` as `admin_host`: names."""
+
+    def decorate(command: Decorated) -> Decorated:
+        return add_options(
+            command,
+            click.option(
+                "--admin",
+                type=_AdminType(),
+                default=default,
+                help="Where to serve /healthz, /readyz, /metrics and a status page; `off` for nowhere.",
+            ),
+            click.option(
+                "--admin-host",
+                type=CheckedType("name", parse_host_name),
+                multiple=True,
+                help="A name by which browsers and programs may ask the admin port, beside addresses, localhost and "
+                "the hostname. Repeatable.",
+            ),
+        )
+
+    return decorate
 
 
 def log_options(command: Decorated) -> Decorated:

@@ -73,7 +73,7 @@ async def get(admin: Endpoint | None, path: str) -> tuple[int, str]:
     """The status and the body of a resource of the admin port."""
     assert admin is not None
     async with await trio.open_tcp_stream(admin.host, admin.port) as stream:
-        await stream.send_all(f"GET {path} HTTP/1.1\r\nHost: admin\r\n\r\n".encode())
+        await stream.send_all(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         received = b"".join([bytes(chunk) async for chunk in stream])
     head, _, body = received.partition(b"\r\n\r\n")
     return int(head.split()[1]), body.decode()

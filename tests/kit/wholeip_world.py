@@ -109,7 +109,8 @@ class World:
 
     def delete(self, path: str) -> None:
         if self.held.pop(path, None):
-            self.server.request("DELETE", path)
+            # A Pod on a node would wait for its kubelet.
+            self.server.request("DELETE", f"{path}?gracePeriodSeconds=0")
 
     def present(self) -> Ruleset | None:
         return trio.run(Nft().read_ruleset)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.kit.networks import root
 from tests.kit.programs import program
 from tests.kit.wholeip_objects import LEAVING, NOT_READY, READY, port
-from tests.kit.wholeip_world import MERGE, NODE, NODES, PATIENCE, SERVICES, SLICES, World, running_world
+from tests.kit.wholeip_world import MERGE, NODE, NODES, PATIENCE, PODS, SERVICES, SLICES, World, running_world
 from wholeip.kernel.nft import Nft
 from wholeip.mappings.pods import Proof
 from wholeip.mappings.services import LABEL
@@ -213,6 +213,24 @@ def test_the_address_of_another_pod_is_refused_where_pods_are_compared(world: Wo
         assert world.wholes() == {}, "the Pod has lost the address"
     finally:
         world.proof = Proof.REFERENCED
+
+
+def through_api_server(world: World, path: str, *, host: str) -> tuple[int, str]:
+    """As `kubectl get --raw` to a pod's port; `host` is the name by which the client knows the API server."""
+    with world.server.connection() as connection:
+        headers = {"authorization": f"Bearer {world.server.token}", "host": host}
+        connection.request("GET", f"{PODS}/agent:{world.admin}/proxy{path}", headers=headers)
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+
+
+@pytest.mark.parametrize("host", ["api.example.org:6443", "api.example.org", "127.0.0.1:6443"])
+def test_the_admin_port_is_read_through_the_api_server_by_whatever_name_that_has(world: World, host: str) -> None:
+    world.start_agent("--admin", f"0.0.0.0:{world.admin}")
+    world.until_ready()
+    world.put_pod("agent", API_ADDRESS)
+    for path in ("/mappings", "/", "/readyz", "/metrics"):
+        assert through_api_server(world, path, host=host)[0] == 200, path
 
 
 def test_a_node_is_known_by_every_spelling_that_the_server_takes(world: World) -> None:

@@ -69,6 +69,15 @@ def run(*arguments: str, **environment: str) -> Result:
             ],
             id="environment",
         ),
+        pytest.param(
+            ["run", "--endpoints", "all"],
+            {"WHOLEIP_ADMIN_HOST": "a.example.org b:80"},
+            [
+                "--endpoints: 'all' is not one of 'any', 'referenced', 'verified'.",
+                "--admin-host (from WHOLEIP_ADMIN_HOST): 'b:80' is not the name of a host; write it without a port",
+            ],
+            id="endpoints and names of the admin port",
+        ),
         pytest.param(["rules", "--output", "xml"], {}, ["--output: 'xml' is not one of 'nft', 'json'."], id="output"),
         pytest.param(["status", "--admin", "off"], {}, ["--admin: 'off' is not ADDR:PORT"], id="no agent to ask"),
         pytest.param(["uninstall", "--dry"], {}, ["No such option '--dry'. Did you mean '--dry-run'?"], id="mistyped"),

@@ -71,7 +71,7 @@ async def serve(
         state.add_api_addresses(addresses)
         reconciler.wake()
 
-    with open_admin_port(settings.admin) as port:
+    with open_admin_port(settings.admin, hosts=settings.admin_hosts) as port:
         known = await reconciler.begin()
         follower = ClusterFollower(state, cluster.proxy_name, on_change=reconciler.wake, expected=known, pace=pace)
         status.watches = follower.statuses

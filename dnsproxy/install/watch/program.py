@@ -39,6 +39,8 @@ class WatchSettings:
     seconds: float = 0.0
     """How long it may take to load the stanza before a warning; 0: it is not asked."""
     admin: Endpoint | None = None
+    admin_hosts: tuple[str, ...] = ()
+    """The names by which the admin port may be asked."""
 
 
 async def run_watch(settings: WatchSettings) -> int:
@@ -54,7 +56,7 @@ async def watch(
 ) -> None:
     """Watch until `stopping` is set; `started` passes the endpoint of the admin port."""
     status = WatchStatus(asks=settings.seconds > 0)
-    with open_admin_port(settings.admin) as port:
+    with open_admin_port(settings.admin, hosts=settings.admin_hosts) as port:
         async with (
             await load_client(kubeconfig=settings.kubeconfig, context=settings.context) as client,
             trio.open_nursery() as nursery,

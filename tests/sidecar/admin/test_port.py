@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import socket
 
 import pytest
 import trio
@@ -34,6 +35,19 @@ async def test_a_port_answers_while_it_is_served_and_is_closed_after() -> None:
             nursery.cancel_scope.cancel()
     with pytest.raises(StartError, match="no server answers there"):
         await ask(endpoint, "/readyz", program="a test")
+
+
+async def test_it_is_asked_by_the_hostname_and_the_names_of_the_flag() -> None:
+    with open_admin_port(LOCAL, hosts=("admin.example.org",)) as port:
+        endpoint = port.endpoint
+        assert endpoint is not None
+        async with trio.open_nursery() as nursery:
+            await nursery.start(functools.partial(port.serve, readiness=ready, page=str))
+            for name, status in ((socket.gethostname(), 200), ("admin.example.org", 200), ("other.example.org", 421)):
+                async with await trio.open_tcp_stream(endpoint.host, endpoint.port) as stream:
+                    await stream.send_all(f"GET / HTTP/1.1\r\nHost: {name}:{endpoint.port}\r\n\r\n".encode())
+                    assert (await stream.receive_some(4096)).startswith(f"HTTP/1.1 {status} ".encode()), name
+            nursery.cancel_scope.cancel()
 
 
 async def test_without_an_endpoint_nothing_is_served() -> None:

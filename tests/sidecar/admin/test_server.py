@@ -102,6 +102,7 @@ async def served() -> AsyncIterator[World]:
                     "/steps": lambda query: page_answer(steps(int(query.get("number", "3")))),
                     "/breaks": lambda _: Answer(200, (1 // number * b"x" for number in (1, 1, 0))),
                 },
+                names=frozenset({"admin.example.org"}),
                 task_status=task_status,
             )
         )
@@ -170,7 +171,7 @@ async def test_a_page_has_its_style_and_script_from_here_alone() -> None:
 
 async def test_a_page_that_takes_steps_comes_when_it_is_made() -> None:
     async with served() as world:
-        status, headers, body = await world.ask(b"GET /steps HTTP/1.0\r\nHost: x\r\n\r\n")
+        status, headers, body = await world.ask(b"GET /steps HTTP/1.0\r\nHost: localhost\r\n\r\n")
         assert (status, body) == (200, b"<h1>found</h1>")
         assert "content-security-policy" in headers
 
@@ -189,10 +190,10 @@ async def test_those_who_ask_for_much_take_turns(monkeypatch: pytest.MonkeyPatch
 async def test_of_too_many_large_answers_the_oldest_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admin, "MAXIMUM_STREAMS", 2)
     async with served() as world, await world.connect() as oldest:
-        await oldest.send_all(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n")
+        await oldest.send_all(b"GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert await oldest.receive_some(1) == b"H"
         async with await world.connect() as other:
-            await other.send_all(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n")
+            await other.send_all(b"GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert await other.receive_some(1) == b"H"
             assert (await world.get("/table"))[0] == 200
             with contextlib.suppress(trio.BrokenResourceError):
@@ -208,7 +209,7 @@ async def test_an_answer_in_pieces_comes_in_chunks_with_an_end() -> None:
 
 async def test_a_client_of_http_1_0_gets_the_pieces_as_they_are() -> None:
     async with served() as world:
-        _, headers, body = await world.ask(b"GET /table HTTP/1.0\r\nHost: x\r\n\r\n")
+        _, headers, body = await world.ask(b"GET /table HTTP/1.0\r\nHost: localhost\r\n\r\n")
         assert "transfer-encoding" not in headers
         assert body == b"[1]"
 
@@ -228,7 +229,7 @@ async def test_an_answer_that_breaks_off_has_no_end_and_the_server_lives() -> No
 
 async def test_others_are_served_while_a_large_answer_is_sent() -> None:
     async with served() as world, await world.connect() as stream:
-        await stream.send_all(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n")
+        await stream.send_all(b"GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert await stream.receive_some(1) == b"H"
         assert (await world.get("/healthz"))[0] == 200
 
@@ -236,7 +237,7 @@ async def test_others_are_served_while_a_large_answer_is_sent() -> None:
 async def test_an_answer_without_end_is_cut_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admin, "STREAM_SECONDS", 0.05)
     async with served() as world, await world.connect() as stream:
-        await stream.send_all(b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n")
+        await stream.send_all(b"GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n")
         last = b""
         with contextlib.suppress(trio.BrokenResourceError):
             async for part in stream:
@@ -291,7 +292,7 @@ async def test_a_tagged_answer_may_be_kept_to_be_asked_about_and_others_not_at_a
 
 async def test_an_answer_that_takes_its_time_is_waited_for_and_others_are_served_meanwhile() -> None:
     async with served() as world, await world.connect() as stream:
-        await stream.send_all(b"GET /slow?seconds=0.2 HTTP/1.1\r\nHost: x\r\n\r\n")
+        await stream.send_all(b"GET /slow?seconds=0.2 HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert (await world.get("/healthz"))[0] == 200
         assert parse(await read_all(stream))[2] == b"at last"
 
@@ -329,21 +330,43 @@ async def test_head_has_the_headers_of_get_and_no_body() -> None:
 @pytest.mark.parametrize(
     ("request_octets", "status"),
     [
-        pytest.param(b"GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n", 404, id="unknown path"),
-        pytest.param(b"GET //healthz HTTP/1.1\r\nHost: x\r\n\r\n", 404, id="doubled slash"),
-        pytest.param(b"GET /\xff\xfe HTTP/1.1\r\nHost: x\r\n\r\n", 400, id="octets that are no target"),
-        pytest.param(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", 405, id="unknown method"),
-        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", 413, id="a body"),
-        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n", 413, id="a body to come"),
-        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", 413, id="a chunked body"),
-        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n", 400, id="a length that is none"),
+        pytest.param(b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n", 404, id="unknown path"),
+        pytest.param(b"GET //healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", 404, id="doubled slash"),
+        pytest.param(b"GET /\xff\xfe HTTP/1.1\r\nHost: localhost\r\n\r\n", 400, id="octets that are no target"),
+        pytest.param(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n", 405, id="unknown method"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc", 413, id="a body"),
+        pytest.param(
+            b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n", 413, id="a body to come"
+        ),
+        pytest.param(
+            b"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n", 413, id="a chunked body"
+        ),
+        pytest.param(
+            b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n", 400, id="a length that is none"
+        ),
         pytest.param(b"GET / HTTP/1.1\r\n\r\n", 400, id="no host"),
         pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", 400, id="TLS"),
         pytest.param(b"PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\nGET / HTTP/1.1\r\n\r\n", 400, id="PROXY header"),
-        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"a" * 20_000, 431, id="a head without end"),
-        pytest.param(b"GET /broken HTTP/1.1\r\nHost: x\r\n\r\n", 500, id="a page with a bug"),
-        pytest.param(b"GET http://example.org/healthz HTTP/1.1\r\nHost: x\r\n\r\n", 200, id="absolute form"),
-        pytest.param(b"GET http://example.org HTTP/1.1\r\nHost: x\r\n\r\n", 200, id="absolute form without a path"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: localhost\r\nA: " + b"a" * 20_000, 431, id="a head without end"),
+        pytest.param(b"GET /broken HTTP/1.1\r\nHost: localhost\r\n\r\n", 500, id="a page with a bug"),
+        pytest.param(b"GET http://example.org/healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", 200, id="absolute form"),
+        pytest.param(
+            b"GET http://127.0.0.1 HTTP/1.1\r\nHost: localhost\r\n\r\n", 200, id="absolute form without a path"
+        ),
+        pytest.param(
+            b"GET http://example.org HTTP/1.1\r\nHost: localhost\r\n\r\n", 421, id="absolute form of a stranger"
+        ),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n", 421, id="the name of a stranger"),
+        pytest.param(b"GET /nothing HTTP/1.1\r\nHost: example.org\r\n\r\n", 421, id="a stranger, unknown path"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: example.org\r\n\r\n", 400, id="two names"),
+        pytest.param(b"GET /metrics HTTP/1.1\r\nHost: example.org\r\n\r\n", 200, id="a scraper with a name"),
+        pytest.param(b"GET / HTTP/1.0\r\n\r\n", 200, id="HTTP/1.0 without a name"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: Admin.example.org\r\n\r\n", 200, id="a name of --admin-host"),
+        pytest.param(
+            b"GET / HTTP/1.1\r\nHost: example.org:6443\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n",
+            421,
+            id="forged by a neighbour",
+        ),
     ],
 )
 async def test_whatever_is_asked_gets_its_status_and_the_server_lives(request_octets: bytes, status: int) -> None:
@@ -359,7 +382,7 @@ async def test_a_client_that_leaves_in_the_middle_costs_nothing() -> None:
         await stream.aclose()
         reset = await world.connect()
         reset.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
-        await reset.send_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        await reset.send_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         await reset.aclose()
         assert (await world.get("/healthz"))[0] == 200
 
@@ -375,7 +398,7 @@ async def test_a_reader_that_does_not_read_is_cut_at_the_deadline(monkeypatch: p
     monkeypatch.setattr(admin, "SEND_SECONDS", 0.05)
     async with served() as world, await world.connect() as stream:
         world.page = "x" * 50_000_000
-        await stream.send_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        await stream.send_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         # Nothing ran for four times the deadline, so it has passed.
         await trio.testing.wait_all_tasks_blocked(0.2)
         received = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 import trio
@@ -47,7 +48,7 @@ class Judged:
 
 
 @asynccontextmanager
-async def serving(kernel: FakeKernel, *, flows: Judged | None = None, **options: bool) -> AsyncIterator[Endpoint]:
+async def serving(kernel: FakeKernel, *, flows: Judged | None = None, **options: Any) -> AsyncIterator[Endpoint]:
     """An agent that follows a cluster with one Service; its end is waited for."""
     api, stopping = make_api(), trio.Event()
     put_service(api)
