@@ -16,11 +16,12 @@ from dnsproxy.sources.followers import IngressStatus, follow_ingresses, follow_s
 from dnsproxy.sources.gateway.kinds import SOURCES as GATEWAY_KINDS
 from dnsproxy.sources.gateway_follower import GatewayFollower
 from dnsproxy.sources.ingress_source import SOURCE as INGRESS
+from dnsproxy.sources.service_shares import ServiceShares
 from dnsproxy.sources.service_source import SOURCE as SERVICE
 from dnsproxy.sources.service_targets import Addresses, ServiceTargets
 from dnsproxy.sources.settings import ClusterSettings
 from dnsproxy.sources.share_settler import ShareSettler
-from dnsproxy.sources.target_service import ServiceUses, service_keys
+from dnsproxy.sources.target_service import service_keys
 from sidecar.kubernetes.cluster import Cluster
 from sidecar.kubernetes.follower_status import FollowerStatus
 from sidecar.kubernetes.http import ApiClient
@@ -52,7 +53,7 @@ class ClusterSources:
         self._service = FollowerStatus(SERVICE)
         self._gateway: GatewayFollower | None = None
         self._targets: ServiceTargets | None = None
-        self._uses = ServiceUses()
+        self._uses = ServiceShares(configured=service_keys(keeper.registry.targets.named()))
 
     @staticmethod
     def reports(settings: ClusterSettings) -> list[str]:
@@ -80,7 +81,7 @@ class ClusterSources:
     @property
     def faults(self) -> Mapping[str, str]:
         """The Services that targets name and that have no address, with the reason."""
-        return self._targets.faults if self._targets else {}
+        return {**self._uses.faults, **(self._targets.faults if self._targets else {})}
 
     @property
     def services(self) -> Addresses:
@@ -166,10 +167,10 @@ class ClusterSources:
         """Follow the Services that the claims to these hostnames choose, and drop those without any claim left."""
         store = self._keeper.registry.store
         for hostname in hostnames:
-            change = self._uses.put(hostname, (claim.target for claim in store.claims_for(hostname) if claim.target))
+            change = self._uses.put(hostname, store.claims_for(hostname))
             if self._targets is not None:
-                self._targets.want(change.added)
                 self._targets.leave(change.removed)
+                self._targets.want(change.added)
             yield
 
     def _set_services(self, key: str, addresses: Addresses) -> None:

@@ -102,6 +102,11 @@ class ServiceUses:
             del self._by_hostname[hostname]
         return UseChange(added, removed)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no claim chooses any Service."""
+        return not self._by_hostname
+
     def hostnames(self, key: str) -> list[str]:
         """The hostnames with a claim that chooses this Service."""
         return list(self._by_service.get(key, ()))
