@@ -14,11 +14,13 @@ from prometheus_client.registry import Collector
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.keeper import TableKeeper
+from dnsproxy.hostnames.ownership import OwnershipSettings
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.install.watch.watcher_status import WatchCollector, WatchStatus
 from dnsproxy.publish.publisher_status import PublishCollector, PublishStatus
 from dnsproxy.serve.metrics import ServerCollector
+from dnsproxy.serve.ownership_watch import OwnershipWatch
 from dnsproxy.server.dns_server import DnsServer
 from proxy.admin.metrics import RelayCollector, RouteCollector
 from proxy.relay.counters import Counters
@@ -33,8 +35,12 @@ async def _collected() -> Mapping[str, list[Metric]]:
     keeper = TableKeeper(
         Registry(targets=Targets(), guards=Guards()), ttl=5, publish=lambda _: None, sources=["Ingress"]
     )
+    ownership = OwnershipWatch(
+        keeper.registry, settings=OwnershipSettings(), ask=server.ask_upstream, on_change=keeper.wake
+    )
+    statuses = [FollowerStatus("Ingress")]
     collectors: Mapping[str, Sequence[Collector]] = {
-        "`dnsproxy serve`": [ServerCollector(server, keeper, lambda: [FollowerStatus("Ingress")], looks={})],
+        "`dnsproxy serve`": [ServerCollector(server, keeper, lambda: statuses, ownership=ownership)],
         "`dnsproxy install --watch`": [WatchCollector(WatchStatus())],
         "the publishers": [PublishCollector(PublishStatus("", ""))],
         "`proxy`": [RelayCollector(Counters()), RouteCollector(list), Fleet([])],

@@ -43,6 +43,7 @@ class TableKeeper:
         self._unsynced = dict.fromkeys(sources)
         self._unpublished: set[str] = set()
         self._changed = trio.Event()
+        self._reported = trio.Event()
         self._epoch = time.time() - trio.current_time()
         self._log = structlog.get_logger("dnsproxy.table")
 
@@ -60,6 +61,11 @@ class TableKeeper:
         if source in self._unsynced:
             self._unpublished.add(source)
             self._changed.set()
+
+    async def wait_for_all_but(self, source: str) -> None:
+        """Wait until the table has the first full report of every other source."""
+        while self._unsynced.keys() - {source}:
+            await self._reported.wait()
 
     async def run(self) -> None:
         """Swap the table after every change, until cancelled."""
@@ -84,6 +90,9 @@ class TableKeeper:
         self.swapped_time = time.time()
         for source in reported:
             self._unsynced.pop(source, None)
+        if reported:
+            self._reported.set()
+            self._reported = trio.Event()
         if not self._unsynced:
             self.registry.holds.begin()
         self._log_news()

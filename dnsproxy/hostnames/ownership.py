@@ -2,7 +2,9 @@
 
 Any tenant can create an Ingress for `login.example.com` and would receive that name's traffic from every pod. Public
 DNS shows who owns a name. The law: pure; a claim is unverified only if a record was seen that points elsewhere. A name
-without a record, and a claim without anything to compare, pass.
+without a record passes, and so does a claim without anything to compare, but for --ownership enforce: there a name is
+not answered before its first lookup, and a record that cannot be compared excludes, because whoever could leave out the
+status or the class would pass.
 """
 
 from __future__ import annotations
@@ -77,7 +79,7 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     """The public record of one hostname, with everything else that claims to it are judged by."""
 
     public: tuple[str, ...]
-    """The addresses that its record resolves to, in canonical form, sorted; at least one."""
+    """The addresses that its record resolves to, in canonical form, sorted; at least one, unless `zone` is set."""
     aliases: tuple[str, ...] = ()
     """The CNAME targets on the way to them."""
     resolved: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
@@ -87,9 +89,20 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     strict: bool = False
     """Whether the operator has named our public addresses; then a status with internal addresses excuses nothing."""
 
+    zone: str = ""
+    """For a wildcard without a public one: its registrable domain, if that exists and none of its names leads here."""
+
+    def reason_for(self, standing: Standing) -> str:
+        """Why a claim that is not owned is unverified, for users."""
+        if standing is Standing.FOREIGN:
+            return self.reason
+        return f"its public record ({', '.join(self.public[:_SHOWN])}) cannot be compared with a load balancer"
+
     @property
     def reason(self) -> str:
         """Why a foreign claim is unverified, for users."""
+        if self.zone:
+            return f"the domain {self.zone} exists publicly, and no name of it is known to lead here"
         more = ", ..." if len(self.public) > _SHOWN else ""
         return f"its public record points elsewhere ({', '.join(self.public[:_SHOWN])}{more})"
 
@@ -98,6 +111,8 @@ def standing_of(claim: Claim, *, answers: Collection[str], finding: Finding) -> 
     """What a finding shows about a claim that would be answered with `answers`."""
     if claim.addresses:
         return Standing.UNKNOWN  # a static name: the operator set it
+    if finding.zone:
+        return Standing.FOREIGN
     public = frozenset(finding.public)
     # An answer within the public record is harmless; one additional address might not be.
     if answers and public.issuperset(answers):

@@ -1,7 +1,7 @@
 """The schedule of lookups of public records: which hostname is next, and when.
 
-The law: pure; three queues take turns, so that no number of names in one starves the others: new names (the newest
-first, because a user is waiting for it), names to look up again at a set time, and all names, once per round.
+The law: pure; three queues take turns, so that no number of names in one starves the others: new names, names to look
+up again at a set time, and all names, once per round. In the first two the namespaces take turns.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Final
 
-MOST_NEW: Final = 10_000
-"""New hostnames that are queued; beyond that, the next round begins at once and reaches them."""
+from dnsproxy.hostnames.fair_queue import FairQueue
+
+MOST_NEW: Final = 20_000
+"""New hostnames of a namespace that are queued; beyond that, the next round begins at once and reaches them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,8 @@ class OwnershipPace:
 
     gap: float = 0.3
     """Between two lookups: about three a second, whatever the number of names."""
+    first: float = 0.002
+    """Between two first lookups with --ownership enforce, where no name is answered before it."""
     every: float = 3600.0
     """Between the beginnings of two rounds."""
     jitter: float = 0.1
@@ -43,27 +47,31 @@ class OwnershipSchedule:
 
     def __init__(self, pace: OwnershipPace) -> None:
         self._pace = pace
-        self._new: dict[str, None] = {}
-        self._timed: list[tuple[float, str]] = []
+        self._new = FairQueue(MOST_NEW)
+        self._timed: list[tuple[float, str, str]] = []
+        self._due = FairQueue(MOST_NEW)
         self._at: dict[str, float] = {}
         self._turn = 0
         self._round: Iterator[str] = iter(())
         self._left = 0
         self._round_due = 0.0
 
-    def note(self, hostnames: Iterable[str]) -> None:
-        """The claims to these hostnames are new, or have changed."""
+    def note(self, hostnames: Iterable[str], *, namespace: str = "") -> None:
+        """The claims of a namespace to these hostnames are new, or have changed."""
         for hostname in hostnames:
-            if len(self._new) >= MOST_NEW:
+            if not self._new.put(hostname, namespace):
                 self._round_due = 0.0
                 return
-            self._new.pop(hostname, None)
-            self._new[hostname] = None
 
-    def again(self, hostname: str, *, at: float) -> None:
-        """Return this hostname at that time too; replaces an earlier time."""
+    def again(self, hostname: str, *, at: float, namespace: str = "") -> None:
+        """Return this hostname at that time too, in the turn of the namespace; replaces an earlier time."""
         self._at[hostname] = at
-        heappush(self._timed, (at, hostname))
+        heappush(self._timed, (at, hostname, namespace))
+
+    @property
+    def new(self) -> int:
+        """How many new hostnames are queued."""
+        return len(self._new)
 
     def round_is_due(self, now: float) -> bool:
         """Whether begin_round should be called."""
@@ -78,28 +86,29 @@ class OwnershipSchedule:
         """The next hostname; None if none is due."""
         for _ in range(3):
             self._turn = (self._turn + 1) % 3
-            hostname = (self._take_new, self._take_of_round, self._take_timed)[self._turn](now)
+            hostname = (self.take_new, self._take_of_round, self._take_timed)[self._turn](now)
             if hostname is not None:
                 return hostname
         return None
 
     def pause(self, now: float) -> float:
         """Seconds until take() has a hostname, if none is noted before."""
-        if self._new or self._left:
+        if self._new or self._due or self._left:
             return 0.0
         due = min(self._round_due, self._timed[0][0]) if self._timed else self._round_due
         return max(0.0, due - now)
 
-    def _take_new(self, _: float) -> str | None:
-        return self._new.popitem()[0] if self._new else None
+    def take_new(self, _: float = 0.0) -> str | None:
+        """The next new hostname; None if there is none."""
+        return self._new.take()
 
     def _take_timed(self, now: float) -> str | None:
         while self._timed and self._timed[0][0] <= now:
-            at, hostname = heappop(self._timed)
+            at, hostname, namespace = heappop(self._timed)
             if self._at.get(hostname) == at:
                 del self._at[hostname]
-                return hostname
-        return None
+                self._due.put(hostname, namespace)
+        return self._due.take()
 
     def _take_of_round(self, _: float) -> str | None:
         if not self._left:

@@ -51,6 +51,8 @@ class Registry:
         self._waiting: dict[tuple[str, Reach], None] = {}
         self._enforce_ownership = enforce_ownership
         self._findings: dict[str, Finding] = {}
+        self._records: dict[str, Finding | None] = {}
+        """Enforced: what the last lookup of each hostname found, also if it contradicts no claim."""
         self._judged = 0
 
     @property
@@ -99,6 +101,26 @@ class Registry:
             self._findings[hostname] = finding
         self.touch([hostname])
         return True
+
+    def set_record(self, hostname: str, record: Finding | None) -> bool:
+        """Enforced: set what a lookup found; None if there is no record to judge by. Returns whether it changed."""
+        if self.has_record(hostname) and self._records[hostname] == record:
+            return False
+        self._records[hostname] = record
+        self.touch([hostname])
+        return True
+
+    def has_record(self, hostname: str) -> bool:
+        """Whether the hostname was looked up; a claim is not answered before, if ownership is enforced."""
+        return hostname in self._records
+
+    def record(self, hostname: str) -> Finding | None:
+        """What the last lookup found."""
+        return self._records.get(hostname)
+
+    def forget_record(self, hostname: str) -> None:
+        """Nobody claims the hostname any more."""
+        self._records.pop(hostname, None)
 
     def standing_of(self, claim: Claim, finding: Finding) -> Standing:
         """What the finding about its hostname shows about a claim."""
@@ -158,8 +180,9 @@ class Registry:
             targets=self._targets,
             guards=self._guards,
             rights=self.rights,
-            finding=self._findings.get(hostname),
+            finding=(self._records if self._enforce_ownership else self._findings).get(hostname),
             enforce=self._enforce_ownership,
+            looked=not self._enforce_ownership or hostname in self._records,
             tenure=self.holds.tenure(hostname, reach),
         )
 

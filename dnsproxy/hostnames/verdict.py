@@ -66,18 +66,19 @@ def judge(
     rights: Rights | None = None,
     finding: Finding | None = None,
     enforce: bool = False,
+    looked: bool = True,
     tenure: Tenure | None = None,
 ) -> Verdict:
     """Choose between the claims to one hostname and reach. `rights`: None allows every annotation and class.
 
-    `finding`: the public record of the name, if it contradicts a claim; `enforce`: exclude the claims it contradicts;
-    `tenure`: who has the name.
+    `finding`: the public record of the name, if there is one to judge by; `enforce`: exclude the claims that it does
+    not confirm, and all if the record was not `looked` up yet; `tenure`: who has the name.
     """
     holder = tenure.holder if tenure is not None else None
     trials: list[_Trial] = []
     for claim in sorted(claims, key=lambda claim: rank(claim, holder)):
         addresses = targets.addresses_for(claim)
-        doubt = _doubt(claim, addresses, finding)
+        doubt = _doubt(claim, addresses, finding, enforce=enforce, looked=looked)
         denial = _denial(claim, guards) or (rights.denial(claim, targets=targets) if rights else None)
         denial = denial or (f"{doubt}, --ownership enforce" if doubt and enforce else None)
         trials.append(_Trial(claim, addresses, doubt, denial))
@@ -138,7 +139,14 @@ def _denial(claim: Claim, guards: Guards) -> str | None:
     return overreach(claim.hostname, guards) if refused is None and not claim.addresses else refused
 
 
-def _doubt(claim: Claim, answers: tuple[str, ...], finding: Finding | None) -> str:
-    if finding is None or standing_of(claim, answers=answers, finding=finding) is not Standing.FOREIGN:
+def _doubt(claim: Claim, answers: tuple[str, ...], finding: Finding | None, *, enforce: bool, looked: bool) -> str:
+    """Why a claim is unverified; empty if it is not. Enforced, a claim needs a proof; else a doubt needs one."""
+    if claim.addresses:
         return ""
-    return finding.reason
+    if enforce and not looked:
+        return "its public record was not looked up yet"
+    if finding is None:
+        return ""
+    standing = standing_of(claim, answers=answers, finding=finding)
+    passes = standing is Standing.OWNED or (standing is Standing.UNKNOWN and not enforce)
+    return "" if passes else finding.reason_for(standing)

@@ -7,6 +7,7 @@ outside and are unbounded.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 import trio
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -19,6 +20,22 @@ from dnsproxy.server.dns_server import DnsServer
 from sidecar.kubernetes.follower_status import FollowerStatus
 
 
+class OwnershipNumbers(Protocol):
+    """The numbers of the ownership watch."""
+
+    @property
+    def looks(self) -> Mapping[str, int]:
+        """Lookups by result."""
+
+    @property
+    def doubted(self) -> int:
+        """Unverified hostnames."""
+
+    @property
+    def new(self) -> int:
+        """Hostnames that were not looked up yet."""
+
+
 class ServerCollector(Collector):
     """Reads the numbers of one server at each scrape."""
 
@@ -28,13 +45,13 @@ class ServerCollector(Collector):
         keeper: TableKeeper,
         statuses: Callable[[], Iterable[FollowerStatus]] = tuple,
         *,
-        looks: Mapping[str, int] | None = None,
+        ownership: OwnershipNumbers | None = None,
         upstream_notes: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._server = server
         self._keeper = keeper
         self._statuses = statuses
-        self._looks = looks
+        self._ownership = ownership
         self._upstream_notes = upstream_notes
 
     def collect(self) -> Iterator[Metric]:
@@ -75,15 +92,20 @@ class ServerCollector(Collector):
             "Names that a claim of another namespace waits for (--hold).",
             value=self._keeper.registry.holds.contested,
         )
-        if self._looks is not None:
-            yield from _ownership(self._looks, doubted=len(self._keeper.registry.findings))
+        if self._ownership is not None:
+            yield from _format_ownership(self._ownership)
         yield from _freshness(self._keeper, self._statuses())
 
 
-def _ownership(looks: Mapping[str, int], *, doubted: int) -> Iterator[Metric]:
-    yield _labelled("dnsproxy_ownership_looks", "Lookups of public records, by result.", "result", looks)
+def _format_ownership(ownership: OwnershipNumbers) -> Iterator[Metric]:
+    yield _labelled("dnsproxy_ownership_looks", "Lookups of public records, by result.", "result", ownership.looks)
     yield GaugeMetricFamily(
-        "dnsproxy_ownership_doubted_names", "Names whose public record points elsewhere.", value=doubted
+        "dnsproxy_ownership_doubted_names", "Names whose public record points elsewhere.", value=ownership.doubted
+    )
+    yield GaugeMetricFamily(
+        "dnsproxy_ownership_new_names",
+        "Names whose public record was not looked up yet; with --ownership enforce they are forwarded.",
+        value=ownership.new,
     )
 
 

@@ -1,42 +1,35 @@
 """The ownership watch: looks up the public records of the hostnames that a cluster claims, in the background.
 
-The law: a thin shell over ownership.py and its schedule, which never delays a query. It asks the upstreams, because
-this server would answer from its own table. An unanswered lookup changes nothing, and an unverified name is logged
-once.
+The law: a thin shell over ownership.py and its schedule, which never delays a query. An unanswered lookup changes
+nothing, and an unverified name is logged once. Enforced, a name is not answered before its first lookup; so these run
+side by side, at a quick pace, and the namespaces take turns.
 """
 
 from __future__ import annotations
 
-import logging
 import random
-from collections import Counter
-from collections.abc import Awaitable, Callable, Generator, Iterable
-from functools import partial
+from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Final, NoReturn
 
 import structlog
 import trio
 
-from dnsproxy.dns import names, wire
-from dnsproxy.dns.addresses import AddressReply, PublicRecord, is_address, join_replies, parse_address_reply
-from dnsproxy.dns.wire import Query, Type
+from dnsproxy.dns import names
 from dnsproxy.hostnames.claims import Claim
-from dnsproxy.hostnames.ownership import ADVICE, Finding, Mode, OwnershipSettings, Standing
+from dnsproxy.hostnames.ownership import Finding, Mode, OwnershipSettings, Standing
 from dnsproxy.hostnames.ownership_schedule import OwnershipSchedule
 from dnsproxy.hostnames.registry import Registry
+from dnsproxy.serve.ownership_log import OwnershipLog
+from dnsproxy.serve.ownership_lookups import OwnershipLookups, Unanswered, objects_of, points_of
+from dnsproxy.serve.public_records import LONGEST_WILDCARD, Ask
 from sidecar.loop.slices import in_slices
-
-Ask = Callable[[Query], Awaitable[bytes | None]]
-"""Ask the upstreams: the complete reply to the query; None if there is none."""
 
 _PASSED_OVER: Final = 500
 """Hostnames without need of a lookup that are skipped in one go, in a few milliseconds; then other tasks run."""
-_BALANCERS: Final = 16
-"""Hostnames of load balancers that are resolved in one lookup."""
-_LABEL: Final = "switchback-{:012x}"
-_LONGEST_WILDCARD: Final = names.MAXIMUM_NAME - 2 - len(_LABEL.format(0))
-_WARNINGS: Final = 20
-"""Unverified names that are logged one by one; more are probably one problem and not many."""
+_AT_ONCE: Final = 32
+"""First lookups that run side by side."""
+
+log = structlog.get_logger("dnsproxy.ownership")
 
 
 class OwnershipWatch:
@@ -51,29 +44,60 @@ class OwnershipWatch:
         on_change: Callable[[], None],
         draw: Callable[[], float] = random.random,
     ) -> None:
-        self.looks: Counter[str] = Counter({"record": 0, "none": 0, "unanswered": 0})
-        """How many lookups found a record, found none, or got no answer."""
         self._registry = registry
         self._settings = settings
-        self._ask = ask
+        self._enforce = settings.mode is Mode.ENFORCE
+        self._lookups = OwnershipLookups(registry, settings=settings, ask=ask, draw=draw)
+        self._log = OwnershipLog(registry, settings=settings)
         self._on_change = on_change
         self._pace = settings.pace
         self._draw = draw
         self._schedule = OwnershipSchedule(settings.pace)
         self._noted = trio.Event()
+        self._first_looks = 0
+        self._new = trio.Event()
+        self._looked = trio.Event()
         self._suspected: dict[str, float] = {}
         """Hostnames contradicted once, and the time from which a second contradiction counts."""
-        self._logged: dict[str, frozenset[str]] = {}
-        """The objects that were logged as unverified, by hostname."""
-        self._log = structlog.get_logger("dnsproxy.ownership")
+
+    @property
+    def looks(self) -> Mapping[str, int]:
+        """How many lookups found a record, found none, or got no answer."""
+        return self._lookups.looks
+
+    @property
+    def doubted(self) -> int:
+        """How many hostnames are unverified."""
+        return self._log.names
 
     def note(self, hostnames: Iterable[str]) -> None:
         """The claims to these hostnames have changed."""
-        self._schedule.note(hostnames)
+        for hostname in hostnames:
+            for namespace in self._namespaces(hostname):
+                self._schedule.note([hostname], namespace=namespace)
         self._noted.set()
+        self._new.set()
 
-    async def run(self) -> NoReturn:
+    @property
+    def new(self) -> int:
+        """How many hostnames are new and not looked up yet."""
+        return self._schedule.new + self._first_looks
+
+    async def caught_up(self) -> None:
+        """Wait until every hostname noted so far was looked up, or got no answer."""
+        while self.new:
+            await self._looked.wait()
+
+    async def run(self) -> None:
         """Look up one hostname after the other until cancelled."""
+        async with trio.open_nursery() as nursery:
+            if self._enforce:
+                # Names of a snapshot were noted by nobody.
+                await in_slices(self._note_all())
+                nursery.start_soon(self._look_first)
+            nursery.start_soon(self._look_in_turn)
+
+    async def _look_in_turn(self) -> NoReturn:
         while True:
             self._noted = trio.Event()
             hostname = await in_slices(self._seek(trio.current_time()))
@@ -82,11 +106,48 @@ class OwnershipWatch:
                 with trio.move_on_after(self._schedule.pause(trio.current_time())):
                     await self._noted.wait()
                 continue
-            try:
-                await self._look(hostname)
-            except Exception:  # noqa: BLE001  # one lookup may fail alone: it must not end the DNS of every pod
-                self._log.exception("the lookup of a public record failed", hostname=hostname)
+            await self._look_safely(hostname)
             await trio.sleep(self._pace.gap)
+
+    def _note_all(self) -> Generator[None, None, None]:
+        for hostname in self._registry.store.names():
+            self.note([hostname])
+            yield
+
+    async def _look_first(self) -> NoReturn:
+        """Look up new hostnames, several at once, without waiting for those that are looked up again."""
+        slots = trio.Semaphore(_AT_ONCE)
+
+        async def look(hostname: str) -> None:
+            await self._look_safely(hostname)
+            self._first_looks -= 1
+            slots.release()
+            self._tell_looked()
+
+        async with trio.open_nursery() as nursery:
+            while True:
+                self._new = trio.Event()
+                hostname = await in_slices(self._seek_new())
+                if hostname is None:
+                    self._tell_looked()
+                    await self._new.wait()
+                    continue
+                self._first_looks += 1
+                await slots.acquire()
+                nursery.start_soon(look, hostname)
+                await trio.sleep(self._pace.first)
+
+    def _tell_looked(self) -> None:
+        self._looked.set()
+        self._looked = trio.Event()
+
+    def _seek_new(self) -> Generator[None, None, str | None]:
+        while (hostname := self._schedule.take_new()) is not None:
+            if self._needs_lookup(hostname):
+                return hostname
+            self._settle(hostname, None)
+            yield
+        return None
 
     def _seek(self, now: float) -> Generator[None, None, str | None]:
         """The next hostname that needs a lookup; None if the next few do not."""
@@ -101,100 +162,74 @@ class OwnershipWatch:
         return None
 
     def _needs_lookup(self, hostname: str) -> bool:
-        too_long = names.is_wildcard(hostname) and len(hostname) > _LONGEST_WILDCARD
-        if too_long or self._settings.trusts_name(hostname) or self._registry.refusal(hostname) is not None:
+        if self._settings.trusts_name(hostname) or self._registry.refusal(hostname) is not None:
             return False
-        return any(self._points(claim) for claim in self._claims(hostname))
+        if self._enforce:
+            return bool(objects_of(self._registry, hostname))
+        too_long = names.is_wildcard(hostname) and len(hostname) > LONGEST_WILDCARD
+        return not too_long and any(points_of(self._registry, claim) for claim in objects_of(self._registry, hostname))
 
-    def _claims(self, hostname: str) -> list[Claim]:
-        """The claims of the cluster's objects; static names are never unverified."""
-        return [claim for claim in self._registry.store.claims_for(hostname) if not claim.addresses]
+    def _namespaces(self, hostname: str) -> Iterable[str]:
+        return dict.fromkeys(claim.origin.namespace for claim in self._registry.store.claims_for(hostname)) or ("",)
 
-    def _points(self, claim: Claim) -> tuple[str, ...]:
-        return claim.status or self._registry.store.balancers(claim.ingress_class)
+    async def _look_safely(self, hostname: str) -> None:
+        try:
+            await self._look(hostname)
+        except Exception:  # one lookup may fail alone: it must not end the DNS of every pod
+            log.exception("the lookup of a public record failed", hostname=hostname)
 
     async def _look(self, hostname: str) -> None:
-        record = await self._resolve(_name_to_ask(hostname, self._draw()))
-        if record is None:
-            self.looks["unanswered"] += 1
-            return
-        self.looks["record" if record.addresses else "none"] += 1
-        if not record.addresses or self._settings.trusts_address(record.addresses):
-            self._settle(hostname, None)
-            return
-        finding = await self._find(hostname, record)
-        doubted = [claim for claim in self._claims(hostname) if self._is_foreign(claim, finding)]
-        self._settle(hostname, finding if doubted else None, doubted)
-
-    def _is_foreign(self, claim: Claim, finding: Finding) -> bool:
-        return self._registry.standing_of(claim, finding) is Standing.FOREIGN
-
-    async def _find(self, hostname: str, record: PublicRecord) -> Finding:
-        """Everything that the claims to a hostname are judged by."""
-        claims = self._claims(hostname)
-        store = self._registry.store
-        balancers = {claim.ingress_class: store.balancers(claim.ingress_class) for claim in claims}
-        points = dict.fromkeys(point for claim in claims for point in (*claim.status, *balancers[claim.ingress_class]))
-        resolved = {}
-        for point in [point for point in points if not is_address(point)][:_BALANCERS]:
-            balancer = await self._resolve(point)
-            if balancer is not None and balancer.addresses:
-                resolved[point] = balancer.addresses
-        strict = bool(self._settings.networks)
-        return Finding(record.addresses, record.aliases, resolved, balancers, strict)
-
-    def _settle(self, hostname: str, finding: Finding | None, doubted: Iterable[Claim] = ()) -> None:
-        """Apply the result of a lookup; `finding` contradicts the claims `doubted`; None contradicts no claim."""
-        now = trio.current_time()
-        if finding is None:
-            self._suspected.pop(hostname, None)
-            self._log_settled(hostname)
-        elif now < self._suspected.setdefault(hostname, now + self._pace.confirm):
-            self._schedule.again(hostname, at=self._suspected[hostname])
-            return
+        try:
+            finding = await self._lookups.find(hostname)
+        except Unanswered:
+            if self._enforce and not self._registry.has_record(hostname):
+                self._look_again(hostname, after=self._pace.confirm)
         else:
-            self._schedule.again(hostname, at=now + self._pace.doubted)
-            self._log_unverified(hostname, finding, doubted)
-        if self._registry.set_finding(hostname, finding):
+            self._settle(hostname, finding)
+
+    def _settle(self, hostname: str, finding: Finding | None) -> None:
+        """Apply the result of a lookup; None contradicts no claim."""
+        doubted = [
+            claim
+            for claim in objects_of(self._registry, hostname)
+            if finding is not None and self._doubts(claim, finding)
+        ]
+        if not doubted:
+            self._suspected.pop(hostname, None)
+            self._log.settled(hostname)
+        elif finding is not None and self._is_confirmed(hostname):
+            self._look_again(hostname, after=self._pace.doubted)
+            self._log.unverified(hostname, finding, doubted)
+        elif not self._enforce or self._registry.has_record(hostname):
+            return
+        changed = (
+            self._keep_record(hostname, finding)
+            if self._enforce
+            else self._registry.set_finding(hostname, finding if doubted else None)
+        )
+        if changed:
             self._on_change()
 
-    def _log_unverified(self, hostname: str, finding: Finding, doubted: Iterable[Claim]) -> None:
-        logged = self._logged.get(hostname, frozenset())
-        self._logged[hostname] = frozenset(str(claim.origin) for claim in doubted)
-        for claim in doubted:
-            if str(claim.origin) not in logged:
-                self._log.log(
-                    logging.WARNING if len(self._logged) <= _WARNINGS else logging.DEBUG,
-                    "public record points elsewhere",
-                    hostname=hostname,
-                    origin=str(claim.origin),
-                    public=list(finding.public),
-                    expected=list(self._points(claim)),
-                    left_out=self._settings.mode is Mode.ENFORCE,
-                    advice=ADVICE,
-                )
-        if len(self._logged) == _WARNINGS + 1 and not logged:
-            self._log.warning("more names are unverified; the status page lists all", logged=_WARNINGS)
+    def _doubts(self, claim: Claim, finding: Finding) -> bool:
+        standing = self._registry.standing_of(claim, finding)
+        return standing is Standing.FOREIGN or (self._enforce and standing is Standing.UNKNOWN)
 
-    def _log_settled(self, hostname: str) -> None:
-        if self._logged.pop(hostname, None) is not None:
-            self._log.info("no public record contradicts this name any more", hostname=hostname)
+    def _is_confirmed(self, hostname: str) -> bool:
+        """Whether a doubt is not the first; the second look comes at its time."""
+        now = trio.current_time()
+        since = self._suspected.setdefault(hostname, now + self._pace.confirm)
+        if now < since:
+            self._look_again(hostname, after=since - now)
+        return now >= since
 
-    async def _resolve(self, hostname: str) -> PublicRecord | None:
-        """The public record of a hostname; None without an answer."""
-        replies: dict[Type, AddressReply | None] = {Type.A: None, Type.AAAA: None}
+    def _keep_record(self, hostname: str, finding: Finding | None) -> bool:
+        if not self._registry.store.claims_for(hostname):
+            self._registry.forget_record(hostname)
+            return False
+        self.note(self._lookups.led_by(hostname, finding))
+        return self._registry.set_record(hostname, finding)
 
-        async def ask(rtype: Type) -> None:
-            reply = await self._ask(wire.plain_query(names.to_wire(hostname), rtype))
-            replies[rtype] = parse_address_reply(reply) if reply is not None else None
-
-        with trio.move_on_after(self._pace.timeout):
-            async with trio.open_nursery() as nursery:
-                for rtype in replies:
-                    nursery.start_soon(partial(ask, rtype))
-        return join_replies(replies.values())
-
-
-def _name_to_ask(hostname: str, random: float) -> str:
-    """The hostname, or a random name that its wildcard covers."""
-    return hostname if not names.is_wildcard(hostname) else _LABEL.format(int(random * 2**48)) + hostname[1:]
+    def _look_again(self, hostname: str, *, after: float) -> None:
+        at = trio.current_time() + after
+        for namespace in self._namespaces(hostname):
+            self._schedule.again(hostname, at=at, namespace=namespace)

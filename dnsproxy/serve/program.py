@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import structlog
 import trio
@@ -53,6 +54,9 @@ from sidecar.sockets.listeners import bound_endpoint, listen_both
 from sidecar.values.endpoints import Endpoint
 
 STATIC = "static"
+RECORDS = "public records"
+_FIRST_LOOKS: Final = 30.0
+"""Seconds after the first lists in which a server that enforces ownership may be unready for its first lookups."""
 
 log = structlog.get_logger("dnsproxy")
 
@@ -121,6 +125,7 @@ class _Service:
         sources = [STATIC, *(ClusterSources.reports(settings.cluster) if settings.cluster else [])]
         sources += [UPSTREAMS] if settings.upstream_configmap else []
         enforce = settings.ownership.mode is Mode.ENFORCE
+        sources += [RECORDS] if enforce and settings.cluster else []
         registry = Registry(
             targets=settings.targets,
             guards=settings.guards,
@@ -191,6 +196,7 @@ class _Service:
                     nursery.start_soon(self._keep_snapshot, self.cluster, cluster.server)
                 if self.ownership is not None:
                     nursery.start_soon(self.ownership.run)
+                    nursery.start_soon(self._await_first_looks, self.ownership)
                 if settings.resolv_conf:
                     nursery.start_soon(self._follow_resolv_conf, settings.resolv_conf, listening)
                 elif settings.search_conf:
@@ -214,6 +220,16 @@ class _Service:
     def _use_upstreams(self, forwarding: ForwardSettings, forwards: str) -> None:
         self.server.replace_upstreams(forwarding)
         self.server.report_forwards(forwards)
+
+    async def _await_first_looks(self, ownership: OwnershipWatch) -> None:
+        """Enforced, a new replica forwards the cluster's own names until they were looked up: it is not ready before.
+
+        Not for ever, because names of one tenant, or a public DNS that is down, must not keep it from the others.
+        """
+        await self.keeper.wait_for_all_but(RECORDS)
+        with trio.move_on_after(_FIRST_LOOKS):
+            await ownership.caught_up()
+        self.keeper.synced(RECORDS)
 
     async def _follow_upstreams(self, cluster: Cluster, upstreams: UpstreamWatch) -> None:
         async with ApiClient(cluster) as client:

@@ -61,7 +61,6 @@ class SelfReport:
 
     async def serve(self, port: AdminPort) -> None:
         """Answer on the admin port until cancelled."""
-        looks = self._ownership.looks if self._ownership else None
         published = PublicationRoute(lambda: self._server.table, ttl=self._ttl)
         pages = Pages(self._keeper.registry, ttl=self._ttl, look=self._overview, notes=self._notes)
         async with trio.open_nursery() as nursery:
@@ -71,7 +70,7 @@ class SelfReport:
                     self._server,
                     self._keeper,
                     self._statuses,
-                    looks=looks,
+                    ownership=self._ownership,
                     upstream_notes=self._upstream_notes,
                 ),
                 readiness=self._judge,

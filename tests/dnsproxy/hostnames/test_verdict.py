@@ -170,8 +170,12 @@ def test_a_winner_that_owns_the_name_is_verified_whatever_the_others_are() -> No
     [
         pytest.param([], None, id="nobody else"),
         pytest.param([replace(claim("z"), status=OWNED)], "z", id="the owner"),
-        pytest.param([claim("z")], "z", id="one of whom nothing is known"),
-        pytest.param([claim("y", ingress_class="inner"), claim("z")], "z", id="not one whose controller is elsewhere"),
+        pytest.param([claim("z")], None, id="not one of whom nothing is known"),
+        pytest.param(
+            [claim("y", ingress_class="inner"), replace(claim("z"), status=OWNED)],
+            "z",
+            id="one that owns it, not one whose status is missing",
+        ),
         pytest.param([LINE], "names:1", id="a static name"),
     ],
 )
@@ -182,6 +186,24 @@ def test_enforced_a_foreign_claim_leaves_its_place_to_the_next(others: list[Clai
     assert verdict.doubt == ""
     reason = next(excluded.reason for excluded in verdict.excluded if excluded.claim == foreign)
     assert reason == (f"{LINE.origin} has it" if others == [LINE] else f"{DOUBT}, --ownership enforce")
+
+
+@pytest.mark.parametrize("enforce", [True, False], ids=["enforced", "warned"])
+def test_enforced_a_record_that_cannot_be_compared_excludes(enforce: bool) -> None:
+    verdict = judge([claim("a")], targets=TARGETS, guards=Guards(), finding=ELSEWHERE, enforce=enforce)
+    assert bool(verdict.winner) is not enforce
+    if enforce:
+        assert "(198.51.100.9) cannot be compared with a load balancer" in verdict.excluded[0].reason
+
+
+@pytest.mark.parametrize("enforce", [True, False], ids=["enforced", "warned"])
+def test_enforced_a_name_is_not_answered_before_its_record_was_looked_up(enforce: bool) -> None:
+    verdict = judge([claim("a"), LINE], targets=TARGETS, guards=Guards(), enforce=enforce, looked=False)
+    assert verdict.winner == LINE
+    verdict = judge([claim("a")], targets=TARGETS, guards=Guards(), enforce=enforce, looked=False)
+    assert bool(verdict.winner) is not enforce
+    if enforce:
+        assert verdict.excluded[0].reason == "its public record was not looked up yet, --ownership enforce"
 
 
 def test_a_guard_overrides_a_finding() -> None:

@@ -66,7 +66,8 @@ async def running_server(tmp_path: Path, mode: Mode, **rest: Any) -> AsyncIterat
     async with api_server(tmp_path) as (_, kubeconfig), faulty_upstream(public, public) as upstream:
         wanted = wanted_settings(kubeconfig, upstream.endpoint, mode, **rest)
         async with serving(wanted) as bound:
-            await until(bound, "/readyz", "ready, 3 names")
+            # Enforced, the server is ready after the first lookups.
+            await until(bound, "/readyz", f"ready, {2 if mode is Mode.ENFORCE and not rest else 3} names")
             yield bound, upstream
 
 
