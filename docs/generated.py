@@ -31,6 +31,8 @@ ROOT: Final = Path(__file__).parent.parent
 _WIDTH: Final = 100
 """Width of a program's printed lines, in characters."""
 _PART: Final = re.compile(r"^<!-- generated: (?P<name>[a-z-]+)(?: (?P<argument>.*))? -->$", re.MULTILINE)
+_LITERAL: Final = re.compile(r"(?P<comment>(?:^ +#.*\n)*)^ +- (?P<value>[A-Z_]+=.*)$", re.MULTILINE)
+"""A line of `literals`, with the comment above it."""
 _LINK: Final = re.compile(r"\[(?P<text>[^\]]*)\]\((?P<path>(?!https?:|#)[^)]*)\)")
 PROGRAMS: Final[Mapping[str, click.Command]] = {"dnsproxy": dnsproxy, "proxy": proxy, "wholeip": wholeip}
 
@@ -143,12 +145,31 @@ def _read_in(one: Provider) -> str:
 
 
 def _deploy(heading: str) -> str:
-    """A section of deploy/README.md, without its heading; a relative link becomes its text and its path."""
-    text = (ROOT / "deploy" / "README.md").read_text()
+    return _section("README.md", heading)
+
+
+def _security(heading: str) -> str:
+    return _section("SECURITY.md", heading)
+
+
+def _section(file: str, heading: str) -> str:
+    """A section of a page of deploy/, without its heading; a relative link becomes its text and its path."""
+    text = (ROOT / "deploy" / file).read_text(encoding="utf-8")
     _, found, rest = text.partition(f"\n## {heading}\n")
     if not found:
         raise KeyError(heading)
     return _LINK.sub(r"\g<text> (`deploy/\g<path>`)", rest.partition("\n## ")[0].strip())
+
+
+def _settings(component: str) -> str:
+    """The variables that a component sets, each with the comment above it."""
+    text = (ROOT / "deploy" / "components" / component / "kustomization.yaml").read_text(encoding="utf-8")
+    rows = [f"| `{found['value']}` | {_cell(_comment(found['comment']))} |" for found in _LITERAL.finditer(text)]
+    return "\n".join(["| setting | why |", "| --- | --- |", *rows])
+
+
+def _comment(lines: str) -> str:
+    return " ".join(line.strip().removeprefix("#").strip() for line in lines.splitlines())
 
 
 def _alerts(_: str) -> str:
@@ -182,6 +203,8 @@ _PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "providers": _providers,
     "provider-sources": _provider_sources,
     "deploy": _deploy,
+    "security": _security,
+    "settings": _settings,
     "alerts": _alerts,
     "metrics": _metrics,
     "findings": _findings,
