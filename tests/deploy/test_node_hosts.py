@@ -89,6 +89,7 @@ def test_the_owners_settings_override_the_defaults(tmp_path: Path) -> None:
         pytest.param(
             {f"{ROLE}control-plane": "", f"{ROLE}master": ""}, (f"{ROLE}master",), False, True, id="OpenShift"
         ),
+        pytest.param({f"{ROLE}etcd": "true"}, (), False, True, id="etcd alone, without the taint"),
         pytest.param({}, (f"{ROLE}master",), False, True, id="the old taint alone"),
         pytest.param({f"{ROLE}controlplane": "true"}, (f"{ROLE}controlplane",), False, True, id="RKE1"),
         pytest.param({f"{ROLE}controlplane": "true"}, (), False, True, id="RKE1 without the taint"),

@@ -194,3 +194,11 @@ def test_a_document_that_unpacks_without_end_is_refused(monkeypatch: pytest.Monk
 def test_garbage_is_a_value_error(octets: bytes, wrapped: bool) -> None:
     with pytest.raises(ValueError, match=r"."):
         parse_document(gzip.compress(octets) if wrapped else octets)
+
+
+def test_a_name_is_in_front_of_the_names_below_it_and_those_in_front_of_its_neighbours() -> None:
+    """Also of a label that is less than the text of a reach, and of a neighbour with a dash."""
+    order = ["example.org", "a.example.org", "b.a.example.org", "z.example.org", "example-a.org", "examples.org"]
+    names = tuple(Name(hostname, ("192.0.2.1",)) for hostname in sorted(order))
+    parsed = parse_document(format_document(Publication(5, names)).octets)
+    assert [name.hostname for name in parsed.names] == order
