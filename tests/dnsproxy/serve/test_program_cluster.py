@@ -50,13 +50,13 @@ async def served_over_tcp(api: LiveApi) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def serving_cluster(
-    url: str, folder: Path, *, cluster: ClusterSettings = ALL, snapshot: Path | None = None
+    url: str, folder: Path, *, cluster: ClusterSettings = ALL, snapshot: Path | None = None, **others: object
 ) -> AsyncIterator[Bound]:
     kubeconfig = folder / "kubeconfig"
     write_kubeconfig(kubeconfig, url)
     cluster = replace(cluster, kubeconfig=str(kubeconfig))
     targets = Targets(("service:edge/relay",))
-    async with serving(settings(cluster=cluster, targets=targets, snapshot=snapshot, hosts=())) as bound:
+    async with serving(settings(cluster=cluster, targets=targets, snapshot=snapshot, hosts=(), **others)) as bound:
         yield bound
 
 
@@ -210,3 +210,33 @@ async def test_a_snapshot_of_another_cluster_or_with_another_filter_is_not_answe
         async with serving_cluster(url, tmp_path, cluster=cluster, snapshot=snapshot) as bound:
             assert (await get(bound.admin, "/readyz"))[0] == 503
             assert (await read(bound, "/table"))["names"] == []
+
+
+@pytest.mark.parametrize("asked", [True, False], ids=["nameservers asked too", "search domains alone"])
+async def test_the_search_domains_are_followed_while_the_server_runs(
+    tmp_path: Path, asked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dnsproxy.forward.settings.DNS_PORT", 9)
+    path = tmp_path / "resolv.conf"
+    path.write_text("nameserver 127.0.0.1\n")
+    others: dict[str, Any] = {"resolv_conf": path if asked else None, "search_conf": path}
+    async with served_over_tcp(make_api()) as url, serving_cluster(url, tmp_path, **others) as bound:
+        await until_ready(bound, "ready, 2 names\n")
+        path.write_text("nameserver 127.0.0.1\nsearch example.org\n")
+        await until_ready(bound, "ready, 0 names\n")
+        (excluded,) = (await read(bound, "/explain?name=app.example.org"))["left_out"]
+        assert excluded["reason"].startswith("it is in the search domain example.org")
+        path.write_text("nameserver 127.0.0.1\n")
+        await until_ready(bound, "ready, 2 names\n")
+
+
+@pytest.mark.parametrize("watched", [True, False], ids=["a cluster", "static names alone"])
+async def test_the_public_suffixes_are_read_before_the_first_query_if_a_cluster_is_watched(
+    tmp_path: Path, watched: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    monkeypatch.setattr("dnsproxy.serve.program.load_public_suffixes", lambda: read.append("list"))
+    async with served_over_tcp(make_api()) as url:
+        started = serving_cluster(url, tmp_path) if watched else serving(settings())
+        async with started:
+            assert read == ["list"] * watched
