@@ -26,6 +26,7 @@ ALONE: Final = frozenset({"node-local", "installer-job", "installer-print"})
 _FIRST: Final = ("installer", "stub-domains")
 """Components that others are listed after."""
 _NEEDED: Final = {
+    "doctor-strict": ["doctor"],
     "installer-job": ["installer"],
     "installer-print": ["installer"],
     "installer-watch": ["installer"],

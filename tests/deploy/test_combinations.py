@@ -113,6 +113,7 @@ def test_stub_domains_have_three_replicas_also_if_they_are_scaled(text: str, tmp
         ("base + installer-print", ["components/installer-print", "no matches for Id ServiceAccount", "installer"]),
         ("base + installer-watch", ["components/installer-watch", "no matches for Id ServiceAccount", "installer"]),
         ("base + stub-domains", ["components/stub-domains", "no matches for Id ServiceAccount", "installer"]),
+        ("base + doctor-strict", ["components/doctor-strict", "no matches for Id ServiceAccount", "doctor"]),
         ("base + wholeip-strict", ["components/wholeip-strict", "no matches for Id ServiceAccount", "wholeip"]),
         ("base + wholeip-metrics", ["components/wholeip-metrics", "no matches for Id ServiceAccount", "wholeip"]),
     ],
