@@ -5,14 +5,17 @@ The law: pure; times are passed in. A name passes at once within its namespace, 
 decides, so that all servers come to the same verdict; a holder that comes back in time keeps the age of its first
 object, so that a reinstalled Ingress is not younger than the claims that lay waiting for it.
 
-Before begin() the ranking decides alone: the first lists of several sources arrive in any order.
+Before begin() the ranking decides alone: the first lists of several sources arrive in any order. A snapshot has the
+claims of all sources, so restore() begins at once: what happens while no server runs waits too.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
+
+import msgspec
 
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Origin
@@ -33,6 +36,15 @@ class Tenure(NamedTuple):
     """Until when claims of other namespaces wait, in seconds since the epoch; None: nobody has to wait yet."""
     ended: bool = False
     """Whether the time is over: the ranking decides now."""
+
+
+class Held(msgspec.Struct, frozen=True, gc=False):
+    """A tenure that the claims alone do not show, for a snapshot."""
+
+    hostname: str
+    reach: Reach
+    holder: Origin
+    until: float | None = None
 
 
 class Change(NamedTuple):
@@ -58,10 +70,34 @@ class Holds:
         self._ended: set[Row] = set()
         self._rivals: dict[Row, Origin] = {}
         self._news: list[Change] = []
+        self._unshown: dict[Row, None] = {}
+        """Names whose holder the claims alone would not show after a restart."""
+        self.version = 0
+        """Grows with every change of those."""
 
     def begin(self) -> None:
         """All sources have reported: from now on a name has a holder."""
         self._begun = True
+
+    def restore(self, rows: Iterable[Held], *, now: float) -> None:
+        """Begin with the tenures of a snapshot; those of all other names follow from its claims."""
+        self.begin()
+        if not self._seconds:
+            return
+        for row in sorted(rows, key=lambda row: row.until or 0.0):
+            self._holders[row.reach][row.hostname] = row.holder
+            self._unshown[row.hostname, row.reach] = None
+            if row.until is not None:
+                # The flag may have been another one.
+                self._until[row.hostname, row.reach] = min(row.until, now + self._seconds)
+                self._reserved[row.holder.namespace] += 1
+
+    def rows(self) -> Iterator[Held]:
+        """The tenures for a snapshot; they may change in between."""
+        for hostname, reach in self._unshown.copy():
+            holder = self._holders[reach].get(hostname)
+            if holder is not None:
+                yield Held(hostname, reach, holder, self._until.get((hostname, reach)))
 
     def tenure(self, hostname: str, reach: Reach) -> Tenure | None:
         """Who has a name; None if the ranking decides alone."""
@@ -76,9 +112,28 @@ class Holds:
 
         `claimed`: whether the holder's namespace claims the name at all. Returns whether the tenure's time changed.
         """
+        if not self._seconds:
+            return False
+        changed = self._note(row, winner=winner, rival=rival, claimed=claimed, now=now)
+        self._remember(row, winner=winner, rival=rival)
+        return changed
+
+    def _remember(self, row: Row, *, winner: Origin | None, rival: Origin | None) -> None:
+        """Note whether the claims alone show the holder: then it is the origin of the winner, and first by rank."""
+        hostname, reach = row
+        holder = self._holders[reach].get(hostname)
+        shown = holder is None or (holder == winner and rival is None)
+        if shown != (row in self._unshown) or (not shown and row in self._until):
+            self.version += 1
+        if shown:
+            self._unshown.pop(row, None)
+        elif winner is not None or row in self._until:
+            self._unshown[row] = None
+
+    def _note(self, row: Row, *, winner: Origin | None, rival: Origin | None, claimed: bool, now: float) -> bool:
         hostname, reach = row
         holders = self._holders[reach]
-        if self._seconds and winner is not None:
+        if winner is not None:
             self._hand_over(row, winner)
         holder = holders.get(hostname)
         if holder is None:

@@ -298,6 +298,7 @@ class _Service:
                 settings=self.settings.cluster.snapshot_settings(server),
                 consistent=lambda: cluster.consistent,
                 services=lambda: cluster.services,
+                holds=self.keeper.registry.holds,
                 upstreams=lambda: self.upstreams.saved if self.upstreams else None,
                 status=self.report.snapshot,
             )

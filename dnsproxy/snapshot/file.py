@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -19,6 +20,7 @@ import structlog
 import trio
 
 from dnsproxy.hostnames.claim_store import ClaimStore
+from dnsproxy.hostnames.holds import Holds
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.snapshot.format import (
     LARGEST,
@@ -29,6 +31,7 @@ from dnsproxy.snapshot.format import (
     format_age,
     format_snapshot,
     parse_snapshot,
+    walk_held,
     walk_objects,
 )
 from dnsproxy.snapshot.schedule import DEFAULT_PACE, SnapshotPace, SnapshotSchedule
@@ -78,6 +81,8 @@ def restore_snapshot(path: Path, registry: Registry, *, settings: Settings) -> S
     registry.set_services(snapshot.services)
     for one in snapshot.objects:
         registry.touch(registry.shares.restore(one.source, one.key, one.claims))
+    registry.holds.restore(snapshot.held, now=time.time())
+    registry.touch([row.hostname for row in snapshot.held])
     return SnapshotStatus(restored=snapshot.taken, upstreams=snapshot.upstreams)
 
 
@@ -94,6 +99,7 @@ async def keep_snapshot(
     consistent: Callable[[], bool],
     services: Callable[[], Services] = dict,
     upstreams: Callable[[], SavedUpstreams | None] = _no_upstreams,
+    holds: Holds | None = None,
     status: SnapshotStatus | None = None,
     pace: SnapshotPace = DEFAULT_PACE,
 ) -> NoReturn:
@@ -101,7 +107,7 @@ async def keep_snapshot(
 
     `consistent` tells whether the claims match the cluster: every source has reported all its objects, and none is
     unconfirmed. While it returns False, nothing is written. `services` returns the addresses of the Services that
-    targets name, `upstreams` the last good upstreams of a ConfigMap.
+    targets name, `upstreams` the last good upstreams of a ConfigMap; `holds` says who has a name.
     """
     keeper = _Keeper(
         path,
@@ -111,6 +117,7 @@ async def keep_snapshot(
         consistent=consistent,
         services=services,
         upstreams=upstreams,
+        holds=holds or Holds(),
         status=status or SnapshotStatus(),
         pace=pace,
     )
@@ -128,6 +135,7 @@ class _Keeper:
         consistent: Callable[[], bool],
         services: Callable[[], Services],
         upstreams: Callable[[], SavedUpstreams | None],
+        holds: Holds,
         status: SnapshotStatus,
         pace: SnapshotPace,
     ) -> None:
@@ -138,6 +146,7 @@ class _Keeper:
         self.consistent = consistent
         self.services = services
         self.upstreams = upstreams
+        self.holds = holds
         self.status = status
         self.pace = pace
         self.schedule = SnapshotSchedule(pace)
@@ -158,12 +167,13 @@ class _Keeper:
                 pause = self.schedule.pause(lasted=trio.current_time() - started, failed=not written)
 
     def version(self) -> object:
-        return self.store.version, self.services(), self.upstreams()
+        return self.store.version, self.services(), self.upstreams(), self.holds.version
 
     async def write(self) -> bool:
         """Write the current claims. Returns whether that worked."""
         version, taken = self.version(), time.time()
-        objects, services = walk_objects(self.store, self.sources), self.services()
+        objects = chain(walk_objects(self.store, self.sources), walk_held(self.holds))
+        services = self.services()
         pieces = []
         written = format_snapshot(
             objects, taken=taken, settings=self.settings, services=services, upstreams=self.upstreams()

@@ -19,6 +19,7 @@ import msgspec
 from dnsproxy.corefile.upstream_routes import UpstreamRoute
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim
+from dnsproxy.hostnames.holds import Held, Holds
 
 VERSION: Final = 1
 """The version of the format. The fields of a claim are compared separately."""
@@ -43,12 +44,14 @@ class SnapshotRefused(ValueError):
     """Octets that are not a usable snapshot; the message is the reason, as part of a sentence."""
 
 
-class ObjectClaims(msgspec.Struct, frozen=True, gc=False):
+class ObjectClaims(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """The claims of one object of one source; a large object takes several of these in a row."""
 
     source: str
     key: str
     claims: tuple[Claim, ...]
+    held: Held | None = None
+    """Not an object, but who has a name."""
 
 
 class SavedUpstreams(msgspec.Struct, frozen=True):
@@ -71,6 +74,8 @@ class Snapshot:
     """The addresses of the Services that targets name, by `NAMESPACE/NAME`."""
     upstreams: SavedUpstreams | None = None
     """None if no ConfigMap with upstreams was read."""
+    held: tuple[Held, ...] = ()
+    """Who has a name, where the claims do not show it."""
 
 
 class _Format(msgspec.Struct, frozen=True):
@@ -100,6 +105,12 @@ def walk_objects(store: ClaimStore, sources: Iterable[str]) -> Iterator[ObjectCl
                 yield ObjectClaims(source, key, claims[start : start + _SLICE])
 
 
+def walk_held(holds: Holds) -> Iterator[ObjectClaims]:
+    """Who has a name, where the claims do not show it."""
+    for row in holds.rows():
+        yield ObjectClaims("", "", (), row)
+
+
 def format_snapshot(
     objects: Iterable[ObjectClaims],
     *,
@@ -117,7 +128,7 @@ def format_snapshot(
     waiting = 0
     for one in objects:
         lines.append(one)
-        waiting += len(one.claims)
+        waiting += len(one.claims) or 1
         if waiting >= _SLICE:
             piece = _encode_lines(lines)
             digest.update(piece)
@@ -143,7 +154,9 @@ def parse_snapshot(octets: bytes, *, settings: Settings) -> Snapshot:
     if head.settings != dict(settings):
         raise SnapshotRefused(_difference(head.settings, settings))
     objects = _decode(_OBJECT_DECODER.decode_lines, memoryview(body)[len(first_line) :])
-    return Snapshot(head.taken, tuple(_join(objects)), head.services, head.upstreams)
+    held = tuple(one.held for one in objects if one.held is not None)
+    claimed = tuple(_join(one for one in objects if one.held is None))
+    return Snapshot(head.taken, claimed, head.services, head.upstreams, held)
 
 
 def claim_shape() -> tuple[str, ...]:

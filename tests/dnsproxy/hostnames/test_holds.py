@@ -10,13 +10,13 @@ from typing import Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from msgspec.structs import replace
 
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards
-from dnsproxy.hostnames.holds import MOST_RESERVED, Holds
+from dnsproxy.hostnames.holds import MOST_RESERVED, Held, Holds
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
 
@@ -75,6 +75,17 @@ def played(*claims: Claim, begun: bool = True) -> Played:
     if begun:
         one.registry.holds.begin()
     return one
+
+
+def restarted(before: Played) -> Played:
+    """The same after a restart with a snapshot."""
+    after = Played(now=before.now)
+    for one in before.registry.store.claims():
+        after.registry.replace(one.origin.kind, f"{one.origin.namespace}/{one.origin.name}", [one])
+    after.registry.holds.restore(list(before.registry.holds.rows()), now=before.now)
+    after.registry.touch([HOST])
+    after.settle()
+    return after
 
 
 VICTIM, YOUNGER = claim("shop", 1), claim("thief", 2)
@@ -174,6 +185,55 @@ def test_while_no_target_has_an_address_nothing_changes_hands() -> None:
     game.registry.set_services({"switchback/relay": ("192.0.2.1",)})
     game.settle()
     assert game.owner == "shop"
+
+
+def test_a_hold_survives_a_restart_with_its_time() -> None:
+    game = played(VICTIM, YOUNGER)
+    game.drop(VICTIM)
+    game.wait(HOLD / 2)
+    game = restarted(game)
+    assert game.owner == ""
+    game.wait(HOLD / 2)
+    assert game.owner == "thief"
+
+
+def test_the_age_of_a_reinstalled_object_survives_a_restart() -> None:
+    game = played(VICTIM, YOUNGER)
+    game.drop(VICTIM)
+    game.put(claim("shop", 20))
+    game = restarted(restarted(game))
+    for _ in range(3):
+        assert game.owner == "shop"
+        game.wait(HOLD)
+
+
+def test_what_happens_while_no_server_runs_waits_too() -> None:
+    game = restarted(played(VICTIM))
+    game.registry.replace("Ingress", "thief/web", [YOUNGER])
+    game.drop(VICTIM)
+    assert game.owner == ""
+    game = restarted(played(YOUNGER))
+    game.put(VICTIM)
+    assert game.owner == "thief"
+
+
+def test_names_whose_holder_the_claims_show_are_not_in_a_snapshot() -> None:
+    game = played(VICTIM, YOUNGER)
+    assert list(game.registry.holds.rows()) == []
+    game.drop(VICTIM)
+    (row,) = game.registry.holds.rows()
+    assert (row.hostname, row.holder, row.until) == (HOST, VICTIM.origin, game.now + HOLD)
+    game.wait(HOLD)
+    assert list(game.registry.holds.rows()) == []
+
+
+def test_a_shorter_hold_after_a_restart_shortens_those_of_the_snapshot() -> None:
+    holds = Holds(60)
+    holds.restore([Held(HOST, Reach.NAME, VICTIM.origin, 10_000.0)], now=1_000)
+    assert holds.due == 1_060
+    off = Holds(0)
+    off.restore([Held(HOST, Reach.NAME, VICTIM.origin, 10_000.0)], now=1_000)
+    assert (off.due, off.tenure(*ROW)) == (None, None)
 
 
 @pytest.mark.parametrize("order", [(VICTIM, YOUNGER), (YOUNGER, VICTIM)], ids=["older first", "younger first"])
@@ -313,6 +373,11 @@ class ComingAndGoing(RuleBasedStateMachine):
     def wait(self, seconds: float) -> None:
         self.game.wait(seconds)
         self.owner = self.model.settle(self.game.now)
+
+    @precondition(lambda self: self.owner or self.model.waiting is not None or not self.model.holder)
+    @rule()
+    def restart(self) -> None:
+        self.game = restarted(self.game)
 
     @invariant()
     def the_same_namespace_is_answered(self) -> None:

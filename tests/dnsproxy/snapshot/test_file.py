@@ -21,6 +21,7 @@ from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards
+from dnsproxy.hostnames.holds import Held, Holds
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.snapshot.file import (
@@ -31,7 +32,7 @@ from dnsproxy.snapshot.file import (
     restore_snapshot,
     write_file,
 )
-from dnsproxy.snapshot.format import LARGEST, Snapshot, format_snapshot, parse_snapshot, walk_objects
+from dnsproxy.snapshot.format import LARGEST, Snapshot, format_snapshot, parse_snapshot, walk_held, walk_objects
 from dnsproxy.snapshot.schedule import SnapshotPace
 from tests.kit.dns_server import wait_until
 
@@ -349,3 +350,18 @@ def test_restored_names_are_answered_until_their_source_has_reported_all(tmp_pat
     for hostnames in registry.store.forget_restored("Ingress"):
         registry.touch(hostnames)
     assert {host.hostname: host.addresses for host in registry.changes()} == {"a.example.org": ()}
+
+
+@pytest.mark.parametrize("until", [None, 4_000_000_000.0], ids=["a holder", "a hold"])
+def test_who_has_a_name_is_restored_and_begins_at_once(tmp_path: Path, until: float | None) -> None:
+    path = tmp_path / "snapshot"
+    holds = Holds(600)
+    row = Held("a.example.org", Reach.NAME, Origin("Ingress", "web", "elsewhere", "2020-01-01T00:00:00Z"), until)
+    holds.restore([row], now=4_000_000_000.0 - 600)
+    write_file(path, format_snapshot(walk_held(holds), taken=1e9, settings=SETTINGS, services={}))
+    registry = Registry(targets=Targets(("192.0.2.30",)), guards=Guards(), holds=Holds(600))
+    restore_snapshot(path, registry, settings=SETTINGS)
+    registry.replace("Ingress", "shop/web", [claim("a.example.org")])
+    assert {host.addresses for host in registry.changes()} == {()}
+    (held,) = registry.holds.rows()
+    assert held.holder == row.holder
