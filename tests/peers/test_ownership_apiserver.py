@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -33,6 +35,7 @@ cdn A {ELSEWHERE}
 *.wild A {ELSEWHERE}
 *.open A {BALANCER}
 """
+NEIGHBOURS: Final = ("zoo", "ant")
 QUICK: Final = OwnershipPace(gap=0.01, every=1, confirm=0.1, doubted=0.1)
 
 
@@ -40,6 +43,8 @@ QUICK: Final = OwnershipPace(gap=0.01, every=1, confirm=0.1, doubted=0.1)
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     """A cluster for this module: the answers depend on all its objects."""
     with running_apiserver(tmp_path_factory.mktemp("owned")) as server:
+        for name in NEIGHBOURS:
+            server.create_namespace(name)
         yield server
 
 
@@ -79,7 +84,7 @@ def put_service(server: ApiServer, name: str, **annotations: str) -> dict[str, A
 
 
 @asynccontextmanager
-async def served(server: ApiServer, public_dns: int, mode: Mode) -> AsyncIterator[Bound]:
+async def served(server: ApiServer, public_dns: int, mode: Mode, **rest: Any) -> AsyncIterator[Bound]:
     followed = ClusterSettings(IngressOptions(), services=True, kubeconfig=str(server.kubeconfig))
     wanted = settings(
         hosts=(),
@@ -87,6 +92,7 @@ async def served(server: ApiServer, public_dns: int, mode: Mode) -> AsyncIterato
         forwarding=ForwardSettings((Endpoint("127.0.0.1", public_dns),), detect_loops=False),
         targets=Targets((RELAY,)),
         ownership=OwnershipSettings(mode, pace=QUICK),
+        **rest,
     )
     async with serving(wanted) as bound:
         await until(bound, "/readyz", "ready")
@@ -162,3 +168,103 @@ async def test_marked_services_are_answered_for_and_others_are_not(cluster: ApiS
                 pass
         await in_thread(cluster.request, "DELETE", "/api/v1/namespaces/default/services/git")
         await until(bound, "/readyz", "ready, 0 names")
+
+
+async def owner_of(bound: Bound, name: str) -> str:
+    """The namespace of the object whose claim is answered; empty if the name is forwarded."""
+    lines = (await get(bound.admin, f"/explain?name={name}"))[1].splitlines()
+    # Between the lengths of chunks.
+    answer = json.loads(next(line for line in lines if line.startswith("{")))["answer"]
+    return answer["origin"]["namespace"] if answer else ""
+
+
+async def until_owner(bound: Bound, name: str, namespace: str) -> None:
+    with trio.fail_after(30):
+        while await owner_of(bound, name) != namespace:
+            pass
+
+
+def create_younger(server: ApiServer, namespace: str, host: str, *, than: str) -> str:
+    """Create an Ingress a second later than that time, as often as it takes; its own time."""
+    while True:
+        made = server.create_ingress("app", [host], namespace=namespace)
+        created: str = made["metadata"]["creationTimestamp"]
+        if created > than:
+            return created
+        server.delete_ingress("app", namespace=namespace)
+
+
+@pytest.fixture
+def neighbours(cluster: ApiServer) -> Iterator[tuple[str, str]]:
+    """A victim and a tenant, whose namespace comes first by the alphabet."""
+    yield NEIGHBOURS
+    for name in NEIGHBOURS:
+        cluster.delete_all_ingresses(namespace=name)
+
+
+async def test_a_reinstalled_ingress_has_its_name_whoever_waited_for_it(
+    cluster: ApiServer, public_dns: int, neighbours: tuple[str, str]
+) -> None:
+    victim, tenant = neighbours
+    host = "own.example.org"
+    first = await in_thread(create_younger, cluster, victim, host, than="")
+    waited = await in_thread(create_younger, cluster, tenant, host, than=first)
+    async with served(cluster, public_dns, Mode.OFF) as bound:
+        assert await owner_of(bound, host) == victim
+        await in_thread(cluster.delete_ingress, "app", namespace=victim)
+        page = await until(bound, f"/explain?name={host}", "namespace zoo has the name: it waits until 20")
+        assert "Ingress" in page
+        assert await addresses(bound, "own") == [BALANCER]
+        await in_thread(create_younger, cluster, victim, host, than=waited)
+        await until_owner(bound, host, victim)
+        await until(bound, "/left-out", "Ingress zoo/app has it")
+        assert await addresses(bound, "own") == [RELAY]
+
+
+async def test_after_the_time_a_claim_that_waited_has_the_name(
+    cluster: ApiServer, public_dns: int, neighbours: tuple[str, str]
+) -> None:
+    victim, tenant = neighbours
+    host = "own.example.org"
+    first = await in_thread(create_younger, cluster, victim, host, than="")
+    await in_thread(create_younger, cluster, tenant, host, than=first)
+    async with served(cluster, public_dns, Mode.OFF, hold=1.0) as bound:
+        await in_thread(cluster.delete_ingress, "app", namespace=victim)
+        await until_owner(bound, host, tenant)
+        metrics = (await get(bound.admin, "/metrics"))[1]
+        assert "dnsproxy_table_names_contested 0.0" in metrics
+
+
+async def test_enforced_a_wildcard_in_a_domain_of_others_is_not_answered(cluster: ApiServer, public_dns: int) -> None:
+    await in_thread(put, cluster, "wild", "*.stolen.example.org", point={"ip": BALANCER})
+    async with served(cluster, public_dns, Mode.ENFORCE) as bound:
+        await until(
+            bound, "/left-out", "the domain example.org exists publicly, and no name of it is known to lead here"
+        )
+        await in_thread(put, cluster, "own", "own.example.org", point={"ip": BALANCER})
+        await until(bound, "/left-out", "every claim to a name is answered")
+        with trio.fail_after(30):
+            while await addresses(bound, "x.stolen") != [RELAY]:
+                pass
+
+
+async def test_enforced_a_name_without_a_status_is_not_answered(cluster: ApiServer, public_dns: int) -> None:
+    await in_thread(cluster.create_ingress, "none", ["login.example.org", "new.example.org"])
+    async with served(cluster, public_dns, Mode.ENFORCE) as bound:
+        await until(bound, "/left-out", "cannot be compared with a load balancer")
+        assert await addresses(bound, "login") == [ELSEWHERE]
+        assert await addresses(bound, "new") == [RELAY]
+
+
+async def test_enforced_many_names_of_one_namespace_do_not_delay_another(
+    cluster: ApiServer, public_dns: int, neighbours: tuple[str, str]
+) -> None:
+    async with served(cluster, public_dns, Mode.ENFORCE) as bound:
+        for number in range(5):
+            hosts = [f"h{number}-{one}.example.org" for one in range(1000)]
+            await in_thread(cluster.create_ingress, f"many{number}", hosts, namespace=neighbours[1])
+        await in_thread(put, cluster, "own", "own.example.org", point={"ip": BALANCER})
+        await until_owner(bound, "own.example.org", "default")
+        new = re.search(r"dnsproxy_ownership_new_names (\d+)", (await get(bound.admin, "/metrics"))[1])
+        assert new is not None
+        assert int(new[1]) > 1000, "the others are still waiting"
