@@ -114,6 +114,10 @@ class Holds:
         """
         if not self._seconds:
             return False
+        known = winner is not None and rival is None and self._holders[row[1]].get(row[0]) is winner
+        if known and row not in self._unshown:
+            # Nearly every name, each time that it is judged again.
+            return False
         changed = self._note(row, winner=winner, rival=rival, claimed=claimed, now=now)
         self._remember(row, winner=winner, rival=rival)
         return changed
@@ -179,7 +183,8 @@ class Holds:
         if holder is None or holder.namespace != winner.namespace:
             self._stop(row)
             self._holders[reach][hostname] = winner
-        elif winner.created < holder.created:
+        elif winner.created <= holder.created:
+            # Also of one age: an object that was read again replaces the one of before, which is then freed.
             self._holders[reach][hostname] = winner
 
     def _may_reserve(self, row: Row, holder: Origin) -> bool:

@@ -162,15 +162,18 @@ class Registry:
         winner = verdict.winner
         if winner is not None and winner.addresses:
             return verdict  # the operator's own name: whoever has it otherwise has it again afterwards
-        tenure = self.holds.tenure(hostname, reach)
-        claimed = tenure is not None and any(
-            claim.reach is reach and claim.origin.namespace == tenure.holder.namespace
-            for claim in self.store.claims_for(hostname)
-        )
         origin = winner.origin if winner is not None else None
+        claimed = winner is not None or self._is_claimed_by_holder(hostname, reach)
         changed = self.holds.note((hostname, reach), winner=origin, rival=verdict.rival, claimed=claimed, now=now)
         # The reasons have the time until which a claim waits.
         return self.verdict(hostname, reach) if changed else verdict
+
+    def _is_claimed_by_holder(self, hostname: str, reach: Reach) -> bool:
+        tenure = self.holds.tenure(hostname, reach)
+        return tenure is not None and any(
+            claim.reach is reach and claim.origin.namespace == tenure.holder.namespace
+            for claim in self.store.claims_for(hostname)
+        )
 
     def verdict(self, hostname: str, reach: Reach) -> Verdict:
         """Which claim to a hostname wins, and which are excluded."""

@@ -82,6 +82,11 @@ def judge(
         denial = _denial(claim, guards) or (rights.denial(claim, targets=targets) if rights else None)
         denial = denial or (f"{doubt}, --ownership enforce" if doubt and enforce else None)
         trials.append(_Trial(claim, addresses, doubt, denial))
+    if len(trials) == 1 and trials[0].addresses and trials[0].denial is None:
+        only = trials[0]
+        # Nearly every name: its one claim, of the namespace that has the name already.
+        if tenure is None or tenure.holder.namespace == only.claim.origin.namespace:
+            return Verdict(only.claim, only.addresses, (), only.doubt)
     able = [one for one in trials if one.denial is None]
     first = next((one for one in able if one.addresses), None)
     winner = _winner_of(able, first, tenure)
