@@ -52,7 +52,7 @@ _AnyPositive = click.IntRange(1)
     type=CheckedType("[addr:]port=host:port", parse_route),
     multiple=True,
     required=True,
-    metavar="[ADDR:]PORT=BACKEND[,proxy-protocol=v1|v2|none]",
+    metavar="[ADDR:]PORT=BACKEND[,proxy-protocol=v1|v2|none|pass]",
     help="Relay connections from a port, without ADDR on every address, to BACKEND: HOST:PORT, or service:NS/NAME:PORT "
     "for the ready pods of a Service, or its terminating ones while none is ready. Repeatable.",
 )
@@ -60,7 +60,8 @@ _AnyPositive = click.IntRange(1)
     "--proxy-protocol",
     type=click.Choice([str(version) for version in ProxyProtocol]),
     default=str(ProxyProtocol.V1),
-    help="The header at the start of each connection, unless its route names one.",
+    help="The header at the start of each connection, unless its route names one. none: a client that sends a header "
+    "of its own is refused; pass: that header reaches the backend.",
 )
 @click.option("--crc32c", is_flag=True, help="Add a checksum to headers of version 2.")
 @click.option(
@@ -91,7 +92,7 @@ _AnyPositive = click.IntRange(1)
     "--max-connections-per-client",
     type=_AnyPositive,
     help="The same for one client address; further connections are refused. Each worker counts separately.  [default: "
-    "no separate limit]",
+    "a quarter of all]",
 )
 @click.option(
     "--ready-when",

@@ -87,7 +87,7 @@ ReadyWhen = tuple[Quorum | Listening, ...]
 
 
 def parse_route(text: str) -> Route:
-    """Parse `[ADDR:]PORT=BACKEND[,proxy-protocol=v1|v2|none]`. Raises ValueError.
+    """Parse `[ADDR:]PORT=BACKEND[,proxy-protocol=v1|v2|none|pass]`. Raises ValueError.
 
     BACKEND is `HOST:PORT`, with IPv6 addresses in brackets, or `service:NAMESPACE/NAME:PORT`.
     """
@@ -199,11 +199,11 @@ def _parse_options(options: Iterable[str]) -> ProxyProtocol | None:
     for option in options:
         key, _, value = option.partition("=")
         if key != _PROTOCOL_OPTION:
-            raise ValueError(f"{quoted(option)} is not an option of a route; use {_PROTOCOL_OPTION}=v1|v2|none")
+            raise ValueError(f"{quoted(option)} is not an option of a route; use {_PROTOCOL_OPTION}=v1|v2|none|pass")
         if protocol is not None:
             raise ValueError(f"{_PROTOCOL_OPTION} appears twice")
         if value not in set(ProxyProtocol):
-            raise ValueError(f"{quoted(value)} is not a {_PROTOCOL_OPTION}; use v1, v2 or none")
+            raise ValueError(f"{quoted(value)} is not a {_PROTOCOL_OPTION}; use v1, v2, none or pass")
         protocol = ProxyProtocol(value)
     return protocol
 

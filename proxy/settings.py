@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from proxy.header.protocol import ProxyProtocol, Writer, writer
+from proxy.header.protocol import ProxyProtocol
 from proxy.routes import Quorum, ReadyWhen, Route
 
 
@@ -36,7 +36,7 @@ class Settings:
     max_connections: int | None = None
     """Concurrent connections; None: as many as the descriptor limit allows."""
     max_connections_per_client: int | None = None
-    """The same for one client address; None: no limit of its own."""
+    """The same for one client address; None: a quarter of all."""
     ready_when: ReadyWhen = (Quorum.ANY,)
     """Which routes must reach their backends for the relay to be ready."""
     resolv_conf: Path = Path("/etc/resolv.conf")
@@ -48,7 +48,3 @@ class Settings:
     def protocol_of(self, route: Route) -> ProxyProtocol:
         """The header of a route's connections."""
         return self.proxy_protocol if route.proxy_protocol is None else route.proxy_protocol
-
-    def writer_of(self, route: Route) -> Writer:
-        """The function that writes the headers of a route."""
-        return writer(self.protocol_of(route), checksum=self.crc32c)

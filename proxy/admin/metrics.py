@@ -34,6 +34,11 @@ class RelayCollector(Collector):
             "Connections refused, too many from one client.",
             value=counters.refused,
         )
+        yield CounterMetricFamily(
+            "proxy_headers_refused",
+            "Connections refused, a PROXY header of the client's own on a route without headers.",
+            value=counters.headers_refused,
+        )
         octets = CounterMetricFamily("proxy_bytes", "Relayed payload in bytes.", labels=["direction"])
         octets.add_metric(["to_backend"], counters.octets_to_backend)
         octets.add_metric(["to_client"], counters.octets_to_client)

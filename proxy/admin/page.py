@@ -115,6 +115,8 @@ def _tiles(status: RelayStatus) -> Iterator[Fact]:
     yield Fact("Since start", f"{counters.connections:,}", live="connections")
     refused = Level.WARN if counters.refused else Level.PLAIN
     yield Fact("Refused: too many from one client", f"{counters.refused:,}", refused, "refused")
+    headers = Level.WARN if counters.headers_refused else Level.PLAIN
+    yield Fact("Refused: a header of the client's own", f"{counters.headers_refused:,}", headers, "headers-refused")
 
 
 def _error_facts(counters: Counters) -> Iterator[Fact]:

@@ -15,7 +15,7 @@ import structlog
 import trio
 
 from proxy.relay.counters import Counters
-from proxy.relay.limits import Clients, connections_within, pipes_within
+from proxy.relay.limits import Clients, LogPace, connections_within, pipes_within, share_of_one_client
 from proxy.relay.side import FAULT, contain
 from proxy.relay.splice import Pipes
 from proxy.settings import Settings
@@ -79,7 +79,7 @@ class Core:
         descriptors = descriptor_limit() - len(settings.routes)
         self.pipes = Pipes(most=pipes_within(descriptors)) if pipes is None else pipes
         self.limit = _connection_limit(settings.max_connections, descriptors=descriptors)
-        self.clients = Clients(most_each=settings.max_connections_per_client)
+        self.clients = Clients(most_each=settings.max_connections_per_client or share_of_one_client(self.limit))
         self.listeners: Sequence[Accepting] = ()
         self.alive: dict[Item, tuple[str, int]] = {}
         """Address and port of the client of each item."""
@@ -89,6 +89,7 @@ class Core:
         self.empty = trio.Event()
         """Set when the last connection has ended while draining."""
         self._shortage = Shortage()
+        self._crowd_log, self._header_log = LogPace(), LogPace()
         self._first_look = min(settings.idle_timeout, settings.half_close_timeout, 5.0)
 
     def admit(self, host: str, port: int) -> bool:
@@ -96,9 +97,15 @@ class Core:
         if self.clients.enter(host, port):
             return True
         self.counters.refused += 1
-        if self.clients.should_log(now=monotonic()):
+        if self._crowd_log.is_due(now=monotonic()):
             log.warning("client refused, it has too many connections", client=host, most=self.clients.most_each)
         return False
+
+    def note_header(self, host: str) -> None:
+        """A client has begun with a PROXY header of its own, on a route without headers."""
+        self.counters.headers_refused += 1
+        if self._header_log.is_due(now=monotonic()):
+            log.warning("client refused, it sent a PROXY header of its own", client=host)
 
     def begin(self, item: Startable, *, source: tuple[str, int]) -> None:
         """Start an admitted client."""

@@ -19,6 +19,8 @@ class Counters:
     active: int = 0
     refused: int = 0
     """Clients that had as many connections as one address may have."""
+    headers_refused: int = 0
+    """Clients that began with a PROXY header of their own, on a route without headers."""
     octets_to_backend: int = 0
     """Payload only, without the PROXY headers that the relay adds."""
     octets_to_client: int = 0

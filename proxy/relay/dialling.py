@@ -18,6 +18,7 @@ from proxy.backends.health import Cause, Failure, cause_of_connect
 from proxy.relay.connection import Connection
 from proxy.relay.core import Core
 from proxy.relay.first_payload import FirstPayload
+from proxy.relay.headerless import HeaderlessSocket
 from proxy.relay.loop_check import LoopCheck, Verdict
 from proxy.relay.side import End, Side, contain, reset_on_close
 from sidecar.loop.poller import BROKEN, READABLE, WRITABLE
@@ -220,7 +221,7 @@ class Dialling(FirstPayload):
         if self.client_ended:
             client.end = End.FIN
             connection.pump(client)
-        elif self.verdict is Verdict.UNDECIDED:
+        elif self.verdict is Verdict.UNDECIDED and not isinstance(self.client, HeaderlessSocket):
             client.owner = LoopCheck(core, connection, self._backend, source=self.source, received=self.payload)
         for side in (client,) if watched else (backend, client):
             if side.fd >= 0:

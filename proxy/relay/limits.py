@@ -15,7 +15,7 @@ MOST_PIPES: Final = 128
 pipe-user-pages-soft)."""
 
 LOG_SECONDS: Final = 60.0
-"""Between two lines of the log about clients with too many connections."""
+"""Between two lines of the log about clients that are refused for the same reason."""
 
 # Descriptors for everything but listeners, connections and the admin port: look-ups, probes, the API server, the log.
 _RESERVED: Final = 64
@@ -33,13 +33,31 @@ def connections_within(descriptors: int) -> int:
     return max(1, (left - min(reserved, left // 2)) // 2)
 
 
+def share_of_one_client(connections: int) -> int:
+    """The limit for one client address if no flag states one: a quarter, so that no client keeps the others out."""
+    return max(1, connections // 4)
+
+
+class LogPace:
+    """The pace of log lines about something that a client may do a thousand times a second."""
+
+    def __init__(self) -> None:
+        self._logged_at = float("-inf")
+
+    def is_due(self, *, now: float) -> bool:
+        """Whether another line is due; if so, it counts as written."""
+        if now - self._logged_at < LOG_SECONDS:
+            return False
+        self._logged_at = now
+        return True
+
+
 class Clients:
     """The connected clients, by address and port."""
 
-    def __init__(self, *, most_each: int | None = None) -> None:
+    def __init__(self, *, most_each: int) -> None:
         self.most_each = most_each
         self._ports: dict[str, set[int]] = {}
-        self._logged_at = float("-inf")
 
     def enter(self, host: str, port: int) -> bool:
         """Add a client's connection; False if its address has as many as it may have."""
@@ -47,7 +65,7 @@ class Clients:
         if ports is None:
             self._ports[host] = {port}
             return True
-        if self.most_each is not None and len(ports) >= self.most_each:
+        if len(ports) >= self.most_each:
             return False
         ports.add(port)
         return True
@@ -63,10 +81,3 @@ class Clients:
         """Whether a client with this address and port is connected."""
         # A header states an IPv4 address as such; a dual-stack socket shows it as an IPv4-mapped IPv6 address.
         return any(port in self._ports.get(one, ()) for one in (host, f"::ffff:{host}"))
-
-    def should_log(self, *, now: float) -> bool:
-        """Whether a refused client is due another line of the log: it may come back a thousand times a second."""
-        if now - self._logged_at < LOG_SECONDS:
-            return False
-        self._logged_at = now
-        return True

@@ -8,14 +8,16 @@ that it connected to, or with --original-destination the one before a redirect b
 from __future__ import annotations
 
 import errno
+import functools
 import socket
 import struct
 from typing import Final
 
 from proxy.backends.backend import Backend
-from proxy.header.protocol import Writer
+from proxy.header.protocol import ProxyProtocol, writer
 from proxy.relay.core import Core
 from proxy.relay.dialling import Dialling
+from proxy.relay.headerless import HeaderlessSocket
 from proxy.relay.side import keep_urgent_data, reset_on_close, send_at_once
 from sidecar.sockets.descriptors import EXHAUSTED
 from sidecar.sockets.listeners import BACKLOG, bound_endpoint
@@ -61,6 +63,7 @@ class Listener:
         "_destination",
         "_family",
         "_redirected",
+        "_refuses_headers",
         "_write_header",
         "backend",
         "endpoint",
@@ -68,7 +71,7 @@ class Listener:
         "sock",
     )
 
-    def __init__(self, core: Core, sock: socket.socket, backend: Backend, *, write_header: Writer) -> None:
+    def __init__(self, core: Core, sock: socket.socket, backend: Backend, *, protocol: ProxyProtocol) -> None:
         settings = core.settings
         self._core = core
         self.sock = sock
@@ -80,7 +83,8 @@ class Listener:
         keep_urgent_data(sock)
         self.backend = backend
         self.endpoint = bound_endpoint(sock)
-        self._write_header = write_header
+        self._write_header = writer(protocol, checksum=settings.crc32c)
+        self._refuses_headers = protocol is ProxyProtocol.NONE
         stated = settings.advertise.get(self.endpoint.port)
         self._advertised = self.endpoint.port if stated is None else stated
         self._redirected = settings.original_destination and stated is None
@@ -117,10 +121,17 @@ class Listener:
                 if error.errno not in _GONE:
                     raise
             else:
-                self._begin(socket.SocketType(self._family, _STREAM, 0, descriptor), source)
+                if self._refuses_headers:
+                    client = self._headerless(descriptor, source[0])
+                else:
+                    client = socket.SocketType(self._family, _STREAM, 0, descriptor)
+                self._begin(client, source)
                 if not self._core.may_accept():
                     return False
         return True
+
+    def _headerless(self, descriptor: int, host: str) -> socket.SocketType:
+        return HeaderlessSocket(self._family, descriptor, on_header=functools.partial(self._core.note_header, host))
 
     def _begin(self, client: socket.SocketType, source: tuple[str, int]) -> None:
         client.setblocking(False)

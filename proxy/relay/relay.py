@@ -68,7 +68,7 @@ class Relay:
         destinations = dict.fromkeys(route.backend for route in settings.routes)
         self.backends = {one: Backend(one, listeners=endpoints) for one in destinations}
         core.listeners = self.listeners = [
-            Listener(core, sock, self.backends[route.backend], write_header=settings.writer_of(route))
+            Listener(core, sock, self.backends[route.backend], protocol=settings.protocol_of(route))
             for sock, route in zip(listeners, settings.routes, strict=True)
         ]
 

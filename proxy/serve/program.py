@@ -48,7 +48,7 @@ async def _serve(relay: Relay, port: AdminPort, stopping: trio.Event) -> None:
         log_routes(view)
         freeze_loaded_objects()
         core = relay.core
-        log.info("limits", connections=core.limit, each_client=core.clients.most_each or core.limit)
+        log.info("limits", connections=core.limit, each_client=core.clients.most_each)
         await relay.serve(stopping=stopping)
         nursery.cancel_scope.cancel()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -60,6 +61,21 @@ def start_relay(
 
 def _listen(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def answer_to(port: int, *pieces: bytes) -> bytes:
+    """All that a client receives that sends the pieces in segments of their own; empty after a reset."""
+    received = b""
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            for piece in pieces:
+                client.sendall(piece)
+            while octets := client.recv(65_536):
+                received += octets
+        except (ConnectionResetError, BrokenPipeError):
+            pass
+    return received
 
 
 def curl(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from proxy.header.addresses import Header
+from proxy.header.v1 import format_v1
 from proxy.header.v2 import format_v2
 from sidecar.values.endpoints import Endpoint
 from tests.kit.ports import free_ports
 from tests.kit.processes import end_process, is_listening, wait_for
 from tests.kit.programs import program
-from tests.kit.relays import curl, relay_to
+from tests.kit.relays import answer_to, curl, relay_to
 
 pytestmark = pytest.mark.peer("haproxy", "curl")
 
@@ -106,3 +107,18 @@ def test_haproxy_takes_a_readiness_probe(haproxy: int, tmp_path: Path, arguments
     with relay_to(f"127.0.0.1:{haproxy}", tmp_path, *arguments) as relayed:
         assert curl(f"http://{relayed.admin}/readyz").stdout == "ready\n"
         assert curl(f"http://{relayed.listen}/").returncode == 0
+
+
+@pytest.mark.parametrize("write", [format_v1, format_v2], ids=["v1", "v2"])
+def test_haproxy_believes_no_header_of_a_client_of_a_route_without_headers(
+    haproxy: int, tmp_path: Path, write: Callable[[Header], bytes]
+) -> None:
+    header = write(Header(Endpoint("198.51.100.7", 7), Endpoint("192.0.2.80", 443)))
+    octets = header + b"GET /admin HTTP/1.1\r\nHost: example.org\r\nConnection: close\r\n\r\n"
+    (plain,) = free_ports(1)
+    backend = f"127.0.0.1:{haproxy}"
+    without = f"127.0.0.1:{plain}={backend},proxy-protocol=none"
+    with relay_to(f"{backend},proxy-protocol=pass", tmp_path, "--route", without) as relayed:
+        for first in (*range(7), 12, len(header), len(header) + 5):
+            assert b"198.51.100.7" not in answer_to(plain, octets[:first], octets[first:])
+        assert b"198.51.100.7 7" in answer_to(relayed.port, octets)

@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from proxy.header.addresses import Header
+from proxy.header.v1 import format_v1
+from proxy.header.v2 import format_v2
+from sidecar.values.endpoints import Endpoint
 from tests.kit.nginx import BODY, Nginx, nginx_expecting_proxy
 from tests.kit.ports import free_ports
-from tests.kit.relays import curl, relay_to
+from tests.kit.relays import answer_to, curl, relay_to
 
 pytestmark = pytest.mark.peer("nginx", "curl")
 
@@ -101,21 +105,26 @@ def test_a_readiness_probe_is_no_broken_header(nginx: Nginx, tmp_path: Path, arg
 
 
 def test_each_route_has_its_own_protocol(nginx: Nginx, tmp_path: Path) -> None:
-    first, second, plain = free_ports(3)
+    first, second, plain, passing = free_ports(4)
     backend = f"127.0.0.1:{nginx.port}"
     arguments = [
         *("--route", f"127.0.0.1:{first}={backend},proxy-protocol=v1"),
         *("--route", f"127.0.0.1:{second}={backend},proxy-protocol=v2"),
         *("--route", f"127.0.0.1:{plain}={backend},proxy-protocol=none"),
+        *("--route", f"127.0.0.1:{passing}={backend},proxy-protocol=pass"),
     ]
     with relay_to(backend, tmp_path, *arguments) as relayed:
         for port in (first, second):
             assert curl(f"http://127.0.0.1:{port}/").stdout.splitlines() == [BODY, "127.0.0.1"]
-        assert curl(f"http://127.0.0.1:{plain}/").returncode != 0
+        for port in (plain, passing):
+            assert curl(f"http://127.0.0.1:{port}/").returncode != 0
         # curl can send version 1 itself: without our header, its own is the first.
-        assert curl("--haproxy-protocol", f"http://127.0.0.1:{plain}/").stdout.splitlines() == [BODY, "127.0.0.1"]
+        assert curl("--haproxy-protocol", f"http://127.0.0.1:{plain}/").stdout == ""
+        assert curl("--haproxy-protocol", f"http://127.0.0.1:{passing}/").stdout.splitlines() == [BODY, "127.0.0.1"]
         page = curl(f"http://{relayed.admin}/").stdout
-    assert all(f"<td>{protocol}</td>" in page for protocol in ("v1", "v2", "none"))
+        metrics = curl(f"http://{relayed.admin}/metrics").stdout
+    assert all(f"<td>{protocol}</td>" in page for protocol in ("v1", "v2", "none", "pass"))
+    assert "proxy_headers_refused_total 1.0" in metrics
     assert [entry["proxy_protocol_server_port"] for entry in nginx.wait_for(3)][:2] == [str(first), str(second)]
 
 
@@ -170,3 +179,22 @@ def test_a_dead_server_does_not_take_nginx_away(
         (tmp_path / "back").mkdir()
         with nginx_expecting_proxy(tmp_path / "back", port=dead):
             assert curl("--write-out", "%{http_code}", f"http://{relayed.admin}/readyz").stdout == "ready\n200"
+
+
+FORGED = Header(Endpoint("198.51.100.7", 7), Endpoint("192.0.2.80", 443))
+
+
+@pytest.mark.parametrize("header", [format_v1(FORGED), format_v2(FORGED)], ids=["v1", "v2"])
+def test_nginx_believes_no_header_of_a_client_of_a_route_without_headers(
+    nginx: Nginx, tmp_path: Path, header: bytes
+) -> None:
+    octets = header + b"GET /admin HTTP/1.1\r\nHost: example.org\r\nConnection: close\r\n\r\n"
+    (plain,) = free_ports(1)
+    backend = f"127.0.0.1:{nginx.port}"
+    without = f"127.0.0.1:{plain}={backend},proxy-protocol=none"
+    with relay_to(f"{backend},proxy-protocol=pass", tmp_path, "--route", without) as relayed:
+        for first in (*range(7), 12, len(header), len(header) + 5):
+            assert answer_to(plain, octets[:first], octets[first:]) == b""
+        assert nginx.seen() == []
+        assert b"198.51.100.7" in answer_to(relayed.port, octets)
+    assert nginx.clients() == ["198.51.100.7"]

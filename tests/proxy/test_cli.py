@@ -30,6 +30,8 @@ from tests.kit.scraping import status_of
 V4 = "127.0.0.1"
 STARTED = b'"limits"'
 """The event of the last log line at the start. A probe instead might cost the backend a connection."""
+ONE_FOR_ALL = ["--max-connections-per-client", "1000"]
+"""One client may have all connections."""
 
 
 def run(*arguments: str, **environment: str) -> Result:
@@ -64,7 +66,7 @@ def run(*arguments: str, **environment: str) -> Result:
         pytest.param(
             ["--route", "80=a:1", "--proxy-protocol", "v3"],
             {},
-            ["--proxy-protocol: 'v3' is not one of 'v1', 'v2', 'none'."],
+            ["--proxy-protocol: 'v3' is not one of 'v1', 'v2', 'none', 'pass'."],
             id="no such version",
         ),
         pytest.param(
@@ -262,7 +264,7 @@ def test_the_descriptor_limit_pauses_accepting_and_nothing_else(tmp_path: Path) 
     (port,) = free_ports(1)
     with backend() as listening, ExitStack() as open_ones:
         listening.listen(100)
-        arguments = ["--route", f"{V4}:{port}={V4}:{listening.getsockname()[1]}", "--admin", "off"]
+        arguments = ["--route", f"{V4}:{port}={V4}:{listening.getsockname()[1]}", "--admin", "off", *ONE_FOR_ALL]
         shell = ["bash", "-c", 'ulimit -n 64; exec "$@"', "-", sys.executable, "-m", "proxy", *arguments]
         with log.open("wb") as stderr:
             process = open_ones.enter_context(subprocess.Popen(shell, stderr=stderr))
@@ -294,7 +296,7 @@ def test_idle_clients_of_the_relay_and_of_its_admin_port_keep_no_probe_out(tmp_p
         listening.listen(400)
         arguments = ["--route", f"{V4}:{port}={V4}:{listening.getsockname()[1]}", "--admin", f"{V4}:{admin}"]
         with log.open("wb") as stderr:
-            command = [*limited((128, 256)), sys.executable, "-m", "proxy", *arguments]
+            command = [*limited((128, 256)), sys.executable, "-m", "proxy", *arguments, *ONE_FOR_ALL]
             process = subprocess.Popen(command, stderr=stderr)
         try:
             wait_for(lambda: STARTED in log.read_bytes(), process=process, log=log)

@@ -24,12 +24,15 @@ def scrape_of(collector: Collector) -> dict[str, float]:
 
 
 def test_a_scrape_has_the_current_counts() -> None:
-    counters = Counters(connections=7, active=2, refused=5, octets_to_backend=100, octets_to_client=3000)
+    counters = Counters(
+        connections=7, active=2, refused=5, headers_refused=6, octets_to_backend=100, octets_to_client=3000
+    )
     counters.backend_errors[Cause.TIMEOUT] += 4
     shown = scrape(counters)
     assert shown["proxy_connections_total"] == 7
     assert shown["proxy_connections_active"] == 2
     assert shown["proxy_connections_refused_total"] == 5
+    assert shown["proxy_headers_refused_total"] == 6
     assert shown['proxy_bytes_total{direction="to_backend"}'] == 100
     assert shown['proxy_bytes_total{direction="to_client"}'] == 3000
     assert shown['proxy_backend_errors_total{cause="timeout"}'] == 4

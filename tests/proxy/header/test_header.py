@@ -6,13 +6,22 @@ Tests all modules of proxy/header, most of them in one table.
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.header.addresses import LOCAL, BadHeader, Header, Parsed
-from proxy.header.protocol import ProxyProtocol, formatter, parse_header, writer
+from proxy.header.protocol import (
+    LONGEST_BEGINNING,
+    Beginning,
+    ProxyProtocol,
+    beginning_of,
+    formatter,
+    parse_header,
+    writer,
+)
 from proxy.header.v1 import MAXIMUM_V1, format_v1, parse_v1
 from proxy.header.v2 import SIGNATURE_V2, crc32c, format_v2, parse_v2
 from sidecar.values.endpoints import Endpoint
@@ -58,7 +67,7 @@ def test_each_protocol_has_its_writer(header: Header, line: bytes, binary: bytes
     assert formatter(ProxyProtocol.V1)(header) == formatter(ProxyProtocol.V1, checksum=True)(header) == line
     assert formatter(ProxyProtocol.V2)(header) == binary
     assert formatter(ProxyProtocol.V2, checksum=True)(header) == with_checksum(binary)
-    assert formatter(ProxyProtocol.NONE)(header) == b""
+    assert formatter(ProxyProtocol.NONE)(header) == formatter(ProxyProtocol.PASS)(header) == b""
 
 
 @pytest.mark.parametrize("header", [V4, V6], ids=["IPv4", "IPv6"])
@@ -291,3 +300,40 @@ def test_a_changed_octet_gives_a_value_or_our_error(header: Header, data: st.Dat
 )
 def test_the_checksum_is_the_published_value(octets: bytes, checksum: int) -> None:
     assert crc32c(octets) == checksum
+
+
+@pytest.mark.parametrize(
+    ("octets", "expected"),
+    [
+        pytest.param(b"PROXY TCP4 198.51.100.7 192.0.2.80 1 443\r\n", Beginning.HEADER, id="version 1"),
+        pytest.param(b"PROXY UNKNOWN\r\n", Beginning.HEADER, id="version 1 without addresses"),
+        pytest.param(b"PROXYZ TCP4", Beginning.HEADER, id="what receivers of five octets take"),
+        pytest.param(b"PROXY", Beginning.HEADER, id="version 1, no more yet"),
+        pytest.param(b"PROXY\0", Beginning.HEADER, id="version 1 with a NUL"),
+        pytest.param(SIGNATURE_V2, Beginning.HEADER, id="version 2"),
+        pytest.param(b"\r\n\r\n\0", Beginning.HEADER, id="version 2, no more yet"),
+        pytest.param(b"\r\n\r\n\0\r\nQUIT!", Beginning.HEADER, id="almost version 2"),
+        pytest.param(b"PROX", Beginning.UNDECIDED, id="almost version 1"),
+        pytest.param(b"P", Beginning.UNDECIDED, id="one octet"),
+        pytest.param(b"\r\n\r\n", Beginning.UNDECIDED, id="two blank lines"),
+        pytest.param(b"", Beginning.UNDECIDED, id="nothing"),
+        pytest.param(b"PROXX", Beginning.NO_HEADER, id="other letter"),
+        pytest.param(b"proxy tcp4", Beginning.NO_HEADER, id="small letters"),
+        pytest.param(b" PROXY TCP4", Beginning.NO_HEADER, id="blank in front"),
+        pytest.param(b"POST / HTTP/1.1", Beginning.NO_HEADER, id="POST"),
+        pytest.param(b"PRI * HTTP/2.0", Beginning.NO_HEADER, id="HTTP/2"),
+        pytest.param(b"\r\n\r\nGET /", Beginning.NO_HEADER, id="blank lines in front"),
+        pytest.param(b"\0\r\n\r\n", Beginning.NO_HEADER, id="NUL in front"),
+    ],
+)
+def test_the_first_octets_show_whether_a_header_begins(octets: bytes, expected: Beginning) -> None:
+    assert beginning_of(octets) is expected
+
+
+@given(st.sampled_from([format_v1, format_v2]), st.integers(0, LONGEST_BEGINNING + 3), st.binary(max_size=3))
+def test_whatever_is_parsed_as_a_header_begins_as_one(
+    write: Callable[[Header], bytes], length: int, more: bytes
+) -> None:
+    octets = write(LOCAL) + more
+    assert beginning_of(octets) is Beginning.HEADER
+    assert beginning_of(octets[:length]) is (Beginning.UNDECIDED if length < LONGEST_BEGINNING else Beginning.HEADER)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 import socket
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from proxy.relay.core import Core
-from proxy.relay.limits import LOG_SECONDS, MOST_PIPES, Clients, connections_within, pipes_within
+from proxy.relay.limits import (
+    LOG_SECONDS,
+    MOST_PIPES,
+    Clients,
+    LogPace,
+    connections_within,
+    pipes_within,
+    share_of_one_client,
+)
 from proxy.relay.relay import Relay, open_listeners
 from proxy.routes import Route
 from proxy.settings import Settings
@@ -74,9 +82,50 @@ def test_a_client_has_no_more_than_it_may() -> None:
 
 
 def test_refusals_are_not_logged_each_time() -> None:
-    clients = Clients(most_each=1)
+    pace = LogPace()
     times = [0, 1, LOG_SECONDS - 1, LOG_SECONDS, LOG_SECONDS + 1]
-    assert [clients.should_log(now=now) for now in times] == [True, False, False, True, False]
+    assert [pace.is_due(now=now) for now in times] == [True, False, False, True, False]
+
+
+@pytest.mark.parametrize(("whole", "share"), [(1, 1), (2, 1), (3, 1), (4, 1), (7, 1), (8, 2), (1_000, 250)])
+def test_one_client_has_a_quarter_of_all_and_at_least_one(whole: int, share: int) -> None:
+    assert share_of_one_client(whole) == share
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [
+        pytest.param((40, None), 10, id="a quarter of what is stated"),
+        pytest.param((40, 3), 3, id="less by flag"),
+        pytest.param((40, 40), 40, id="everything by flag"),
+        pytest.param((1, None), 1, id="the only connection"),
+    ],
+)
+def test_the_share_of_one_client_follows_the_limit(stated: tuple[int, int | None], expected: int) -> None:
+    core = Core(Settings(routes=(), max_connections=stated[0], max_connections_per_client=stated[1]))
+    with core.poller:
+        assert core.clients.most_each == expected
+
+
+async def test_one_client_cannot_take_the_relay_from_others() -> None:
+    async with relaying(max_connections=8) as world:
+        held = [await world.connect() for _ in range(2)]
+        for _ in range(28):
+            # The refusal may come before connect() returns.
+            with suppress(OSError), socket.create_connection((V4, world.endpoint.port)):
+                pass
+        await until(lambda: world.relay.core.counters.refused == 28)
+        with trio.socket.socket() as other:
+            await other.bind(("127.0.0.2", 0))
+            await other.connect((V4, world.endpoint.port))
+            for _ in range(2):
+                (await world.accept())[0].close()
+            backend, header = await world.accept()
+            with backend:
+                assert header.source is not None
+                assert header.source.host == "127.0.0.2"
+        for stream in held:
+            stream.close()
 
 
 @given(st.lists(st.tuples(st.sampled_from(["192.0.2.1", "192.0.2.2"]), st.integers(1, 5))))

@@ -164,7 +164,7 @@ RELAY = Endpoint("192.0.2.80", 443)
 
 
 def holding(*endpoints: Endpoint) -> Clients:
-    clients = Clients()
+    clients = Clients(most_each=100)
     for one in endpoints:
         assert clients.enter(one.host, one.port)
     return clients

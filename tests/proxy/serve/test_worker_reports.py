@@ -29,6 +29,7 @@ counters = st.builds(
     counts,
     counts,
     counts,
+    counts,
     st.fixed_dictionaries(dict.fromkeys(Cause, counts)),
 )
 
