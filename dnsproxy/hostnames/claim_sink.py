@@ -20,6 +20,10 @@ class ClaimSink(Protocol):
         """Replace the claims of an object; no claims remove it. Returns the hostnames whose claims changed."""
         ...
 
+    def is_left_out(self, source: str, key: str) -> bool:
+        """Whether nothing is kept of the object's claims, so that the source has to report it when there is room."""
+        ...
+
     def restored(self, source: str) -> int:
         """How many objects of a source are known only from a snapshot."""
         ...

@@ -81,6 +81,10 @@ class ClaimStore:
         self._changed.append(hostnames)
         return hostnames
 
+    def is_left_out(self, source: str, key: str) -> bool:  # noqa: ARG002  # the store keeps all that it is given
+        """Never: see ClaimSink."""
+        return False
+
     def restore(self, source: str, key: str, claims: Sequence[Claim]) -> frozenset[str]:
         """Like replace, from a snapshot: valid until the source reports the object, or until forget_restored."""
         changed = self.replace(source, key, claims)

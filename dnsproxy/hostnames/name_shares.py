@@ -70,6 +70,11 @@ class NameShares:
         kept = first_names(claims, self.limits.per_object)
         return self._store.restore(source, key, kept) if self._put(source, key, kept) else frozenset()
 
+    def is_left_out(self, source: str, key: str) -> bool:
+        """Whether the object claims names and is not admitted."""
+        entry = self._entries.get(source, {}).get(key)
+        return entry is not None and not self._namespaces[_namespace_of(key)].admits(entry)
+
     def restored(self, source: str) -> int:
         """Like ClaimStore.restored."""
         return self._store.restored(source)

@@ -45,6 +45,9 @@ class IngressSource:
                 self._classless[key] = found
                 found = self._with_default_class(found)
             touched |= self._store.replace(SOURCE, key, *found)
+            if self._store.is_left_out(SOURCE, key):
+                # It will be reported once more; until then, its claims must not take up memory here either.
+                self._classless.pop(key, None)
         return frozenset(touched)
 
     def change_classes(self, changes: Mapping[str, IngressClass | Unreadable | None]) -> frozenset[str]:

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dnsproxy.hostnames.claim_store import ClaimStore
+from dnsproxy.hostnames.name_limits import NameLimits
+from dnsproxy.hostnames.name_shares import NameShares
 from dnsproxy.sources.ingress import Ingress, IngressClass
 from dnsproxy.sources.ingress_source import IngressSource
 from dnsproxy.sources.settings import IngressOptions
@@ -129,3 +131,12 @@ def apply(
         source.change_classes(known)
     source.change_ingresses(ingresses)
     source.change_classes(known)
+
+
+def test_nothing_is_kept_of_an_object_that_is_left_out() -> None:
+    """A tenant can create any number of them, also without a class."""
+    shares = NameShares(ClaimStore(), limits=NameLimits(per_namespace=1))
+    source = IngressSource(shares, options=IngressOptions())
+    source.change_ingresses({"n/a": ingress("a"), "n/b": ingress("b"), "n/c": ingress("c")})
+    assert [shares.is_left_out("Ingress", f"n/{name}") for name in "abc"] == [False, True, True]
+    assert list(source._classless) == ["n/a"]

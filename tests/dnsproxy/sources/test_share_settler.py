@@ -79,6 +79,21 @@ async def test_ingress_that_was_left_out_comes_back_with_its_present_hosts(autoj
         assert registry.shares.left_out() == (0, 0)
 
 
+async def test_ingress_without_a_class_that_comes_back_has_the_present_default(autojump_clock: MockClock) -> None:
+    """Its source keeps nothing of it either while it is left out."""
+    api = make_api()
+    put_ingress(api, "old", 1, "a")
+    put_ingress(api, "new", 2, "b")
+    async with watching(api, per_namespace=1) as registry:
+        await until_names(registry, "a")
+        annotations = {"ingressclass.kubernetes.io/is-default-class": "true"}
+        api.put("networking.k8s.io", "ingressclasses", {"metadata": {"name": "edge", "annotations": annotations}})
+        await until(lambda: [claim.ingress_class for claim in registry.store.claims()] == ["edge"])
+        api.remove("networking.k8s.io", "ingresses", "shop/old")
+        await until_names(registry, "b")
+        assert [claim.ingress_class for claim in registry.store.claims()] == ["edge"]
+
+
 async def test_older_object_takes_the_place_of_the_youngest(autojump_clock: MockClock) -> None:
     api = make_api()
     put_ingress(api, "new", 2, "a", "b")
