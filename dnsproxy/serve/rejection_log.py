@@ -1,7 +1,7 @@
 """The log of rejections: each once, however often its source is read again.
 
 The law: a source of many invalid lines or objects costs a few log lines. Of the new rejections of one source and
-namespace the first are logged, and the number of the others; /left-out and `dnsproxy explain` have them all.
+namespace the first are logged, and the number of the others; /skipped and `dnsproxy explain` have those that are kept.
 """
 
 from __future__ import annotations

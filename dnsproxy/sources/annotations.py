@@ -26,6 +26,10 @@ HOSTNAME: Final = "switchback.dev/hostname"
 """Additional hostnames, separated by commas."""
 
 
+_MOST_HOSTNAMES: Final = 1_000
+"""In one annotation: 256 KiB may have 100,000, which would take a tenth of a second to read."""
+
+
 class AnnotationFields(msgspec.Struct, frozen=True, gc=False):
     """Our annotations, or labels, as text."""
 
@@ -100,7 +104,10 @@ def _parse_hostnames(text: str | None) -> tuple[tuple[str, ...], tuple[str, ...]
     """The valid hostnames of a list, and a fault for each other one; empty items are ignored."""
     hostnames: dict[str, None] = {}
     faults: dict[str, None] = {}
-    for part in (text or "").split(","):
+    *parts, rest = (text or "").split(",", _MOST_HOSTNAMES)
+    if len(parts) == _MOST_HOSTNAMES and rest.strip():
+        faults[f"{HOSTNAME}: it has more than {_MOST_HOSTNAMES:,} hostnames: the others are left out"] = None
+    for part in parts if len(parts) == _MOST_HOSTNAMES else [*parts, rest]:
         if part.strip():
             try:
                 hostnames[parse_hostname(part)] = None

@@ -168,3 +168,14 @@ def test_any_text_in_an_annotation_is_accepted_or_reported(
     assert len(annotations.hostnames) + len(annotations.bad_hostnames) <= len(hostname.split(","))
     for fault in (*annotations.faults, *annotations.bad_hostnames):
         assert fault.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("count", "taken", "faults"), [(999, 999, 0), (1_000, 1_000, 0), (1_001, 1_000, 1), (20_000, 1_000, 1)]
+)
+def test_first_hostnames_of_a_long_list_count(count: int, taken: int, faults: int) -> None:
+    """The others are not even read."""
+    text = ",".join(f"a{number}.example.org" for number in range(count))
+    found = read({HOSTNAME: text})
+    assert found.hostnames == tuple(text.split(",")[:taken])
+    assert len(found.bad_hostnames) == faults
