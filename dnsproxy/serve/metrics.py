@@ -92,6 +92,12 @@ class ServerCollector(Collector):
             "Names that a claim of another namespace waits for (--hold).",
             value=self._keeper.registry.holds.contested,
         )
+        _, left_out = self._keeper.registry.shares.left_out()
+        yield GaugeMetricFamily(
+            "dnsproxy_names_left_out",
+            "Names of objects that are left out, because their namespaces claim more than their share.",
+            value=left_out,
+        )
         if self._ownership is not None:
             yield from _format_ownership(self._ownership)
         yield from _freshness(self._keeper, self._statuses())

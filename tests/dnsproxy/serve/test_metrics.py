@@ -11,6 +11,7 @@ from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.holds import Holds
 from dnsproxy.hostnames.keeper import TableKeeper
+from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.serve.metrics import ServerCollector
@@ -87,6 +88,19 @@ async def test_a_name_that_another_namespace_waits_for_is_counted() -> None:
         claims.replace("Ingress", "shop", [])
         await keeper.swap()
         assert registry.get_sample_value("dnsproxy_table_names_contested") == 1
+
+
+async def test_names_over_the_share_of_their_namespace_are_counted() -> None:
+    async with faulty_upstream() as server, running(server.endpoint) as world:
+        claims = Registry(targets=Targets(("192.0.2.1",)), guards=Guards(), limits=NameLimits(per_namespace=1))
+        keeper = TableKeeper(claims, ttl=5, publish=lambda _table: None, sources=[])
+        registry = make_registry(ServerCollector(world.server, keeper))
+        for number in range(3):
+            origin = Origin("Ingress", f"app{number}", "shop")
+            claim = Claim(f"app{number}.example.org", Reach.NAME, origin)
+            claims.shares.replace("Ingress", f"shop/app{number}", [claim])
+        assert list(claims.shares.settle()) == []
+        assert registry.get_sample_value("dnsproxy_names_left_out") == 2
 
 
 async def test_no_name_that_is_asked_for_becomes_a_label() -> None:
