@@ -19,6 +19,8 @@ _SERVICES: Final = "svc"
 _LOCAL_ZONES: Final = {
     "internal": "names in internal belong to each network, such as a cloud's metadata service (ICANN, 2024)",
     "local": "names in local belong to each link (RFC 6762 section 3)",
+    "localdomain": "names in localdomain belong to each host itself",
+    "invalid": "names in invalid never exist (RFC 6761 section 6.4)",
     "home.arpa": "names in home.arpa belong to each home (RFC 8375)",
 }
 """Zones that mean something else in each network, so that no public record tells who owns a name in them."""

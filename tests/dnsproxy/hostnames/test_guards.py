@@ -95,6 +95,8 @@ def allowing(*zones: str) -> Guards:
         pytest.param("*.internal", CLUSTER, "top-level domain internal", id="all of internal"),
         pytest.param("*.ec2.internal", CLUSTER, "names in internal", id="wildcard in internal"),
         pytest.param("printer.local", CLUSTER, "names in local", id="mDNS"),
+        pytest.param("localhost.localdomain", CLUSTER, "names in localdomain", id="the host itself"),
+        pytest.param("any.invalid", CLUSTER, "names in invalid", id="a name that never exists"),
         pytest.param("nas.home.arpa", CLUSTER, "names in home.arpa", id="home network"),
         pytest.param("home.arpa", CLUSTER, "public suffix", id="home network itself"),
         pytest.param("registry", CLUSTER, "one label", id="one label"),
