@@ -80,12 +80,29 @@ def _rules(
     """The rules for what one policy allows a pod."""
     side, peers = ("saddr", "from") if direction == "Ingress" else ("daddr", "to")
     for rule in policy["spec"].get(direction.lower()) or ():
-        sources = _addresses(rule[peers], policy, pods, namespaces) if rule.get(peers) else None
-        if sources is not None and not sources:
-            continue
-        where = f"ip {side} {{ {', '.join(sources)} }} " if sources is not None else ""
-        for port in rule.get("ports") or [None]:
-            yield f"{where}{_port(port, pod, direction)}return"
+        for where in _peers(rule.get(peers) or (), side, policy, pods, namespaces):
+            for port in rule.get("ports") or [None]:
+                yield f"{where}{_port(port, pod, direction)}return"
+
+
+def _peers(
+    peers: Sequence[Object],
+    side: str,
+    policy: Object,
+    pods: Sequence[Object],
+    namespaces: Mapping[str, Mapping[str, str]],
+) -> Iterator[str]:
+    """The matches for the peers of a rule; one that matches everything if the rule names none."""
+    if not peers:
+        yield ""
+    if sources := _addresses([one for one in peers if "ipBlock" not in one], policy, pods, namespaces):
+        yield f"ip {side} {{ {', '.join(sources)} }} "
+    for block in (one["ipBlock"] for one in peers if "ipBlock" in one):
+        excepted = block.get("except") or ()
+        if any(":" in one for one in (block["cidr"], *excepted)):
+            raise Unenforceable("ipBlock of IPv6")
+        without = f"ip {side} != {{ {', '.join(excepted)} }} " if excepted else ""
+        yield f"ip {side} {block['cidr']} {without}"
 
 
 def _addresses(
@@ -94,8 +111,6 @@ def _addresses(
     """The addresses of the selected pods, now."""
     found: set[str] = set()
     for peer in peers:
-        if "ipBlock" in peer:
-            raise Unenforceable("ipBlock")
         for pod in pods:
             space = pod["metadata"]["namespace"]
             if "namespaceSelector" in peer:
@@ -111,7 +126,7 @@ def _port(port: Object | None, pod: Object, direction: str) -> str:
     if port is None:
         return ""
     protocol, number = port.get("protocol", "TCP").lower(), port.get("port")
-    if "endPort" in port or (isinstance(number, str) and direction == "Egress"):
+    if isinstance(number, str) and (direction == "Egress" or "endPort" in port):
         raise Unenforceable(f"port {port}")
     if isinstance(number, str):
         numbers = [
@@ -122,6 +137,8 @@ def _port(port: Object | None, pod: Object, direction: str) -> str:
         ]
         # A port that this pod does not have cannot be reached anyway.
         number = numbers[0] if numbers else 0
+    if "endPort" in port:
+        number = f"{number}-{port['endPort']}"
     return f"{protocol} dport {number} " if number is not None else f"meta l4proto {protocol} "
 
 

@@ -80,6 +80,12 @@ def egress(*allowed: dict[str, Any]) -> dict[str, Any]:
             "egress-10-0-0-1",
             ["ip daddr { 10.0.0.2 } return"],
         ),
+        (ingress({"ports": [{"port": 80, "endPort": 90}]}), "ingress-10-0-0-1", ["tcp dport 80-90 return"]),
+        (
+            ingress({"from": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8"]}}, {"podSelector": SERVER}]}),
+            "ingress-10-0-0-1",
+            ["ip saddr { 10.0.0.1 } return", "ip saddr 0.0.0.0/0 ip saddr != { 10.0.0.0/8 } return"],
+        ),
         (egress({"ports": [{"port": 53, "protocol": "UDP"}]}), "egress-10-0-0-1", ["udp dport 53 return"]),
     ],
 )
@@ -106,12 +112,12 @@ def test_policies_add_up() -> None:
 @pytest.mark.parametrize(
     "spec",
     [
-        ingress({"from": [{"ipBlock": {"cidr": "192.0.2.0/24"}}]}),
-        ingress({"ports": [{"port": 80, "endPort": 90}]}),
+        ingress({"from": [{"ipBlock": {"cidr": "2001:db8::/32"}}]}),
+        ingress({"ports": [{"port": "dns", "endPort": 90}]}),
         egress({"ports": [{"port": "dns", "protocol": "UDP"}]}),
         {**ingress(), "podSelector": {"matchExpressions": [{"key": "app", "operator": "Near", "values": ["x"]}]}},
     ],
-    ids=["ip-block", "range-of-ports", "name-of-another's-port", "operator"],
+    ids=["ip-block-of-ipv6", "range-from-a-name", "name-of-another's-port", "operator"],
 )
 def test_what_it_cannot_express_is_refused(spec: dict[str, Any]) -> None:
     with pytest.raises(Unenforceable):

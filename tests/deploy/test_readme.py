@@ -42,7 +42,8 @@ def written(place: str, folder: Path) -> Path:
 
 
 def test_the_page_shows_these_kustomizations() -> None:
-    assert set(SHOWN) == {"my-cluster", "my-cluster/wholeip", "my-cluster/other-ports", "my-cluster/node-hosts"}
+    folders = {"wholeip", "other-ports", "node-hosts", "controller-policy"}
+    assert set(SHOWN) == {"my-cluster", *(f"my-cluster/{one}" for one in folders)}
 
 
 @pytest.mark.parametrize("place", [place for place in SHOWN if "images:" in SHOWN[place]])

@@ -161,7 +161,11 @@ def _judge_trust(part: OwnService, service: Service) -> Iterator[Finding]:
             )
             evidence = (f"{key}: {text}", f"pods of the relay: {', '.join(untrusted)}")
             line = f'{key}: "{text.strip()},{network_of(untrusted[0])}"'
-            step = Remedy("add the pod network of your cluster; for these pods it may be", (line,))
+            step = Remedy(
+                "add the network of the relay's pods: a pool of addresses of their own, or that of all pods with a "
+                "NetworkPolicy that keeps other pods from the controller (deploy/controller-policy); it may be",
+                (line,),
+            )
             severity = Severity.PROBLEM if refused else Severity.WARNING
             yield _finding("relay-not-trusted", message, evidence, (step,), severity=severity)
 
