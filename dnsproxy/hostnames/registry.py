@@ -41,7 +41,6 @@ class Registry:
         self.store = ClaimStore()
         self.shares = NameShares(self.store, limits=limits or NameLimits())
         self.rights = rights
-        """After a change, the hostnames of the claims that it affects are to be touched."""
         self.holds = holds or Holds()
         self._targets = targets
         self._guards = guards
@@ -125,6 +124,11 @@ class Registry:
     def standing_of(self, claim: Claim, finding: Finding) -> Standing:
         """What the finding about its hostname shows about a claim."""
         return standing_of(claim, answers=self._targets.addresses_for(claim), finding=finding)
+
+    def set_rights(self, **read: frozenset[str] | None) -> None:
+        """Set `namespaces` or `classes` of the rights. The names that this affects are to be touched by the caller."""
+        if self.rights is not None:
+            self.rights = dataclasses.replace(self.rights, **read)  # type: ignore[arg-type]
 
     def allows(self, claim: Claim) -> bool:
         """Whether a claim has the rights that it needs."""

@@ -16,6 +16,7 @@ from dnsproxy.dns.names import parse_hostname, parse_zone
 from dnsproxy.forward.settings import parse_upstream
 from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.ownership import Mode, parse_trust
+from dnsproxy.hostnames.rights import Annotations, parse_network
 from dnsproxy.hostnames.targets import parse_target
 from dnsproxy.sources.static_names import parse_host_flag
 from sidecar.cli.options import (
@@ -145,6 +146,21 @@ TARGET = CheckedType("target", split_target)
     metavar="CLASS=TARGET",
     multiple=True,
     help="The same for one ingress class or gateway class.",
+)
+@click.option(
+    "--annotations",
+    type=click.Choice([one.value for one in Annotations]),
+    default=Annotations.LABELLED.value,
+    help="Where the annotations switchback.dev/hostname and /target count: nowhere; in namespaces with the label "
+    "switchback.dev/annotations=allowed; everywhere.",
+)
+@click.option(
+    "--target-network",
+    type=CheckedType("network", parse_network),
+    metavar="NETWORK",
+    multiple=True,
+    help="The annotation switchback.dev/target may name addresses within this network, beside Services of its "
+    "namespace.",
 )
 @click.option(
     "--snapshot",

@@ -38,6 +38,7 @@ from dnsproxy.serve.upstream_watch import UpstreamWatch
 from dnsproxy.server.dns_server import DnsServer
 from dnsproxy.server.stream_connection import StreamLimits
 from dnsproxy.snapshot.file import keep_snapshot, restore_snapshot
+from dnsproxy.snapshot.format import SavedRights
 from dnsproxy.sources.cluster_sources import ClusterSources
 from dnsproxy.sources.hosts_file import follow_hosts_file, read_hosts_file
 from dnsproxy.sources.static_names import HostsFile, HostsSource
@@ -122,13 +123,15 @@ class _Service:
             forwarding=self.forwarding,
             limits=StreamLimits(connections=shares.connections, per_client=shares.per_client),
         )
-        sources = [STATIC, *(ClusterSources.reports(settings.cluster) if settings.cluster else [])]
+        followed = ClusterSources.reports(settings.cluster, settings.rights) if settings.cluster else []
+        sources = [STATIC, *followed]
         sources += [UPSTREAMS] if settings.upstream_configmap else []
         enforce = settings.ownership.mode is Mode.ENFORCE
         sources += [RECORDS] if enforce and settings.cluster else []
         registry = Registry(
             targets=settings.targets,
             guards=settings.guards,
+            rights=settings.rights,
             enforce_ownership=enforce,
             limits=settings.limits,
             holds=Holds(settings.hold),
@@ -300,8 +303,13 @@ class _Service:
                 services=lambda: cluster.services,
                 holds=self.keeper.registry.holds,
                 upstreams=lambda: self.upstreams.saved if self.upstreams else None,
+                rights=self._saved_rights,
                 status=self.report.snapshot,
             )
+
+    def _saved_rights(self) -> SavedRights:
+        rights = self.keeper.registry.rights
+        return SavedRights(rights.namespaces, rights.classes) if rights is not None else SavedRights()
 
 
 async def _load_cluster(settings: ServeSettings) -> Cluster | None:

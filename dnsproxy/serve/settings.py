@@ -19,6 +19,7 @@ from dnsproxy.hostnames.claims import Claim
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
+from dnsproxy.hostnames.rights import Annotations, Rights
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.sources.settings import ClusterSettings, GatewayOptions, IngressOptions
 from dnsproxy.sources.static_names import join_flags
@@ -36,6 +37,7 @@ class ServeSettings:
     forwarding: ForwardSettings
     targets: Targets
     guards: Guards
+    rights: Rights = field(default_factory=Rights)
     ownership: OwnershipSettings = field(default_factory=OwnershipSettings)
     limits: NameLimits = field(default_factory=NameLimits)
     hold: float = 600.0
@@ -106,6 +108,11 @@ def make_settings(**values: Any) -> ServeSettings:
             deny=values["deny"],
             search=_search(resolv_conf) if values["source"] else (),
             allow=values["allow"],
+        ),
+        rights=Rights(
+            Annotations(values["annotations"]),
+            networks=values["target_network"],
+            named_classes=frozenset((*values["ingress_class"], *dict(values["target_for"]))),
         ),
         ownership=_ownership_settings(values),
         limits=NameLimits(

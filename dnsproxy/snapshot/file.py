@@ -24,6 +24,7 @@ from dnsproxy.hostnames.holds import Holds
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.snapshot.format import (
     LARGEST,
+    SavedRights,
     SavedUpstreams,
     Settings,
     Snapshot,
@@ -79,6 +80,7 @@ def restore_snapshot(path: Path, registry: Registry, *, settings: Settings) -> S
     if snapshot is None:
         return SnapshotStatus()
     registry.set_services(snapshot.services)
+    registry.set_rights(namespaces=snapshot.rights.namespaces, classes=snapshot.rights.classes)
     for one in snapshot.objects:
         registry.touch(registry.shares.restore(one.source, one.key, one.claims))
     registry.holds.restore(snapshot.held, now=time.time())
@@ -100,6 +102,7 @@ async def keep_snapshot(
     services: Callable[[], Services] = dict,
     upstreams: Callable[[], SavedUpstreams | None] = _no_upstreams,
     holds: Holds | None = None,
+    rights: Callable[[], SavedRights] = SavedRights,
     status: SnapshotStatus | None = None,
     pace: SnapshotPace = DEFAULT_PACE,
 ) -> NoReturn:
@@ -107,7 +110,8 @@ async def keep_snapshot(
 
     `consistent` tells whether the claims match the cluster: every source has reported all its objects, and none is
     unconfirmed. While it returns False, nothing is written. `services` returns the addresses of the Services that
-    targets name, `upstreams` the last good upstreams of a ConfigMap; `holds` says who has a name.
+    targets name, `upstreams` the last good upstreams of a ConfigMap, `rights` what gives rights; `holds` says who has a
+    name.
     """
     keeper = _Keeper(
         path,
@@ -118,6 +122,7 @@ async def keep_snapshot(
         services=services,
         upstreams=upstreams,
         holds=holds or Holds(),
+        rights=rights,
         status=status or SnapshotStatus(),
         pace=pace,
     )
@@ -136,6 +141,7 @@ class _Keeper:
         services: Callable[[], Services],
         upstreams: Callable[[], SavedUpstreams | None],
         holds: Holds,
+        rights: Callable[[], SavedRights],
         status: SnapshotStatus,
         pace: SnapshotPace,
     ) -> None:
@@ -147,6 +153,7 @@ class _Keeper:
         self.services = services
         self.upstreams = upstreams
         self.holds = holds
+        self.rights = rights
         self.status = status
         self.pace = pace
         self.schedule = SnapshotSchedule(pace)
@@ -167,7 +174,7 @@ class _Keeper:
                 pause = self.schedule.pause(lasted=trio.current_time() - started, failed=not written)
 
     def version(self) -> object:
-        return self.store.version, self.services(), self.upstreams(), self.holds.version
+        return self.store.version, self.services(), self.upstreams(), self.holds.version, self.rights()
 
     async def write(self) -> bool:
         """Write the current claims. Returns whether that worked."""
@@ -176,7 +183,12 @@ class _Keeper:
         services = self.services()
         pieces = []
         written = format_snapshot(
-            objects, taken=taken, settings=self.settings, services=services, upstreams=self.upstreams()
+            objects,
+            taken=taken,
+            settings=self.settings,
+            services=services,
+            upstreams=self.upstreams(),
+            rights=self.rights(),
         )
         for piece in written:
             pieces.append(piece)

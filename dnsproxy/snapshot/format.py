@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, TypeVar, get_args, get_type_hints
 
@@ -62,6 +62,13 @@ class SavedUpstreams(msgspec.Struct, frozen=True):
     routes: tuple[UpstreamRoute, ...]
 
 
+class SavedRights(msgspec.Struct, frozen=True):
+    """What gave rights; None for what was not read. As of Rights."""
+
+    namespaces: frozenset[str] | None = None
+    classes: frozenset[str] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A snapshot that was read and checked."""
@@ -76,6 +83,7 @@ class Snapshot:
     """None if no ConfigMap with upstreams was read."""
     held: tuple[Held, ...] = ()
     """Who has a name, where the claims do not show it."""
+    rights: SavedRights = field(default_factory=SavedRights)
 
 
 class _Format(msgspec.Struct, frozen=True):
@@ -89,6 +97,7 @@ class _Head(_Format, frozen=True):
     shape: tuple[str, ...]
     services: dict[str, tuple[str, ...]]
     upstreams: SavedUpstreams | None = None
+    rights: SavedRights = SavedRights()
 
 
 _FORMAT_DECODER: Final = msgspec.json.Decoder(_Format)
@@ -118,9 +127,10 @@ def format_snapshot(
     settings: Settings,
     services: Mapping[str, tuple[str, ...]],
     upstreams: SavedUpstreams | None = None,
+    rights: SavedRights = SavedRights(),  # noqa: B008  # a frozen value
 ) -> Iterator[bytes]:
     """The octets, in pieces that each take less than a millisecond to encode. `taken` in seconds since the epoch."""
-    head = _Head(_FORMAT, VERSION, taken, dict(settings), claim_shape(), dict(services), upstreams)
+    head = _Head(_FORMAT, VERSION, taken, dict(settings), claim_shape(), dict(services), upstreams, rights)
     piece = msgspec.json.encode(head) + b"\n"
     digest = hashlib.sha256(piece)
     yield piece
@@ -156,7 +166,7 @@ def parse_snapshot(octets: bytes, *, settings: Settings) -> Snapshot:
     objects = _decode(_OBJECT_DECODER.decode_lines, memoryview(body)[len(first_line) :])
     held = tuple(one.held for one in objects if one.held is not None)
     claimed = tuple(_join(one for one in objects if one.held is None))
-    return Snapshot(head.taken, claimed, head.services, head.upstreams, held)
+    return Snapshot(head.taken, claimed, head.services, head.upstreams, held, head.rights)
 
 
 def claim_shape() -> tuple[str, ...]:

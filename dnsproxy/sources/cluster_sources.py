@@ -12,10 +12,12 @@ from functools import partial
 import trio
 
 from dnsproxy.hostnames.keeper import TableKeeper
+from dnsproxy.hostnames.rights import Rights
 from dnsproxy.sources.followers import IngressStatus, follow_ingresses, follow_services
 from dnsproxy.sources.gateway.kinds import SOURCES as GATEWAY_KINDS
 from dnsproxy.sources.gateway_follower import GatewayFollower
 from dnsproxy.sources.ingress_source import SOURCE as INGRESS
+from dnsproxy.sources.rights_follower import RightsFollower, reads_namespaces
 from dnsproxy.sources.service_shares import ServiceShares
 from dnsproxy.sources.service_source import SOURCE as SERVICE
 from dnsproxy.sources.service_targets import Addresses, ServiceTargets
@@ -29,6 +31,8 @@ from sidecar.loop.slices import in_slices
 
 GATEWAY = "Gateway API"
 TARGETS = "target Services"
+RIGHTS = "rights"
+"""The namespaces whose annotations count, and the IngressClasses."""
 
 
 class ClusterSources:
@@ -53,15 +57,17 @@ class ClusterSources:
         self._service = FollowerStatus(SERVICE)
         self._gateway: GatewayFollower | None = None
         self._targets: ServiceTargets | None = None
+        self._rights: RightsFollower | None = None
         self._uses = ServiceShares(configured=service_keys(keeper.registry.targets.named()))
 
     @staticmethod
-    def reports(settings: ClusterSettings) -> list[str]:
+    def reports(settings: ClusterSettings, rights: Rights | None = None) -> list[str]:
         """The names of the sources that must report once before the table is complete."""
         wanted = {
             INGRESS: settings.ingress is not None,
             GATEWAY: settings.gateway is not None,
             SERVICE: settings.services,
+            RIGHTS: rights is not None and (reads_namespaces(rights) or settings.ingress is not None),
         }
         return [*(name for name, given in wanted.items() if given), TARGETS]
 
@@ -76,7 +82,8 @@ class ClusterSources:
         """The status of every watch."""
         gateway = self._gateway.statuses if self._gateway else []
         targets = self._targets.statuses if self._targets else []
-        return [*self._simple_statuses, *gateway, *targets]
+        rights = self._rights.statuses if self._rights else []
+        return [*self._simple_statuses, *gateway, *rights, *targets]
 
     @property
     def faults(self) -> Mapping[str, str]:
@@ -95,6 +102,8 @@ class ClusterSources:
         Ignores Services that only objects name, because the owner of an object must not be able to prevent this.
         """
         if self._targets is None or not self._targets.consistent:
+            return False
+        if self._rights is None or not self._rights.consistent:
             return False
         store = self._keeper.registry.store
         return (
@@ -124,6 +133,12 @@ class ClusterSources:
             on_change=self._set_services,
             on_synced=self._note_targets,
         )
+        self._rights = RightsFollower(
+            registry,
+            awaits_classes=self._settings.ingress is not None,
+            on_affected=self._judge_again,
+            on_synced=self._note_targets,
+        )
         await in_slices(self._name_services(registry.store.names()))
         self._note_targets()
         async with trio.open_nursery() as nursery:
@@ -136,8 +151,12 @@ class ClusterSources:
         yield settler.run
         if self._targets is not None:
             yield self._targets.run
+        if self._rights is not None:
+            yield partial(self._rights.run, client)
         if self._settings.ingress is not None:
             follow = partial(follow_ingresses, client, shares, options=self._settings.ingress, settler=settler)
+            if self._rights is not None:
+                follow = partial(follow, on_classes=self._rights.set_classes, known_classes=self._rights.known_classes)
             report = partial(self._note, INGRESS, lambda: self._ingress.synced)
             yield partial(follow, on_claims=self._take, on_synced=report, status=self._ingress)
         if self._settings.gateway is not None:
@@ -157,17 +176,21 @@ class ClusterSources:
             yield partial(follow_them, on_claims=self._take, on_synced=report, status=self._service)
 
     def _take(self, hostnames: frozenset[str]) -> None:
+        self._judge_again(hostnames)
+        self._on_claims(hostnames)
+
+    def _judge_again(self, hostnames: frozenset[str]) -> None:
         self._keeper.registry.touch(hostnames)
         for _ in self._name_services(hostnames):
             pass
-        self._on_claims(hostnames)
         self._keeper.wake()
 
     def _name_services(self, hostnames: Iterable[str]) -> Generator[None, None, None]:
         """Follow the Services that the claims to these hostnames choose, and drop those without any claim left."""
-        store = self._keeper.registry.store
+        registry = self._keeper.registry
         for hostname in hostnames:
-            change = self._uses.put(hostname, store.claims_for(hostname))
+            allowed = tuple(filter(registry.allows, registry.store.claims_for(hostname)))
+            change = self._uses.put(hostname, allowed)
             if self._targets is not None:
                 self._targets.leave(change.removed)
                 self._targets.want(change.added)
@@ -185,5 +208,9 @@ class ClusterSources:
             self._keeper.synced(source)
 
     def _note_targets(self) -> None:
-        if self._targets is not None and self._targets.synced:
-            self._keeper.synced(TARGETS)
+        if self._targets is None or not self._targets.synced:
+            return
+        self._keeper.synced(TARGETS)
+        # Only now: rights may let objects name more Services, which the first sync waits for, too.
+        if self._rights is not None and self._rights.synced:
+            self._keeper.synced(RIGHTS)

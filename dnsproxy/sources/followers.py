@@ -48,6 +48,8 @@ async def follow_ingresses(
     options: IngressOptions,
     on_claims: Report,
     on_synced: Callable[[], None] = lambda: None,
+    on_classes: Callable[[frozenset[str]], None] = lambda _: None,
+    known_classes: int = 0,
     status: IngressStatus | None = None,
     settler: ShareSettler | None = None,
     pace: Pace = DEFAULT_PACE,
@@ -56,15 +58,26 @@ async def follow_ingresses(
 
     `on_synced` is called after each whole list of either kind, once both are synced. Claims from a snapshot count until
     then, and a first list that has next to nothing of them is confirmed by a second one. `settler`: of the shares that
-    `store` is, if it has any.
+    `store` is, if it has any. `on_classes` gets the names of all IngressClasses, once they were read; `known_classes`:
+    about how many there were in an earlier run.
     """
     status = status or IngressStatus()
     source = IngressSource(store, options=options, most=settler.most_per_object if settler else None)
     if settler is not None:
         settler.register_collection(ingress_source.SOURCE, client, INGRESSES, change=source.change_ingresses, pace=pace)
+
+    def report_classes() -> None:
+        if status.classes.synced:
+            on_classes(source.class_names)
+
+    def change_classes(changes: Mapping[str, Any]) -> frozenset[str]:
+        hostnames = source.change_classes(changes)
+        report_classes()
+        return hostnames
+
     watches = (
         _Watch(INGRESSES, source.change_ingresses, status.ingresses, store.restored(ingress_source.SOURCE)),
-        _Watch(INGRESS_CLASSES, source.change_classes, status.classes),
+        _Watch(INGRESS_CLASSES, change_classes, status.classes, known_classes, report_classes),
     )
     await _feed(client, store, ingress_source.SOURCE, watches, on_claims=on_claims, on_synced=on_synced, pace=pace)
 
@@ -97,6 +110,8 @@ class _Watch:
     status: FollowerStatus
     expected: int = 0
     """How many objects a snapshot has of it."""
+    on_list: Callable[[], None] = lambda: None
+    """Called after each whole list."""
 
 
 async def _feed(
@@ -116,7 +131,8 @@ async def _feed(
         if hostnames:
             on_claims(hostnames)
 
-    def report_synced() -> None:
+    def report_list(listed: _Watch) -> None:
+        listed.on_list()
         if all(watch.status.synced for watch in watches):
             synced.set()
             on_synced()
@@ -126,7 +142,7 @@ async def _feed(
             client,
             watch.collection,
             on_change=lambda changes: report(watch.change(changes)),
-            on_synced=report_synced,
+            on_synced=lambda: report_list(watch),
             status=watch.status,
             expected=watch.expected,
             pace=pace,

@@ -32,8 +32,14 @@ class IngressSource:
         self._options = options
         self._most = most
         self._classes: dict[str, IngressClass] = {}
+        self._class_names: dict[str, None] = {}
         self._default: str | None = None
         self._classless: dict[str, _Contribution] = {}
+
+    @property
+    def class_names(self) -> frozenset[str]:
+        """The names of all IngressClasses, unreadable ones included."""
+        return frozenset(self._class_names)
 
     def change_ingresses(self, changes: Mapping[str, Ingress | Unreadable | None]) -> frozenset[str]:
         """Apply changes of Ingresses, by `NAMESPACE/NAME`. Returns the hostnames whose claims changed."""
@@ -54,6 +60,9 @@ class IngressSource:
         """Apply changes of IngressClasses, by name. Returns the hostnames whose claims changed."""
         for name, one in changes.items():
             self._classes.pop(name, None)
+            self._class_names.pop(name, None)
+            if one is not None:
+                self._class_names[name] = None
             if isinstance(one, IngressClass):
                 self._classes[name] = one
         chosen = default_class(self._classes.values())

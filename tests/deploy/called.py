@@ -21,6 +21,8 @@ list ingresses
 watch ingresses
 list ingressclasses
 watch ingressclasses
+list namespaces
+watch namespaces
 list services relay in switchback
 watch services relay in switchback
 list configmaps coredns in kube-system
@@ -38,8 +40,6 @@ list listenersets
 watch listenersets
 list tlsroutes
 watch tlsroutes
-list namespaces
-watch namespaces
 """
 
 PUBLISHER = """

@@ -28,6 +28,15 @@ class _Event:
     kind: str
     storage: Storage
     item: dict[str, Any]
+    before: dict[str, Any] | None = None
+    """The object that it replaces."""
+
+    def kind_for(self, asked: Asked) -> str | None:
+        """What a watch is told: an object that a selector does not select any more is deleted for it."""
+        is_meant = _is_meant(self.item, asked)
+        if self.before is None or is_meant is _is_meant(self.before, asked):
+            return self.kind if is_meant else None
+        return "ADDED" if is_meant else "DELETED"
 
 
 @dataclass
@@ -61,9 +70,9 @@ class LiveApi(FaultyApi):
         self._version += 1
         stored = {**item, "metadata": {**item["metadata"], "resourceVersion": str(self._version)}}
         objects = self._objects.setdefault((group, resource), {})
-        kind = "MODIFIED" if _key(stored) in objects else "ADDED"
+        before = objects.get(_key(stored))
         objects[_key(stored)] = stored
-        self._tell(kind, (group, resource), stored)
+        self._tell("MODIFIED" if before is not None else "ADDED", (group, resource), stored, before)
 
     def remove(self, group: str, resource: str, key: str) -> None:
         """Delete an object, `NAMESPACE/NAME` or `NAME`."""
@@ -113,15 +122,16 @@ class LiveApi(FaultyApi):
                 return
             for one in [one for one in self._events if one.version > told]:
                 told = one.version
-                if one.storage == storage and _is_meant(one.item, asked):
-                    yield event(one.kind, one.item)
+                kind = one.kind_for(asked) if one.storage == storage else None
+                if kind is not None:
+                    yield event(kind, one.item)
             with trio.move_on_at(deadline):
                 await self._news.wait()
             if life != self._lives:
                 yield CUT
 
-    def _tell(self, kind: str, storage: Storage, item: dict[str, Any]) -> None:
-        self._events.append(_Event(self._version, kind, storage, item))
+    def _tell(self, kind: str, storage: Storage, item: dict[str, Any], before: dict[str, Any] | None = None) -> None:
+        self._events.append(_Event(self._version, kind, storage, item, before))
         self._wake()
 
     def _wake(self) -> None:

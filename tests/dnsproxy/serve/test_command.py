@@ -13,6 +13,7 @@ from dnsproxy.cli import main
 from dnsproxy.forward.settings import ForwardSettings, TlsEndpoint
 from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
+from dnsproxy.hostnames.rights import Annotations, Rights, parse_network
 from dnsproxy.serve import command
 from dnsproxy.serve.settings import ServeSettings
 from dnsproxy.sources.settings import IngressOptions
@@ -50,6 +51,20 @@ def test_the_defaults_are_those_of_the_design(made: list[ServeSettings]) -> None
     assert (settings.inherit, settings.resolv_conf) == (False, None)
     assert (settings.lameduck, settings.drain, settings.hold) == (5.0, 5.0, 600.0)
     assert settings.ownership == OwnershipSettings(Mode.WARN)
+    assert settings.rights == Rights(Annotations.LABELLED)
+
+
+def test_flags_give_rights_to_annotations_and_classes(made: list[ServeSettings]) -> None:
+    networks = ("192.0.2.0/24", "2001:db8::7")
+    result = invoke(
+        *UPSTREAM,
+        *("--annotations", "all", *(part for one in networks for part in ("--target-network", one))),
+        *("--ingress-class", "edge", "--target-for", "inner=192.0.2.20"),
+    )
+    assert result.exit_code == 0, result.output
+    (settings,) = made
+    named = frozenset({"edge", "inner"})
+    assert settings.rights == Rights(Annotations.ALL, tuple(map(parse_network, networks)), named_classes=named)
 
 
 def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path: Path) -> None:
@@ -168,6 +183,11 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
         pytest.param(
             ("--target-for", "192.0.2.1"), "--target-for: '192.0.2.1' is not CLASS=TARGET", id="class without target"
         ),
+        pytest.param(("--annotations", "none"), "--annotations: 'none'", id="unknown place of annotations"),
+        pytest.param(("--annotations", "true"), "--annotations: 'true'", id="annotations as a switch"),
+        pytest.param(("--target-network", "192.0.2.1/24"), "--target-network: '192.0.2.1/24'", id="host bits"),
+        pytest.param(("--target-network", "10.0.0.0/33"), "--target-network: '10.0.0.0/33'", id="bad mask"),
+        pytest.param(("--target-network", "example.org"), "--target-network: 'example.org'", id="name as network"),
         pytest.param(("--ownership", "on"), "--ownership: 'on'", id="unknown mode"),
         pytest.param(("--ownership", "Enforce"), "--ownership: 'Enforce'", id="mode in other case"),
         pytest.param(("--trust", "192.0.2.7/24"), "--trust: '192.0.2.7/24' is not a network", id="host bits set"),

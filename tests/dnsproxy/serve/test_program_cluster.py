@@ -188,9 +188,9 @@ async def test_a_snapshot_is_answered_at_once_and_its_age_is_shown_until_the_clu
             status, reason = await get(bound.admin, "/readyz")
             assert status == 200
             assert reason.startswith("ready, the cluster's names are from a snapshot, ")
-            assert reason.endswith("; waiting for the first sync of: Ingress, Gateway API, target Services\n")
+            assert reason.endswith("; waiting for the first sync of: Ingress, Gateway API, rights, target Services\n")
             waits, age = await notes(bound)
-            assert waits == "waiting for the first sync of: Ingress, Gateway API, target Services"
+            assert waits == "waiting for the first sync of: Ingress, Gateway API, rights, target Services"
             assert "(taken 2026-05-28T20:26:40Z)" in age
             api.recover()
             await until_ready(bound, "ready, 2 names\n")

@@ -23,6 +23,7 @@ from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.holds import Held, Holds
 from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.rights import Annotations, Rights
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.snapshot.file import (
     Services,
@@ -32,7 +33,15 @@ from dnsproxy.snapshot.file import (
     restore_snapshot,
     write_file,
 )
-from dnsproxy.snapshot.format import LARGEST, Snapshot, format_snapshot, parse_snapshot, walk_held, walk_objects
+from dnsproxy.snapshot.format import (
+    LARGEST,
+    SavedRights,
+    Snapshot,
+    format_snapshot,
+    parse_snapshot,
+    walk_held,
+    walk_objects,
+)
 from dnsproxy.snapshot.schedule import SnapshotPace
 from tests.kit.dns_server import wait_until
 
@@ -83,6 +92,7 @@ class Keeping:
         self.status = SnapshotStatus()
         self.looks = 0
         self.services: Services = {}
+        self.rights = SavedRights()
 
     def consistent(self) -> bool:
         self.looks += 1
@@ -96,6 +106,7 @@ class Keeping:
             settings=SETTINGS,
             consistent=self.consistent,
             services=lambda: self.services,
+            rights=lambda: self.rights,
             status=self.status,
             pace=self.pace,
         )
@@ -124,6 +135,19 @@ async def test_a_service_that_moved_is_written_too(tmp_path: Path, nursery: trio
     await wait_until(keeping.path.exists)
     keeping.services = SERVICES
     await wait_until(lambda: read_back(keeping.path).services == SERVICES)
+
+
+async def test_rights_that_changed_are_written_too_and_restored(tmp_path: Path, nursery: trio.Nursery) -> None:
+    keeping = Keeping(tmp_path / "snapshot", store_of("a.example.org"))
+    nursery.start_soon(keeping.run)
+    await wait_until(keeping.path.exists)
+    keeping.rights = SavedRights(frozenset({"shop"}), frozenset({"nginx"}))
+    await wait_until(lambda: read_back(keeping.path).rights == keeping.rights)
+    registry = Registry(targets=Targets(), guards=Guards(), rights=Rights(Annotations.OFF))
+    restore_snapshot(keeping.path, registry, settings=SETTINGS)
+    assert registry.rights == Rights(
+        Annotations.OFF, namespaces=keeping.rights.namespaces, classes=keeping.rights.classes
+    )
     assert hosts_in(keeping.path) == {"a.example.org"}
 
 

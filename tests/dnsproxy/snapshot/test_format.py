@@ -19,6 +19,7 @@ from dnsproxy.snapshot.file import Services
 from dnsproxy.snapshot.format import (
     VERSION,
     ObjectClaims,
+    SavedRights,
     SavedUpstreams,
     Snapshot,
     SnapshotRefused,
@@ -260,6 +261,20 @@ def test_any_time_that_is_read_can_be_shown(taken: float) -> None:
     assert format_restored(taken, now=taken + 7200) == (
         f"the cluster's names are from a snapshot, 2 h old (taken {year})"
     )
+
+
+@pytest.mark.parametrize(
+    "rights",
+    [
+        pytest.param(SavedRights(), id="nothing was read"),
+        pytest.param(SavedRights(frozenset(), frozenset()), id="nobody has any"),
+        pytest.param(SavedRights(frozenset({"shop", "web"}), frozenset({"nginx"})), id="some have"),
+        pytest.param(SavedRights(classes=frozenset({"nginx"})), id="classes alone were read"),
+    ],
+)
+def test_rights_are_kept(rights: SavedRights) -> None:
+    octets = b"".join(format_snapshot((), taken=TAKEN, settings=SETTINGS, services={}, rights=rights))
+    assert parse_snapshot(octets, settings=SETTINGS).rights == rights
 
 
 def test_the_upstreams_of_a_config_map_are_kept_and_a_snapshot_without_them_is_read() -> None:
