@@ -103,6 +103,11 @@ class ApiServer:
     def delete_ingress(self, name: str, *, namespace: str = "default") -> Any:
         return self.request("DELETE", f"{collection_path(namespace)}/{name}")
 
+    def allow_annotations(self, namespace: str = "default", value: str | None = "allowed") -> None:
+        """Let the annotations of a namespace's objects count; None ends that."""
+        patch = {"metadata": {"labels": {"switchback.dev/annotations": value}}}
+        self.request("PATCH", f"/api/v1/namespaces/{namespace}", patch, content_type="application/merge-patch+json")
+
     def create_namespace(self, name: str) -> Any:
         return self.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
 

@@ -67,8 +67,18 @@ def serve_only(server: ApiServer, resource: str, version: str) -> None:
 
 
 def create(server: ApiServer, resource: str, manifest: dict[str, Any]) -> None:
-    """Create an object in its namespace, by default `default`."""
-    server.request("POST", _path(resource, manifest["metadata"].get("namespace", "default")), manifest)
+    """Create an object in its namespace, by default `default`; a Gateway is accepted, as by a controller."""
+    path = _path(resource, manifest["metadata"].get("namespace", "default"))
+    server.request("POST", path, manifest)
+    if resource == "gateways":
+        accept(server, f"{path}/{manifest['metadata']['name']}")
+
+
+def accept(server: ApiServer, path: str) -> None:
+    """Accept a Gateway, as its controller does."""
+    about = {"reason": "Accepted", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    status = {"conditions": [{"type": "Accepted", "status": "True", **about}]}
+    server.request("PATCH", f"{path}/status", {"status": status}, content_type="application/merge-patch+json")
 
 
 def delete(server: ApiServer, resource: str, name: str, *, namespace: str = "default") -> None:

@@ -35,6 +35,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     """A separate API server: definitions apply to the whole cluster, and the tests kill it."""
     with running_apiserver(tmp_path_factory.mktemp("apiserver")) as one:
         one.create_namespace("edge")
+        one.allow_annotations()
         create_service(one, "edge/relay", RELAY)
         one.create_ingress("apps", [f"*.{TABLE_SUFFIX}"])
         yield one
@@ -221,9 +222,9 @@ async def test_names_follow_the_service_of_their_target(server: ApiServer, tmp_p
         await until_answered(ours, "web.h.example.org", RELAY)
         await until_ready(ours)
         assert (await explain(ours, "own.h.example.org"))["notes"] == [
-            "target service:edge/chosen: there is no such Service"
+            "target service:default/chosen: there is no such Service"
         ]
-        await in_thread(create_service, server, "edge/chosen", "10.96.0.70")
+        await in_thread(create_service, server, "default/chosen", "10.96.0.70")
         await until_answered(ours, "own.h.example.org", "10.96.0.70")
 
         await in_thread(delete_service, server, "edge/relay")
@@ -232,7 +233,7 @@ async def test_names_follow_the_service_of_their_target(server: ApiServer, tmp_p
         await until_answered(ours, "web.h.example.org", "10.96.0.60")
         await until_answered(ours, f"any.{TABLE_SUFFIX}", "10.96.0.60")
         await until_answered(ours, "own.h.example.org", "10.96.0.70")
-    for key in ("edge/relay", "edge/chosen"):
+    for key in ("edge/relay", "default/chosen"):
         await in_thread(delete_service, server, key)
     await in_thread(create_service, server, "edge/relay", RELAY)
 
@@ -240,7 +241,7 @@ async def test_names_follow_the_service_of_their_target(server: ApiServer, tmp_p
 def make_routes(server: ApiServer) -> None:
     """One object that points at the relay, and one that chose another Service."""
     make_gateway(server)
-    chosen = {TARGET: "service:edge/chosen"}
+    chosen = {TARGET: "service:default/chosen"}
     api.create(server, "httproutes", api.route("HTTPRoute", "own.h.example.org", annotations=chosen))
     api.create(server, "httproutes", api.route("HTTPRoute", "web.h.example.org"))
 
@@ -251,7 +252,7 @@ async def test_a_killed_api_server_changes_no_answer_and_a_restart_meanwhile_sta
     """The snapshot has names and Services' addresses; their age is reported, and a recovered API server is followed."""
     snapshot = tmp_path / "snapshot"
     await in_thread(make_routes, server)
-    await in_thread(create_service, server, "edge/chosen", "10.96.0.70")
+    await in_thread(create_service, server, "default/chosen", "10.96.0.70")
     answers = {"web.h.example.org": RELAY, "own.h.example.org": "10.96.0.70", f"any.{TABLE_SUFFIX}": RELAY}
     with serving_cluster(tmp_path, server.kubeconfig, *BOTH, "--snapshot", str(snapshot)) as ours:
         await until_ready(ours, "ready, 3 names")
@@ -282,4 +283,4 @@ async def test_a_killed_api_server_changes_no_answer_and_a_restart_meanwhile_sta
         await until_answered(ours, "web.h.example.org")
         await until_ready(ours, "ready, 2 names")
         assert (await explain(ours, "own.h.example.org"))["notes"] == []
-    await in_thread(delete_service, server, "edge/chosen")
+    await in_thread(delete_service, server, "default/chosen")

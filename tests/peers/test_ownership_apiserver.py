@@ -45,6 +45,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     with running_apiserver(tmp_path_factory.mktemp("owned")) as server:
         for name in NEIGHBOURS:
             server.create_namespace(name)
+        server.allow_annotations()
         yield server
 
 
