@@ -51,6 +51,8 @@ class Rights:
     annotations: Annotations = Annotations.LABELLED
     networks: tuple[Network, ...] = ()
     """The addresses that an annotation may choose (`--target-network`)."""
+    services: frozenset[str] = frozenset()
+    """Services that an annotation may choose from any namespace, as `service:NAMESPACE/NAME` (`--target-service`)."""
     named_classes: frozenset[str] = frozenset()
     """Classes that the operator named in flags: they need no IngressClass."""
     namespaces: frozenset[str] | None = None
@@ -91,8 +93,13 @@ class Rights:
         if missing is not None:
             return missing
         if claim.target.startswith("service:"):
-            own = claim.target.startswith(f"service:{owner}/") or claim.target in targets.named()
-            return None if own else f"its target {claim.target} is not in namespace {owner} (switchback.dev/target)"
+            if claim.target in targets.named() or claim.target in self.services:
+                return None
+            if not claim.target.startswith(f"service:{owner}/"):
+                return (
+                    f"its target {claim.target} is not in namespace {owner} (switchback.dev/target, --target-service)"
+                )
+            return _never(targets.addresses_for(claim))
         if claim.target == "status":
             return _never(filter(is_address, claim.status))
         return self._outside(claim.target.split(","), targets)

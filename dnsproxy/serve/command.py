@@ -155,6 +155,13 @@ TARGET = CheckedType("target", split_target)
     "switchback.dev/annotations=allowed; everywhere.",
 )
 @click.option(
+    "--target-service",
+    type=OBJECT_REF,
+    metavar="NAMESPACE/NAME",
+    multiple=True,
+    help="A Service that the annotation switchback.dev/target may name from any namespace.",
+)
+@click.option(
     "--target-network",
     type=CheckedType("network", parse_network),
     metavar="NETWORK",

@@ -112,6 +112,7 @@ def make_settings(**values: Any) -> ServeSettings:
         rights=Rights(
             Annotations(values["annotations"]),
             networks=values["target_network"],
+            services=frozenset(f"service:{ref}" for ref in values["target_service"]),
             named_classes=frozenset((*values["ingress_class"], *dict(values["target_for"]))),
         ),
         ownership=_ownership_settings(values),

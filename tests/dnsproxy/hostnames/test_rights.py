@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +16,9 @@ from dnsproxy.hostnames.targets import Targets
 from dnsproxy.hostnames.verdict import judge
 
 HOST = "app.example.org"
-TARGETS = Targets(("service:edge/relay",), {"inner": ("127.0.0.2", "192.0.2.2")})
+TARGETS = Targets(
+    ("service:edge/relay",), {"inner": ("127.0.0.2", "192.0.2.2")}, {"shop/metadata": ("100.100.100.200",)}
+)
 ALLOWED = Rights(namespaces=frozenset({"shop"}), classes=frozenset({"nginx"}))
 EVERYWHERE = Rights(Annotations.ALL, tuple(map(parse_network, ("0.0.0.0/0", "::/0"))), classes=frozenset({"nginx"}))
 
@@ -47,6 +50,11 @@ def denial(wanted: Claim, rights: Rights) -> str:
         pytest.param(claim(annotated=True), Rights(Annotations.ALL), id="in any namespace, before they were read"),
         pytest.param(claim(target="service:shop/own"), ALLOWED, id="a Service of the namespace"),
         pytest.param(claim(target="service:edge/relay"), ALLOWED, id="the Service that the operator named"),
+        pytest.param(
+            claim(target="service:infra/shared"),
+            replace(ALLOWED, services=frozenset({"service:infra/shared"})),
+            id="a Service for all namespaces",
+        ),
         pytest.param(claim(target="192.0.2.2"), ALLOWED, id="an address that the operator named"),
         pytest.param(claim(target="127.0.0.2"), ALLOWED, id="even one that is never a target"),
         pytest.param(claim(target="192.0.2.7,2001:db8::7"), EVERYWHERE, id="addresses in the networks"),
@@ -95,6 +103,21 @@ def test_a_claim_with_its_rights_passes(wanted: Claim, rights: Rights) -> None:
         pytest.param(claim(target="service:b/own"), ALLOWED, "not in namespace shop", id="a Service of others"),
         pytest.param(claim(target="service:b/own"), EVERYWHERE, "not in namespace shop", id="also with all"),
         pytest.param(claim(target="service:shop2/own"), ALLOWED, "not in namespace shop", id="of a longer namespace"),
+        pytest.param(
+            claim(target="service:infra/shared2"),
+            replace(ALLOWED, services=frozenset({"service:infra/shared"})),
+            "not in namespace",
+            id="beside the Service for all namespaces",
+        ),
+        pytest.param(
+            claim(target="service:b/x", namespace="b"),
+            replace(ALLOWED, services=frozenset({"service:b/x"})),
+            "needs the label",
+            id="a Service for all namespaces that have the right",
+        ),
+        pytest.param(
+            claim(target="service:shop/metadata"), ALLOWED, "metadata", id="a Service that has such an address"
+        ),
         pytest.param(claim(target="service:edge/other"), ALLOWED, "not in namespace", id="beside the operator's"),
         pytest.param(
             claim(kind="HTTPRoute", target="service:shop/own", target_from="infra"),

@@ -60,11 +60,13 @@ def test_flags_give_rights_to_annotations_and_classes(made: list[ServeSettings])
         *UPSTREAM,
         *("--annotations", "all", *(part for one in networks for part in ("--target-network", one))),
         *("--ingress-class", "edge", "--target-for", "inner=192.0.2.20"),
+        *("--target-service", "infra/shared"),
     )
     assert result.exit_code == 0, result.output
     (settings,) = made
-    named = frozenset({"edge", "inner"})
-    assert settings.rights == Rights(Annotations.ALL, tuple(map(parse_network, networks)), named_classes=named)
+    named, shared = frozenset({"edge", "inner"}), frozenset({"service:infra/shared"})
+    networked = tuple(map(parse_network, networks))
+    assert settings.rights == Rights(Annotations.ALL, networked, shared, named)
 
 
 def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path: Path) -> None:
@@ -185,6 +187,7 @@ def test_every_flag_arrives_in_the_settings(made: list[ServeSettings], tmp_path:
         ),
         pytest.param(("--annotations", "none"), "--annotations: 'none'", id="unknown place of annotations"),
         pytest.param(("--annotations", "true"), "--annotations: 'true'", id="annotations as a switch"),
+        pytest.param(("--target-service", "shared"), "--target-service: 'shared'", id="service without namespace"),
         pytest.param(("--target-network", "192.0.2.1/24"), "--target-network: '192.0.2.1/24'", id="host bits"),
         pytest.param(("--target-network", "10.0.0.0/33"), "--target-network: '10.0.0.0/33'", id="bad mask"),
         pytest.param(("--target-network", "example.org"), "--target-network: 'example.org'", id="name as network"),
