@@ -121,7 +121,7 @@ async def test_every_source_is_answered_and_nothing_is_noted(tmp_path: Path) -> 
     [
         pytest.param("/apis/networking.k8s.io/v1/ingresses", "Ingress", id="Ingress"),
         pytest.param("/apis/gateway.networking.k8s.io/v1/gateways", "Gateway API", id="Gateway"),
-        pytest.param(RELAYS, "target Services", id="the target's Service"),
+        pytest.param(RELAYS, "rights, target Services", id="the target's Service"),
     ],
 )
 async def test_it_is_not_ready_and_reports_what_it_waits_for(tmp_path: Path, path: str, waits_for: str) -> None:
