@@ -151,6 +151,18 @@ async def test_a_wildcard_is_judged_by_the_public_one_or_by_its_domain(
         assert (watched.answer(WILD) == (RELAY,)) is answered
 
 
+async def test_a_wildcard_is_looked_up_again_as_soon_as_a_name_of_its_domain_leads_here(
+    autojump_clock: MockClock,
+) -> None:
+    records: Any = {"example.org": [ELSEWHERE], "own.example.org": [BALANCER], "*.example.org": NXDOMAIN}
+    async with enforcing(records, claim(WILD, "wild", BALANCER)) as watched:
+        await passes(2)
+        assert watched.answer(WILD) == ()
+        watched.put(claim("own.example.org", "own", BALANCER))
+        await passes(2)
+        assert watched.answer(WILD) == (RELAY,)
+
+
 async def test_a_wildcard_below_a_domain_of_others_says_so(autojump_clock: MockClock) -> None:
     wild = claim("*.login.example.org", "wild", BALANCER)
     async with enforcing({"example.org": [ELSEWHERE], "login.example.org": NXDOMAIN}, wild) as watched:
