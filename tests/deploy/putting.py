@@ -11,7 +11,11 @@ from typing import Final
 from tests.deploy.manifests import Manifest
 from tests.kit.apiserver import ApiServer, send
 
-_PLURALS: Final = {"NetworkPolicy": "networkpolicies"}
+_PLURALS: Final = {
+    "NetworkPolicy": "networkpolicies",
+    "Ingress": "ingresses",
+    "IngressClass": "ingressclasses",
+}
 _APPLY: Final = "application/apply-patch+yaml"
 
 
