@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Final
 
 from dnsproxy.dns.addresses import is_address
 from dnsproxy.hostnames.claims import Claim
 from dnsproxy.hostnames.targets import Targets
+from sidecar.values.special_addresses import special_kind
 from sidecar.values.text import quoted
 
 Network = IPv4Network | IPv6Network
@@ -24,16 +25,6 @@ LABEL: Final = "switchback.dev/annotations"
 ALLOWED: Final = "allowed"
 
 _HOW: Final = f"needs the label {LABEL}: {ALLOWED}, or --annotations all"
-_NEVER: Final = tuple(
-    map(ip_network, ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "255.255.255.255/32",
-                     "::/128", "::1/128", "fe80::/10", "ff00::/8",
-                     # The metadata of Alibaba, Azure and Oracle, then of AWS, Google and Scaleway.
-                     "100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32",
-                     "fd00:ec2::/32", "fd20:ce::254/128", "fd00:42::42/128"))
-)  # fmt: skip
-"""Addresses that belong to each host itself, to a link, to a group or to a cloud's metadata service."""
-_NAT64: Final = ip_network("64:ff9b::/96")
-"""RFC 6052: the last four octets are an IPv4 address."""
 
 
 class Annotations(Enum):
@@ -138,16 +129,7 @@ def _owner(claim: Claim) -> str:
 
 def _never(addresses: Iterable[str]) -> str | None:
     for text in addresses:
-        address = _embedded(ip_address(text))
-        if any(address in network for network in _NEVER):
-            return f"its target {text} is a loopback, link-local, multicast or metadata address (switchback.dev/target)"
+        kind = special_kind(ip_address(text))
+        if kind is not None:
+            return f"its target {text} is {kind} (switchback.dev/target)"
     return None
-
-
-def _embedded(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """The IPv4 address that an IPv6 address stands for; otherwise the address itself."""
-    if not isinstance(address, IPv6Address):
-        return address
-    if address in _NAT64:
-        return IPv4Address(int(address) & 0xFFFF_FFFF)
-    return address.ipv4_mapped or address.sixtofour or address

@@ -6,17 +6,10 @@ of a status could redirect a program's loopback or its requests for credentials.
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, ip_address
-from typing import Final
+from ipaddress import IPv6Address, ip_address
 
+from sidecar.values.special_addresses import special_kind
 from wholeip.mappings.addresses import Address, keep, without_leading_zeros
-
-_THIS_NETWORK: Final = IPv4Network("0.0.0.0/8")
-_METADATA: Final = frozenset(
-    ip_address(text)
-    for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254", "fd00:42::42")
-)
-"""Metadata services outside 169.254.0.0/16: Alibaba Cloud, Azure, Oracle Cloud, AWS, Google Cloud and Scaleway."""
 
 
 def parse_mappable(text: str) -> Address:
@@ -45,17 +38,5 @@ def parse_shown(text: str) -> Address:
 
 
 def _kind(address: Address) -> str | None:
-    if address.is_unspecified:
-        return "the unspecified address"
-    if address.is_loopback:
-        return "a loopback address"
-    if address.is_link_local:
-        return "a link-local address"
-    if address.is_multicast:
-        return "a multicast address"
-    if address in _METADATA:
-        return "the metadata service of a cloud"
-    # 240.0.0.0/4 with the broadcast address, 0.0.0.0/8, and unallocated IPv6 ranges.
-    if address.is_reserved or (isinstance(address, IPv4Address) and address in _THIS_NETWORK):
-        return "a reserved address"
-    return None
+    # Reserved: 240.0.0.0/4 and unallocated IPv6 ranges.
+    return special_kind(address) or ("a reserved address" if address.is_reserved else None)

@@ -6,18 +6,10 @@ a name of the cluster never redirects the node's own programs there, also if the
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network, ip_address
-from typing import Final
+from ipaddress import ip_address
 
 from dnsproxy.dns.addresses import is_address
-
-_THIS_NETWORK: Final = IPv4Network("0.0.0.0/8")
-"""Linux routes 0.0.0.0 to the host itself (RFC 1122 section 3.2.1.3)."""
-_METADATA: Final = frozenset(
-    ip_address(text)
-    for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254", "fd00:42::42")
-)
-"""Metadata services outside 169.254.0.0/16: Alibaba Cloud, Azure, Oracle Cloud, AWS, Google Cloud and Scaleway."""
+from sidecar.values.special_addresses import special_kind
 
 
 def is_refused(text: str) -> bool:
@@ -25,6 +17,4 @@ def is_refused(text: str) -> bool:
     if not is_address(text):
         return True
     address = ip_address(text)
-    if address.is_loopback or address.is_reserved or address in _METADATA:
-        return True
-    return address in _THIS_NETWORK
+    return address.is_reserved or special_kind(address) is not None
