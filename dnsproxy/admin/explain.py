@@ -66,6 +66,8 @@ class Explanation:
 _WORD: Final = re.compile(r"[\w.*-]+")
 _DECODER: Final = msgspec.json.Decoder(Explanation)
 
+_HELD: Final = "its namespace may take it again, and no wildcard of another one has it meanwhile (--hold)"
+
 
 class _Candidate(NamedTuple):
     hostname: str
@@ -85,11 +87,13 @@ def explain(
         return Explanation(text, None, "", ttl, (), rejected, (str(error),), tuple(notes))
     answer, target = None, ""
     left_out: list[ExcludedClaim] = []
+    held = _HELD if registry.is_barred(hostname) else ""
     for candidate in _candidates(hostname, registry.denied, registry.closed):
         verdict = registry.verdict(candidate.hostname, candidate.reach)
-        if verdict.winner is not None and (answer is not None or candidate.bar):
+        bar = candidate.bar or (held if answer is None and candidate.hostname != hostname else "")
+        if verdict.winner is not None and (answer is not None or bar):
             before = f"{answer.hostname} of {answer.origin} comes first" if answer else ""
-            left_out.append(_excluded(verdict.winner, candidate.bar or before))
+            left_out.append(_excluded(verdict.winner, bar or before))
         elif verdict.winner is not None:
             answer = row_of(verdict.winner, verdict)
             target = _target_of(verdict.winner, registry.targets)

@@ -6,7 +6,7 @@ wildcard, a longer wildcard beats a shorter one. Names with the same addresses s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -22,6 +22,8 @@ class Host:
     hostname: str
     reach: Reach
     addresses: tuple[str, ...]
+    barred: bool = False
+    """Whether no wildcard covers it either, although it has no addresses."""
 
 
 class Wildcard(NamedTuple):
@@ -39,8 +41,8 @@ class HostTable:
     wildcards: Mapping[bytes, Wildcard] = field(default_factory=dict)
     above: Mapping[bytes, int] = field(default_factory=dict)
     """The ancestors of our names, and how many names are below each: an NXDOMAIN would deny those (RFC 8020)."""
-    never: frozenset[bytes] = frozenset()
-    """Names that no wildcard covers: those that --deny names."""
+    never: Collection[bytes] = frozenset()
+    """Names that no wildcard covers: those that --deny names, and those that wait for their namespace (--hold)."""
     closed: frozenset[bytes] = frozenset()
     """Zones that no wildcard from above reaches into, the apex included: search domains. A wildcard inside one covers
     its names."""

@@ -91,7 +91,11 @@ class TableWriter:
         """The same for the table before it."""
         self._is_open = True
         # A denied wildcard is that wildcard itself, which the registry excludes.
-        self._never = frozenset(names.to_wire(name) for name in never if not names.is_wildcard(name))
+        self._never: Rows[bool] = Rows()
+        for name in never:
+            if not names.is_wildcard(name):
+                self._never.put(names.to_wire(name), True)
+        self._denied = frozenset(self._never.hand_out())
         self._closed: frozenset[bytes] = frozenset()
         self._shared: dict[tuple[str, ...], Answers] = {}
         self._uses: dict[tuple[str, ...], int] = {}
@@ -103,6 +107,7 @@ class TableWriter:
         answers = self._use(host.addresses) if host.addresses else None
         if host.reach is Reach.NAME:
             self._put_exact(wire, answers)
+            self._put_bar(wire, barred=host.barred)
         else:
             self._put_wildcard(wire, host.reach, answers)
 
@@ -121,13 +126,14 @@ class TableWriter:
             self._exact.go_on(free=free)
             self._wildcards.go_on(free=free)
             self._above.go_on(free=free)
+            self._never.go_on(free=free)
 
     def publish(self) -> HostTable:
         """The table of all hosts so far."""
         table = None if self._is_open else self._published()
         if table is None:
             rows = self._exact.hand_out(), self._wildcards.hand_out(), self._above.hand_out()
-            table = HostTable(*rows, self._never, self._closed)
+            table = HostTable(*rows, self._never.hand_out(), self._closed)
             if self._is_open:
                 self._before = self._published
             self._published = weakref.ref(table)
@@ -157,6 +163,10 @@ class TableWriter:
         if (answers is None) != (before is None):
             self._count(names.ancestors(wire), 1 if before is None else -1)
         self._leave(before)
+
+    def _put_bar(self, wire: bytes, *, barred: bool) -> None:
+        if wire not in self._denied and barred != bool(self._never.get(wire)):
+            self._never.put(wire, barred or None)
 
     def _put_wildcard(self, wire: bytes, reach: Reach, answers: Answers | None) -> None:
         before = self._wildcards.get(wire) or _NEITHER

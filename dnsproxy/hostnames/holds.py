@@ -167,6 +167,10 @@ class Holds:
         """When the next time is over; None if nobody waits."""
         return next(iter(self._until.values()), None)
 
+    def running(self) -> list[str]:
+        """The names whose time runs, without wildcards."""
+        return [hostname for hostname, reach in self._until if reach is Reach.NAME]
+
     @property
     def contested(self) -> int:
         """How many names another namespace waits for."""

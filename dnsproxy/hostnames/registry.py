@@ -15,13 +15,14 @@ from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claim_store import ClaimStore
 from dnsproxy.hostnames.claims import Claim, Rejection
 from dnsproxy.hostnames.guards import Guards, refusal
-from dnsproxy.hostnames.holds import Holds
+from dnsproxy.hostnames.holds import Holds, Tenure
 from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.name_shares import NameShares
 from dnsproxy.hostnames.ownership import Finding, Standing, standing_of
 from dnsproxy.hostnames.rights import Rights
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.hostnames.verdict import Excluded, Unverified, Verdict, judge
+from dnsproxy.hostnames.wildcard_bar import is_barred, names_below
 from dnsproxy.hostnames.wildcards import reaches
 
 
@@ -158,7 +159,14 @@ class Registry:
                 for reach in reaches(hostname):
                     verdict = self._settle(hostname, reach, now)
                     self._remember((hostname, reach), verdict)
-                    yield Host(hostname, reach, verdict.addresses)
+                    if reach is not Reach.NAME and verdict.winner is None:
+                        self.touch(names_below(hostname, self.holds.running()))
+                    yield Host(hostname, reach, verdict.addresses, verdict.winner is None and self.is_barred(hostname))
+
+    def is_barred(self, hostname: str) -> bool:
+        """Whether no wildcard answers a name that no claim of its own answers (wildcard_bar.py)."""
+        tenure = self.holds.tenure(hostname, Reach.NAME)
+        return is_barred(hostname, tenure, lambda name, reach: self.verdict(name, reach).winner)
 
     def _settle(self, hostname: str, reach: Reach, now: float) -> Verdict:
         """The verdict, and what it changes in who has the name."""
@@ -190,8 +198,13 @@ class Registry:
             finding=(self._records if self._enforce_ownership else self._findings).get(hostname),
             enforce=self._enforce_ownership,
             looked=not self._enforce_ownership or hostname in self._records,
-            tenure=self.holds.tenure(hostname, reach),
+            tenure=self._tenure(hostname, reach),
         )
+
+    def _tenure(self, hostname: str, reach: Reach) -> Tenure | None:
+        """Who has a name; a wildcard that is held in one reach is held in the other one too."""
+        tenures = [self.holds.tenure(hostname, one) for one in (reach, *(set(reaches(hostname)) - {reach}))]
+        return tenures[0] or next((one for one in tenures if one is not None and one.until is not None), None)
 
     def excluded(self) -> list[Excluded]:
         """Every excluded claim, as of the last changes(): judging all for a page would delay DNS."""

@@ -169,7 +169,7 @@ ROWS: Final = (
     Row("wait", "waits until the victim's Ingress is deleted", waiting("waited.shop.example.org"),
         {"waited.shop.example.org": FORWARDED}),
     Row("wait-wildcard", "waits with a wildcard over the victim's name", waiting_with_a_wildcard,
-        {"victim.waits.shop.example.org": FORWARDED}, default=OPEN),
+        {"victim.waits.shop.example.org": FORWARDED}),
     Row("target-lost", "waits until the victim's target has no address", waiting_for_a_target,
         {"target-lost.shop.example.org": FORWARDED}),
     Row("static", "claims names that the operator has set and denied, and a wildcard above", against_the_operator,

@@ -302,7 +302,7 @@ def test_an_unverified_name_is_explained_with_advice() -> None:
 def test_a_claim_that_ownership_keeps_out_is_named_with_the_reason() -> None:
     registry = Registry(targets=Targets((RELAY,)), guards=Guards(), enforce_ownership=True)
     registry.replace("test", "a", [ingress("a.example.org")])
-    registry.set_finding("a.example.org", FINDING)
+    registry.set_record("a.example.org", FINDING)
     text = text_of(registry, "a.example.org")
     assert "a.example.org is not in the table" in text
     reason = "its public record points elsewhere (198.51.100.9), --ownership enforce"

@@ -149,7 +149,7 @@ def test_answers_that_no_name_has_any_more_are_forgotten(hosts: list[Host]) -> N
 
 def test_a_denied_wildcard_is_no_denied_name() -> None:
     table = table_of("**.example.org 192.0.2.1", never=("*.dev.example.org", "intern.example.org"))
-    assert table.never == {wire_name("intern.example.org")}
+    assert set(table.never) == {wire_name("intern.example.org")}
     assert addresses_of(table, "dev.example.org") == ("192.0.2.1",)
 
 
