@@ -7,7 +7,6 @@ query is accepted. The end: not ready, then the lame duck's time, then pending q
 from __future__ import annotations
 
 import gc
-import socket
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -32,6 +31,8 @@ from dnsproxy.serve.ownership_watch import OwnershipWatch
 from dnsproxy.serve.rejection_log import RejectionLog
 from dnsproxy.serve.report import SelfReport
 from dnsproxy.serve.settings import ServeSettings
+from dnsproxy.serve.sockets import open_sockets
+from dnsproxy.serve.static_hosts import StaticHosts
 from dnsproxy.serve.upstream_choice import describe_routes, describe_upstreams
 from dnsproxy.serve.upstream_watch import SOURCE as UPSTREAMS
 from dnsproxy.serve.upstream_watch import UpstreamWatch
@@ -40,18 +41,15 @@ from dnsproxy.server.stream_connection import StreamLimits
 from dnsproxy.snapshot.file import keep_snapshot, restore_snapshot
 from dnsproxy.snapshot.format import SavedRights
 from dnsproxy.sources.cluster_sources import ClusterSources
-from dnsproxy.sources.hosts_file import follow_hosts_file, read_hosts_file
-from dnsproxy.sources.static_names import HostsFile, HostsSource
 from sidecar.admin.port import open_admin_port
 from sidecar.cli.signals import run_until_signal
-from sidecar.files.follow import Mark, Reloads
+from sidecar.files.follow import Reloads
 from sidecar.kubernetes.cluster import Cluster
 from sidecar.kubernetes.config import find_cluster
 from sidecar.kubernetes.http import ApiClient
 from sidecar.loop.slices import in_slices
 from sidecar.sockets.descriptors import admin_share, descriptor_limit, free_descriptors
-from sidecar.sockets.inherited import Inherited, take_inherited
-from sidecar.sockets.listeners import bound_endpoint, listen_both
+from sidecar.sockets.listeners import bound_endpoint
 from sidecar.values.endpoints import Endpoint
 
 STATIC = "static"
@@ -156,7 +154,7 @@ class _Service:
             ownership=self.ownership,
             upstreams=self.upstreams,
         )
-        self._hosts = HostsSource(registry)
+        self._static = StaticHosts(settings, self.keeper, on_change=self._log_rejections)
         self._rejections = RejectionLog()
         self._to_log = trio.Event()
 
@@ -164,7 +162,8 @@ class _Service:
         settings = self.settings
         if settings.cluster:
             load_public_suffixes()
-        mark = await self._load_static()
+        await self._static.load()
+        self.keeper.synced(STATIC)
         if settings.snapshot and settings.cluster and cluster:
             made_with = settings.cluster.snapshot_settings(cluster.server)
             self.report.snapshot = restore_snapshot(settings.snapshot, self.keeper.registry, settings=made_with)
@@ -175,7 +174,7 @@ class _Service:
         gc.collect()
         gc.freeze()
         with ExitStack() as sockets:
-            streams, datagrams = _listen(settings, sockets)
+            streams, datagrams = open_sockets(settings, sockets)
             # Only one kind of socket may have been inherited.
             listening = tuple(dict.fromkeys(map(bound_endpoint, (*streams, *datagrams))))
             # Checked again, because the inherited sockets are known only now.
@@ -189,8 +188,7 @@ class _Service:
                 nursery.start_soon(self.server.run, [open_port(bound) for bound in datagrams], listeners)
                 nursery.start_soon(self.keeper.run)
                 nursery.start_soon(self._log_when_synced)
-                if settings.hosts_file:
-                    nursery.start_soon(self._follow_hosts_file, settings.hosts_file, mark)
+                nursery.start_soon(self._static.follow, self.reloads)
                 if cluster is not None and self.upstreams is not None:
                     self.upstreams.set_listening(listening)
                     nursery.start_soon(self._follow_upstreams, cluster, self.upstreams)
@@ -254,27 +252,8 @@ class _Service:
             self._to_log = trio.Event()
             await self._log_rejections()
 
-    async def _load_static(self) -> Mark:
-        """Returns the state of the hosts file that was read."""
-        mark: Mark = ()
-        for claim in self.settings.hosts:
-            self.keeper.registry.replace("flag", claim.origin.name, [claim])
-        if self.settings.hosts_file:
-            found, mark = await read_hosts_file(self.settings.hosts_file)
-            await self._apply_hosts(found)
-        self.keeper.synced(STATIC)
-        return mark
-
-    async def _apply_hosts(self, found: HostsFile) -> None:
-        await in_slices(self._hosts.replace(found))
-        self.keeper.wake()
-        await self._log_rejections()
-
     async def _log_rejections(self) -> None:
         await in_slices(self._rejections.write(self.keeper.registry.store.rejections()))
-
-    async def _follow_hosts_file(self, path: Path, mark: Mark) -> None:
-        await follow_hosts_file(path, seen=mark, tell=self._apply_hosts, reloads=self.reloads)
 
     async def _follow_resolv_conf(self, path: Path, listening: Sequence[Endpoint]) -> None:
         used = self.forwarding
@@ -318,16 +297,3 @@ async def _load_cluster(settings: ServeSettings) -> Cluster | None:
         return None
     flag = "--source" if settings.cluster else "--upstream-configmap"
     return await find_cluster(kubeconfig=wanted.kubeconfig, context=wanted.context, flag=flag)
-
-
-def _listen(settings: ServeSettings, sockets: ExitStack) -> tuple[list[socket.socket], list[socket.socket]]:
-    """TCP and UDP sockets of each endpoint, with port 0 UDP on the port of TCP; and all inherited sockets."""
-    inherited = take_inherited(flag="--listen") if settings.inherit else Inherited([], [])
-    for one in (*inherited.streams, *inherited.datagrams):
-        sockets.enter_context(one)
-    streams, datagrams = [], []
-    for endpoint in settings.listen:
-        stream, datagram = listen_both(endpoint, flag="--listen", shared=settings.shared)
-        streams.append(sockets.enter_context(stream))
-        datagrams.append(sockets.enter_context(datagram))
-    return streams + inherited.streams, datagrams + inherited.datagrams

@@ -74,7 +74,7 @@ async def test_a_cluster_that_is_away_leaves_static_names_answered_and_the_serve
     async with serving(settings(cluster=cluster, targets=Targets(("192.0.2.20",)))) as bound:
         assert addresses_in(await ask(bound.dns[0], "app.example.org")) == ["192.0.2.10"]
         status, reason = await get(bound.admin, "/readyz")
-        assert (status, reason) == (503, "waiting for the first sync of: Ingress\n")
+        assert (status, reason) == (503, "waiting for the first sync of: Ingress, rights\n")
         assert (await get(bound.admin, "/healthz"))[0] == 200
 
 
