@@ -183,7 +183,8 @@ class ClusterState:
         if any(before.knows_pods(version) != after.knows_pods(version) for version in _FAMILIES):
             self._touched |= self._services.keys()
             return
-        for address in before.addresses ^ after.addresses:
+        # Kind by kind: an address may become a node's that was the API server's, and the report names one of them.
+        for address in (before.nodes ^ after.nodes) | (before.api_servers ^ after.api_servers):
             self._touched |= self._sharing.at(address)
-        if changed := before.networks ^ after.networks:
+        if changed := before.changed_networks(after):
             self._touched |= self._sharing.within(NetworkSet(changed))

@@ -43,15 +43,10 @@ class Protected:
     around_api_server: NetworkSet = field(default_factory=NetworkSet)
     """The networks around cluster IPs of the Service kubernetes whose range is not known."""
 
-    @property
-    def addresses(self) -> frozenset[Address]:
-        """All addresses that are protected one by one."""
-        return self.nodes | self.api_servers
-
-    @property
-    def networks(self) -> frozenset[Network]:
-        """All networks that change with the cluster."""
-        return self.pods.networks | self.services.networks | self.around_api_server.networks
+    def changed_networks(self, other: Protected) -> frozenset[Network]:
+        """The networks of the cluster that are in one of two states alone, or there for another reason."""
+        pods, services = self.pods.networks ^ other.pods.networks, self.services.networks ^ other.services.networks
+        return pods | services | (self.around_api_server.networks ^ other.around_api_server.networks)
 
     def knows_pods(self, version: int) -> bool:
         """Whether a network of pods of this family (4, 6) is known."""

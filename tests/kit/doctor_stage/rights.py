@@ -30,9 +30,9 @@ def kubeconfig_without(api: ApiServer, denied: Iterable[str], folder: Path) -> P
 
 
 def rules_without(denied: Iterable[str]) -> list[dict[str, Any]]:
-    """The rules of the doctor's ClusterRole without some resources. Raises KeyError for one that it does not have."""
+    """The rules of the doctor's ClusterRoles without some resources. Raises KeyError for one that they do not have."""
     documents = yaml.safe_load_all(_ACCOUNT.read_text(encoding="utf-8"))
-    (rules,) = (one["rules"] for one in documents if one["kind"] == "ClusterRole")
+    rules = [rule for one in documents if one["kind"] == "ClusterRole" for rule in one["rules"]]
     without = set(denied)
     if unknown := without - {name for rule in rules for name in rule["resources"]}:
         raise KeyError(*unknown)

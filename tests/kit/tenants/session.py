@@ -26,9 +26,14 @@ class Session:
     def call(self, method: str, path: str, body: object = None, *, token: str = TOKEN) -> tuple[int, str]:
         """The status and the text of a call; a PATCH is a merge patch."""
         headers = {"authorization": f"Bearer {token}", "content-type": MERGE if method == "PATCH" else JSON}
-        self._connection.request(method, path, json.dumps(body) if body is not None else None, headers)
-        response = self._connection.getresponse()
-        return response.status, response.read().decode()
+        try:
+            self._connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+            response = self._connection.getresponse()
+            return response.status, response.read().decode()
+        except Exception:
+            # The next call connects again: a call that ended in the middle must fail its own test alone.
+            self._connection.close()
+            raise
 
     def request(self, method: str, path: str, body: object = None) -> Any:
         """The same as the owner of the cluster. Returns the decoded answer, and fails on any status but 2xx."""
