@@ -92,9 +92,9 @@ class Core:
         self._crowd_log, self._header_log = LogPace(), LogPace()
         self._first_look = min(settings.idle_timeout, settings.half_close_timeout, 5.0)
 
-    def admit(self, host: str, port: int) -> bool:
+    def admit(self, host: str, port: int, *, limited: bool = True) -> bool:
         """Whether the client may have another connection; a refusal is logged."""
-        if self.clients.enter(host, port):
+        if self.clients.enter(host, port, limited=limited):
             return True
         self.counters.refused += 1
         if self._crowd_log.is_due(now=monotonic()):
@@ -130,10 +130,11 @@ class Core:
     def forget(self, ended: Item) -> None:
         """An item has closed its sockets."""
         self.wheel.cancel(ended)
-        self.clients.leave(*self.alive.pop(ended))
+        source = self.alive.pop(ended)
         self.counters.active -= 1
         if self.draining and not self.alive:
             self.empty.set()
+        self.clients.leave(*source)
 
     def may_accept(self) -> bool:
         """Whether there is room for another client; if not, accepting pauses."""

@@ -6,9 +6,11 @@ address with its ports; no metric ever shows one.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeVar
 
 from sidecar.sockets.descriptors import admin_share
+
+K = TypeVar("K")
 
 MOST_PIPES: Final = 128
 """With splice.SIZE, these hold as many pages as one user may have without privileges (pipe(7),
@@ -53,31 +55,46 @@ class LogPace:
 
 
 class Clients:
-    """The connected clients, by address and port."""
+    """The connected clients, by address and port.
+
+    A port is unique for one listener alone: a client may have the same port at two routes, and both count.
+    """
 
     def __init__(self, *, most_each: int) -> None:
         self.most_each = most_each
-        self._ports: dict[str, set[int]] = {}
+        self._connections: dict[str, int] = {}
+        self._ports: dict[tuple[str, int], int] = {}
+        """How many connections come from one port of an address."""
 
-    def enter(self, host: str, port: int) -> bool:
-        """Add a client's connection; False if its address has as many as it may have."""
-        ports = self._ports.get(host)
-        if ports is None:
-            self._ports[host] = {port}
-            return True
-        if len(ports) >= self.most_each:
+    def enter(self, host: str, port: int, *, limited: bool = True) -> bool:
+        """Add a client's connection; False if its address has as many as it may have, unless it is not `limited`."""
+        host = _plain(host)
+        connections = self._connections.get(host, 0)
+        if limited and connections >= self.most_each:
             return False
-        ports.add(port)
+        self._connections[host] = connections + 1
+        client = host, port
+        self._ports[client] = self._ports.get(client, 0) + 1
         return True
 
     def leave(self, host: str, port: int) -> None:
         """Remove a client's connection."""
-        ports = self._ports[host]
-        ports.discard(port)
-        if not ports:
-            del self._ports[host]
+        host = _plain(host)
+        _count_down(self._connections, host)
+        _count_down(self._ports, (host, port))
 
     def has(self, host: str, port: int) -> bool:
         """Whether a client with this address and port is connected."""
-        # A header states an IPv4 address as such; a dual-stack socket shows it as an IPv4-mapped IPv6 address.
-        return any(port in self._ports.get(one, ()) for one in (host, f"::ffff:{host}"))
+        return (_plain(host), port) in self._ports
+
+
+def _plain(host: str) -> str:
+    """An IPv4 address as a header states it; a dual-stack socket shows it as an IPv4-mapped IPv6 address."""
+    return host.removeprefix("::ffff:")
+
+
+def _count_down(counts: dict[K, int], key: K) -> None:
+    if counts[key] > 1:
+        counts[key] -= 1
+    else:
+        del counts[key]

@@ -62,6 +62,7 @@ class Listener:
         "_core",
         "_destination",
         "_family",
+        "_limited",
         "_redirected",
         "_refuses_headers",
         "_write_header",
@@ -85,6 +86,8 @@ class Listener:
         self.endpoint = bound_endpoint(sock)
         self._write_header = writer(protocol, checksum=settings.crc32c)
         self._refuses_headers = protocol is ProxyProtocol.NONE
+        # All clients of a load balancer have its address, so only a limit that was asked for applies to them.
+        self._limited = protocol is not ProxyProtocol.PASS or settings.max_connections_per_client is not None
         stated = settings.advertise.get(self.endpoint.port)
         self._advertised = self.endpoint.port if stated is None else stated
         self._redirected = settings.original_destination and stated is None
@@ -142,7 +145,7 @@ class Listener:
             client.close()
             return
         host, port = source[0], source[1]
-        if not self._core.admit(host, port):
+        if not self._core.admit(host, port, limited=self._limited):
             reset_on_close(client)
             client.close()
             return

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
+from proxy.header.protocol import ProxyProtocol
 from proxy.relay.core import Core
 from proxy.relay.limits import (
     LOG_SECONDS,
@@ -81,6 +82,48 @@ def test_a_client_has_no_more_than_it_may() -> None:
     assert clients.enter("192.0.2.1", 3)
 
 
+def test_a_port_that_two_routes_have_in_common_counts_twice() -> None:
+    clients = Clients(most_each=2)
+    assert [clients.enter("192.0.2.1", 1) for _ in range(3)] == [True, True, False]
+    clients.leave("192.0.2.1", 1)
+    assert clients.has("192.0.2.1", 1)
+    clients.leave("192.0.2.1", 1)
+    assert not clients.has("192.0.2.1", 1)
+
+
+def test_a_mapped_address_is_the_same_client() -> None:
+    clients = Clients(most_each=1)
+    assert clients.enter("192.0.2.1", 1)
+    assert not clients.enter("::ffff:192.0.2.1", 2)
+    assert clients.has("::ffff:192.0.2.1", 1)
+
+
+def test_a_client_without_a_limit_counts_for_those_with_one() -> None:
+    clients = Clients(most_each=1)
+    assert all(clients.enter("192.0.2.1", port, limited=False) for port in range(9))
+    assert not clients.enter("192.0.2.1", 9)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "stated", "active"),
+    [
+        pytest.param(ProxyProtocol.PASS, None, 6, id="a load balancer has one address"),
+        pytest.param(ProxyProtocol.PASS, 2, 2, id="unless a flag says how many"),
+        pytest.param(ProxyProtocol.NONE, None, 2, id="clients have their own"),
+    ],
+)
+async def test_the_share_holds_where_clients_have_their_own_addresses(
+    protocol: ProxyProtocol, stated: int | None, active: int
+) -> None:
+    async with relaying(proxy_protocol=protocol, max_connections=8, max_connections_per_client=stated) as world:
+        with ExitStack() as held:
+            for _ in range(6):
+                held.enter_context(socket.create_connection((V4, world.endpoint.port)))
+            counters = world.relay.core.counters
+            await until(lambda: counters.active + counters.refused == 6)
+            assert counters.active == active
+
+
 def test_refusals_are_not_logged_each_time() -> None:
     pace = LogPace()
     times = [0, 1, LOG_SECONDS - 1, LOG_SECONDS, LOG_SECONDS + 1]
@@ -128,19 +171,21 @@ async def test_one_client_cannot_take_the_relay_from_others() -> None:
             stream.close()
 
 
-@given(st.lists(st.tuples(st.sampled_from(["192.0.2.1", "192.0.2.2"]), st.integers(1, 5))))
-def test_when_all_clients_have_left_nothing_is_kept(moves: list[tuple[str, int]]) -> None:
-    clients, inside = Clients(most_each=2), set[tuple[str, int]]()
-    for host, port in moves:
-        if (host, port) in inside:
+@given(st.lists(st.tuples(st.sampled_from(["192.0.2.1", "192.0.2.2"]), st.integers(1, 2), st.booleans())))
+def test_when_all_clients_have_left_nothing_is_kept(moves: list[tuple[str, int, bool]]) -> None:
+    clients, inside = Clients(most_each=2), Counter[tuple[str, int]]()
+    for host, port, leaves in moves:
+        if leaves and inside[host, port]:
             clients.leave(host, port)
-            inside.discard((host, port))
+            inside[host, port] -= 1
         elif clients.enter(host, port):
-            inside.add((host, port))
-        assert all(count <= 2 for count in Counter(one for one, _ in inside).values())
-    for host, port in inside:
+            inside[host, port] += 1
+        assert all(clients.has(*one) is (count > 0) for one, count in inside.items())
+        assert all(sum(count for one, count in inside.items() if one[0] == host) <= 2 for host, _ in inside)
+    for host, port in inside.elements():
         clients.leave(host, port)
     assert not clients._ports
+    assert not clients._connections
 
 
 async def test_one_client_address_has_no_more_than_its_share_and_others_notice_nothing() -> None:
