@@ -36,8 +36,8 @@ def too_many(most: int) -> str:
 
 def weight_of(claim: Claim) -> int:
     """As how many names a claim counts."""
-    texts = len(claim.hostname) + len(claim.origin.name) + len(claim.target or "") + sum(map(len, claim.status))
-    return 1 + texts // _OCTETS
+    chosen = claim.hostname, claim.origin.name, claim.target or "", claim.ingress_class or "", *claim.status
+    return 1 + sum(map(len, chosen)) // _OCTETS
 
 
 def count_names(claims: Sequence[Claim]) -> int:

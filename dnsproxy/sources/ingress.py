@@ -27,6 +27,11 @@ from dnsproxy.sources.annotations import (
 )
 from dnsproxy.sources.load_balancer import BalancedStatus, points_of
 from sidecar.kubernetes.objects import Collection, ObjectMeta
+from sidecar.values.text import quoted
+
+_LONGEST_CLASS: Final = 253
+"""Characters in the name of an IngressClass. The API server checks the field, and not the annotation, which may have a
+quarter of a megabyte; each claim would keep it."""
 
 
 class _Annotations(AnnotationFields, frozen=True, gc=False):
@@ -85,6 +90,9 @@ def claims_of(ingress: Ingress, *, tls_only: bool, most: int | None = None) -> t
     none.
     """
     origin = origin_of("Ingress", ingress.metadata)
+    if len(ingress.class_name or "") > _LONGEST_CLASS:
+        reason = f"its class {quoted(ingress.class_name or '')} is longer than {_LONGEST_CLASS} characters"
+        return [], [Rejection(origin, reason)]
     annotations = read_annotations(ingress.metadata)
     hostnames, faults = _hostnames_of(ingress, annotations, tls_only=tls_only, most=most)
     rejections = [Rejection(origin, fault) for fault in faults]

@@ -27,8 +27,10 @@ class Parent:
     gateway: GatewayFacts
     target: str | None
     """The target that the ListenerSet chose, or else the Gateway."""
-    target_from: str = ""
+    target_from: str
     """The namespace of the object that chose it."""
+    created: str
+    """The creation time of the object that has the listeners, in the form of Origin.created."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ def find_parent(ref: Ref, graph: ObjectGraph, *, classes: Set[str]) -> Parent | 
         case GatewayFacts() if classes and facts.class_name not in classes:
             return NotAttached(f"{ref} has class {facts.class_name}, which --gateway-class excludes", deliberate=True)
         case GatewayFacts():
-            return Parent(ref, facts.listeners, facts, facts.annotations.target, ref.namespace)
+            return Parent(ref, facts.listeners, facts, facts.annotations.target, ref.namespace, facts.origin.created)
         case ListenerSetFacts(gateway=Ref() as gateway):
             return _through_gateway(ref, facts, find_parent(gateway, graph, classes=classes), graph)
         case _:
@@ -97,7 +99,7 @@ def _through_gateway(
         return NotAttached(f"{gateway.ref} refuses {ref}: {reason} (allowedListeners)")
     own = facts.annotations.target
     chosen = (own, ref.namespace) if own is not None else (gateway.target, gateway.target_from)
-    return Parent(ref, facts.listeners, gateway.gateway, *chosen)
+    return Parent(ref, facts.listeners, gateway.gateway, *chosen, facts.origin.created)
 
 
 def _is_meant(listener: Listener, ref: ParentRef) -> bool:

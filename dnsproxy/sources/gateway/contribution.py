@@ -64,8 +64,16 @@ def _of_route(route: RouteFacts, graph: ObjectGraph, classes: Set[str]) -> Contr
     served, matched = _served(route, reached, _own_hostnames(route))
     plain, _ = _served(route, reached, route.hostnames or ()) if route.annotations.hostnames else (served, matched)
     target = route.annotations.target
+    granted = _granted(reached)
     claims = [
-        _claim(name, route.origin, plain.get(name, parent), own_target=target, annotated=name not in plain)
+        _claim(
+            name,
+            route.origin,
+            plain.get(name, parent),
+            own_target=target,
+            annotated=name not in plain,
+            granted=granted.get(name, ""),
+        )
         for name, parent in served.items()
     ]
     own = _own_hostnames(route)
@@ -101,6 +109,16 @@ def _served(route: RouteFacts, reached: Reached, wanted: Collection[str]) -> tup
         found[name] = min(doors[door], found.get(name, doors[door]))
         matched.add(own)
     return {name: reached[number][0] for name, number in found.items()}, matched
+
+
+def _granted(reached: Reached) -> dict[str, str]:
+    """Since when the route's listeners have names of their own: the oldest object that has a name, by name."""
+    since: dict[str, str] = {}
+    for parent, listeners in reached:
+        for listener in listeners:
+            if listener.hostname is not None:
+                since[listener.hostname] = min(parent.created, since.get(listener.hostname, parent.created))
+    return since
 
 
 def _own_hostnames(route: RouteFacts) -> tuple[str, ...]:
@@ -142,6 +160,7 @@ def _claim(
     own_target: str | None = None,
     routed: bool = True,
     annotated: bool = False,
+    granted: str = "",
 ) -> Claim:
     gateway = parent.gateway
     target, target_from = (own_target, "") if own_target is not None else (parent.target, parent.target_from)
@@ -154,6 +173,7 @@ def _claim(
         status=gateway.status,
         routed=routed,
         annotated=annotated,
+        since=granted if granted < origin.created else "",
         target_from=target_from if target is not None and target_from != origin.namespace else "",
         accepted=gateway.accepted,
     )

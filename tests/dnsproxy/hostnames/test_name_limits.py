@@ -24,8 +24,18 @@ PLAIN = Claim("app.example.org", Reach.NAME, ORIGIN)
         (Claim("app.example.org", Reach.NAME, Origin("Ingress", "w" * 253, "shop")), 3),
         (Claim("app.example.org", Reach.NAME, ORIGIN, target="192.0.2.1," * 1000), 79),
         (Claim("app.example.org", Reach.NAME, ORIGIN, status=("192.0.2.1",) * 1000), 71),
+        (Claim("app.example.org", Reach.NAME, ORIGIN, ingress_class="c" * 253), 3),
     ],
-    ids=["plain", "status-of-a-cloud", "just-one", "just-two", "long-object-name", "long-target", "long-status"],
+    ids=[
+        "plain",
+        "status-of-a-cloud",
+        "just-one",
+        "just-two",
+        "long-object-name",
+        "long-target",
+        "long-status",
+        "long-class",
+    ],
 )
 def test_weight(claim: Claim, expected: int) -> None:
     """Long texts count, because they cost as much as many names."""

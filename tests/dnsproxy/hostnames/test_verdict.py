@@ -49,6 +49,11 @@ LINE = Claim(HOST, Reach.NAME, Origin("hosts file", "names:1"), ("192.0.2.9",))
             replace(claim("a", kind="Gateway"), routed=False),
             id="a route before the listener that it is as old as",
         ),
+        pytest.param(
+            replace(claim("z", created="2026-03-01T00:00:00Z", kind="HTTPRoute"), since=OLD),
+            replace(claim("a", created=NEW, kind="GRPCRoute"), since=OLD),
+            id="of two routes at one listener the older",
+        ),
         pytest.param(LINE, replace(claim("a"), routed=False), id="a static name before a listener"),
         pytest.param(
             claim("a", ingress_class="inner"), claim("a", ingress_class="other"), id="what differs in its class alone"

@@ -120,6 +120,15 @@ def test_class_is_the_one_that_the_object_names(
         assert claim.ingress_class == expected
 
 
+@pytest.mark.parametrize(("size", "claims"), [(253, 1), (254, 0), (250_000, 0)])
+def test_a_class_that_no_ingress_class_can_have_claims_nothing_and_is_not_kept(size: int, claims: int) -> None:
+    annotations = {"annotations": {"kubernetes.io/ingress.class": "c" * size}}
+    found, rejections = claims_of(parse({"rules": [{"host": "a.example.org"}]}, **annotations), tls_only=False)
+    assert len(found) == claims
+    assert all(len(rejection.reason) < 300 and "253 characters" in rejection.reason for rejection in rejections)
+    assert len(rejections) == 1 - claims
+
+
 A, B = "a.example.org", "b.example.org"
 RULE = {"rules": [{"host": A}]}
 

@@ -17,6 +17,7 @@ from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from tests.dnsproxy.sources.gateway.objects import (
     ALL_SETS,
     NEW,
+    OLD,
     TO_GATEWAY,
     TO_SET,
     gateway,
@@ -406,3 +407,23 @@ def test_an_invalid_annotation_excludes_the_object(label: str) -> None:
 
 def test_a_stranger_of_an_object_claims_nothing() -> None:
     assert contribution(Ref(HTTP_ROUTE, "web", "gone"), ObjectGraph(), classes=frozenset()) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("hostname", "since"),
+    [
+        pytest.param("app.example.org", OLD, id="from the listener that has exactly this name"),
+        pytest.param("*.example.org", "", id="not from one that has many names"),
+        pytest.param(None, "", id="not from one that has every name"),
+    ],
+)
+def test_a_route_is_as_old_as_the_listener_that_it_takes_its_name_from(hostname: str | None, since: str) -> None:
+    old, young = gateway(listener(hostname), created=OLD), route("app.example.org", created=NEW)
+    (found, *_), _ = contribute((HTTP_ROUTE, young), (GATEWAY, old))
+    assert found.since == since
+
+
+def test_a_route_that_is_older_than_its_listener_keeps_its_own_age() -> None:
+    young = gateway(listener("app.example.org"), created=NEW)
+    (found, *_), _ = contribute((HTTP_ROUTE, route("app.example.org", created=OLD)), (GATEWAY, young))
+    assert (found.since, found.origin.created) == ("", OLD)
