@@ -40,6 +40,8 @@ class PublicRecord(NamedTuple):
     addresses: tuple[str, ...] = ()
     """Sorted, each once; empty if there is no record."""
     aliases: tuple[str, ...] = ()
+    exists: bool = False
+    """Whether there is such a name, with records of any type or with names below it."""
 
 
 def parse_address_reply(message: bytes) -> AddressReply | None:
@@ -69,15 +71,19 @@ def parse_address_reply(message: bytes) -> AddressReply | None:
 
 
 def join_replies(replies: Iterable[AddressReply | None]) -> PublicRecord | None:
-    """The record from the replies to A and AAAA; None if one of them is missing or an error."""
+    """The record from the replies to A and AAAA; None if one of them is missing or an error.
+
+    An alias of a name that does not exist is NXDOMAIN too (RFC 2308 section 2.1): the aliases show the difference.
+    """
     found = list(replies)
+    aliases = tuple(sorted({alias for reply in found if reply is not None for alias in reply.aliases}))
     if any(reply is not None and reply.rcode == Rcode.NXDOMAIN for reply in found):
-        return PublicRecord()
+        return PublicRecord((), aliases, exists=bool(aliases))
     whole = [reply for reply in found if reply is not None and reply.rcode == Rcode.NOERROR]
     if len(whole) < len(found):
         return None
     addresses = {address for reply in whole for address in reply.addresses if _is_reachable(address)}
-    return PublicRecord(tuple(sorted(addresses)), tuple(sorted({alias for reply in whole for alias in reply.aliases})))
+    return PublicRecord(tuple(sorted(addresses)), aliases, exists=True)
 
 
 def _is_reachable(address: str) -> bool:

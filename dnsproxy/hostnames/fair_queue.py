@@ -1,16 +1,18 @@
 """A fair queue of hostnames: the namespaces take turns, so that many names of one delay no other.
 
-The law: pure; each hostname once for each namespace. Within a namespace the newest comes first, because its user waits.
+The law: pure; each hostname once for each namespace. Of new hostnames of a namespace the newest comes first, because
+its user waits; of those that are looked up again the oldest, so that each has its turn.
 """
 
 from __future__ import annotations
 
 
 class FairQueue:
-    """Hostnames by namespace; at most `most` of each namespace."""
+    """Hostnames by namespace; at most `most` of each namespace, the newest or the oldest first."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, *, newest_first: bool = True) -> None:
         self._most = most
+        self._newest_first = newest_first
         self._rows: dict[str, dict[str, None]] = {}
 
     def __bool__(self) -> bool:
@@ -20,21 +22,31 @@ class FairQueue:
         return sum(map(len, self._rows.values()))
 
     def put(self, hostname: str, namespace: str) -> bool:
-        """Queue a hostname as the newest of its namespace. Returns whether there was room."""
+        """Queue a hostname. Returns whether there was room."""
         names = self._rows.setdefault(namespace, {})
         if len(names) >= self._most and hostname not in names:
             return False
-        names.pop(hostname, None)
+        if self._newest_first:
+            names.pop(hostname, None)
         names[hostname] = None
         return True
 
+    def discard(self, hostname: str) -> None:
+        """Remove a hostname from the queues of all namespaces."""
+        for namespace in [one for one, names in self._rows.items() if hostname in names]:
+            names = self._rows[namespace]
+            del names[hostname]
+            if not names:
+                del self._rows[namespace]
+
     def take(self) -> str | None:
-        """The newest hostname of the namespace whose turn it is; None if there is none."""
+        """The next hostname of the namespace whose turn it is; None if there is none."""
         if not self._rows:
             return None
         namespace = next(iter(self._rows))
         names = self._rows.pop(namespace)
-        hostname = names.popitem()[0]
+        hostname = next(reversed(names) if self._newest_first else iter(names))
+        del names[hostname]
         if names:
             self._rows[namespace] = names
         return hostname

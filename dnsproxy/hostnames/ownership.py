@@ -79,7 +79,8 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     """The public record of one hostname, with everything else that claims to it are judged by."""
 
     public: tuple[str, ...]
-    """The addresses that its record resolves to, in canonical form, sorted; at least one, unless `zone` is set."""
+    """The addresses that its record resolves to, in canonical form, sorted; none if `zone` is set, or
+    an alias has none."""
     aliases: tuple[str, ...] = ()
     """The CNAME targets on the way to them."""
     resolved: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
@@ -90,19 +91,22 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     """Whether the operator has named our public addresses; then a status with internal addresses excuses nothing."""
 
     zone: str = ""
-    """For a wildcard without a public one: its registrable domain, if that exists and none of its names leads here."""
+    """For a wildcard without a public one, and a name without addresses: the registrable domain, which exists."""
+    led: tuple[str, ...] = ()
+    """The namespaces of which a name in `zone` leads here."""
 
     def reason_for(self, standing: Standing) -> str:
         """Why a claim that is not owned is unverified, for users."""
         if standing is Standing.FOREIGN:
             return self.reason
-        return f"its public record ({', '.join(self.public[:_SHOWN])}) cannot be compared with a load balancer"
+        shown = ", ".join((self.public or self.aliases)[:_SHOWN])
+        return f"its public record ({shown}) cannot be compared with a load balancer"
 
     @property
     def reason(self) -> str:
         """Why a foreign claim is unverified, for users."""
         if self.zone:
-            return f"the domain {self.zone} exists publicly, and no name of it is known to lead here"
+            return f"the domain {self.zone} exists publicly, and no name of it in this namespace is known to lead here"
         more = ", ..." if len(self.public) > _SHOWN else ""
         return f"its public record points elsewhere ({', '.join(self.public[:_SHOWN])}{more})"
 
@@ -112,7 +116,7 @@ def standing_of(claim: Claim, *, answers: Collection[str], finding: Finding) -> 
     if claim.addresses:
         return Standing.UNKNOWN  # a static name: the operator set it
     if finding.zone:
-        return Standing.FOREIGN
+        return Standing.OWNED if claim.origin.namespace in finding.led else Standing.FOREIGN
     public = frozenset(finding.public)
     # An answer within the public record is harmless; one additional address might not be.
     if answers and public.issuperset(answers):

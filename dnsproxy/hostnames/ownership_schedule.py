@@ -49,8 +49,9 @@ class OwnershipSchedule:
         self._pace = pace
         self._new = FairQueue(MOST_NEW)
         self._timed: list[tuple[float, str, str]] = []
-        self._due = FairQueue(MOST_NEW)
-        self._at: dict[str, float] = {}
+        self._due = FairQueue(MOST_NEW, newest_first=False)
+        self._at: dict[tuple[str, str], float] = {}
+        """By hostname and namespace: whoever claims a name too must not take it into his own queue alone."""
         self._turn = 0
         self._round: Iterator[str] = iter(())
         self._left = 0
@@ -65,7 +66,7 @@ class OwnershipSchedule:
 
     def again(self, hostname: str, *, at: float, namespace: str = "") -> None:
         """Return this hostname at that time too, in the turn of the namespace; replaces an earlier time."""
-        self._at[hostname] = at
+        self._at[hostname, namespace] = at
         heappush(self._timed, (at, hostname, namespace))
 
     @property
@@ -105,10 +106,16 @@ class OwnershipSchedule:
     def _take_timed(self, now: float) -> str | None:
         while self._timed and self._timed[0][0] <= now:
             at, hostname, namespace = heappop(self._timed)
-            if self._at.get(hostname) == at:
-                del self._at[hostname]
-                self._due.put(hostname, namespace)
-        return self._due.take()
+            if self._at.get((hostname, namespace)) != at:
+                continue
+            del self._at[hostname, namespace]
+            if not self._due.put(hostname, namespace):
+                self.again(hostname, at=now + self._pace.doubted, namespace=namespace)
+        following = self._due.take()
+        if following is not None:
+            # One look is for all that claim the name.
+            self._due.discard(following)
+        return following
 
     def _take_of_round(self, _: float) -> str | None:
         if not self._left:

@@ -40,10 +40,10 @@ class OwnershipLookups:
         self._records = PublicRecords(ask, timeout=settings.pace.timeout)
         self._draw = draw
         self._shared: dict[str, Finding] = {}
-        self._leading: dict[str, str] = {}
-        """Enforced: a hostname whose record leads here, by its registrable domain."""
+        self._leading: dict[tuple[str, str], str] = {}
+        """Enforced: a hostname whose record leads here, by its registrable domain and its namespace."""
         self._unled: dict[str, set[str]] = {}
-        """Enforced: wildcards that are excluded because no name of their registrable domain leads here."""
+        """Enforced: hostnames that are judged by their registrable domain and excluded for a namespace, by domain."""
 
     async def find(self, hostname: str) -> Finding | None:
         """What contradicts claims to a hostname or, enforced, confirms them; None if nothing does.
@@ -55,10 +55,16 @@ class OwnershipLookups:
             self.looks["record" if record.addresses else "none"] += 1
             if record.addresses:
                 return None if self._settings.trusts_address(record.addresses) else await self._judge(hostname, record)
-            return await self._judge_domain(hostname) if self._enforce and names.is_wildcard(hostname) else None
+            return await self._find_without_addresses(hostname, record) if self._enforce else None
         except Unanswered:
             self.looks["unanswered"] += 1
             raise
+
+    async def _find_without_addresses(self, hostname: str, record: PublicRecord) -> Finding | None:
+        if record.aliases:
+            trusted = any(map(self._settings.trusts_name, record.aliases))
+            return None if trusted else await self._judge(hostname, record)
+        return await self._judge_domain(hostname) if record.exists or names.is_wildcard(hostname) else None
 
     async def _record(self, hostname: str) -> PublicRecord:
         if names.is_wildcard(hostname) and len(hostname) > LONGEST_WILDCARD:
@@ -69,12 +75,11 @@ class OwnershipLookups:
         return record
 
     def led_by(self, hostname: str, finding: Finding | None) -> Iterable[str]:
-        """The wildcards to look up again, because this hostname of their domain leads here."""
-        if not self._leads_here(hostname, finding):
-            return ()
+        """The hostnames to look up again, because this one of their domain now leads here for another namespace."""
         domain = _domain_of(hostname)
-        self._leading[domain] = hostname
-        return self._unled.pop(domain, ())
+        new = [namespace for namespace in self._owners(hostname, finding) if not self._leads_here(domain, namespace)]
+        self._leading |= {(domain, namespace): hostname for namespace in new}
+        return self._unled.pop(domain, ()) if new else ()
 
     async def _judge(self, hostname: str, record: PublicRecord) -> Finding:
         """Everything that the claims to a hostname are judged by."""
@@ -96,30 +101,44 @@ class OwnershipLookups:
             self._shared.clear()
         return self._shared.setdefault(repr(finding), finding)
 
-    async def _judge_domain(self, wildcard: str) -> Finding | None:
-        """A wildcard without a public one is judged by its registrable domain."""
-        domain = _domain_of(wildcard)
+    async def _judge_domain(self, hostname: str) -> Finding | None:
+        """A wildcard without a public one, or a name without addresses, is judged by its registrable domain."""
+        domain = _domain_of(hostname)
         exists = await self._records.exists(domain)
         if exists is None:
             raise Unanswered
-        leading = self._leading.get(domain)
-        if not exists or (leading is not None and self._leads_here(leading, self._registry.record(leading))):
+        if not exists:
             return None
-        for name in dict.fromkeys((wildcard.removeprefix("*."), domain)):
+        claimed = {claim.origin.namespace for claim in objects_of(self._registry, hostname)}
+        led = {namespace for namespace in claimed if self._leads_here(domain, namespace)}
+        for name in dict.fromkeys((hostname.removeprefix("*."), domain)):
             record = await self._record(name)
             if self._settings.trusts_address(record.addresses):
                 return None
-            if record.addresses and self._leads_here(wildcard, await self._judge(wildcard, record)):
-                return None
-        self._unled.setdefault(domain, set()).add(wildcard)
-        return Finding((), zone=domain)
+            if record.addresses:
+                owners = self._owners(hostname, await self._judge(hostname, record))
+                others = {claim.origin.namespace for claim in objects_of(self._registry, name)}
+                # A name that another namespace has says nothing for this one, because both share the load balancer.
+                led |= owners & others if others else owners
+        if led < claimed:
+            self._unled.setdefault(domain, set()).add(hostname)
+        return Finding((), zone=domain, led=tuple(sorted(led)))
 
-    def _leads_here(self, hostname: str, finding: Finding | None) -> bool:
-        # Without the answers: whoever chooses the address of another's public record does not own the domain.
-        return finding is not None and any(
-            standing_of(claim, answers=(), finding=finding) is Standing.OWNED
+    def _leads_here(self, domain: str, namespace: str) -> bool:
+        """Whether a name of the namespace in this domain leads here, as the last lookup of that name found."""
+        name = self._leading.get((domain, namespace))
+        return name is not None and namespace in self._owners(name, self._registry.record(name))
+
+    def _owners(self, hostname: str, finding: Finding | None) -> set[str]:
+        """The namespaces of which a claim to a hostname has a public record that leads here."""
+        # Without the answers: the address of another's public record, chosen as a target, is no property of the domain.
+        if finding is None or finding.zone:
+            return set()
+        return {
+            claim.origin.namespace
             for claim in objects_of(self._registry, hostname)
-        )
+            if standing_of(claim, answers=(), finding=finding) is Standing.OWNED
+        }
 
 
 def objects_of(registry: Registry, hostname: str) -> list[Claim]:

@@ -184,6 +184,8 @@ class OwnershipWatch:
         except Unanswered:
             if self._enforce and not self._registry.has_record(hostname):
                 self._look_again(hostname, after=self._pace.confirm)
+            elif hostname in self._suspected:
+                self._look_again(hostname, after=self._pace.doubted)
         else:
             self._settle(hostname, finding)
 

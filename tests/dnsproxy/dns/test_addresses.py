@@ -146,22 +146,27 @@ EMPTY = AddressReply(0)
 @pytest.mark.parametrize(
     ("replies", "expected"),
     [
-        pytest.param([GOOD, EMPTY], PublicRecord(("192.0.2.1",), ("lb.example.net",)), id="one family"),
+        pytest.param([GOOD, EMPTY], PublicRecord(("192.0.2.1",), ("lb.example.net",), exists=True), id="one family"),
         pytest.param(
             [GOOD, AddressReply(0, ("2001:db8::1", "192.0.2.0"), ("a.example.net", "lb.example.net"))],
-            PublicRecord(("192.0.2.0", "192.0.2.1", "2001:db8::1"), ("a.example.net", "lb.example.net")),
+            PublicRecord(("192.0.2.0", "192.0.2.1", "2001:db8::1"), ("a.example.net", "lb.example.net"), exists=True),
             id="both, sorted",
         ),
-        pytest.param([EMPTY, EMPTY], PublicRecord(), id="NODATA"),
+        pytest.param([EMPTY, EMPTY], PublicRecord(exists=True), id="NODATA"),
         pytest.param([AddressReply(3), AddressReply(3)], PublicRecord(), id="NXDOMAIN"),
         pytest.param([AddressReply(3), None], PublicRecord(), id="NXDOMAIN is for every type"),
+        pytest.param(
+            [AddressReply(3, (), ("gone.example.net",)), None],
+            PublicRecord((), ("gone.example.net",), exists=True),
+            id="an alias of nothing",
+        ),
         pytest.param([GOOD, None], None, id="one that is not answered"),
         pytest.param([None, None], None, id="none answered"),
         pytest.param([GOOD, AddressReply(2)], None, id="SERVFAIL"),
         pytest.param([AddressReply(5), AddressReply(5)], None, id="REFUSED"),
         pytest.param(
             [AddressReply(0, ("0.0.0.0", "127.0.0.1", "127.8.8.8")), AddressReply(0, ("::", "::1", "ff02::1"))],
-            PublicRecord(),
+            PublicRecord(exists=True),
             id="a name that the resolver blocks",
         ),
     ],

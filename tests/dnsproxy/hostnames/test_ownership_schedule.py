@@ -142,3 +142,32 @@ def test_every_name_that_is_asked_for_comes_and_no_other(history: list[tuple[str
     before = set(wanted)
     assert {*drain(schedule, 50)} <= before
     assert drain(schedule, 50) == []
+
+
+@given(st.integers(0, 300), st.permutations(["aaa", "shop", "zzz"]))
+def test_whoever_claims_a_name_too_does_not_delay_its_next_look(flood: int, namespaces: list[str]) -> None:
+    schedule = OwnershipSchedule(DEFAULT_PACE)
+    for number in range(flood):
+        schedule.again(f"n{number}", at=10, namespace="aaa")
+    for namespace in namespaces:
+        schedule.again("victim", at=10, namespace=namespace)
+    turns = [schedule.take(10) for _ in range(3)]
+    assert "victim" in turns
+    assert "victim" not in drain(schedule, 10), "one look is for all that claim the name"
+
+
+def test_due_names_come_oldest_first() -> None:
+    schedule = OwnershipSchedule(DEFAULT_PACE)
+    for number, hostname in enumerate(["first", "second", "third"]):
+        schedule.again(hostname, at=number, namespace="shop")
+    assert drain(schedule, 10) == ["first", "second", "third"]
+
+
+def test_more_due_names_than_are_queued_come_later_and_none_is_lost() -> None:
+    schedule = OwnershipSchedule(DEFAULT_PACE)
+    wanted = {f"n{number}" for number in range(MOST_NEW + 3)}
+    for hostname in wanted:
+        schedule.again(hostname, at=10, namespace="aaa")
+    now = drain(schedule, 10)
+    assert len(now) == MOST_NEW
+    assert {*now, *drain(schedule, 10 + DEFAULT_PACE.doubted)} == wanted

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import trio
+from msgspec.structs import replace
 from trio.testing import MockClock
 
 from dnsproxy.dns.names import Reach
@@ -168,8 +169,61 @@ async def test_a_wildcard_below_a_domain_of_others_says_so(autojump_clock: MockC
     async with enforcing({"example.org": [ELSEWHERE], "login.example.org": NXDOMAIN}, wild) as watched:
         await passes(1)
         assert reason(watched, "*.login.example.org") == (
-            "the domain example.org exists publicly, and no name of it is known to lead here, --ownership enforce"
+            "the domain example.org exists publicly, and no name of it in this namespace is known to lead here, "
+            "--ownership enforce"
         )
+
+
+def of(namespace: str, one: Claim) -> Claim:
+    """The claim as one of another namespace."""
+    return replace(one, origin=replace(one.origin, namespace=namespace, name=f"{namespace}-{one.origin.name}"))
+
+
+@pytest.mark.parametrize("named", [WILD, APP], ids=["a wildcard", "a name without an address"])
+@pytest.mark.parametrize(
+    ("record", "answered"),
+    [
+        pytest.param({"own.example.org": [BALANCER]}, {"shop"}, id="a name of one namespace leads here"),
+        pytest.param({"own.example.org": [ELSEWHERE]}, set(), id="it leads elsewhere"),
+        pytest.param({"own.example.org": NXDOMAIN}, set(), id="it has no record"),
+    ],
+)
+async def test_a_name_that_leads_here_counts_for_its_own_namespace(
+    record: Any, answered: set[str], named: str, autojump_clock: MockClock
+) -> None:
+    """Tenants share the load balancer: a name of one of them says nothing for another one."""
+    own, wanted = claim("own.example.org", "own", BALANCER), claim(named, "wanted", BALANCER)
+    for namespace in ("shop", "rival"):
+        records: Any = {"example.org": [ELSEWHERE], APP: [], WILD: NXDOMAIN, **record}
+        async with enforcing(records, own, of(namespace, wanted)) as watched:
+            await passes(CONFIRMED)
+            assert (watched.answer(named) == (RELAY,)) is (namespace in answered)
+
+
+async def test_the_record_of_a_domain_counts_for_the_namespace_that_has_it_as_a_name(autojump_clock: MockClock) -> None:
+    apex, wild = claim("example.org", "apex", BALANCER), claim(WILD, "wild", BALANCER)
+    for namespace, answered in (("shop", (RELAY,)), ("rival", ())):
+        records: Any = {"example.org": [BALANCER], WILD: NXDOMAIN}
+        async with enforcing(records, apex, of(namespace, wild)) as watched:
+            await passes(CONFIRMED)
+            assert watched.answer(WILD) == answered
+
+
+@pytest.mark.parametrize(
+    ("aliases", "trust", "answered"),
+    [
+        pytest.param(["gone.example.net."], (), False, id="an alias of nothing"),
+        pytest.param(["lb.example.net."], (), True, id="an alias of the load balancer, which has no address now"),
+        pytest.param(["gone.example.net."], ("example.net",), True, id="an alias in a trusted zone"),
+    ],
+)
+async def test_an_alias_is_a_record(
+    aliases: list[str], trust: tuple[str, ...], answered: bool, autojump_clock: MockClock
+) -> None:
+    records: Any = {APP: aliases, "lb.example.net": NXDOMAIN}
+    async with enforcing(records, claim(APP, "app", "lb.example.net"), zones=trust) as watched:
+        await passes(CONFIRMED)
+        assert (watched.answer() == (RELAY,)) is answered
 
 
 async def test_a_chosen_address_does_not_make_the_domain_ones_own(autojump_clock: MockClock) -> None:

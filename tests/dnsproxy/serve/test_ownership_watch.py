@@ -232,6 +232,17 @@ async def test_an_unanswered_lookup_changes_nothing(trouble: Any, autojump_clock
         assert watched.answer() == ()
 
 
+async def test_a_doubted_name_whose_lookup_is_not_answered_is_looked_up_again_soon(autojump_clock: MockClock) -> None:
+    async with watching({APP: [ELSEWHERE]}, claim(APP, "app", BALANCER)) as watched:
+        await passes(CONFIRMED)
+        assert watched.doubt()
+        watched.dns.records[APP] = SERVFAIL
+        await passes(DEFAULT_PACE.doubted + 1)
+        watched.dns.records[APP] = [BALANCER]
+        await passes(DEFAULT_PACE.doubted + 1)
+        assert not watched.doubt()
+
+
 async def test_a_removed_record_verifies_the_name_again(autojump_clock: MockClock) -> None:
     async with watching({APP: [ELSEWHERE]}, claim(APP, "app", BALANCER)) as watched:
         await passes(CONFIRMED)
