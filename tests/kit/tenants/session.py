@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -15,6 +16,8 @@ from tests.kit.apiserver import TOKEN, ApiServer
 
 JSON: Final = "application/json"
 MERGE: Final = "application/merge-patch+json"
+IDLE: Final = 5.0
+"""Seconds."""
 
 
 class Session:
@@ -22,10 +25,15 @@ class Session:
 
     def __init__(self, connection: http.client.HTTPSConnection) -> None:
         self._connection = connection
+        self._used = time.monotonic()
 
     def call(self, method: str, path: str, body: object = None, *, token: str = TOKEN) -> tuple[int, str]:
         """The status and the text of a call; a PATCH is a merge patch."""
         headers = {"authorization": f"Bearer {token}", "content-type": MERGE if method == "PATCH" else JSON}
+        if time.monotonic() - self._used > IDLE:
+            # The API server closes idle connections; the next request opens another one.
+            self._connection.close()
+        self._used = time.monotonic()
         try:
             self._connection.request(method, path, json.dumps(body) if body is not None else None, headers)
             response = self._connection.getresponse()
