@@ -1,4 +1,7 @@
-"""One stage for the attacks of tenants in all files that a worker runs."""
+"""One stage for the attacks of tenants in a file.
+
+Not for several files: its thread asks for the owner's name throughout, and other tests count their descriptors.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import pytest
 from tests.kit.tenants.rows import Stage, staged
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     """Started by the first test that uses it."""
     with staged(tmp_path_factory.mktemp("tenants")) as one:
