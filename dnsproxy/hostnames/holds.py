@@ -1,7 +1,7 @@
 """Holds: which namespace has a name, and how long a claim of another namespace waits until the name changes hands.
 
 The law: pure; times are passed in. A name passes at once within its namespace, and to another namespace only after
-`seconds` in which the ranking gave it to that one, or nobody of the holder claimed it. After that the ranking alone
+`seconds` in which the ranking gave it to that one, or no object of the holder claimed it. After that the ranking alone
 decides, so that all servers come to the same verdict; a holder that comes back in time keeps the age of its first
 object, so that a reinstalled Ingress is not younger than the claims that lay waiting for it.
 
@@ -33,7 +33,7 @@ class Tenure(NamedTuple):
     holder: Origin
     """The oldest object by which its namespace got the name; it may be gone."""
     until: float | None = None
-    """Until when claims of other namespaces wait, in seconds since the epoch; None: nobody has to wait yet."""
+    """Until when claims of other namespaces wait, in seconds since the epoch; None: no claim has to wait yet."""
     ended: bool = False
     """Whether the time is over: the ranking decides now."""
 
@@ -57,7 +57,7 @@ class Change(NamedTuple):
 
 
 class Holds:
-    """The tenure of each name that the cluster's objects have; `seconds` is 0 if nobody ever waits."""
+    """The tenure of each name that the cluster's objects have; `seconds`: 0 if claims never wait."""
 
     def __init__(self, seconds: float = 0.0) -> None:
         self._seconds = seconds
@@ -164,7 +164,7 @@ class Holds:
 
     @property
     def due(self) -> float | None:
-        """When the next time is over; None if nobody waits."""
+        """When the next time is over; None if no time runs."""
         return next(iter(self._until.values()), None)
 
     def running(self) -> list[str]:

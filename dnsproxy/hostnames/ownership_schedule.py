@@ -51,7 +51,7 @@ class OwnershipSchedule:
         self._timed: list[tuple[float, str, str]] = []
         self._due = FairQueue(MOST_NEW, newest_first=False)
         self._at: dict[tuple[str, str], float] = {}
-        """By hostname and namespace: whoever claims a name too must not take it into his own queue alone."""
+        """By hostname and namespace: each namespace with a claim has the name in a queue of its own."""
         self._turn = 0
         self._round: Iterator[str] = iter(())
         self._left = 0

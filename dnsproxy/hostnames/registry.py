@@ -119,7 +119,7 @@ class Registry:
         return self._records.get(hostname)
 
     def forget_record(self, hostname: str) -> None:
-        """Nobody claims the hostname any more."""
+        """Drop what was found of a hostname without claims."""
         self._records.pop(hostname, None)
 
     def standing_of(self, claim: Claim, finding: Finding) -> Standing:
@@ -154,13 +154,18 @@ class Registry:
         """
         for hostname in self.holds.end_due(now):
             self.touch((hostname,))
-        while self._touched:
+        lost: set[str] = set()
+        while self._touched or lost:
+            if not self._touched:
+                # Once for all wildcards: a look at every held name for each would be their product.
+                self.touch(names_below(lost, self.holds.running()))
+                lost.clear()
             for hostname in self._touched.pop():
                 for reach in reaches(hostname):
                     verdict = self._settle(hostname, reach, now)
                     self._remember((hostname, reach), verdict)
                     if reach is not Reach.NAME and verdict.winner is None:
-                        self.touch(names_below(hostname, self.holds.running()))
+                        lost.add(hostname)
                     yield Host(hostname, reach, verdict.addresses, verdict.winner is None and self.is_barred(hostname))
 
     def is_barred(self, hostname: str) -> bool:
@@ -173,7 +178,7 @@ class Registry:
         verdict = self.verdict(hostname, reach)
         winner = verdict.winner
         if winner is not None and winner.addresses:
-            return verdict  # the operator's own name: whoever has it otherwise has it again afterwards
+            return verdict  # the operator's own name; its holder among the objects stays the same
         origin = winner.origin if winner is not None else None
         claimed = winner is not None or self._is_claimed_by_holder(hostname, reach)
         changed = self.holds.note((hostname, reach), winner=origin, rival=verdict.rival, claimed=claimed, now=now)
@@ -203,8 +208,11 @@ class Registry:
 
     def _tenure(self, hostname: str, reach: Reach) -> Tenure | None:
         """Who has a name; a wildcard that is held in one reach is held in the other one too."""
-        tenures = [self.holds.tenure(hostname, one) for one in (reach, *(set(reaches(hostname)) - {reach}))]
-        return tenures[0] or next((one for one in tenures if one is not None and one.until is not None), None)
+        tenure = self.holds.tenure(hostname, reach)
+        if tenure is not None or reach is Reach.NAME:
+            return tenure
+        others = (self.holds.tenure(hostname, one) for one in reaches(hostname) if one is not reach)
+        return next((one for one in others if one is not None and one.until is not None), None)
 
     def excluded(self) -> list[Excluded]:
         """Every excluded claim, as of the last changes(): judging all for a page would delay DNS."""

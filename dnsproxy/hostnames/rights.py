@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import ip_address, ip_network
 from typing import Final
 
 from dnsproxy.dns.addresses import is_address
 from dnsproxy.hostnames.claims import Claim
+from dnsproxy.hostnames.ownership import Network
 from dnsproxy.hostnames.targets import Targets
 from sidecar.values.special_addresses import special_kind
 from sidecar.values.text import quoted
-
-Network = IPv4Network | IPv6Network
 
 LABEL: Final = "switchback.dev/annotations"
 """On a Namespace with the value `allowed`: the annotations of its objects count."""

@@ -7,9 +7,9 @@ whoever has a wildcard above it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 
-from dnsproxy.dns.names import Reach, is_within
+from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Claim
 from dnsproxy.hostnames.holds import Tenure
 from dnsproxy.hostnames.wildcards import wider
@@ -26,10 +26,9 @@ def is_barred(hostname: str, tenure: Tenure | None, winner_of: Winner) -> bool:
     return first is None or not (first.addresses or first.origin.namespace == tenure.holder.namespace)
 
 
-def names_below(wildcard: str, names: Iterable[str]) -> list[str]:
-    """Those of some names that a wildcard covers at any depth."""
-    base = wildcard.removeprefix("*.")
-    return [name for name in names if is_within(name, base)]
+def names_below(wildcards: Set[str], names: Iterable[str]) -> list[str]:
+    """Those of some names that one of the wildcards covers at any depth."""
+    return [name for name in names if not wildcards.isdisjoint(wider(name))]
 
 
 def _covering(hostname: str, winner_of: Winner) -> Iterator[Claim]:

@@ -138,4 +138,4 @@ def test_explain_says_why_the_wildcard_does_not_answer() -> None:
 
 def test_names_below_a_wildcard_are_found_by_whole_labels() -> None:
     wanted = ["a.example.org", "a.b.example.org"]
-    assert names_below("*.example.org", [*wanted, "notexample.org", "example.net"]) == wanted
+    assert names_below({"*.example.org"}, [*wanted, "notexample.org", "example.net"]) == wanted

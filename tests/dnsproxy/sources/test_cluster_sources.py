@@ -19,6 +19,7 @@ from dnsproxy.hostnames.claims import Claim, Origin
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.registry import Registry
+from dnsproxy.hostnames.rights import Rights
 from dnsproxy.hostnames.targets import Targets
 from dnsproxy.sources.annotations import HOSTNAME, TARGET
 from dnsproxy.sources.cluster_sources import GATEWAY, TARGETS, ClusterSources
@@ -104,12 +105,13 @@ async def watching(
     settings: ClusterSettings = ALL,
     *,
     target: str = "service:edge/relay",
+    rights: Rights | None = None,
     prepare: Callable[[Registry], object] = lambda _: None,
 ) -> AsyncIterator[Watched]:
     tables: list[HostTable] = []
-    registry = Registry(targets=Targets((target,)), guards=Guards())
+    registry = Registry(targets=Targets((target,)), guards=Guards(), rights=rights)
     prepare(registry)
-    keeper = TableKeeper(registry, ttl=5, publish=tables.append, sources=ClusterSources.reports(settings))
+    keeper = TableKeeper(registry, ttl=5, publish=tables.append, sources=ClusterSources.reports(settings, rights))
     await keeper.swap()
     sources = ClusterSources(settings, keeper)
     async with client_in_memory(api) as client, trio.open_nursery() as nursery:

@@ -3,27 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
 import pytest
 import trio
 from trio.testing import MockClock
 
-from dnsproxy.answers.table import HostTable
 from dnsproxy.dns.names import Reach
 from dnsproxy.hostnames.claims import Claim, Origin
-from dnsproxy.hostnames.guards import Guards
-from dnsproxy.hostnames.keeper import TableKeeper
 from dnsproxy.hostnames.registry import Registry
 from dnsproxy.hostnames.rights import LABEL, Annotations, Rights
-from dnsproxy.hostnames.targets import Targets
 from dnsproxy.sources.annotations import HOSTNAME, TARGET
 from dnsproxy.sources.cluster_sources import RIGHTS, ClusterSources
 from dnsproxy.sources.settings import ClusterSettings, GatewayOptions, IngressOptions
 from tests.dnsproxy.sources.test_cluster_sources import Watched
-from tests.kit.faulty_api import client_in_memory, failure
+from tests.dnsproxy.sources.test_cluster_sources import watching as watching_sources
+from tests.kit.faulty_api import failure
 from tests.kit.live_api import LiveApi
 from tests.kit.messages import addresses_of
 
@@ -60,25 +57,14 @@ def label_namespace(api: LiveApi, name: str, value: str | None = None) -> None:
     api.put("", "namespaces", {"metadata": {"name": name, "labels": labels}})
 
 
-@asynccontextmanager
-async def watching(
+def watching(
     api: LiveApi,
     settings: ClusterSettings = INGRESS,
     *,
     rights: Rights = Rights(),  # noqa: B008  # a frozen value
     prepare: Callable[[Registry], object] = lambda _: None,
-) -> AsyncIterator[Watched]:
-    tables: list[HostTable] = []
-    registry = Registry(targets=Targets(RELAY), guards=Guards(), rights=rights)
-    prepare(registry)
-    keeper = TableKeeper(registry, ttl=5, publish=tables.append, sources=ClusterSources.reports(settings, rights))
-    await keeper.swap()
-    sources = ClusterSources(settings, keeper)
-    async with client_in_memory(api) as client, trio.open_nursery() as nursery:
-        nursery.start_soon(keeper.run)
-        nursery.start_soon(sources.follow, client)
-        yield Watched(sources, keeper, tables)
-        nursery.cancel_scope.cancel()
+) -> AbstractAsyncContextManager[Watched]:
+    return watching_sources(api, settings, target=RELAY[0], rights=rights, prepare=prepare)
 
 
 async def test_without_the_label_plain_names_alone_are_answered(autojump_clock: MockClock) -> None:
