@@ -112,15 +112,16 @@ def garbled_for(rtype: str, answer: Answering) -> Answering:
 async def test_an_answer_of_one_type_counts_without_the_other(
     answer: Answering, addresses: tuple[str, ...], fault: str | set[str], partial: str
 ) -> None:
+    # Long beside the pauses of a loaded machine: the type that is answered must not miss its own deadline.
     async with server(answer) as endpoint:
-        found = await look_up("a.example.org", "cluster", endpoint, seconds=0.3)
+        found = await look_up("a.example.org", "cluster", endpoint, seconds=2.0)
     assert (found.addresses, found.partial) == (addresses, partial)
     assert (found.fault if isinstance(fault, str) else set(found.fault.split(", "))) == fault
 
 
 async def test_a_garbled_reply_is_no_answer() -> None:
     async with server(garbled_for("AAAA", BOTH)) as endpoint:
-        found = await look_up("a.example.org", "cluster", endpoint, seconds=0.3)
+        found = await look_up("a.example.org", "cluster", endpoint, seconds=2.0)
     assert found.addresses == ("192.0.2.1", "192.0.2.2")
     assert found.partial.startswith("AAAA: ")
 
