@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,7 +10,8 @@ from tests.bench.steady_questions import Heard, ask_steadily
 from tests.kit.messages import query
 
 QUESTIONS = [query(f"h{number}.example.org") for number in range(10)]
-PATIENCE = 1.0
+PATIENCE = 3.0
+"""Waited out where a reply is missing; every other reply must come within it, on a busy machine too."""
 
 
 @contextmanager
@@ -31,9 +33,9 @@ def echoing(copies: dict[int, int], *, of: int) -> Iterator[tuple[str, int]]:
         thread.join()
 
 
-def ask(copies: dict[int, int]) -> dict[int, Heard]:
+def ask(copies: dict[int, int], *, patience: float = PATIENCE) -> dict[int, Heard]:
     with echoing(copies, of=len(QUESTIONS)) as server:
-        heard = ask_steadily(server, QUESTIONS, rate=100, patience=PATIENCE)
+        heard = ask_steadily(server, QUESTIONS, rate=100, patience=patience)
     found = {one.number: one for one in heard}
     assert len(found) == len(heard) == len(QUESTIONS)
     return found
@@ -56,7 +58,9 @@ def test_a_second_reply_is_not_heard() -> None:
 
 
 def test_questions_go_out_on_the_clock_and_in_their_order() -> None:
-    heard = ask({0: 0, 1: 0})
+    before = time.monotonic()
+    heard = ask({0: 0, 1: 0}, patience=0.1)
     times = [heard[number].at for number in sorted(heard)]
     assert times == sorted(times)
-    assert times[-1] - times[0] >= 9 / 100 - 0.005
+    # Never early. A busy machine may delay any of them, so the time between two of them says nothing.
+    assert all(at - before >= number / 100 for number, at in enumerate(times))

@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 import pytest
 
+from tests.bench.dns import prober
 from tests.bench.dns.prober import LOST_MS, Probe, is_answer, parse_probe, probe, summarise
 from tests.kit.messages import query, record, reply_to
 
@@ -42,8 +43,11 @@ def test_only_an_answer_is_one(reply: bytes, expected: bool) -> None:
     assert is_answer(reply) is expected
 
 
-def test_a_probe_counts_what_is_answered_lost_and_refused() -> None:
+def test_a_probe_counts_what_is_answered_lost_and_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of ten queries one gets no reply, one SERVFAIL, one an answer twice."""
+    # On a busy machine the thread of the server may be late; the other replies are not lost for that.
+    lost_ms = 3 * LOST_MS
+    monkeypatch.setattr(prober, "LOST_MS", lost_ms)
 
     def serve(server: socket.socket) -> None:
         for number in range(10):
@@ -59,6 +63,6 @@ def test_a_probe_counts_what_is_answered_lost_and_refused() -> None:
         thread.start()
         found = probe(server.getsockname()[1], [QUERY], rate=100, seconds=0.1)
         thread.join()
-    assert (found.sent, found.lost, found.errors, found.worst) == (10, 1, 1, LOST_MS)
+    assert (found.sent, found.lost, found.errors, found.worst) == (10, 1, 1, lost_ms)
     assert found.p50 is not None
-    assert 0 < found.p50 < LOST_MS
+    assert 0 < found.p50 < lost_ms

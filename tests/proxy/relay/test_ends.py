@@ -166,7 +166,7 @@ async def test_a_half_closed_connection_ends_after_the_half_close_timeout() -> N
 
 
 async def test_connections_that_live_are_kept_alive_by_the_kernel() -> None:
-    async with relaying(idle_timeout=2.0) as world:
+    async with relaying() as world:
         client, backend = await world.pair()
         with client, backend:
             sides = sides_of(world)

@@ -294,8 +294,10 @@ async def fill(world: World, sender: trio.socket.SocketType) -> int:
     while True:
         with trio.move_on_after(1) as scope:
             sent += await sender.send(bytes(1_000_000))
-        if scope.cancelled_caught:
-            assert isinstance(sides_of(world).client.pending or sides_of(world).backend.pending, Pipe)
+        pending = sides_of(world).client.pending or sides_of(world).backend.pending
+        # A second without progress and without anything pending: the machine was only busy.
+        if scope.cancelled_caught and pending:
+            assert isinstance(pending, Pipe)
             return sent
 
 
