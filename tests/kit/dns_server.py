@@ -28,7 +28,7 @@ OURS = "app.example.org"
 OURS_AT = "192.0.2.80"
 TRUSTING = ForwardSettings((), detect_loops=False)
 """Upstreams that receive only the queries of a test: no probes."""
-REPLY_SECONDS = 10
+REPLY_SECONDS = 30
 """Longer than any reply may take; a test that waits so long has failed."""
 
 

@@ -233,7 +233,8 @@ def test_a_slow_api_server_is_asked_side_by_side(stage: Stage, tmp_path: Path) -
     with stage.staged(SERVED), slow_api(stage.api, tmp_path, delay=DELAY) as slow:
         verdict = stage.ask_doctor(HOST, "--probe", kubeconfig=slow.kubeconfig)
         assert differences(verdict, healthy("reached")) == []
-        assert slow.seconds < len(slow.asked) * DELAY / 2
+        # Beside the requests' own time, which a busy machine stretches as well.
+        assert slow.seconds < sum(end - start for _, start, end in slow.asked) / 2
 
 
 def test_a_request_without_an_answer_is_named_with_its_seconds(stage: Stage, tmp_path: Path) -> None:

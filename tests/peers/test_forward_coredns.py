@@ -20,7 +20,7 @@ from tests.kit.programs import program
 pytestmark = pytest.mark.peer("coredns", "dig")
 
 UPSTREAM_AT, FALLBACK_AT = "198.51.100.7", "198.51.100.9"
-RETURN_SECONDS = 10
+RETURN_SECONDS = 30
 _PROBE = question("", NS)
 
 COREFILE = """\

@@ -45,6 +45,8 @@ LABEL = re.compile("^Replies a second, the last five minutes; now ")
 def browser() -> Iterator[Browser]:
     # Without the sandbox: tests may run as root in a container, where it is not available.
     options: dict[str, Any] = {"executable_path": program("chromium"), "args": ["--no-sandbox"]}
+    # The time-out of a context is not that of `expect`, which would be five seconds.
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright, contextlib.closing(playwright.chromium.launch(**options)) as started:
         yield started
 
@@ -158,8 +160,8 @@ def test_the_charts_move_when_queries_come(browser: Browser, server: Serving) ->
         expect(chart.locator("svg polyline.s1")).to_have_attribute("points", POINTS)
         first = chart.locator("polyline.s1").get_attribute("points")
         ask(server, *["app-1.team-1.example.org"] * 500)
-        expect(chart.locator("[data-most=table]")).not_to_have_text(re.compile("^(0|-)$"), timeout=PATIENCE)
-        expect(chart.locator("polyline.s1")).not_to_have_attribute("points", first or "", timeout=PATIENCE)
+        expect(chart.locator("[data-most=table]")).not_to_have_text(re.compile("^(0|-)$"))
+        expect(chart.locator("polyline.s1")).not_to_have_attribute("points", first or "")
         expect(chart.get_by_role("img")).to_have_attribute("aria-label", LABEL)
         box = chart.locator(".plot").bounding_box()
         assert box
@@ -171,9 +173,7 @@ def test_a_silent_upstream_is_shown_at_once(browser: Browser, server: Serving) -
     with opened(browser, base_of(server)) as page:
         expect(page.locator("[data-live=upstream-0]")).to_have_count(1)
         ask(server, *[f"other-{number}.example.net" for number in range(20)])
-        expect(page.locator("[data-live=upstream-0]")).to_contain_text(
-            "failing: asked after the others", timeout=PATIENCE
-        )
+        expect(page.locator("[data-live=upstream-0]")).to_contain_text("failing: asked after the others")
         expect(page.locator("[data-live=upstream-0]")).to_have_attribute("data-level", "bad")
 
 
@@ -186,7 +186,7 @@ def test_an_upstream_that_is_new_gets_its_row(browser: Browser, tmp_path: Path) 
     ):
         expect(page.locator("#upstreams tbody tr")).to_have_count(1)
         resolv_conf.write_text("nameserver 192.0.2.53\nnameserver 192.0.2.54\n")
-        expect(page.locator("#upstreams tbody tr")).to_have_count(2, timeout=PATIENCE)
+        expect(page.locator("#upstreams tbody tr")).to_have_count(2)
         expect(page.get_by_role("rowheader", name="192.0.2.54:53")).to_be_visible()
         assert page.locator("figure svg").count() == 3, "the charts keep their earlier values"
 
@@ -260,9 +260,9 @@ def test_a_lost_server_is_shown_and_its_return_too(browser: Browser, tmp_path: P
             page = context.new_page()
             page.goto(base_of(first))
             first.hang()
-            expect(page.get_by_role("status")).to_have_text("No answer: what is shown is old.", timeout=PATIENCE)
+            expect(page.get_by_role("status")).to_have_text("No answer: what is shown is old.")
             first.resume()
-            expect(page.get_by_role("status")).to_contain_text("This page is up to date again.", timeout=PATIENCE)
+            expect(page.get_by_role("status")).to_contain_text("This page is up to date again.")
 
 
 def test_the_relays_page_is_of_the_same_kind(browser: Browser, tmp_path: Path) -> None:
@@ -279,8 +279,8 @@ def test_the_relays_page_is_of_the_same_kind(browser: Browser, tmp_path: Path) -
                 # The connection is reset as soon as the relay has found no backend.
                 with contextlib.suppress(ConnectionError), socket.create_connection(("127.0.0.1", port)) as client:
                     client.sendall(b"x")
-            expect(page.locator("[data-live=route-0]")).to_contain_text("connection-refused", timeout=PATIENCE)
-            expect(page.locator("[data-live=connections]")).to_have_text("3", timeout=PATIENCE)
+            expect(page.locator("[data-live=route-0]")).to_contain_text("connection-refused")
+            expect(page.locator("[data-live=connections]")).to_have_text("3")
             assert complaints_of(page) == []
     finally:
         end_process(process)

@@ -21,7 +21,7 @@ GREEDY, POLITE = "127.0.0.1", "127.0.0.2"
 """Two clients."""
 MOST: Final = 16
 """Connections of the relay in these tests."""
-SECONDS: Final = 10
+SECONDS: Final = 30
 FORGED: Final = b"PROXY TCP4 198.51.100.9 192.0.2.1 4711 443\r\n"
 FORGED_2: Final = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c" + bytes((198, 51, 100, 9, 192, 0, 2, 1)) + b"\x12\x67\x01\xbb"
 

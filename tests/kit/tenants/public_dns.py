@@ -59,7 +59,7 @@ def answer_of(port: int, name: str) -> Answer:
     rcodes: set[int] = set()
     addresses: set[str] = set()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
-        client.settimeout(10)
+        client.settimeout(30)
         client.connect(("127.0.0.1", port))
         for number, rtype in enumerate((A, AAAA), 1):
             client.send(query(name, rtype, ident=number))

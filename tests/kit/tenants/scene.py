@@ -30,7 +30,7 @@ from tests.kit.tenants.session import Session, session
 from tests.kit.tenants.settings import COLUMNS, manifests, settings
 from tests.kit.tenants.tenant import GATEWAY_RIGHTS, Tenant, create_tenant, set_status
 
-SECONDS: Final = 20.0
+SECONDS: Final = 60.0
 """Longer than anything here takes."""
 OTHER_TARGET: Final = "192.0.2.99"
 """What the class `other` is answered with: a name that moves from `public` to `other` shows in DNS."""
