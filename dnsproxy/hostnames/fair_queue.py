@@ -6,6 +6,16 @@ its user waits; of those that are looked up again the oldest, so that each has i
 
 from __future__ import annotations
 
+from collections.abc import Container
+from typing import NamedTuple
+
+
+class Turn(NamedTuple):
+    """A hostname, and the namespace in whose turn it comes."""
+
+    hostname: str
+    namespace: str
+
 
 class FairQueue:
     """Hostnames by namespace; at most `most` of each namespace, the newest or the oldest first."""
@@ -14,9 +24,6 @@ class FairQueue:
         self._most = most
         self._newest_first = newest_first
         self._rows: dict[str, dict[str, None]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._rows)
 
     def __len__(self) -> int:
         return sum(map(len, self._rows.values()))
@@ -39,14 +46,21 @@ class FairQueue:
             if not names:
                 del self._rows[namespace]
 
-    def take(self) -> str | None:
-        """The next hostname of the namespace whose turn it is; None if there is none."""
-        if not self._rows:
+    def has_turn(self, full: Container[str] = ()) -> bool:
+        """Whether take() has a hostname."""
+        return self._next(full) is not None
+
+    def take(self, full: Container[str] = ()) -> Turn | None:
+        """The next hostname of the namespace whose turn it is; None if there is none. Namespaces in `full` wait."""
+        namespace = self._next(full)
+        if namespace is None:
             return None
-        namespace = next(iter(self._rows))
         names = self._rows.pop(namespace)
         hostname = next(reversed(names) if self._newest_first else iter(names))
         del names[hostname]
         if names:
             self._rows[namespace] = names
-        return hostname
+        return Turn(hostname, namespace)
+
+    def _next(self, full: Container[str]) -> str | None:
+        return next((namespace for namespace in self._rows if namespace not in full), None)

@@ -1,33 +1,37 @@
 """The ownership watch: looks up the public records of the hostnames that a cluster claims, in the background.
 
 The law: a thin shell over ownership.py and its schedule, which never delays a query. An unanswered lookup changes
-nothing, and an unverified name is logged once. Enforced, a name is not answered before its first lookup; so these run
-side by side, at a quick pace, and the namespaces take turns.
+nothing, and an unverified name is logged once. The namespaces take turns, and lookups run side by side: a nameserver
+that is slow or silent delays the names of its own namespaces. Enforced, a name is not answered before its first lookup;
+so these have workers of their own, and a quick pace.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator, Iterable, Mapping
-from typing import Final, NoReturn
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Final
 
 import structlog
 import trio
 
-from dnsproxy.dns import names
 from dnsproxy.hostnames.claims import Claim
+from dnsproxy.hostnames.fair_queue import Turn
+from dnsproxy.hostnames.lookup_slots import LookupSlots
 from dnsproxy.hostnames.ownership import Finding, Mode, OwnershipSettings, Standing
-from dnsproxy.hostnames.ownership_schedule import OwnershipSchedule
 from dnsproxy.hostnames.registry import Registry
+from dnsproxy.serve.lookup_workers import LookupWorkers
 from dnsproxy.serve.ownership_log import OwnershipLog
-from dnsproxy.serve.ownership_lookups import OwnershipLookups, Unanswered, objects_of, points_of
-from dnsproxy.serve.public_records import LONGEST_WILDCARD, Ask
-from sidecar.loop.slices import in_slices
+from dnsproxy.serve.ownership_lookups import OwnershipLookups, Unanswered, objects_of
+from dnsproxy.serve.ownership_turns import OwnershipTurns
+from dnsproxy.serve.public_records import Ask
 
-_PASSED_OVER: Final = 500
-"""Hostnames without need of a lookup that are skipped in one go, in a few milliseconds; then other tasks run."""
-_AT_ONCE: Final = 32
-"""First lookups that run side by side."""
+_AT_ONCE: Final = 16
+"""Lookups that run side by side: at the default pace and deadline, no more begin before the first is given up."""
+_EACH: Final = 2
+"""Of these, for one namespace."""
+_FIRST_AT_ONCE: Final = 32
+"""First lookups that run side by side. Half of them may be for one namespace, because its pods wait for them."""
 
 log = structlog.get_logger("dnsproxy.ownership")
 
@@ -51,14 +55,15 @@ class OwnershipWatch:
         self._log = OwnershipLog(registry, settings=settings)
         self._on_change = on_change
         self._pace = settings.pace
-        self._draw = draw
-        self._schedule = OwnershipSchedule(settings.pace)
-        self._noted = trio.Event()
-        self._first_looks = 0
-        self._new = trio.Event()
-        self._looked = trio.Event()
+        self._turns = OwnershipTurns(
+            registry, settings=settings, draw=draw, pass_over=lambda hostname: self._settle(hostname, None)
+        )
         self._suspected: dict[str, float] = {}
         """Hostnames contradicted once, and the time from which a second contradiction counts."""
+        self._looking: dict[str, bool] = {}
+        """Hostnames whose lookup runs, and whether they were noted meanwhile."""
+        self._outdated: set[str] = set()
+        """Hostnames whose last answer was discarded, until the next one or until nobody claims them."""
 
     @property
     def looks(self) -> Mapping[str, int]:
@@ -72,125 +77,89 @@ class OwnershipWatch:
 
     def note(self, hostnames: Iterable[str]) -> None:
         """The claims to these hostnames have changed."""
-        for hostname in hostnames:
-            for namespace in self._namespaces(hostname):
-                self._schedule.note([hostname], namespace=namespace)
-        self._noted.set()
-        self._new.set()
+        hostnames = tuple(hostnames)
+        self._looking |= dict.fromkeys(self._looking.keys() & hostnames, True)
+        self._turns.note(hostnames)
 
     @property
     def new(self) -> int:
         """How many hostnames are new and not looked up yet."""
-        return self._schedule.new + self._first_looks
+        return self._turns.new
 
     async def caught_up(self) -> None:
         """Wait until every hostname noted so far was looked up, or got no answer."""
-        while self.new:
-            await self._looked.wait()
+        await self._turns.caught_up()
 
     async def run(self) -> None:
-        """Look up one hostname after the other until cancelled."""
+        """Look up hostnames until cancelled."""
+        pace = self._pace
         async with trio.open_nursery() as nursery:
             if self._enforce:
                 # Names of a snapshot were noted by nobody.
-                await in_slices(self._note_all())
-                nursery.start_soon(self._look_first)
-            nursery.start_soon(self._look_in_turn)
+                await self._turns.note_all()
+                first = self._workers(
+                    _FIRST_AT_ONCE, _FIRST_AT_ONCE, pace.first, self._turns.next_new, self._look_first
+                )
+                nursery.start_soon(first.run)
+            nursery.start_soon(self._workers(_AT_ONCE, _EACH, pace.gap, self._turns.next, self._look_safely).run)
 
-    async def _look_in_turn(self) -> NoReturn:
-        while True:
-            self._noted = trio.Event()
-            hostname = await in_slices(self._seek(trio.current_time()))
-            if hostname is None:
-                await trio.sleep(self._pace.rest)
-                with trio.move_on_after(self._schedule.pause(trio.current_time())):
-                    await self._noted.wait()
-                continue
+    def _workers(
+        self,
+        most: int,
+        each: int,
+        gap: float,
+        seek: Callable[[LookupSlots], Awaitable[Turn]],
+        look: Callable[[str], Awaitable[None]],
+    ) -> LookupWorkers:
+        return LookupWorkers(LookupSlots(most, each=each), gap=gap, seek=seek, look=look, freed=self._turns.wake)
+
+    async def _look_first(self, hostname: str) -> None:
+        try:
             await self._look_safely(hostname)
-            await trio.sleep(self._pace.gap)
-
-    def _note_all(self) -> Generator[None, None, None]:
-        for hostname in self._registry.store.names():
-            self.note([hostname])
-            yield
-
-    async def _look_first(self) -> NoReturn:
-        """Look up new hostnames, several at once, without waiting for those that are looked up again."""
-        slots = trio.Semaphore(_AT_ONCE)
-
-        async def look(hostname: str) -> None:
-            await self._look_safely(hostname)
-            self._first_looks -= 1
-            slots.release()
-            self._tell_looked()
-
-        async with trio.open_nursery() as nursery:
-            while True:
-                self._new = trio.Event()
-                hostname = await in_slices(self._seek_new())
-                if hostname is None:
-                    self._tell_looked()
-                    await self._new.wait()
-                    continue
-                self._first_looks += 1
-                await slots.acquire()
-                nursery.start_soon(look, hostname)
-                await trio.sleep(self._pace.first)
-
-    def _tell_looked(self) -> None:
-        self._looked.set()
-        self._looked = trio.Event()
-
-    def _seek_new(self) -> Generator[None, None, str | None]:
-        while (hostname := self._schedule.take_new()) is not None:
-            if self._needs_lookup(hostname):
-                return hostname
-            self._settle(hostname, None)
-            yield
-        return None
-
-    def _seek(self, now: float) -> Generator[None, None, str | None]:
-        """The next hostname that needs a lookup; None if the next few do not."""
-        if self._schedule.round_is_due(now):
-            self._schedule.begin_round(self._registry.store.names(), now=now, random=self._draw())
-        for _ in range(_PASSED_OVER):
-            hostname = self._schedule.take(now)
-            if hostname is None or self._needs_lookup(hostname):
-                return hostname
-            self._settle(hostname, None)
-            yield
-        return None
-
-    def _needs_lookup(self, hostname: str) -> bool:
-        if self._settings.trusts_name(hostname) or self._registry.refusal(hostname) is not None:
-            return False
-        if self._enforce:
-            return bool(objects_of(self._registry, hostname))
-        too_long = names.is_wildcard(hostname) and len(hostname) > LONGEST_WILDCARD
-        return not too_long and any(points_of(self._registry, claim) for claim in objects_of(self._registry, hostname))
-
-    def _namespaces(self, hostname: str) -> Iterable[str]:
-        return dict.fromkeys(claim.origin.namespace for claim in self._registry.store.claims_for(hostname)) or ("",)
+        finally:
+            self._turns.looked()
 
     async def _look_safely(self, hostname: str) -> None:
+        if hostname in self._looking:
+            return  # the running lookup serves this turn too
+        self._looking[hostname] = False
         try:
             await self._look(hostname)
         except Exception:  # one lookup may fail alone: it must not end the DNS of every pod
             log.exception("the lookup of a public record failed", hostname=hostname)
+        finally:
+            noted = self._looking.pop(hostname)
+        if noted:
+            self.note([hostname])
 
     async def _look(self, hostname: str) -> None:
+        claims = objects_of(self._registry, hostname)
         try:
             finding = await self._lookups.find(hostname)
         except Unanswered:
             if self._enforce and not self._registry.has_record(hostname):
-                self._look_again(hostname, after=self._pace.confirm)
+                self._turns.again(hostname, after=self._pace.confirm)
             elif hostname in self._suspected:
-                self._look_again(hostname, after=self._pace.doubted)
+                self._turns.again(hostname, after=self._pace.doubted)
         else:
-            self._settle(hostname, finding)
+            if self._is_outdated(hostname, claims):
+                self.note([hostname])
+            else:
+                self._settle(hostname, finding)
+
+    def _is_outdated(self, hostname: str, claims: list[Claim]) -> bool:
+        """Whether the answer is for claims that have changed since; never twice in a row for one hostname.
+
+        Otherwise whoever changes an object all the time would keep the verdict from the name of another.
+        """
+        if hostname in self._outdated or objects_of(self._registry, hostname) == claims:
+            return False
+        self._outdated.add(hostname)
+        return True
 
     def _settle(self, hostname: str, finding: Finding | None) -> None:
         """Apply the result of a lookup; None contradicts no claim."""
+        self._outdated.discard(hostname)
         doubted = [
             claim
             for claim in objects_of(self._registry, hostname)
@@ -200,7 +169,7 @@ class OwnershipWatch:
             self._suspected.pop(hostname, None)
             self._log.settled(hostname)
         elif finding is not None and self._is_confirmed(hostname):
-            self._look_again(hostname, after=self._pace.doubted)
+            self._turns.again(hostname, after=self._pace.doubted)
             self._log.unverified(hostname, finding, doubted)
         elif not self._enforce or self._registry.has_record(hostname):
             return
@@ -221,7 +190,7 @@ class OwnershipWatch:
         now = trio.current_time()
         since = self._suspected.setdefault(hostname, now + self._pace.confirm)
         if now < since:
-            self._look_again(hostname, after=since - now)
+            self._turns.again(hostname, after=since - now)
         return now >= since
 
     def _keep_record(self, hostname: str, finding: Finding | None) -> bool:
@@ -230,8 +199,3 @@ class OwnershipWatch:
             return False
         self.note(self._lookups.led_by(hostname, finding))
         return self._registry.set_record(hostname, finding)
-
-    def _look_again(self, hostname: str, *, after: float) -> None:
-        at = trio.current_time() + after
-        for namespace in self._namespaces(hostname):
-            self._schedule.again(hostname, at=at, namespace=namespace)

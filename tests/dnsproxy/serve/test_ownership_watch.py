@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ipaddress
 import struct
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from ipaddress import ip_network
@@ -55,16 +56,26 @@ class PublicDns:
     records: dict[str, Sequence[str] | int | None] = field(default_factory=dict)
     asked: list[tuple[str, int, float]] = field(default_factory=list)
     """Name, type and time."""
+    delay: float = 0.0
+    """Seconds of the default pace before an answer."""
+    waiting: Counter[str] = field(default_factory=Counter)
+    """Questions without an answer yet, by name."""
+    on_wait: Callable[[], None] = lambda: None
 
     async def ask(self, query: Query) -> bytes | None:
-        await trio.lowlevel.checkpoint()
         name = format_wire(query.name).removesuffix(".")
         self.asked.append((name, query.type, trio.current_time()))
-        parent = f"*.{name.partition('.')[2]}"
-        found = self.records.get(name, self.records.get(parent, NXDOMAIN))
-        if found is None:
-            await trio.sleep_forever()
-        return reply_to(query.message, found)
+        self.waiting[name] += 1
+        self.on_wait()
+        try:
+            await passes(self.delay)
+            parent = f"*.{name.partition('.')[2]}"
+            found = self.records.get(name, self.records.get(parent, NXDOMAIN))
+            if found is None:
+                await trio.sleep_forever()
+            return reply_to(query.message, found)
+        finally:
+            self.waiting[name] -= 1
 
     @property
     def names(self) -> list[str]:
@@ -271,6 +282,53 @@ async def test_a_name_that_changes_all_the_time_is_not_unverified_any_sooner(aut
         assert watched.answer() == (RELAY,)
         await passes(CONFIRMED - 20)
         assert watched.answer() == ()
+
+
+async def test_a_change_during_a_lookup_discards_its_answer(autojump_clock: MockClock) -> None:
+    """The answer has no addresses of the load balancer that the object has now, and would exclude it."""
+    records = {APP: [ELSEWHERE], "old.example.net": [BALANCER], "new.example.net": [ELSEWHERE]}
+    async with watching(records, claim(APP, "app", "old.example.net"), mode=Mode.ENFORCE) as watched:
+        watched.dns.delay = 3
+        await passes(4.5)
+        assert watched.dns.names == [APP, "old.example.net"]
+        watched.put(claim(APP, "app", "new.example.net"))
+        await passes(3)
+        assert (watched.watch.looks["record"], watched.registry.has_record(APP)) == (1, False)
+        await passes(6)
+        assert (watched.answer(), watched.doubt()) == ((RELAY,), "")
+
+
+async def test_a_claim_that_goes_during_a_lookup_leaves_nothing(autojump_clock: MockClock) -> None:
+    async with watching({APP: [BALANCER]}, claim(APP, "app", BALANCER), mode=Mode.ENFORCE) as watched:
+        watched.dns.delay = 3
+        await passes(1)
+        watched.registry.replace("Ingress", f"app {APP}", [])
+        await passes(10)
+        assert not watched.registry.has_record(APP)
+
+
+async def test_a_turn_that_comes_during_the_lookup_of_its_name_is_served_by_it(autojump_clock: MockClock) -> None:
+    async with watching({APP: None}, claim(APP, "app", BALANCER), mode=Mode.ENFORCE) as watched:
+        await passes(DEFAULT_PACE.confirm - 1)
+        assert len(watched.dns.asked) == 2, "A and AAAA, as new and in its round"
+
+
+async def test_a_name_that_is_noted_during_its_lookup_is_looked_up_again(autojump_clock: MockClock) -> None:
+    async with watching({APP: [BALANCER]}, claim(APP, "app", BALANCER), mode=Mode.ENFORCE) as watched:
+        watched.dns.delay = 3
+        await passes(1)
+        watched.watch.note([APP])
+        await passes(5)
+        assert len(watched.dns.asked) == 4
+
+
+async def test_who_changes_an_object_all_the_time_keeps_no_verdict_from_a_name(autojump_clock: MockClock) -> None:
+    async with watching({APP: [BALANCER]}, claim(APP, "app", BALANCER), mode=Mode.ENFORCE) as watched:
+        watched.dns.delay = 3
+        for number in range(10):
+            watched.put(claim(APP, "rival", f"192.0.2.{number + 10}"))
+            await passes(1)
+        assert watched.answer() == (RELAY,)
 
 
 async def test_claims_with_nothing_to_compare_are_not_even_asked_for(autojump_clock: MockClock) -> None:
