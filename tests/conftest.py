@@ -19,6 +19,7 @@ from tests.kit.programs import find_program
 
 DEADLINE_SECONDS = 60
 """A test that waits longer has hung; failing inside trio shows where it waits."""
+CLOCKS = frozenset({"autojump_clock", "mock_clock"})
 
 # Nothing is timed in a test: an example that was slow met a busy machine.
 hypothesis.settings.register_profile("untimed", deadline=None)
@@ -49,6 +50,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
+    for marker in item.iter_markers("usefixtures"):
+        # pytest-trio takes its clock from a test's arguments alone: this test would wait in real time.
+        if CLOCKS.intersection(marker.args):
+            raise pytest.UsageError(f"{item.nodeid}: its clock must be an argument")
     if isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj):
         item.obj = with_deadline(item.obj)
 

@@ -1,4 +1,5 @@
 """Repeated look-ups of names."""
+# ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 import trio
 from structlog.testing import capture_logs
+from trio.testing import MockClock
 
 from proxy.backends import discovery
 from proxy.backends.backend import Address, Backend
@@ -116,8 +118,7 @@ async def test_an_address_that_fails_has_the_name_looked_up_before_its_time(monk
         assert resolver.asked == 2
 
 
-@pytest.mark.usefixtures("autojump_clock")
-async def test_while_an_answer_is_fresh_no_query_is_sent() -> None:
+async def test_while_an_answer_is_fresh_no_query_is_sent(autojump_clock: MockClock) -> None:
     resolver = PlayedResolver()
     resolver.set(["192.0.2.1"], seconds=5)
     async with trio.open_nursery() as nursery:

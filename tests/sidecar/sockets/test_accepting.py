@@ -1,4 +1,5 @@
 """Accepting while the system has no resources: a pause, one line at the beginning and one at the end."""
+# ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 import trio
+from trio.testing import MockClock
 
 from sidecar.sockets.accepting import CALM, PAUSE, Shortage, accept_connections
 
@@ -41,9 +43,10 @@ async def accept(listener: Listener, nursery: trio.Nursery) -> list[object]:
     return begun
 
 
-@pytest.mark.usefixtures("autojump_clock")
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS], ids=errno.errorcode.get)
-async def test_a_shortage_delays_connections_and_is_logged_twice(number: int, nursery: trio.Nursery) -> None:
+async def test_a_shortage_delays_connections_and_is_logged_twice(
+    number: int, nursery: trio.Nursery, autojump_clock: MockClock
+) -> None:
     listener = Listener(number, None, number, number, None)
     with structlog.testing.capture_logs() as logs:
         begun = await accept(listener, nursery)
@@ -55,16 +58,14 @@ async def test_a_shortage_delays_connections_and_is_logged_twice(number: int, nu
     assert (logs[0]["cause"], logs[1]["seconds"]) == ("a reason", pytest.approx(2 * PAUSE))
 
 
-@pytest.mark.usefixtures("autojump_clock")
-async def test_attempts_are_spaced(nursery: trio.Nursery) -> None:
+async def test_attempts_are_spaced(nursery: trio.Nursery, autojump_clock: MockClock) -> None:
     listener = Listener(*[errno.EMFILE] * 50)
     await accept(listener, nursery)
     gaps = [later - earlier for earlier, later in zip(listener.calls[:50], listener.calls[1:51], strict=True)]
     assert min(gaps) >= PAUSE * 0.999
 
 
-@pytest.mark.usefixtures("autojump_clock")
-async def test_without_a_shortage_nothing_is_logged(nursery: trio.Nursery) -> None:
+async def test_without_a_shortage_nothing_is_logged(nursery: trio.Nursery, autojump_clock: MockClock) -> None:
     with structlog.testing.capture_logs() as logs:
         assert len(await accept(Listener(None, None), nursery)) == 2
     assert logs == []
