@@ -82,7 +82,7 @@ def slice_manifest(
     family: str = "IPv4",
     ports: Any = (),
     node: str | None = None,
-    target: Mapping[str, str] | None = MappingProxyType({"kind": "Pod"}),
+    target: Mapping[str, str | None] | None = MappingProxyType({"kind": "Pod"}),
 ) -> dict[str, Any]:
     """`target` is the targetRef of the endpoints: by default the Pod OWNER-pod of the namespace."""
     reference = {"targetRef": {"namespace": namespace, "name": f"{owner}-pod", **target}} if target is not None else {}

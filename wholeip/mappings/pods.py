@@ -30,7 +30,7 @@ class Proof(StrEnum):
     ANY = "any"
     """Nothing."""
     REFERENCED = "referenced"
-    """A targetRef to a Pod of the namespace."""
+    """A targetRef to a Pod of the namespace; one that states no namespace means the slice's own."""
     VERIFIED = "verified"
     """The same, and that Pod has the address. Needs the right to read Pods."""
 
@@ -45,6 +45,8 @@ class _PodIP(msgspec.Struct, frozen=True, gc=False):
 
 class _Status(msgspec.Struct, frozen=True, gc=False):
     phase: str | None = None
+    pod_ip: str | None = msgspec.field(default=None, name="podIP")
+    """The first of podIPs. The API server fills in the list; a virtual kubelet's own objects may lack it."""
     pod_ips: tuple[_PodIP | None, ...] | None = msgspec.field(default=None, name="podIPs")
 
 
@@ -67,13 +69,13 @@ def addresses_of(pod: PodObject | Unreadable) -> frozenset[Address]:
     status = pod.status or _Status()
     if status.phase in _ENDED:
         return frozenset()
-    return parse_each(parse_shown, (one.ip for one in status.pod_ips or () if one is not None))
+    return parse_each(parse_shown, (one.ip for one in status.pod_ips or (_PodIP(status.pod_ip),) if one is not None))
 
 
 def pod_of(one: EndpointSlice, endpoint: SliceEndpoint) -> str | None:
     """The Pod of the slice's namespace that an endpoint refers to, as NAMESPACE/NAME."""
     ref, namespace = endpoint.target_ref, one.metadata.namespace
-    if ref is None or ref.kind != "Pod" or ref.namespace != namespace or not ref.name:
+    if ref is None or ref.kind != "Pod" or (ref.namespace or namespace) != namespace or not ref.name:
         return None
     return f"{namespace}/{ref.name}"
 

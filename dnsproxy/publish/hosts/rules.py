@@ -17,9 +17,10 @@ ROOT: Final = "."
 MOST_NAMES: Final = 10_000
 """The C library reads the whole file for each look-up: 10,000 lines take a millisecond."""
 NO_ZONE: Final = (
-    "--zone: a hosts file needs at least one: the names that this node takes from the cluster, such as that of its own "
-    "registry (--zone registry.example.org); any other name that an object of the cluster claims is then ignored. "
-    "`--zone .` takes all of them"
+    "--zone (DNSPROXY_ZONE) is not set, or empty: a hosts file needs at least one zone: the names that this node takes "
+    "from the cluster, such as that of its own registry (--zone registry.example.org, or "
+    "DNSPROXY_ZONE=registry.example.org; in a cluster, in the ConfigMap node-hosts-settings). Any other name that an "
+    "object of the cluster claims is then ignored. `--zone .` takes all of them"
 )
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from sidecar.kubernetes.objects import ObjectMeta, Unreadable
 from tests.kit.wholeip_objects import READY, endpoint_slice, ip, pod
 from wholeip.mappings.endpoints import candidates
-from wholeip.mappings.pods import PODS, KnownPods, Proof, addresses_of
+from wholeip.mappings.pods import PODS, KnownPods, PodObject, Proof, addresses_of
 
 POD, OTHERS = "10.0.0.1", "10.0.0.2"
 OWN = {"kind": "Pod"}
@@ -21,7 +22,10 @@ OWN = {"kind": "Pod"}
         pytest.param(OWN, Proof.REFERENCED, True, id="a Pod of the namespace"),
         pytest.param(None, Proof.REFERENCED, False, id="no targetRef: written by hand"),
         pytest.param({"kind": "Pod", "namespace": "other"}, Proof.REFERENCED, False, id="a Pod of another namespace"),
-        pytest.param({"kind": "Pod", "namespace": ""}, Proof.REFERENCED, False, id="a Pod of no namespace"),
+        pytest.param({"kind": "Pod", "namespace": ""}, Proof.REFERENCED, True, id="no namespace: the slice's own"),
+        pytest.param({"kind": "Pod", "namespace": None}, Proof.REFERENCED, True, id="null: the slice's own"),
+        pytest.param({"kind": "Node", "namespace": ""}, Proof.REFERENCED, False, id="a Node of no namespace"),
+        pytest.param({"kind": "Pod", "namespace": "", "name": ""}, Proof.REFERENCED, False, id="neither is stated"),
         pytest.param({"kind": "Pod", "name": ""}, Proof.REFERENCED, False, id="a Pod without a name"),
         pytest.param({"kind": "Node"}, Proof.REFERENCED, False, id="a Node"),
         pytest.param({"kind": "Service"}, Proof.REFERENCED, False, id="a Service"),
@@ -32,6 +36,13 @@ OWN = {"kind": "Pod"}
         pytest.param(OWN, Proof.VERIFIED, True, id="verified: the Pod has it"),
         pytest.param(None, Proof.VERIFIED, False, id="verified: no targetRef"),
         pytest.param({"kind": "Pod", "namespace": "other"}, Proof.VERIFIED, False, id="verified: another namespace"),
+        pytest.param({"kind": "Pod", "namespace": ""}, Proof.VERIFIED, True, id="verified: no namespace"),
+        pytest.param(
+            {"kind": "Pod", "namespace": "", "name": "second"},
+            Proof.VERIFIED,
+            False,
+            id="verified: no namespace, a Pod with another address",
+        ),
         pytest.param({"kind": "Pod", "name": "absent"}, Proof.VERIFIED, False, id="verified: no such Pod"),
         pytest.param(
             {"kind": "Pod", "name": "second"}, Proof.VERIFIED, False, id="verified: a Pod with another address"
@@ -85,6 +96,25 @@ def test_the_refusal_names_the_flag() -> None:
     ],
 )
 def test_the_addresses_that_a_pod_has_for_itself(found: Any, addresses: set[str]) -> None:
+    assert addresses_of(found) == {ip(one) for one in addresses}
+
+
+@pytest.mark.parametrize(
+    ("status", "addresses"),
+    [
+        pytest.param({"podIP": POD}, {POD}, id="no list"),
+        pytest.param({"podIP": POD, "podIPs": None}, {POD}, id="null"),
+        pytest.param({"podIP": POD, "podIPs": []}, {POD}, id="an empty list"),
+        pytest.param({"podIP": POD, "podIPs": [{"ip": POD}, {"ip": "2001:db8::1"}]}, {POD, "2001:db8::1"}, id="both"),
+        pytest.param({"podIP": OTHERS, "podIPs": [{"ip": POD}]}, {POD}, id="the list counts"),
+        pytest.param({"podIP": ""}, set(), id="empty"),
+        pytest.param({"podIP": None}, set(), id="null alone"),
+        pytest.param({"podIP": "127.0.0.1"}, set(), id="no address of a pod"),
+        pytest.param({"podIP": POD, "phase": "Failed"}, set(), id="failed"),
+    ],
+)
+def test_a_pod_may_have_its_address_outside_of_the_list(status: Any, addresses: set[str]) -> None:
+    found = msgspec.convert({"metadata": {"name": "p", "namespace": "default"}, "status": status}, PodObject)
     assert addresses_of(found) == {ip(one) for one in addresses}
 
 

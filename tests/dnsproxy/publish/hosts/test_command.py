@@ -138,11 +138,13 @@ def test_what_cannot_be_done_is_one_line_and_a_status(
 
 
 @pytest.mark.parametrize("arguments", [(), ("--once",), ("--dry-run",), ("--remove-on-exit",)], ids=" ".join)
-def test_without_a_zone_nothing_is_read_or_written(world: World, arguments: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("zone", [pytest.param("", id="empty"), pytest.param(" ", id="blank")])
+def test_without_a_zone_nothing_is_read_or_written(world: World, arguments: tuple[str, ...], zone: str) -> None:
     world.has("app.example.org 192.0.2.10")
-    status, output, errors = world.run("--from-file", str(world.names), *arguments, DNSPROXY_ZONE="")
+    status, output, errors = world.run("--from-file", str(world.names), *arguments, DNSPROXY_ZONE=zone)
     assert (status, output) == (2, "")
-    assert "--zone: a hosts file needs at least one" in errors
+    assert "--zone (DNSPROXY_ZONE) is not set, or empty: a hosts file needs at least one zone" in errors
+    assert "DNSPROXY_ZONE=registry.example.org" in errors
     assert "`--zone .` takes all of them" in errors
     assert world.hosts.read_text() == FOREIGN
 
