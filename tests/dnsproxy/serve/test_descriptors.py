@@ -104,6 +104,8 @@ def test_with_64_descriptors_everything_is_well_again_after_the_load(tmp_path: P
     with behind(tmp_path, open_files=(64, 64)) as server:
         with idle_crowd(server.port, 200), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
             client.settimeout(SECONDS)
+            # All replies leave together, and the default buffer holds less than 300 of them.
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
             client.connect(("127.0.0.1", server.port))
             # The upstream's own upstream is silent, so all of them wait together.
             for number in range(300):

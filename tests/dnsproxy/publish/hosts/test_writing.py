@@ -191,6 +191,7 @@ def test_a_program_that_still_has_the_replaced_file_open_is_waited_for(
             os.close(opened[0])
         sleep(seconds)
 
+    monkeypatch.setattr(writing, "_WRITERS_SECONDS", 20.0)
     monkeypatch.setattr(time, "sleep", write_late)
     around_the_rename(monkeypatch, lambda: opened.append(os.open(file, os.O_WRONLY | os.O_APPEND)), lambda: None)
     apply(file, put)
