@@ -1,4 +1,5 @@
 """Every end of a connection is an outcome, and every connection ends."""
+# ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from typing import Final
 
 import pytest
 import trio
+from trio.testing import MockClock
 
 from dnsproxy.doctor.collect.dial_targets import DialTarget
 from dnsproxy.doctor.collect.dialling import HEADERS, dial, dial_all, dial_with_headers
@@ -76,7 +78,7 @@ def target(endpoint: Endpoint, *, tls: bool = False, header: Header = Header.PLA
          "the beginning of a handshake"],
 )  # fmt: skip
 async def test_every_odd_server_is_one_outcome_in_time(
-    handler: Handler, plain: tuple[Outcome, str], tls: tuple[Outcome, str]
+    clock: MockClock, handler: Handler, plain: tuple[Outcome, str], tls: tuple[Outcome, str]
 ) -> None:
     async with listening(handler) as endpoint:
         for over, (outcome, detail) in ((False, plain), (True, tls)):
@@ -264,7 +266,7 @@ async def test_many_are_dialled_and_reported_in_order() -> None:
     assert dialled.failures("dial the ports", "connections") == ()
 
 
-async def test_what_is_not_dialled_in_time_is_reported() -> None:
+async def test_what_is_not_dialled_in_time_is_reported(clock: MockClock) -> None:
     async with listening(saying(OK)) as living, listening(say_nothing) as hanging:
         targets = [target(endpoint, header=header) for endpoint in (living, hanging) for header in Header]
         dialled = await dial_all(targets, seconds=1)
@@ -295,15 +297,15 @@ async def wanting_v1(stream: trio.SocketStream) -> None:
         await stream.send_all(OK)
 
 
-async def test_both_rounds_share_one_time() -> None:
+async def test_both_rounds_share_one_time(clock: MockClock) -> None:
     async def vanish_then_hang(stream: trio.SocketStream) -> None:
         if (await stream.receive_some()).startswith((b"PROXY", HEADERS[Header.V2])):
             await trio.sleep_forever()
 
-    started = trio.current_time()
+    started = clock.current_time()
     async with listening(vanish_then_hang) as hanging, listening(say_nothing) as silent:
         dialled = await dial_with_headers([target(hanging), target(silent)], lambda _: None, seconds=1.5)
     assert [(probe.port, probe.outcome) for probe in dialled.results] == [(hanging.port, Outcome.CLOSED)]
-    assert 1.5 <= trio.current_time() - started < 3
+    assert clock.current_time() - started == pytest.approx(1.5)
     (failure,) = dialled.failures("dial the ports", "connections")
     assert failure.why == "3 of 4 connections did not finish within 1.5 s"

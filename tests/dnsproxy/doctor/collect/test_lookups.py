@@ -1,4 +1,5 @@
 """Look-ups end in addresses or in a fault, whatever the server does."""
+# ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from pathlib import Path
 import dnslib
 import pytest
 import trio
+from trio.testing import MockClock
 
 from dnsproxy.doctor.collect import lookups
 from dnsproxy.doctor.collect.bounded_work import TOGETHER
@@ -110,16 +112,15 @@ def garbled_for(rtype: str, answer: Answering) -> Answering:
          "no such name and A fails", "neither, in two ways", "neither", "neither, in one way"],
 )  # fmt: skip
 async def test_an_answer_of_one_type_counts_without_the_other(
-    answer: Answering, addresses: tuple[str, ...], fault: str | set[str], partial: str
+    clock: MockClock, answer: Answering, addresses: tuple[str, ...], fault: str | set[str], partial: str
 ) -> None:
-    # Long beside the pauses of a loaded machine: the type that is answered must not miss its own deadline.
     async with server(answer) as endpoint:
         found = await look_up("a.example.org", "cluster", endpoint, seconds=2.0)
     assert (found.addresses, found.partial) == (addresses, partial)
     assert (found.fault if isinstance(fault, str) else set(found.fault.split(", "))) == fault
 
 
-async def test_a_garbled_reply_is_no_answer() -> None:
+async def test_a_garbled_reply_is_no_answer(clock: MockClock) -> None:
     async with server(garbled_for("AAAA", BOTH)) as endpoint:
         found = await look_up("a.example.org", "cluster", endpoint, seconds=2.0)
     assert found.addresses == ("192.0.2.1", "192.0.2.2")
@@ -159,7 +160,7 @@ async def test_a_wildcard_is_queried_by_a_name_below_it() -> None:
     assert found.hostname == "*.example.org"
 
 
-async def test_a_lost_datagram_costs_no_record() -> None:
+async def test_a_lost_datagram_costs_no_record(clock: MockClock) -> None:
     lost: set[int] = set()
 
     def answer(query: dnslib.DNSRecord) -> bytes:
@@ -190,7 +191,7 @@ async def test_a_server_that_never_answers_is_not_asked_for_every_name(monkeypat
     assert {one.fault for one in found.results} == {NO_ANSWER, f"no answer to {GIVE_UP} other names"}
 
 
-async def test_a_dead_server_takes_no_time_from_the_other_one() -> None:
+async def test_a_dead_server_takes_no_time_from_the_other_one(clock: MockClock) -> None:
     async with server(lambda _: b"") as dead, server(BOTH) as living:
         names = [f"{number}.example.org" for number in range(TOGETHER + 10)]
         looked_up = await look_up_all(names, {"cluster": dead, "public": living}, seconds=1)

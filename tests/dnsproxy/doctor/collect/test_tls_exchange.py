@@ -1,4 +1,5 @@
 """A handshake is an answer whatever follows; the status, the certificate and what went wrong stand beside it."""
+# ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 import trio
+from trio.testing import MockClock
 
 from dnsproxy.doctor.collect.reaction import Reaction
 from dnsproxy.doctor.collect.tls_exchange import exchange_over_tls
@@ -85,7 +87,7 @@ async def test_a_connection_that_breaks_after_the_handshake_was_answered(
     assert found.identity == ServiceIdentity("", (HOST,), END)
 
 
-async def test_silence_after_the_handshake_is_an_answer_in_time() -> None:
+async def test_silence_after_the_handshake_is_an_answer_in_time(clock: MockClock) -> None:
     found = await reaction_to(over_tls(say_nothing, GOOD), seconds=1)
     assert (found.outcome, found.detail) == (Outcome.ANSWERED, "TLSv1.3, then silent: nothing within 1 s")
     assert found.identity is not None

@@ -1,10 +1,12 @@
 """Waits for the cluster's DNS on real sockets; silent servers are not waited for."""
+# ruff: noqa: ARG001  # pytest-trio takes its clock from a test's arguments alone
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import pytest
+from trio.testing import MockClock
 
 from dnsproxy.cluster_dns.probe_results import Presence, ProbeResult
 from dnsproxy.install.run.wait_loaded import GONE, LOADED, is_reachable, wait_loaded
@@ -47,7 +49,7 @@ async def test_it_ends_when_the_server_says_what_is_hoped_for(
     assert turning.seen == [before, before]
 
 
-async def test_it_ends_with_its_time_and_tells_what_was_said_last() -> None:
+async def test_it_ends_with_its_time_and_tells_what_was_said_last(clock: MockClock) -> None:
     async with faulty_upstream(other) as server:
         turning = Turning(server, 0, other)
         (asked,) = await wait_loaded([server.endpoint], ["example.org."], LOADED, seconds=0.5, progress=turning)
