@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 
 from dnsproxy.answers.table import Host
 from dnsproxy.dns.names import Reach
@@ -18,10 +17,11 @@ from dnsproxy.hostnames.guards import Guards, refusal
 from dnsproxy.hostnames.holds import Holds, Tenure
 from dnsproxy.hostnames.name_limits import NameLimits
 from dnsproxy.hostnames.name_shares import NameShares
+from dnsproxy.hostnames.outcomes import Outcomes
 from dnsproxy.hostnames.ownership import Finding, Standing, standing_of
 from dnsproxy.hostnames.rights import Rights
 from dnsproxy.hostnames.targets import Targets
-from dnsproxy.hostnames.verdict import Excluded, Unverified, Verdict, judge
+from dnsproxy.hostnames.verdict import Verdict, judge
 from dnsproxy.hostnames.wildcard_bar import is_barred, names_below
 from dnsproxy.hostnames.wildcards import reaches
 
@@ -43,17 +43,14 @@ class Registry:
         self.shares = NameShares(self.store, limits=limits or NameLimits())
         self.rights = rights
         self.holds = holds or Holds()
+        self.outcomes = Outcomes()
         self._targets = targets
         self._guards = guards
         self._touched: list[Iterable[str]] = []
-        self._excluded: dict[tuple[str, Reach], tuple[Excluded, ...]] = {}
-        self._unverified: dict[tuple[str, Reach], Unverified] = {}
-        self._waiting: dict[tuple[str, Reach], None] = {}
         self._enforce_ownership = enforce_ownership
         self._findings: dict[str, Finding] = {}
         self._records: dict[str, Finding | None] = {}
         """Enforced: what the last lookup of each hostname found, also if it contradicts no claim."""
-        self._judged = 0
 
     @property
     def denied(self) -> tuple[str, ...]:
@@ -163,7 +160,7 @@ class Registry:
             for hostname in self._touched.pop():
                 for reach in reaches(hostname):
                     verdict = self._settle(hostname, reach, now)
-                    self._remember((hostname, reach), verdict)
+                    self.outcomes.note((hostname, reach), verdict)
                     if reach is not Reach.NAME and verdict.winner is None:
                         lost.add(hostname)
                     yield Host(hostname, reach, verdict.addresses, verdict.winner is None and self.is_barred(hostname))
@@ -213,65 +210,3 @@ class Registry:
             return tenure
         others = (self.holds.tenure(hostname, one) for one in reaches(hostname) if one is not reach)
         return next((one for one in others if one is not None and one.until is not None), None)
-
-    def excluded(self) -> list[Excluded]:
-        """Every excluded claim, as of the last changes(): judging all for a page would delay DNS."""
-        return list(chain.from_iterable(self._excluded.values()))
-
-    def unverified(self) -> list[Unverified]:
-        """The claims that are answered though their public record points elsewhere, as of the last changes()."""
-        return list(self._unverified.values())
-
-    def excluded_rows(self) -> list[tuple[str, Reach]]:
-        """A copy of the rows with excluded claims, to iterate with excluded_at while they change."""
-        return list(self._excluded)
-
-    def excluded_rows_now(self) -> Iterator[tuple[str, Reach]]:
-        """The same without a copy; a change during the iteration raises RuntimeError."""
-        return iter(self._excluded)
-
-    def excluded_at(self, hostname: str, reach: Reach) -> tuple[Excluded, ...]:
-        """The excluded claims of a row, as of the last changes()."""
-        return self._excluded.get((hostname, reach), ())
-
-    def unverified_rows(self) -> list[tuple[str, Reach]]:
-        """Like excluded_rows, for unverified claims."""
-        return list(self._unverified)
-
-    def unverified_rows_now(self) -> Iterator[tuple[str, Reach]]:
-        """Like excluded_rows_now, for unverified claims."""
-        return iter(self._unverified)
-
-    def unverified_at(self, hostname: str, reach: Reach) -> Unverified | None:
-        """The unverified claim of a row, as of the last changes()."""
-        return self._unverified.get((hostname, reach))
-
-    @property
-    def judged(self) -> int:
-        """Increases with every row that is judged again; while it stays, so do the excluded and unverified claims."""
-        return self._judged
-
-    @property
-    def counts(self) -> tuple[int, int]:
-        """How many rows have excluded claims, and how many an unverified one."""
-        return len(self._excluded), len(self._unverified)
-
-    @property
-    def waiting(self) -> int:
-        """How many hostnames are forwarded because their target has no address, as of the last changes()."""
-        return len(self._waiting)
-
-    def _remember(self, row: tuple[str, Reach], verdict: Verdict) -> None:
-        self._judged += 1
-        if verdict.excluded:
-            self._excluded[row] = verdict.excluded
-        else:
-            self._excluded.pop(row, None)
-        if verdict.waits:
-            self._waiting[row] = None
-        else:
-            self._waiting.pop(row, None)
-        if verdict.winner is not None and verdict.doubt:
-            self._unverified[row] = Unverified(verdict.winner, verdict.doubt)
-        else:
-            self._unverified.pop(row, None)

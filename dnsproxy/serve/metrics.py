@@ -85,7 +85,7 @@ class ServerCollector(Collector):
         yield GaugeMetricFamily(
             "dnsproxy_table_names_without_address",
             "Claimed names that are forwarded because their target has no address.",
-            value=self._keeper.registry.waiting,
+            value=self._keeper.registry.outcomes.waiting,
         )
         yield GaugeMetricFamily(
             "dnsproxy_table_names_contested",

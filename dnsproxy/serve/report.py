@@ -91,11 +91,11 @@ class SelfReport:
     def _overview(self) -> Overview:
         keeper = self._keeper
         readiness = self._judge()
-        excluded, unverified = keeper.registry.counts
+        excluded, unverified = keeper.registry.outcomes.counts
         return Overview(
             state=Fact("State", readiness.reason, Level.OK if readiness.ready else Level.BAD, "state"),
             names=keeper.names,
-            waiting=keeper.registry.waiting,
+            waiting=keeper.registry.outcomes.waiting,
             excluded=excluded,
             unverified=unverified,
             rejected=keeper.registry.store.rejected_hosts,

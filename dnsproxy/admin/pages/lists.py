@@ -99,20 +99,20 @@ def _parse_row(key: str) -> tuple[str, Reach]:
 
 def _lost_texts(registry: Registry, key: str, whole: bool) -> Iterator[str]:
     yield key
-    for excluded in registry.excluded_at(*_parse_row(key)):
+    for excluded in registry.outcomes.excluded_at(_parse_row(key)):
         yield from _origin_texts(excluded.claim, whole)
         yield excluded.reason.lower()
 
 
 def _lost_cells(registry: Registry, key: str) -> Sequence[Markup]:
-    hostname, reach = _parse_row(key)
-    excluded = registry.excluded_at(hostname, reach)
+    row = _parse_row(key)
+    excluded = registry.outcomes.excluded_at(row)
     if not excluded:
         return ()
     more = len(excluded) - _CLAIMS
     rest = [html("and {} more", f"{more:,}")] if more > 0 else []
     return (
-        explain_link(hostname),
+        explain_link(row[0]),
         joined([*(_origin(one.claim) for one in excluded[:_CLAIMS]), *rest], "<br>"),
         joined((html("{}", one.reason) for one in excluded[:_CLAIMS]), "<br>"),
     )
@@ -120,16 +120,16 @@ def _lost_cells(registry: Registry, key: str) -> Sequence[Markup]:
 
 def _doubt_texts(registry: Registry, key: str, whole: bool) -> Iterator[str]:
     yield key
-    unverified = registry.unverified_at(*_parse_row(key))
+    unverified = registry.outcomes.unverified_at(_parse_row(key))
     if unverified is not None:
         yield from _origin_texts(unverified.claim, whole)
         yield unverified.reason.lower()
 
 
 def _doubt_cells(registry: Registry, key: str) -> Sequence[Markup]:
-    hostname, reach = _parse_row(key)
-    unverified = registry.unverified_at(hostname, reach)
-    return () if unverified is None else (explain_link(hostname), _origin(unverified.claim), text(unverified.reason))
+    row = _parse_row(key)
+    unverified = registry.outcomes.unverified_at(row)
+    return () if unverified is None else (explain_link(row[0]), _origin(unverified.claim), text(unverified.reason))
 
 
 # The keys of rejections are `SOURCE\0OBJECT\0NUMBER`: one hosts file can have many rejected lines.
@@ -183,10 +183,10 @@ LISTS: Final = (
         "Excluded",
         ("Name", "Claimed by", "Reason"),
         "No claim is excluded: every claim to a name is answered.",
-        Registry.excluded_rows_now,
-        Registry.excluded_rows,
+        lambda registry: registry.outcomes.excluded_rows_now(),
+        lambda registry: registry.outcomes.excluded_rows(),
         lambda _, row: (_format_row(row),),
-        lambda registry: registry.judged,
+        lambda registry: registry.outcomes.judged,
         lambda *_: None,
         _lost_texts,
         _lost_cells,
@@ -196,10 +196,10 @@ LISTS: Final = (
         "Unverified",
         ("Name", "Claimed by", "Answered, although"),
         "No name is unverified: no public record that was looked up points elsewhere.",
-        Registry.unverified_rows_now,
-        Registry.unverified_rows,
+        lambda registry: registry.outcomes.unverified_rows_now(),
+        lambda registry: registry.outcomes.unverified_rows(),
         lambda _, row: (_format_row(row),),
-        lambda registry: registry.judged,
+        lambda registry: registry.outcomes.judged,
         lambda *_: None,
         _doubt_texts,
         _doubt_cells,

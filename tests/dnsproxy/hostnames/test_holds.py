@@ -65,7 +65,7 @@ class Played:
 
     @property
     def reasons(self) -> list[str]:
-        return [one.reason for one in self.registry.excluded_at(*ROW)]
+        return [one.reason for one in self.registry.outcomes.excluded_at(ROW)]
 
 
 def played(*claims: Claim, begun: bool = True) -> Played:

@@ -114,8 +114,8 @@ def test_following_changes_comes_to_the_table_of_the_final_claims(
 def test_the_order_of_objects_and_of_their_claims_does_not_matter(steps: list[tuple[Key, tuple[Claim, ...]]]) -> None:
     one, other = build(final_state(steps)), build(final_state(steps), backwards=True)
     assert contents(one.table()) == contents(other.table())
-    assert {repr(excluded) for excluded in one.registry.excluded()} == {
-        repr(excluded) for excluded in other.registry.excluded()
+    assert {repr(excluded) for excluded in one.registry.outcomes.excluded()} == {
+        repr(excluded) for excluded in other.registry.outcomes.excluded()
     }
 
 
@@ -125,7 +125,7 @@ def test_every_claim_is_answered_or_lost_for_a_reason(steps: list[tuple[Key, tup
     following = build(state)
     following.table()
     registry = following.registry
-    excluded = registry.excluded()
+    excluded = registry.outcomes.excluded()
     claims = [one for claims in state.values() for one in claims]
     winners = [one for one in claims if registry.verdict(one.hostname, one.reach).winner == one]
     assert sorted(map(repr, [*winners, *(one.claim for one in excluded)])) == sorted(map(repr, claims))
@@ -141,7 +141,7 @@ def test_removing_everything_leaves_an_empty_table(steps: list[tuple[Key, tuple[
     table = following.table()
     assert contents(table) == ({}, {}, {})
     assert len(table) == 0
-    assert following.registry.excluded() == []
+    assert following.registry.outcomes.excluded() == []
 
 
 @given(changes)
@@ -166,10 +166,10 @@ def test_the_loser_takes_over_when_the_winner_goes() -> None:
     following.replace(("ingress", "old"), claim("app.example.org", "old", ingress_class="inner"))
     following.replace(("ingress", "new"), claim("app.example.org", "new", created="2026-06-01T00:00:00Z"))
     assert addresses_of(following.table(), "app.example.org") == ("192.0.2.2",)
-    assert [excluded.reason for excluded in following.registry.excluded()] == ["Ingress shop/old has it"]
+    assert [excluded.reason for excluded in following.registry.outcomes.excluded()] == ["Ingress shop/old has it"]
     following.replace(("ingress", "old"))
     assert addresses_of(following.table(), "app.example.org") == ("192.0.2.1",)
-    assert following.registry.excluded() == []
+    assert following.registry.outcomes.excluded() == []
 
 
 def test_names_whose_target_has_no_address_are_counted_until_it_has_one() -> None:
@@ -179,11 +179,11 @@ def test_names_whose_target_has_no_address_are_counted_until_it_has_one() -> Non
         following.replace(key, claim(f"h{number}.example.org", str(number), ingress_class="empty"))
     following.replace(("ingress", "denied"), claim("intern.example.org"))
     following.table()
-    assert following.registry.waiting == 3, "a name that is denied waits for nothing"
+    assert following.registry.outcomes.waiting == 3, "a name that is denied waits for nothing"
     following.replace(("ingress", "0"), claim("h0.example.org", "0"))
     following.replace(("ingress", "1"))
     following.table()
-    assert following.registry.waiting == 1
+    assert following.registry.outcomes.waiting == 1
 
 
 def test_objects_of_one_name_in_two_sources_are_two() -> None:
@@ -247,9 +247,10 @@ def test_findings_before_between_or_after_the_claims_come_to_the_same_table(
     for key, claims in final_state(steps).items():
         before.replace(key, *claims)
     assert contents(mixed.table()) == contents(before.table())
-    assert {repr(one) for one in mixed.registry.unverified()} == {repr(one) for one in before.registry.unverified()}
-    assert {repr(one) for one in mixed.registry.excluded()} == {repr(one) for one in before.registry.excluded()}
-    assert not (enforce and mixed.registry.unverified())
+    one, other = mixed.registry.outcomes, before.registry.outcomes
+    assert set(map(repr, one.unverified())) == set(map(repr, other.unverified()))
+    assert set(map(repr, one.excluded())) == set(map(repr, other.excluded()))
+    assert not (enforce and one.unverified())
 
 
 def test_a_finding_touches_its_name_alone_and_the_same_one_nothing() -> None:
@@ -257,13 +258,13 @@ def test_a_finding_touches_its_name_alone_and_the_same_one_nothing() -> None:
     following.table()
     assert following.registry.set_finding("app.example.org", ELSEWHERE)
     assert [host.hostname for host in following.registry.changes()] == ["app.example.org"]
-    assert [one.claim.hostname for one in following.registry.unverified()] == ["app.example.org"]
+    assert [one.claim.hostname for one in following.registry.outcomes.unverified()] == ["app.example.org"]
     assert not following.registry.set_finding("app.example.org", ELSEWHERE)
     assert list(following.registry.changes()) == []
     assert following.registry.set_finding("app.example.org", None)
     assert not following.registry.set_finding("app.example.org", None)
     following.table()
-    assert (following.registry.unverified(), following.registry.findings) == ([], {})
+    assert (following.registry.outcomes.unverified(), following.registry.findings) == ([], {})
 
 
 def test_a_right_counts_from_the_next_judgement_on() -> None:
@@ -274,7 +275,7 @@ def test_a_right_counts_from_the_next_judgement_on() -> None:
     assert not list(registry.changes())
     registry.touch(["app.example.org"])
     assert [host.addresses for host in registry.changes()] == [("192.0.2.1",)]
-    assert not registry.excluded()
+    assert not registry.outcomes.excluded()
 
 
 def test_the_claims_are_judged_again_when_the_search_domains_change() -> None:

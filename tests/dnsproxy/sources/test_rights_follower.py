@@ -77,7 +77,7 @@ async def test_without_the_label_plain_names_alone_are_answered(autojump_clock: 
         # Nobody's Service is followed because an annotation without the right names it.
         assert watched.sources.services == {}
         assert not watched.sources.faults
-        reasons = "\n".join(one.reason for one in watched.keeper.registry.excluded())
+        reasons = "\n".join(one.reason for one in watched.keeper.registry.outcomes.excluded())
         for text in ("switchback.dev/hostname does not", "switchback.dev/target does not", "'nosuchclass'"):
             assert text in reasons
 
