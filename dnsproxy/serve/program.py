@@ -1,71 +1,26 @@
-"""`dnsproxy serve`: opens the sockets and runs server, sources and admin port until a signal.
+"""`dnsproxy serve`: finds the cluster, divides the descriptors, and runs the service until a signal.
 
-The law: every task runs inside one nursery and ends with it; a part that cannot start is reported before the first
-query is accepted. The end: not ready, then the lame duck's time, then pending queries, then the tasks are cancelled.
+The law: when a server starts and ends, and nothing of what it does meanwhile (service.py). The end: not ready, then the
+lame duck's time, then pending queries, then the tasks are cancelled.
 """
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import Final
 
 import structlog
 import trio
 
-from dnsproxy.answers.table import HostTable
-from dnsproxy.datagrams.open import open_port
-from dnsproxy.forward.resolv_conf_follower import follow_resolv_conf, follow_search, log_own_nameservers
-from dnsproxy.forward.settings import ForwardSettings
-from dnsproxy.hostnames.holds import Holds
-from dnsproxy.hostnames.keeper import TableKeeper
-from dnsproxy.hostnames.ownership import Mode
-from dnsproxy.hostnames.public_suffixes import load_public_suffixes
-from dnsproxy.hostnames.registry import Registry
-from dnsproxy.serve.descriptor_shares import Shares, divide
-from dnsproxy.serve.ownership_watch import OwnershipWatch
-from dnsproxy.serve.rejection_log import RejectionLog
-from dnsproxy.serve.report import SelfReport
+from dnsproxy.serve.descriptor_shares import divide
+from dnsproxy.serve.service import Bound, Service
 from dnsproxy.serve.settings import ServeSettings
-from dnsproxy.serve.sockets import open_sockets
-from dnsproxy.serve.static_hosts import StaticHosts
-from dnsproxy.serve.upstream_choice import describe_routes, describe_upstreams
-from dnsproxy.serve.upstream_watch import SOURCE as UPSTREAMS
-from dnsproxy.serve.upstream_watch import UpstreamWatch
-from dnsproxy.server.dns_server import DnsServer
-from dnsproxy.server.stream_connection import StreamLimits
-from dnsproxy.snapshot.file import keep_snapshot, restore_snapshot
-from dnsproxy.snapshot.format import SavedRights
-from dnsproxy.sources.cluster_sources import ClusterSources
-from sidecar.admin.port import open_admin_port
 from sidecar.cli.signals import run_until_signal
 from sidecar.files.follow import Reloads
 from sidecar.kubernetes.cluster import Cluster
 from sidecar.kubernetes.config import find_cluster
-from sidecar.kubernetes.http import ApiClient
-from sidecar.loop.slices import in_slices
 from sidecar.sockets.descriptors import admin_share, descriptor_limit, free_descriptors
-from sidecar.sockets.listeners import bound_endpoint
-from sidecar.values.endpoints import Endpoint
-
-STATIC = "static"
-RECORDS = "public records"
-_FIRST_LOOKS: Final = 30.0
-"""Seconds after the first lists in which a server that enforces ownership may be unready for its first lookups."""
 
 log = structlog.get_logger("dnsproxy")
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """The addresses of a started server."""
-
-    dns: tuple[Endpoint, ...]
-    admin: Endpoint | None = None
 
 
 async def run_serve(settings: ServeSettings) -> int:
@@ -95,7 +50,7 @@ async def serve(
     cluster = await _load_cluster(settings)
     async with trio.open_nursery() as nursery:
         shares = divide(free_descriptors(upcoming=_upcoming(settings)), admin=admin_share(descriptor_limit()))
-        service = _Service(settings, shares, reloads)
+        service = Service(settings, shares, reloads)
         bound = await nursery.start(service.run, cluster)
         where = {"dns": [str(endpoint) for endpoint in bound.dns], "admin": str(bound.admin or "off")}
         log.info("limits", descriptors=descriptor_limit(), **shares._asdict())
@@ -110,185 +65,6 @@ async def serve(
             await trio.sleep(settings.lameduck)
         await service.server.drain()
         nursery.cancel_scope.cancel()
-
-
-class _Service:
-    def __init__(self, settings: ServeSettings, shares: Shares, reloads: Reloads | None) -> None:
-        self.settings = settings
-        self.reloads = reloads
-        self.forwarding = replace(settings.forwarding, source_ports=shares.source_ports)
-        self.server = DnsServer(
-            forwarding=self.forwarding,
-            limits=StreamLimits(connections=shares.connections, per_client=shares.per_client),
-        )
-        followed = ClusterSources.reports(settings.cluster, settings.rights) if settings.cluster else []
-        sources = [STATIC, *followed]
-        sources += [UPSTREAMS] if settings.upstream_configmap else []
-        enforce = settings.ownership.mode is Mode.ENFORCE
-        sources += [RECORDS] if enforce and settings.cluster else []
-        registry = Registry(
-            targets=settings.targets,
-            guards=settings.guards,
-            rights=settings.rights,
-            enforce_ownership=enforce,
-            limits=settings.limits,
-            holds=Holds(settings.hold),
-        )
-        self.keeper = TableKeeper(registry, ttl=settings.ttl, publish=self._publish, sources=sources)
-        self.cluster: ClusterSources | None = None
-        self.ownership: OwnershipWatch | None = None
-        if settings.cluster:
-            if settings.ownership.mode is not Mode.OFF:
-                self.ownership = OwnershipWatch(
-                    registry, settings=settings.ownership, ask=self.server.ask_upstream, on_change=self.keeper.wake
-                )
-            self.cluster = ClusterSources(
-                settings.cluster, self.keeper, on_claims=self._note_claims, on_synced=self._note_synced
-            )
-        self.upstreams = self._make_upstreams()
-        self.report = SelfReport(
-            self.server,
-            self.keeper,
-            ttl=settings.ttl,
-            cluster=self.cluster,
-            ownership=self.ownership,
-            upstreams=self.upstreams,
-        )
-        self._static = StaticHosts(settings, self.keeper, on_change=self._log_rejections)
-        self._rejections = RejectionLog()
-        self._to_log = trio.Event()
-
-    async def run(self, cluster: Cluster | None, *, task_status: trio.TaskStatus[Bound]) -> None:
-        settings = self.settings
-        if settings.cluster:
-            load_public_suffixes()
-        await self._static.load()
-        self.keeper.synced(STATIC)
-        if settings.snapshot and settings.cluster and cluster:
-            made_with = settings.cluster.snapshot_settings(cluster.server)
-            self.report.snapshot = restore_snapshot(settings.snapshot, self.keeper.registry, settings=made_with)
-        if self.upstreams is not None:
-            self.upstreams.restore(self.report.snapshot.upstreams)
-        await self.keeper.swap()
-        # Objects loaded by now, mainly modules, live to the end: a garbage collection of them takes 20 ms and more.
-        gc.collect()
-        gc.freeze()
-        with ExitStack() as sockets:
-            streams, datagrams = open_sockets(settings, sockets)
-            # Only one kind of socket may have been inherited.
-            listening = tuple(dict.fromkeys(map(bound_endpoint, (*streams, *datagrams))))
-            # Checked again, because the inherited sockets are known only now.
-            others, ours = settings.without_loops(listening)
-            log_own_nameservers(ours)
-            if self.upstreams is None:
-                self.server.replace_upstreams(replace(self.forwarding, upstreams=others.upstreams))
-            port = sockets.enter_context(open_admin_port(settings.admin, hosts=settings.admin_hosts))
-            async with trio.open_nursery() as nursery:
-                listeners = [trio.SocketListener(trio.socket.from_stdlib_socket(stream)) for stream in streams]
-                nursery.start_soon(self.server.run, [open_port(bound) for bound in datagrams], listeners)
-                nursery.start_soon(self.keeper.run)
-                nursery.start_soon(self._log_when_synced)
-                nursery.start_soon(self._static.follow, self.reloads)
-                if cluster is not None and self.upstreams is not None:
-                    self.upstreams.set_listening(listening)
-                    nursery.start_soon(self._follow_upstreams, cluster, self.upstreams)
-                if cluster is not None and self.cluster is not None:
-                    nursery.start_soon(self.cluster.run, cluster)
-                    nursery.start_soon(self._keep_snapshot, self.cluster, cluster.server)
-                if self.ownership is not None:
-                    nursery.start_soon(self.ownership.run)
-                    nursery.start_soon(self._await_first_looks, self.ownership)
-                if settings.resolv_conf:
-                    nursery.start_soon(self._follow_resolv_conf, settings.resolv_conf, listening)
-                elif settings.search_conf:
-                    nursery.start_soon(self._follow_search, settings.search_conf)
-                nursery.start_soon(self.report.serve, port)
-                task_status.started(Bound(listening, port.endpoint))
-
-    def _make_upstreams(self) -> UpstreamWatch | None:
-        settings = self.settings
-        if settings.upstream_configmap is not None:
-            return UpstreamWatch(
-                settings.upstream_configmap.ref,
-                node=self.forwarding,
-                apply=self._use_upstreams,
-                on_synced=partial(self.keeper.synced, UPSTREAMS),
-            )
-        given = settings.forwarding.upstreams
-        self.server.report_forwards(describe_routes(()) if settings.resolv_conf else describe_upstreams(given))
-        return None
-
-    def _use_upstreams(self, forwarding: ForwardSettings, forwards: str) -> None:
-        self.server.replace_upstreams(forwarding)
-        self.server.report_forwards(forwards)
-
-    async def _await_first_looks(self, ownership: OwnershipWatch) -> None:
-        """Enforced, a new replica forwards the cluster's own names until they were looked up: it is not ready before.
-
-        Not for ever, because names of one tenant, or a public DNS that is down, must not keep it from the others.
-        """
-        await self.keeper.wait_for_all_but(RECORDS)
-        with trio.move_on_after(_FIRST_LOOKS):
-            await ownership.caught_up()
-        self.keeper.synced(RECORDS)
-
-    async def _follow_upstreams(self, cluster: Cluster, upstreams: UpstreamWatch) -> None:
-        async with ApiClient(cluster) as client:
-            await upstreams.run(client)
-
-    def _publish(self, table: HostTable) -> None:
-        self.server.table = table
-
-    def _note_claims(self, hostnames: frozenset[str]) -> None:
-        if self.ownership is not None:
-            self.ownership.note(hostnames)
-
-    def _note_synced(self) -> None:
-        self._to_log.set()
-
-    async def _log_when_synced(self) -> None:
-        while True:
-            await self._to_log.wait()
-            self._to_log = trio.Event()
-            await self._log_rejections()
-
-    async def _log_rejections(self) -> None:
-        await in_slices(self._rejections.write(self.keeper.registry.store.rejections()))
-
-    async def _follow_resolv_conf(self, path: Path, listening: Sequence[Endpoint]) -> None:
-        used = self.forwarding
-        apply = self.upstreams.set_node if self.upstreams else self.server.replace_upstreams
-        search = self._use_search if self.settings.search_conf else lambda _: None
-        await follow_resolv_conf(
-            path, used=used, listening=listening, apply=apply, apply_search=search, reloads=self.reloads
-        )
-
-    async def _follow_search(self, path: Path) -> None:
-        await follow_search(path, apply_search=self._use_search, reloads=self.reloads)
-
-    def _use_search(self, domains: tuple[str, ...]) -> None:
-        if self.keeper.registry.set_search(domains):
-            log.info("search domains changed", search_domains=domains)
-            self.keeper.wake()
-
-    async def _keep_snapshot(self, cluster: ClusterSources, server: str) -> None:
-        if self.settings.snapshot and self.settings.cluster:
-            await keep_snapshot(
-                self.settings.snapshot,
-                self.keeper.registry.store,
-                sources=cluster.kinds(self.settings.cluster),
-                settings=self.settings.cluster.snapshot_settings(server),
-                consistent=lambda: cluster.consistent,
-                services=lambda: cluster.services,
-                holds=self.keeper.registry.holds,
-                upstreams=lambda: self.upstreams.saved if self.upstreams else None,
-                rights=self._saved_rights,
-                status=self.report.snapshot,
-            )
-
-    def _saved_rights(self) -> SavedRights:
-        rights = self.keeper.registry.rights
-        return SavedRights(rights.namespaces, rights.classes) if rights is not None else SavedRights()
 
 
 async def _load_cluster(settings: ServeSettings) -> Cluster | None:

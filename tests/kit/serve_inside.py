@@ -14,7 +14,8 @@ import trio
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.hostnames.guards import Guards
 from dnsproxy.hostnames.targets import Targets
-from dnsproxy.serve.program import Bound, serve
+from dnsproxy.serve.program import serve
+from dnsproxy.serve.service import Bound
 from dnsproxy.serve.settings import ServeSettings
 from dnsproxy.sources.static_names import parse_host_flag
 from sidecar.values.endpoints import Endpoint

@@ -18,7 +18,7 @@ from dnsproxy.cluster_dns.own_service import ObjectRef
 from dnsproxy.cluster_dns.probing import ask_all
 from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.hostnames.targets import Targets
-from dnsproxy.serve.program import Bound
+from dnsproxy.serve.service import Bound
 from dnsproxy.serve.settings import UpstreamConfigMap
 from dnsproxy.snapshot.file import write_file
 from dnsproxy.snapshot.format import ObjectClaims, format_snapshot
@@ -235,7 +235,7 @@ async def test_the_public_suffixes_are_read_before_the_first_query_if_a_cluster_
     tmp_path: Path, watched: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
-    monkeypatch.setattr("dnsproxy.serve.program.load_public_suffixes", lambda: read.append("list"))
+    monkeypatch.setattr("dnsproxy.serve.service.load_public_suffixes", lambda: read.append("list"))
     async with served_over_tcp(make_api()) as url:
         started = serving_cluster(url, tmp_path) if watched else serving(settings())
         async with started:

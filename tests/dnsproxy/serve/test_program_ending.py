@@ -13,7 +13,8 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from dnsproxy.serve.program import Bound, run_serve, serve
+from dnsproxy.serve.program import run_serve, serve
+from dnsproxy.serve.service import Bound
 from dnsproxy.serve.settings import ServeSettings
 from dnsproxy.server.dns_server import DnsServer
 from tests.kit import messages

@@ -15,7 +15,7 @@ from dnsproxy.forward.settings import ForwardSettings
 from dnsproxy.hostnames.ownership import Mode, OwnershipSettings
 from dnsproxy.hostnames.ownership_schedule import OwnershipPace
 from dnsproxy.hostnames.targets import Targets
-from dnsproxy.serve.program import Bound
+from dnsproxy.serve.service import Bound
 from dnsproxy.serve.settings import ServeSettings
 from dnsproxy.sources.settings import ClusterSettings, IngressOptions
 from sidecar.values.endpoints import Endpoint

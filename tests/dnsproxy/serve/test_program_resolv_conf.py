@@ -13,7 +13,8 @@ from structlog.testing import capture_logs
 
 from dnsproxy.forward.resolv_conf_follower import read_forwarding
 from dnsproxy.forward.settings import ForwardSettings
-from dnsproxy.serve.program import Bound, serve
+from dnsproxy.serve.program import serve
+from dnsproxy.serve.service import Bound
 from sidecar.values.endpoints import Endpoint
 from sidecar.values.errors import StartError
 from tests.kit.dns_server import running, wait_until
