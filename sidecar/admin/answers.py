@@ -95,9 +95,10 @@ def not_modified(answer: Answer, if_none_match: str) -> Answer:
     return Answer(304, b"", headers={"ETag": tag})
 
 
-def readiness_answer(readiness: Readiness) -> Answer:
-    """200 or 503 with the reason as text, which a kubelet shows in its events."""
-    return Answer(200 if readiness.ready else 503, f"{readiness.reason}\n".encode())
+def readiness_answer(readiness: Readiness, *, detailed: bool) -> Answer:
+    """200 or 503 with the reason as text, which a kubelet shows in its events; else only whether it is ready."""
+    reason = readiness.reason if detailed else "ready" if readiness.ready else "not ready"
+    return Answer(200 if readiness.ready else 503, f"{reason}\n".encode())
 
 
 def metrics_answer(registry: CollectorRegistry, accept: str) -> Answer:

@@ -19,7 +19,8 @@ from sidecar.values.endpoints import is_address
 from sidecar.values.text import quoted
 
 OPEN: Final = frozenset({"/healthz", "/readyz", "/metrics"})
-"""Paths that are answered by any name: a probe or a scraper may have one, and they show no hostname of the cluster."""
+"""Paths that are answered by any name: probes and scrapers may. Such a client gets no hostname of the cluster:
+of /readyz only the status."""
 _LOCALHOST: Final = "localhost"
 """Browsers resolve it to loopback themselves."""
 _HTTP: Final = 80
@@ -43,8 +44,11 @@ class Asked:
 
 def refusal_of_host(asked: Asked, names: frozenset[str]) -> Answer | None:
     """421 (RFC 9110 section 15.5.20) for a request that states an unknown name, else None. `names` in small letters."""
-    if asked.path in OPEN:
-        return None
+    return None if asked.path in OPEN else unknown_host(asked, names)
+
+
+def unknown_host(asked: Asked, names: frozenset[str]) -> Answer | None:
+    """The same, whatever the path."""
     for text in (asked.headers.get(b"host", ""), asked.authority):
         host, port = _split(text.strip())
         if host is None or not (_is_known(host, names) or _is_forwarded(asked, port)):

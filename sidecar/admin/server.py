@@ -33,7 +33,7 @@ from sidecar.admin.answers import (
     readiness_answer,
     refusal,
 )
-from sidecar.admin.hosts import Asked, is_loopback, refusal_of_host
+from sidecar.admin.hosts import Asked, is_loopback, refusal_of_host, unknown_host
 from sidecar.admin.page.assets import asset_routes
 from sidecar.loop.slices import SLICE
 from sidecar.sockets.accepting import accept_connections
@@ -137,8 +137,8 @@ class _Resources:
         """Held while a piece of a large answer is made."""
         self.paths = frozenset({"/", "/healthz", "/readyz", "/metrics", *self._routes})
 
-    async def answer(self, path: str, query: Mapping[str, str], accept: str) -> Answer:
-        """The answer for one of `paths`."""
+    async def answer(self, path: str, query: Mapping[str, str], accept: str, *, detailed: bool) -> Answer:
+        """The answer for one of `paths`; `detailed` if the reason of the readiness may be shown."""
         if path in self._routes:
             answer = self._routes[path](query)
             if isinstance(answer, Answer):
@@ -146,7 +146,7 @@ class _Resources:
             with trio.fail_after(STREAM_SECONDS):
                 return await answer
         if path == "/readyz":
-            return readiness_answer(await self._ask_readiness())
+            return readiness_answer(await self._ask_readiness(), detailed=detailed)
         if path == "/metrics":
             return metrics_answer(self._registry, accept)
         return page_answer(self._page()) if path == "/" else Answer(200, b"ok\n")
@@ -168,7 +168,9 @@ async def _serve_connection(stream: trio.SocketStream, resources: _Resources) ->
             await _send(stream, http, Answer(error.error_status_hint, b"This is not an HTTP request.\n"), resources)
             return
         if request is not None:
-            answer = _refusal(request, stream, resources) or await _answer(request, resources)
+            asked = _asked(request, stream)
+            detailed = unknown_host(asked, resources.names) is None
+            answer = refusal_of_host(asked, resources.names) or await _answer(request, resources, detailed=detailed)
             await _send(stream, http, answer, resources, with_body=request.method != b"HEAD")
 
 
@@ -187,18 +189,17 @@ def _headers(request: h11.Request) -> dict[bytes, str]:
     return {name: value.decode("latin-1") for name, value in request.headers}
 
 
-def _refusal(request: h11.Request, stream: trio.SocketStream, resources: _Resources) -> Answer | None:
-    asked = Asked(
+def _asked(request: h11.Request, stream: trio.SocketStream) -> Asked:
+    return Asked(
         path_of(request.target),
         _headers(request),
         authority=authority_of(request.target),
         port=stream.socket.getsockname()[1],
         from_here=is_loopback(str(stream.socket.getpeername()[0])),
     )
-    return refusal_of_host(asked, resources.names)
 
 
-async def _answer(request: h11.Request, resources: _Resources) -> Answer:
+async def _answer(request: h11.Request, resources: _Resources, *, detailed: bool) -> Answer:
     headers = _headers(request)
     if headers.get(b"content-length", "0") != "0" or b"transfer-encoding" in headers:
         return Answer(413, b"A request here has no body.\n")
@@ -207,7 +208,7 @@ async def _answer(request: h11.Request, resources: _Resources) -> Answer:
     if refused is not None:
         return refused
     try:
-        answer = await resources.answer(path, query_of(request.target), headers.get(b"accept", ""))
+        answer = await resources.answer(path, query_of(request.target), headers.get(b"accept", ""), detailed=detailed)
     except Exception:
         # An error in a page or a collector fails this request alone; the log has the traceback.
         log.exception("admin resource failed", path=path)

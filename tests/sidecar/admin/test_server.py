@@ -123,6 +123,24 @@ async def test_readiness_gives_the_status_and_the_reason_of_now() -> None:
         assert (await world.get("/readyz"))[::2] == (503, b"backend unreachable (dns-nxdomain)\n")
 
 
+@pytest.mark.parametrize(
+    ("host", "detailed"),
+    [
+        pytest.param("Host: 10.244.0.5:8082", True, id="the kubelet, by the pod's address"),
+        pytest.param("Host: admin.example.org", True, id="a known name"),
+        pytest.param("Host:", True, id="none stated"),
+        pytest.param("Host: example.net:8082", False, id="a stranger's name"),
+        pytest.param("Host: localhost.example.net", False, id="a name below a stranger's"),
+    ],
+)
+async def test_a_stranger_gets_the_readiness_without_its_reason(host: str, detailed: bool) -> None:
+    async with served() as world:
+        for ready, status, word in ((True, 200, b"ready\n"), (False, 503, b"not ready\n")):
+            world.readiness = Readiness(ready=ready, reason="of backend.example.org")
+            found = await world.ask(f"GET /readyz HTTP/1.1\r\n{host}\r\n\r\n".encode())
+            assert found[::2] == (status, b"of backend.example.org\n" if detailed else word)
+
+
 async def test_a_readiness_check_that_hangs_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     async def hang() -> Readiness:
         await trio.sleep_forever()
