@@ -139,6 +139,8 @@ class _Planner:
                 self.report(service, reason, f"{address} (IPv{address.version}): {text}")
             elif not self.refuse(service, address, pod):
                 self.map(service, address, pod)
+        for version in chosen:
+            self.report_several(service, version)
         return Part(tuple(self.mappings), tuple(sorted({*self.reports})), service.created)
 
     def no_pod_reason(self, service: ManagedService, address: Address) -> tuple[Reason, str]:
@@ -151,15 +153,19 @@ class _Planner:
     def choose(self, service: ManagedService, version: int) -> Pod | None:
         """One pod for all addresses of a family: its egress can use one of them only."""
         found = self.pods.get(service.key, {}).get(version, _NO_PODS)
-        pod = found.choose(
+        return found.choose(
             lambda: self.have_now(service.key, service, version) or self.have_now(None, service, version)
         )
-        if pod is not None and len(found.ready) > 1:
-            shown = ", ".join(str(one.address) for one in found.ready[:_SHOWN])
-            more = ", ..." if len(found.ready) > _SHOWN else ""
-            text = f"{pod.address} has the address; more pods than one are ready: {shown}{more}"
+
+    def report_several(self, service: ManagedService, version: int) -> None:
+        """Say which pod of several has the address; none has one that was refused or is taken."""
+        ready = self.pods.get(service.key, {}).get(version, _NO_PODS).ready
+        holder = next((one.endpoint for one in self.mappings if one.address.version == version), None)
+        if holder is not None and len(ready) > 1:
+            shown = ", ".join(str(one.address) for one in ready[:_SHOWN])
+            more = ", ..." if len(ready) > _SHOWN else ""
+            text = f"{holder} has the address; more pods than one are ready: {shown}{more}"
             self.report(service, Reason.SEVERAL_ENDPOINTS, text)
-        return pod
 
     def have_now(self, key: str | None, service: ManagedService, version: int) -> set[Address]:
         """The pods that have addresses of the Service now, by the entries of this key."""
@@ -168,7 +174,9 @@ class _Planner:
             for owner, address, pod in self.in_use:
                 self.used[owner, address].add(pod)
         addresses = (one for one in service.addresses if one.version == version)
-        return {pod for address in addresses for pod in self.used.get((key, address), ())}
+        having = {pod for address in addresses for pod in self.used.get((key, address), ())}
+        # A pod that is refused from now on has the address no longer: the next plan would not know of it.
+        return {pod for pod in having if not self.protected.refusal_of_pod(pod, cluster_ips=self.cluster_ips)}
 
     def refuse(self, service: ManagedService, address: Address, pod: Pod) -> bool:
         """Whether this address is never mapped to this pod."""

@@ -17,6 +17,7 @@ from wholeip.agent.update import DesiredTable, Update, update_from, whole_update
 from wholeip.mappings.cluster_state import ClusterState
 from wholeip.mappings.nodes import Node
 from wholeip.mappings.plan import NOTHING_IN_USE
+from wholeip.mappings.reports import Reason
 from wholeip.mappings.services import Service
 from wholeip.ruleset.ruleset import Ruleset, changes
 
@@ -325,3 +326,25 @@ def test_a_pod_elsewhere_has_no_flows_here_until_it_comes() -> None:
     assert world.step().new_egress == {}
     world.put_slice("older", (POD, READY))
     assert world.step().new_egress == {POD: LB}
+
+
+def test_no_pod_is_said_to_have_an_address_that_is_refused() -> None:
+    world = pair()
+    world.put_slice("older", (POD, READY), (POD3, READY))
+    world.step()
+    world.put_node("n1", LB)
+    world.step()
+    world.put_slice("apart", ("10.0.0.78", READY))
+    world.step()
+    reasons = {one.reason for one in world.target.plan.part("default/older").reports}
+    assert reasons == {Reason.PROTECTED_ADDRESS}
+
+
+def test_a_pod_that_is_refused_gives_the_address_to_another_at_once() -> None:
+    world = pair()
+    world.put_slice("older", (POD, READY), ("10.0.0.0", READY))
+    world.step()
+    assert world.whole[LB] == POD
+    world.put_node("n2", POD)
+    world.step()
+    assert world.whole[LB] == "10.0.0.0"
